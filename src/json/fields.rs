@@ -1,0 +1,117 @@
+//! Taking an object apart field by field: typed, named in errors, and the rest kept.
+
+use super::{Number, Object, Value};
+use crate::{Error, Result};
+
+/// The members of an object that are not taken yet.
+pub(crate) struct Fields(Object);
+
+impl Fields {
+    /// # Errors
+    /// `Shape` unless `value` is an object; `what` says whose.
+    pub(crate) fn of(value: Value, what: &str) -> Result<Self> {
+        match value {
+            Value::Object(object) => Ok(Self(object)),
+            other => Err(Error::expected(format_args!("{what} (an object)"), other.kind())),
+        }
+    }
+
+    /// The member `key`, `null` included.
+    pub(crate) fn take(&mut self, key: &str) -> Option<Value> {
+        self.0.shift_remove(key)
+    }
+
+    fn typed<T>(
+        &mut self,
+        key: &str,
+        expected: &str,
+        convert: impl FnOnce(Value) -> Result<T, Value>,
+    ) -> Result<Option<T>> {
+        match self.take(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => convert(value)
+                .map(Some)
+                .map_err(|value| Error::expected(expected, value.kind()).under(key)),
+        }
+    }
+
+    pub(crate) fn string(&mut self, key: &str) -> Result<Option<String>> {
+        self.typed(key, "a string", |value| match value {
+            Value::String(text) => Ok(text),
+            other => Err(other),
+        })
+    }
+
+    pub(crate) fn bool(&mut self, key: &str) -> Result<Option<bool>> {
+        self.typed(key, "a boolean", |value| value.as_bool().ok_or(value))
+    }
+
+    pub(crate) fn u64(&mut self, key: &str) -> Result<Option<u64>> {
+        self.typed(key, "an integer from zero", |value| value.as_u64().ok_or(value))
+    }
+
+    pub(crate) fn i64(&mut self, key: &str) -> Result<Option<i64>> {
+        self.typed(key, "an integer of 64 bits", |value| match &value {
+            Value::Number(number) => number.as_i64().ok_or(value),
+            _ => Err(value),
+        })
+    }
+
+    pub(crate) fn number(&mut self, key: &str) -> Result<Option<Number>> {
+        self.typed(key, "a number", |value| match value {
+            Value::Number(number) => Ok(number),
+            other => Err(other),
+        })
+    }
+
+    pub(crate) fn object(&mut self, key: &str) -> Result<Option<Object>> {
+        self.typed(key, "an object", |value| match value {
+            Value::Object(object) => Ok(object),
+            other => Err(other),
+        })
+    }
+
+    pub(crate) fn array(&mut self, key: &str) -> Result<Option<Vec<Value>>> {
+        self.typed(key, "an array", |value| match value {
+            Value::Array(array) => Ok(array),
+            other => Err(other),
+        })
+    }
+
+    pub(crate) fn strings(&mut self, key: &str) -> Result<Option<Vec<String>>> {
+        let Some(array) = self.array(key)? else { return Ok(None) };
+        let string = |(index, value)| match value {
+            Value::String(text) => Ok(text),
+            other => Err(Error::expected("a string", other.kind()).under(index).under(key)),
+        };
+        array.into_iter().enumerate().map(string).collect::<Result<_>>().map(Some)
+    }
+
+    /// A member that must be there.
+    pub(crate) fn required<T>(value: Option<T>, key: &str, expected: &str) -> Result<T> {
+        value.ok_or_else(|| Error::expected(expected, "nothing").under(key))
+    }
+
+    /// What was not taken.
+    pub(crate) fn rest(self) -> Object {
+        self.0
+    }
+}
+
+/// Building an object without its absent members.
+pub(crate) trait ObjectExt {
+    fn put(&mut self, key: &str, value: impl Into<Value>);
+    fn put_some<V: Into<Value>>(&mut self, key: &str, value: Option<V>);
+}
+
+impl ObjectExt for Object {
+    fn put(&mut self, key: &str, value: impl Into<Value>) {
+        self.insert(key.to_owned(), value.into());
+    }
+
+    fn put_some<V: Into<Value>>(&mut self, key: &str, value: Option<V>) {
+        if let Some(value) = value {
+            self.put(key, value);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
+
+use super::{Number, Object, Value};
+use crate::{Error, ErrorKind, Result};
+
+/// The deepest nesting of arrays and objects that is read.
+pub const MAX_DEPTH: usize = 128;
+
+/// The longest text that is read as one JSON value, in bytes: 256 MiB.
+pub const MAX_BYTES: usize = 256 << 20;
+
+/// Reads one JSON value and nothing else.
+///
+/// Runs in O(n) time and allocates the value alone.
+///
+/// # Errors
+/// [`ErrorKind::Json`] and [`ErrorKind::Utf8`] with line and column, [`ErrorKind::Limit`] past
+/// [`MAX_DEPTH`] or [`MAX_BYTES`].
+pub fn read(bytes: &[u8]) -> Result<Value> {
+    if bytes.len() > MAX_BYTES {
+        let message = format!("{} bytes of JSON; the limit is {MAX_BYTES} (256 MiB)", bytes.len());
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    let mut reader = Reader { jiter: Jiter::new(bytes) };
+    let peek = reader.jiter.peek().map_err(|error| reader.error(&error))?;
+    let value = reader.value(peek, 0)?;
+    reader.jiter.finish().map_err(|error| reader.error(&error))?;
+    Ok(value)
+}
+
+struct Reader<'a> {
+    jiter: Jiter<'a>,
+}
+
+impl Reader<'_> {
+    fn value(&mut self, peek: Peek, depth: usize) -> Result<Value> {
+        match peek {
+            Peek::Null => self.jiter.known_null().map(|()| Value::Null),
+            Peek::True | Peek::False => self.jiter.known_bool(peek).map(Value::Bool),
+            Peek::String => self.jiter.known_str().map(Value::from),
+            Peek::Array => return self.array(depth),
+            Peek::Object => return self.object(depth),
+            peek => match self.jiter.known_number_bytes(peek) {
+                // The bytes of a number are ASCII.
+                Ok(bytes) => std::str::from_utf8(bytes)
+                    .map(|text| Value::Number(Number::from_json_text(text)))
+                    .map_err(|error| return_utf8(error)),
+                Err(error) => Err(error),
+            },
+        }
+        .map_err(|error| self.error(&error))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value> {
+        self.enter(depth)?;
+        let mut array = Vec::new();
+        let mut next = self.jiter.known_array();
+        loop {
+            match next {
+                Ok(Some(peek)) => array.push(self.value(peek, depth + 1)?),
+                Ok(None) => return Ok(Value::Array(array)),
+                Err(error) => return Err(self.error(&error)),
+            }
+            next = self.jiter.array_step();
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value> {
+        self.enter(depth)?;
+        let mut object = Object::new();
+        let mut next = self.jiter.known_object().map(|key| key.map(str::to_owned));
+        loop {
+            match next {
+                Ok(Some(key)) => {
+                    let peek = self.jiter.peek().map_err(|error| self.error(&error))?;
+                    let value = self.value(peek, depth + 1)?;
+                    object.insert(key, value);
+                }
+                Ok(None) => return Ok(Value::Object(object)),
+                Err(error) => return Err(self.error(&error)),
+            }
+            next = self.jiter.next_key().map(|key| key.map(str::to_owned));
+        }
+    }
+
+    fn enter(&self, depth: usize) -> Result<()> {
+        if depth < MAX_DEPTH {
+            return Ok(());
+        }
+        let position = self.jiter.current_position();
+        let message = format!("nesting deeper than {MAX_DEPTH} levels");
+        Err(Error::new(ErrorKind::Limit, message).at(|place| {
+            place.line = Some(position.line as u64);
+            place.column = Some(position.column as u64);
+        }))
+    }
+
+    fn error(&self, error: &JiterError) -> Error {
+        let position = error.get_position(&self.jiter);
+        let kind = match error.error_type {
+            JiterErrorType::JsonError(JsonErrorType::InvalidUnicodeCodePoint) => ErrorKind::Utf8,
+            _ => ErrorKind::Json,
+        };
+        Error::new(kind, format!("not JSON: {}", error.error_type)).at(|place| {
+            place.line = Some(position.line as u64);
+            place.column = Some(position.column as u64);
+        })
+    }
+}
+
+fn return_utf8(error: std::str::Utf8Error) -> JiterError {
+    JiterError {
+        error_type: JiterErrorType::JsonError(JsonErrorType::InvalidUnicodeCodePoint),
+        index: error.valid_up_to(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_digits_and_the_last_of_a_doubled_key_are_kept() {
+        let value = read(br#"{"z":1,"a":{"y":1.10},"z":[2,"\u00e9"]}"#).unwrap();
+        assert_eq!(value.to_string(), r#"{"z":[2,"é"],"a":{"y":1.10}}"#);
+    }
+
+    #[test]
+    fn nesting_of_128_is_read_and_of_129_is_refused() {
+        let nested = |depth: usize| [b"[".repeat(depth), b"]".repeat(depth)].concat();
+        assert_eq!(read(&nested(128)).unwrap().depth(), 128);
+        assert_eq!(read(&nested(129)).unwrap_err().kind(), ErrorKind::Limit);
+        assert_eq!(read(&b"[".repeat(100_000)).unwrap_err().kind(), ErrorKind::Limit);
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_place() {
+        for text in
+            ["", " ", "{", "[1,]", "01", "+1", "NaN", "nul", "\"\\ud800\"", "1 2", "{\"a\" 1}", "\u{feff}1", "\"\t\""]
+        {
+            let error = read(text.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Json, "{text:?}: {error}");
+            assert_eq!(error.place().line, Some(1), "{text:?}");
+        }
+        assert_eq!(read(b"\"a\xffb\"").unwrap_err().kind(), ErrorKind::Utf8);
+    }
+}

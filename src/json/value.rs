@@ -1,0 +1,174 @@
+use super::Number;
+
+/// A JSON value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    /// `null`
+    #[default]
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, with its digits as they were written.
+    Number(Number),
+    /// A string.
+    String(String),
+    /// An array.
+    Array(Vec<Value>),
+    /// An object, in insertion order. Equality does not depend on the order.
+    Object(Object),
+}
+
+/// A JSON object in insertion order.
+pub type Object = indexmap::IndexMap<String, Value>;
+
+impl Value {
+    /// The member `key` of an object.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.as_object()?.get(key)
+    }
+
+    /// The element `index` of an array.
+    pub fn at(&self, index: usize) -> Option<&Value> {
+        self.as_array()?.get(index)
+    }
+
+    /// The value at a JSON pointer (RFC 6901).
+    pub fn pointer(&self, pointer: &str) -> Option<&Value> {
+        let mut at = self;
+        for segment in pointer.split('/').skip(1) {
+            let segment = segment.replace("~1", "/").replace("~0", "~");
+            at = match at {
+                Value::Object(object) => object.get(&segment)?,
+                Value::Array(array) => array.get(segment.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        Some(at)
+    }
+
+    /// The string member `key` of an object.
+    pub fn str_at(&self, key: &str) -> Option<&str> {
+        self.get(key)?.as_str()
+    }
+
+    /// The text where this is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The flag where this is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    /// The value where this is an integer from zero to `u64::MAX`.
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Value::Number(number) => number.as_u64(),
+            _ => None,
+        }
+    }
+
+    /// The elements where this is an array.
+    pub fn as_array(&self) -> Option<&[Value]> {
+        match self {
+            Value::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The members where this is an object.
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            Value::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// The value, with `Null` left in its place.
+    pub fn take(&mut self) -> Value {
+        std::mem::take(self)
+    }
+
+    /// The name of the value's type with its article, for error messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        }
+    }
+
+    /// The deepest nesting of arrays and objects; zero for a scalar.
+    ///
+    /// Recurses as deep as the value nests; [`super::read`] bounds what comes from outside.
+    pub(crate) fn depth(&self) -> usize {
+        match self {
+            Value::Array(array) => 1 + array.iter().map(Value::depth).max().unwrap_or(0),
+            Value::Object(object) => 1 + object.values().map(Value::depth).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::String(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Value::String(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Value::Bool(flag)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Value::Number(value.into())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Value::Number(value.into())
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Self {
+        Value::Object(object)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(array: Vec<Value>) -> Self {
+        Value::Array(array)
+    }
+}
+
+impl<T: Into<Value>> FromIterator<T> for Value {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        Value::Array(values.into_iter().map(Into::into).collect())
+    }
+}
