@@ -2,6 +2,9 @@
 pub mod error;
 pub mod id;
 pub mod json;
+pub mod snapshot;
+pub mod text;
 pub mod tokens;
+pub mod veil;
 
 pub use error::{Error, ErrorKind, Result};

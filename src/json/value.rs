@@ -1,7 +1,7 @@
 use super::Number;
 
 /// A JSON value.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Value {
     /// `null`
     #[default]

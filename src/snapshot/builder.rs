@@ -1,0 +1,222 @@
+use std::sync::Arc;
+
+use super::{
+    FrameSnapshot, SnapshotIdentity,
+    chunk::{Chunk, FacetIds, Part, Rare, RenderedChunk, Structure},
+    split::split,
+};
+use crate::{
+    id::{ChunkType, FacetId, Millis, Role},
+    json::Object,
+    text::TextRange,
+    tokens::{CountedText, TokenCounter},
+};
+
+/// Limits of a snapshot; set when the builder is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotOptions {
+    /// The longest chunk in bytes; a longer text becomes several. None by default.
+    pub max_chunk_bytes: Option<usize>,
+    /// Whether chunks keep their facets. On by default.
+    pub attribution: bool,
+    /// Whether chunks keep structure and metadata. On by default.
+    pub metadata: bool,
+}
+
+impl Default for SnapshotOptions {
+    fn default() -> Self {
+        Self { max_chunk_bytes: None, attribution: true, metadata: true }
+    }
+}
+
+/// What is known of a text that is added to a snapshot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChunkOptions {
+    facet_ids: Option<FacetIds>,
+    chunk_type: Option<ChunkType>,
+    role: Option<Role>,
+    part: Part,
+    metadata: Option<Object>,
+}
+
+impl ChunkOptions {
+    /// Nothing known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a facet that the text represents; call it again for several.
+    pub fn facet(mut self, id: impl Into<FacetId>) -> Self {
+        self.facet_ids.get_or_insert_default().push(id.into());
+        self
+    }
+
+    /// Sets the facets that the text represents.
+    pub fn facets(mut self, ids: impl IntoIterator<Item = FacetId>) -> Self {
+        self.facet_ids = Some(ids.into_iter().collect());
+        self
+    }
+
+    /// The type of the chunk.
+    pub fn chunk_type(mut self, chunk_type: impl Into<ChunkType>) -> Self {
+        self.chunk_type = Some(chunk_type.into());
+        self
+    }
+
+    /// Who speaks it.
+    pub fn role(mut self, role: Role) -> Self {
+        self.role = Some(role);
+        self
+    }
+
+    /// Which part of a message it is.
+    pub fn part(mut self, part: Part) -> Self {
+        self.part = part;
+        self
+    }
+
+    /// Free fields to keep with the chunk.
+    pub fn metadata(mut self, metadata: Object) -> Self {
+        self.metadata = Some(metadata);
+        self
+    }
+}
+
+/// Builds a [`FrameSnapshot`] from pieces of text in the order in which the model reads them.
+///
+/// ```
+/// use afterimage::{
+///     id::{Millis, Role},
+///     snapshot::{ChunkOptions, FrameSnapshotBuilder},
+///     tokens::Chars4,
+/// };
+///
+/// let mut builder = FrameSnapshotBuilder::new(&Chars4);
+/// let options = ChunkOptions::new().facet("event-1").chunk_type("event").role(Role::User);
+/// builder.add_content("User input", options);
+/// let snapshot = builder.build(Millis::new(1_763_683_200_000));
+///
+/// assert_eq!(snapshot.text(), "User input");
+/// assert_eq!(snapshot.chunk(0).unwrap().facet_ids(), ["event-1"]);
+/// ```
+pub struct FrameSnapshotBuilder<'c> {
+    counter: &'c dyn TokenCounter,
+    options: SnapshotOptions,
+    text: String,
+    chunks: Vec<Chunk>,
+    total_tokens: u64,
+    /// The chunks that are open for nesting, from the outside in.
+    nesting: Vec<usize>,
+}
+
+impl<'c> FrameSnapshotBuilder<'c> {
+    /// A builder without limits that counts with `counter`.
+    pub fn new(counter: &'c dyn TokenCounter) -> Self {
+        Self::with_options(counter, SnapshotOptions::default())
+    }
+
+    /// A builder with these limits.
+    pub fn with_options(counter: &'c dyn TokenCounter, options: SnapshotOptions) -> Self {
+        let (text, chunks, nesting) = Default::default();
+        Self { counter, options, text, chunks, total_tokens: 0, nesting }
+    }
+
+    /// Makes room for `bytes` more of text, so that a known size costs one allocation.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.text.reserve(bytes);
+    }
+
+    /// Adds `text`. Counts it, splitting it first where it is longer than a chunk may be; an empty
+    /// text adds nothing.
+    pub fn add_content(&mut self, text: &str, options: ChunkOptions) {
+        match self.options.max_chunk_bytes {
+            Some(max) if text.len() > max => {
+                for piece in split(text, max) {
+                    self.push(piece, self.counter.count(piece) as u64, options.clone(), Object::new());
+                }
+            }
+            _ if text.is_empty() => {}
+            _ => self.push(text, self.counter.count(text) as u64, options, Object::new()),
+        }
+    }
+
+    /// Adds a chunk that was counted before, as it is; of its structure only the metadata stays,
+    /// since positions belong to the snapshot that it came from.
+    pub fn add_chunk(&mut self, chunk: RenderedChunk) {
+        let RenderedChunk { content, tokens, facet_ids, chunk_type, role, part, metadata, extra, .. } =
+            chunk;
+        let options = ChunkOptions { facet_ids, chunk_type, role, part, metadata };
+        self.push(&content, tokens, options, extra);
+    }
+
+    /// Nests what follows in the chunk that was added last, until [`FrameSnapshotBuilder::unnest`].
+    /// Without a chunk it does nothing.
+    pub fn nest(&mut self) {
+        self.nesting.extend(self.chunks.len().checked_sub(1));
+    }
+
+    /// Ends the innermost nesting. Does nothing where none is open.
+    pub fn unnest(&mut self) {
+        self.nesting.pop();
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The text so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn push(&mut self, text: &str, tokens: u64, options: ChunkOptions, extra: Object) {
+        let index = self.chunks.len();
+        let mut rare = Rare { extra, ..Rare::default() };
+        if self.options.metadata {
+            rare.metadata = options.metadata;
+            if let Some(&parent) = self.nesting.last() {
+                rare.structure = Some(Structure::new(self.nesting.len() as u32, Some(parent)));
+                if let Some(chunk) = self.chunks.get_mut(parent) {
+                    let structure = &mut chunk.rare.get_or_insert_default().structure;
+                    structure.get_or_insert_default().children.get_or_insert_default().push(index);
+                }
+            }
+        }
+        self.chunks.push(Chunk {
+            range: TextRange::at(self.text.len(), text.len()),
+            tokens,
+            facet_ids: options.facet_ids.filter(|_| self.options.attribution),
+            chunk_type: options.chunk_type,
+            role: options.role,
+            part: options.part,
+            rare: rare.boxed(),
+        });
+        self.text.push_str(text);
+        self.total_tokens = self.total_tokens.saturating_add(tokens);
+    }
+
+    /// The snapshot, taken at `now`.
+    pub fn build(self, now: Millis) -> FrameSnapshot {
+        FrameSnapshot {
+            text: self.text.into(),
+            chunks: self.chunks,
+            total_tokens: self.total_tokens,
+            exact_tokens: None,
+            captured_at: now,
+            identity: None,
+            extra: Object::new(),
+        }
+    }
+
+    /// The snapshot with what made it, and with the exact count of its whole text.
+    pub(crate) fn seal(self, now: Millis, identity: Arc<SnapshotIdentity>) -> FrameSnapshot {
+        let parts: Vec<_> = self
+            .chunks
+            .iter()
+            .map(|chunk| CountedText { text: chunk.range.of(&self.text), tokens: chunk.tokens as usize })
+            .collect();
+        let exact = self.counter.count_joined(&parts) as u64;
+        FrameSnapshot { exact_tokens: Some(exact), identity: Some(identity), ..self.build(now) }
+    }
+}

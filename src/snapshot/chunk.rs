@@ -1,0 +1,218 @@
+use smallvec::SmallVec;
+
+use super::FrameSnapshot;
+use crate::{
+    id::{ChunkType, FacetId, Role},
+    json::Object,
+    text::TextRange,
+};
+
+/// The facets of a chunk; one fits without an allocation.
+pub type FacetIds = SmallVec<[FacetId; 1]>;
+
+/// Which part of a message a chunk is, so that an export finds the structure that text alone lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Plain text.
+    #[default]
+    Text,
+    /// A tool call. The text of a native chunk is the call's arguments.
+    Call {
+        /// The provider's id of the call; ids repeat in real transcripts, and some have none.
+        id: Option<Box<str>>,
+        /// The tool's name.
+        name: Box<str>,
+    },
+    /// The result of a tool call.
+    Result {
+        /// The id of the call that it answers.
+        id: Option<Box<str>>,
+    },
+    /// The model's reasoning.
+    Reasoning,
+    /// An image; the text says what it stands for.
+    Image,
+    /// A block that has no text: encrypted, binary, or a provider's own. The text says so.
+    Opaque,
+}
+
+impl Part {
+    /// The name of the part on the wire.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Part::Text => "text",
+            Part::Call { .. } => "call",
+            Part::Result { .. } => "result",
+            Part::Reasoning => "reasoning",
+            Part::Image => "image",
+            Part::Opaque => "opaque",
+        }
+    }
+}
+
+/// Where a chunk stands in the nesting of its frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Structure {
+    /// The depth, from zero.
+    pub level: u32,
+    /// The index of the chunk that this one is nested in.
+    pub parent: Option<usize>,
+    /// The indices of the chunks that are nested directly in this one, where they are named.
+    pub children: Option<Vec<usize>>,
+    /// Members of the wire form that are not known here.
+    pub extra: Object,
+    /// Whether the wire form spells indices as strings, as the specification's type has it.
+    pub(crate) spelled: bool,
+}
+
+impl Structure {
+    /// A chunk at `level` in the chunk with index `parent`.
+    pub fn new(level: u32, parent: Option<usize>) -> Self {
+        Self { level, parent, ..Self::default() }
+    }
+}
+
+/// A contiguous piece of rendered text with what is known of it: the owned form, as on the wire.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RenderedChunk {
+    /// The rendered text.
+    pub content: String,
+    /// The tokens of `content` alone.
+    pub tokens: u64,
+    /// The facets that the text represents. `None` where nothing is said, empty where it is said
+    /// that there are none.
+    pub facet_ids: Option<FacetIds>,
+    /// The type of the chunk.
+    pub chunk_type: Option<ChunkType>,
+    /// Who speaks it.
+    pub role: Option<Role>,
+    /// Which part of a message it is.
+    pub part: Part,
+    /// Where it stands in the frame's nesting.
+    pub structure: Option<Structure>,
+    /// Free fields of whoever made the chunk.
+    pub metadata: Option<Object>,
+    /// Members of the wire form that are not known here.
+    pub extra: Object,
+}
+
+/// A chunk inside its snapshot: everything but the text, which the snapshot holds once.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chunk {
+    pub(crate) range: TextRange,
+    pub(crate) tokens: u64,
+    pub(crate) facet_ids: Option<FacetIds>,
+    pub(crate) chunk_type: Option<ChunkType>,
+    pub(crate) role: Option<Role>,
+    pub(crate) part: Part,
+    /// What most chunks have not.
+    pub(crate) rare: Option<Box<Rare>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Rare {
+    pub(crate) structure: Option<Structure>,
+    pub(crate) metadata: Option<Object>,
+    pub(crate) extra: Object,
+}
+
+impl Rare {
+    pub(crate) fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
+}
+
+/// A view of one chunk of a snapshot. Cheap to copy.
+#[derive(Clone, Copy)]
+pub struct ChunkRef<'a> {
+    pub(super) snapshot: &'a FrameSnapshot,
+    pub(super) chunk: &'a Chunk,
+    pub(super) index: usize,
+}
+
+impl<'a> ChunkRef<'a> {
+    /// The index in the snapshot, from zero.
+    pub fn index(self) -> usize {
+        self.index
+    }
+
+    /// The rendered text.
+    pub fn content(self) -> &'a str {
+        self.chunk.range.of(self.snapshot.text())
+    }
+
+    /// Where the text stands in the snapshot's text.
+    pub fn range(self) -> TextRange {
+        self.chunk.range
+    }
+
+    /// The tokens of the text alone.
+    pub fn tokens(self) -> u64 {
+        self.chunk.tokens
+    }
+
+    /// The facets that the text represents; empty for formatting.
+    pub fn facet_ids(self) -> &'a [FacetId] {
+        self.chunk.facet_ids.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the chunk belongs to a facet.
+    pub fn is_attributed(self) -> bool {
+        !self.facet_ids().is_empty()
+    }
+
+    /// The type of the chunk.
+    pub fn chunk_type(self) -> Option<&'a ChunkType> {
+        self.chunk.chunk_type.as_ref()
+    }
+
+    /// Who speaks it.
+    pub fn role(self) -> Option<Role> {
+        self.chunk.role
+    }
+
+    /// Which part of a message it is.
+    pub fn part(self) -> &'a Part {
+        &self.chunk.part
+    }
+
+    /// Where it stands in the frame's nesting.
+    pub fn structure(self) -> Option<&'a Structure> {
+        self.chunk.rare.as_ref()?.structure.as_ref()
+    }
+
+    /// Free fields of whoever made the chunk.
+    pub fn metadata(self) -> Option<&'a Object> {
+        self.chunk.rare.as_ref()?.metadata.as_ref()
+    }
+
+    /// The owned form. Copies the text.
+    pub fn to_owned(self) -> RenderedChunk {
+        let rare = self.chunk.rare.as_deref().cloned().unwrap_or_default();
+        RenderedChunk {
+            content: self.content().to_owned(),
+            tokens: self.chunk.tokens,
+            facet_ids: self.chunk.facet_ids.clone(),
+            chunk_type: self.chunk.chunk_type.clone(),
+            role: self.chunk.role,
+            part: self.chunk.part.clone(),
+            structure: rare.structure,
+            metadata: rare.metadata,
+            extra: rare.extra,
+        }
+    }
+}
+
+impl std::fmt::Debug for ChunkRef<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChunkRef")
+            .field("index", &self.index)
+            .field("content", &self.content())
+            .field("tokens", &self.tokens())
+            .field("facet_ids", &self.facet_ids())
+            .field("chunk_type", &self.chunk_type())
+            .field("role", &self.role())
+            .field("part", &self.part())
+            .finish_non_exhaustive()
+    }
+}

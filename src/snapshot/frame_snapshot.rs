@@ -1,0 +1,153 @@
+use std::sync::Arc;
+
+use super::chunk::{Chunk, ChunkRef};
+use crate::{
+    Error, ErrorKind, Result,
+    id::{FacetId, Millis},
+    json::Object,
+};
+
+/// What a frame rendered to at its moment.
+///
+/// The chunks tile the text: in order, without gap or overlap. A snapshot never changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameSnapshot {
+    pub(super) text: Arc<str>,
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) total_tokens: u64,
+    pub(super) exact_tokens: Option<u64>,
+    pub(super) captured_at: Millis,
+    pub(super) identity: Option<Arc<SnapshotIdentity>>,
+    pub(super) extra: Object,
+}
+
+/// What made a snapshot. Two snapshots with the same identity compare byte by byte and token by
+/// token; without one, counts are declared by whoever wrote them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SnapshotIdentity {
+    /// For whom the frame was rendered.
+    pub viewer: String,
+    /// The format's id, for example `xml`.
+    pub format: String,
+    /// The version of the renderer and its formats.
+    pub renderer: u32,
+    /// The token counter's id.
+    pub tokenizer: String,
+    /// The longest chunk in bytes, where one was set.
+    pub max_chunk_bytes: Option<usize>,
+}
+
+impl FrameSnapshot {
+    /// The whole rendered text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The whole rendered text, shared.
+    pub fn shared_text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// The number of chunks.
+    pub fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Whether there is no chunk.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The chunks in order.
+    pub fn chunks(&self) -> impl ExactSizeIterator<Item = ChunkRef<'_>> + DoubleEndedIterator + Clone {
+        self.chunks
+            .iter()
+            .enumerate()
+            .map(|(index, chunk)| ChunkRef { snapshot: self, chunk, index })
+    }
+
+    /// The chunk at `index`, in O(1).
+    pub fn chunk(&self, index: usize) -> Option<ChunkRef<'_>> {
+        self.chunks.get(index).map(|chunk| ChunkRef { snapshot: self, chunk, index })
+    }
+
+    /// The chunk that holds the byte at `offset` of the text, in O(log n).
+    pub fn chunk_at(&self, offset: usize) -> Option<ChunkRef<'_>> {
+        let index = self.chunks.partition_point(|chunk| chunk.range.end() <= offset);
+        self.chunk(index).filter(|chunk| chunk.range().contains(offset))
+    }
+
+    /// The sum of the chunks' tokens. A token may cross the border of two chunks, so this is not
+    /// the count of the whole text: see [`FrameSnapshot::exact_tokens`].
+    pub fn total_tokens(&self) -> u64 {
+        self.total_tokens
+    }
+
+    /// The tokenizer's own count of the whole text, where it was taken at the capture.
+    pub fn exact_tokens(&self) -> Option<u64> {
+        self.exact_tokens
+    }
+
+    /// When the frame was captured.
+    pub fn captured_at(&self) -> Millis {
+        self.captured_at
+    }
+
+    /// What made the snapshot; `None` where it came from elsewhere and its counts are declared.
+    pub fn identity(&self) -> Option<&Arc<SnapshotIdentity>> {
+        self.identity.as_ref()
+    }
+
+    /// Whether some facet wrote something: an attributed chunk is not empty.
+    pub fn has_content(&self) -> bool {
+        self.chunks().any(|chunk| chunk.is_attributed() && !chunk.range().is_empty())
+    }
+
+    /// The distinct facets in order of first appearance.
+    pub fn facets(&self) -> Vec<&FacetId> {
+        let mut facets = indexmap::IndexSet::new();
+        facets.extend(self.chunks.iter().flat_map(|chunk| chunk.facet_ids.iter().flatten()));
+        facets.into_iter().collect()
+    }
+
+    /// Checks what a snapshot promises.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Tiling`] where the chunks do not tile the text, [`ErrorKind::Sum`] where the
+    /// total is not the sum.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut end = 0;
+        for (index, chunk) in self.chunks.iter().enumerate() {
+            let error = |expected: &dyn std::fmt::Display, found: usize| {
+                Error::new(
+                    ErrorKind::Tiling,
+                    format!("chunks do not tile the text: expected {expected}, found byte {found}"),
+                )
+                .at(|place| place.chunk = Some(index))
+            };
+            if chunk.range.start() != end {
+                return Err(error(&format_args!("a start at byte {end}"), chunk.range.start()));
+            }
+            if self.text.get(chunk.range.start()..chunk.range.end()).is_none() {
+                return Err(error(&"an end on a character border in the text", chunk.range.end()));
+            }
+            end = chunk.range.end();
+        }
+        if end != self.text.len() {
+            let message = format!(
+                "chunks do not tile the text: expected the last to end at byte {}, found byte {end}",
+                self.text.len()
+            );
+            return Err(Error::new(ErrorKind::Tiling, message));
+        }
+        let sum: u64 = self.chunks.iter().map(|chunk| chunk.tokens).sum();
+        if sum != self.total_tokens {
+            let message = format!(
+                "the total is not the sum of the chunks' tokens: expected {sum}, found {}",
+                self.total_tokens
+            );
+            return Err(Error::new(ErrorKind::Sum, message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! What a frame rendered to at its moment: chunks that tile one text.
+//!
+//! A [`FrameSnapshotBuilder`] takes text with its attribution and makes a [`FrameSnapshot`]: the
+//! text is stored once, each [`ChunkRef`] is a view of a range of it. [`RenderedChunk`] is the
+//! owned form, as on the wire. The free functions answer questions about one snapshot
+//! ([`find_chunks_by_facet`], [`get_snapshot_facets`]) and about a range of frames
+//! ([`extract_snapshot_range`]).
+
+mod builder;
+mod chunk;
+mod frame_snapshot;
+mod query;
+mod split;
+mod wire;
+
+pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
+pub use chunk::{ChunkRef, FacetIds, Part, RenderedChunk, Structure};
+pub use frame_snapshot::{FrameSnapshot, SnapshotIdentity};
+pub use query::{
+    ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,
+    get_snapshot_facets, group_chunks_by_role,
+};

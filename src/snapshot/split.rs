@@ -1,0 +1,72 @@
+use unicode_segmentation::GraphemeCursor;
+
+/// Splits `text` into pieces of at most `max` bytes, each cut at the best place in its second
+/// half: after a blank line, a line, a word, or else a character as a reader sees it.
+///
+/// A piece is longer than `max` only where a single character is. Runs in O(n) time.
+pub(super) fn split(text: &str, max: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, tail) = rest.split_at_checked(cut(rest, max)).unwrap_or((rest, ""));
+        rest = tail;
+        Some(piece)
+    })
+}
+
+fn cut(text: &str, max: usize) -> usize {
+    if text.len() <= max {
+        return text.len();
+    }
+    let limit = text.floor_char_boundary(max);
+    let half = text.ceil_char_boundary(limit / 2);
+    let window = text.get(half..limit).unwrap_or_default();
+    let place = window
+        .rfind("\n\n")
+        .map(|at| at + 2)
+        .or_else(|| window.rfind('\n').map(|at| at + 1))
+        .or_else(|| {
+            window.char_indices().rfind(|(_, c)| c.is_whitespace()).map(|(at, c)| at + c.len_utf8())
+        });
+    if let Some(place) = place {
+        return half + place;
+    }
+    let border = GraphemeCursor::new(limit, text.len(), true).prev_boundary(text, 0);
+    let aligned = GraphemeCursor::new(limit, text.len(), true).is_boundary(text, 0);
+    match (aligned, border) {
+        (Ok(true), _) if limit > 0 => limit,
+        (_, Ok(Some(border))) if border > 0 => border,
+        // One character as a reader sees it is longer than a piece may be: cut inside of it, but
+        // never inside a code point.
+        _ if limit > 0 => limit,
+        _ => text.chars().next().map_or(text.len(), char::len_utf8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, max: usize, expected: &[&str]) {
+        assert_eq!(split(text, max).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_text_is_cut_at_the_best_place_in_reach() {
+        check("", 4, &[]);
+        check("short", 5, &["short"]);
+        check("one\n\ntwo three", 8, &["one\n\n", "two ", "three"]);
+        check("first\nsecond\nthird", 14, &["first\nsecond\n", "third"]);
+        check("unbreakable", 4, &["unbr", "eaka", "ble"]);
+    }
+
+    #[test]
+    fn no_character_is_cut() {
+        check("ééééé", 3, &["é", "é", "é", "é", "é"]);
+        check("e\u{301}e\u{301}", 4, &["e\u{301}", "e\u{301}"]);
+        check("👩‍👩‍👧x", 12, &["👩‍👩", "\u{200d}👧x"]);
+        check("漢字", 1, &["漢", "字"]);
+    }
+}

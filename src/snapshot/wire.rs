@@ -1,0 +1,284 @@
+//! The wire form of snapshots and chunks. Loading checks what can be checked and names what is off.
+
+use std::sync::Arc;
+
+use super::{
+    FrameSnapshot, SnapshotIdentity,
+    chunk::{Chunk, Part, Rare, RenderedChunk, Structure},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    id::{ChunkType, FacetId, Millis, Role},
+    json::{Fields, Object, ObjectExt, Value, serde_through_json},
+    text::TextRange,
+};
+
+serde_through_json!(RenderedChunk, FrameSnapshot);
+
+impl FrameSnapshot {
+    /// The wire form.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("chunks", self.chunks().map(|chunk| chunk.to_owned().to_json()).collect::<Value>());
+        object.put("totalContent", self.text());
+        object.put("totalTokens", self.total_tokens);
+        object.put("capturedAt", self.captured_at.get());
+        object.put("hasContent", self.has_content());
+        object.put_some("exactTokens", self.exact_tokens);
+        object.put_some("madeBy", self.identity.as_ref().map(|identity| identity.to_json()));
+        object.extend(self.extra.clone());
+        Value::Object(object)
+    }
+
+    /// Loads the wire form. `type` may also be spelled `chunkType`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Tiling`] where the chunks' contents do not tile `totalContent`,
+    /// [`ErrorKind::Sum`] where `totalTokens` is not the chunks' sum, [`ErrorKind::Shape`] where a
+    /// member is missing, of the wrong type, or contradicts the others.
+    pub fn from_json(value: Value) -> Result<Self> {
+        let mut fields = Fields::of(value, "a frame snapshot")?;
+        let array = Fields::required(fields.array("chunks")?, "chunks", "an array")?;
+        let text = Fields::required(fields.string("totalContent")?, "totalContent", "a string")?;
+        let mut chunks = Vec::with_capacity(array.len());
+        let (mut end, mut sum) = (0_usize, 0_u64);
+        for (index, value) in array.into_iter().enumerate() {
+            let chunk = RenderedChunk::from_json(value)
+                .map_err(|error| error.under(index).under("chunks"))?;
+            let range = TextRange::at(end, chunk.content.len());
+            if text.get(range.start()..range.end()) != Some(chunk.content.as_str()) {
+                return Err(gap(&text, end, &chunk.content).at(|place| place.chunk = Some(index)));
+            }
+            end = range.end();
+            sum = sum.checked_add(chunk.tokens).ok_or_else(|| {
+                Error::new(ErrorKind::Sum, "the chunks' tokens exceed 64 bits")
+            })?;
+            chunks.push(chunk.into_stored(range));
+        }
+        if end < text.len() {
+            return Err(gap(&text, end, ""));
+        }
+        check_structure(&chunks)?;
+        let total = Fields::required(fields.u64("totalTokens")?, "totalTokens", "a token count")?;
+        let captured_at =
+            Fields::required(fields.i64("capturedAt")?, "capturedAt", "milliseconds since the epoch")?;
+        let has_content = fields.bool("hasContent")?;
+        let exact_tokens = fields.u64("exactTokens")?;
+        let identity =
+            fields.take("madeBy").map(SnapshotIdentity::from_json).transpose()?.map(Arc::new);
+        let snapshot = Self {
+            text: text.into(),
+            chunks,
+            total_tokens: total,
+            exact_tokens,
+            captured_at: Millis::new(captured_at),
+            identity,
+            extra: fields.rest(),
+        };
+        snapshot.check()?;
+        let expected = snapshot.has_content();
+        if has_content.is_some_and(|found| found != expected) {
+            let error = Error::expected(format_args!("{expected}"), format_args!("{}", !expected));
+            return Err(error.under("hasContent"));
+        }
+        Ok(snapshot)
+    }
+}
+
+/// Says where the chunks leave the text: the byte, what stands there, and what the chunk has.
+fn gap(text: &str, at: usize, content: &str) -> Error {
+    let rest = text.get(at..).unwrap_or_default();
+    let agree: usize = rest
+        .chars()
+        .zip(content.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(c, _)| c.len_utf8())
+        .sum();
+    let quote = |text: &str| {
+        let tail = text.get(agree..).unwrap_or_default();
+        if tail.is_empty() { "the end".to_owned() } else { format!("{:?}", tail.chars().take(24).collect::<String>()) }
+    };
+    let message = format!(
+        "chunks do not tile totalContent: at byte {} expected {}, found {}",
+        at + agree,
+        quote(rest),
+        quote(content)
+    );
+    Error::new(ErrorKind::Tiling, message)
+}
+
+fn check_structure(chunks: &[Chunk]) -> Result<()> {
+    for (index, chunk) in chunks.iter().enumerate() {
+        let Some(structure) = chunk.rare.as_ref().and_then(|rare| rare.structure.as_ref()) else {
+            continue;
+        };
+        let outside = |other: &&usize| **other >= chunks.len() || **other == index;
+        if let Some(other) = structure.parent.iter().chain(structure.children.iter().flatten()).find(outside) {
+            let expected = format_args!("the index of another of the {} chunks", chunks.len());
+            return Err(Error::expected(expected, other)
+                .under("structure")
+                .at(|place| place.chunk = Some(index)));
+        }
+    }
+    Ok(())
+}
+
+impl RenderedChunk {
+    pub(super) fn into_stored(self, range: TextRange) -> Chunk {
+        let Self { tokens, facet_ids, chunk_type, role, part, structure, metadata, extra, .. } = self;
+        let rare = Rare { structure, metadata, extra }.boxed();
+        Chunk { range, tokens, facet_ids, chunk_type, role, part, rare }
+    }
+
+    /// The wire form.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("content", self.content.as_str());
+        object.put("tokens", self.tokens);
+        let ids = self.facet_ids.as_ref();
+        object.put_some("facetIds", ids.map(|ids| ids.iter().map(|id| id.as_str()).collect::<Value>()));
+        object.put_some("type", self.chunk_type.as_deref());
+        object.put_some("role", self.role.map(Role::as_str));
+        object.put_some("part", self.part.to_json());
+        object.put_some("structure", self.structure.as_ref().map(Structure::to_json));
+        object.put_some("metadata", self.metadata.clone());
+        object.extend(self.extra.clone());
+        Value::Object(object)
+    }
+
+    /// Loads the wire form.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where a member is missing or of the wrong type.
+    pub fn from_json(value: Value) -> Result<Self> {
+        let mut fields = Fields::of(value, "a chunk")?;
+        let content = Fields::required(fields.string("content")?, "content", "a string")?;
+        let tokens = Fields::required(fields.u64("tokens")?, "tokens", "a token count")?;
+        let facet_ids = fields
+            .strings("facetIds")?
+            .map(|ids| ids.into_iter().map(FacetId::from).collect());
+        let chunk_type = match fields.string("type")? {
+            Some(name) => Some(name),
+            None => fields.string("chunkType")?,
+        };
+        let role = fields.string("role")?.map(|name| {
+            Role::from_name(&name).ok_or_else(|| {
+                Error::expected("user, assistant or system", format_args!("{name:?}")).under("role")
+            })
+        });
+        let part = fields.take("part").map(Part::from_json).transpose()?.unwrap_or_default();
+        let structure = fields.take("structure").map(Structure::from_json).transpose()?;
+        let metadata = fields.object("metadata")?;
+        Ok(Self {
+            content,
+            tokens,
+            facet_ids,
+            chunk_type: chunk_type.map(ChunkType::from),
+            role: role.transpose()?,
+            part,
+            structure,
+            metadata,
+            extra: fields.rest(),
+        })
+    }
+}
+
+impl Part {
+    /// The wire form; plain text has none.
+    pub(crate) fn to_json(&self) -> Option<Value> {
+        let mut object = Object::new();
+        object.put("kind", self.kind());
+        match self {
+            Part::Text => return None,
+            Part::Call { id, name } => {
+                object.put_some("id", id.as_deref());
+                object.put("name", &**name);
+            }
+            Part::Result { id } => object.put_some("id", id.as_deref()),
+            Part::Reasoning | Part::Image | Part::Opaque => {}
+        }
+        Some(Value::Object(object))
+    }
+
+    fn from_json(value: Value) -> Result<Self> {
+        let mut fields = Fields::of(value, "a part").map_err(|error| error.under("part"))?;
+        let kind = Fields::required(fields.string("kind")?, "kind", "a string")?;
+        let id = fields.string("id")?.map(String::into_boxed_str);
+        Ok(match kind.as_str() {
+            "text" => Part::Text,
+            "call" => {
+                let name = Fields::required(fields.string("name")?, "name", "a string")?;
+                Part::Call { id, name: name.into() }
+            }
+            "result" => Part::Result { id },
+            "reasoning" => Part::Reasoning,
+            "image" => Part::Image,
+            "opaque" => Part::Opaque,
+            other => {
+                let expected = "text, call, result, reasoning, image or opaque";
+                return Err(Error::expected(expected, format_args!("{other:?}")).under("kind"));
+            }
+        })
+    }
+}
+
+impl Structure {
+    fn to_json(&self) -> Value {
+        let index = |index: &usize| {
+            if self.spelled { Value::from(index.to_string()) } else { Value::from(*index as u64) }
+        };
+        let mut object = Object::new();
+        object.put("level", u64::from(self.level));
+        object.put_some("parent", self.parent.as_ref().map(index));
+        let children = self.children.as_ref();
+        object.put_some("children", children.map(|all| all.iter().map(index).collect::<Value>()));
+        object.extend(self.extra.clone());
+        Value::Object(object)
+    }
+
+    fn from_json(value: Value) -> Result<Self> {
+        let mut spelled = false;
+        let mut index = |value: &Value| {
+            let number = match value {
+                Value::String(text) => {
+                    spelled = true;
+                    text.parse().ok()
+                }
+                other => other.as_u64().and_then(|number| usize::try_from(number).ok()),
+            };
+            number.ok_or_else(|| Error::expected("a chunk's index", value).under("structure"))
+        };
+        let mut fields = Fields::of(value, "a structure")?;
+        let level = Fields::required(fields.u64("level")?, "level", "a depth")?;
+        let level = u32::try_from(level).map_err(|_| Error::expected("a depth", level).under("level"))?;
+        let parent = fields.take("parent").as_ref().map(&mut index).transpose()?;
+        let children = fields.array("children")?;
+        let children = children.map(|all| all.iter().map(&mut index).collect()).transpose()?;
+        Ok(Self { level, parent, children, spelled, extra: fields.rest() })
+    }
+}
+
+impl SnapshotIdentity {
+    fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("viewer", self.viewer.as_str());
+        object.put("format", self.format.as_str());
+        object.put("renderer", u64::from(self.renderer));
+        object.put("tokenizer", self.tokenizer.as_str());
+        object.put_some("maxChunkBytes", self.max_chunk_bytes.map(|bytes| bytes as u64));
+        Value::Object(object)
+    }
+
+    fn from_json(value: Value) -> Result<Self> {
+        let mut fields = Fields::of(value, "the maker of a snapshot")?;
+        let mut text = |key: &str| {
+            Fields::required(fields.string(key)?, key, "a string").map_err(|error| error.under("madeBy"))
+        };
+        let (viewer, format, tokenizer) = (text("viewer")?, text("format")?, text("tokenizer")?);
+        let renderer = fields.u64("renderer")?.and_then(|version| u32::try_from(version).ok());
+        let renderer = Fields::required(renderer, "renderer", "a version")?;
+        let max_chunk_bytes =
+            fields.u64("maxChunkBytes")?.and_then(|bytes| usize::try_from(bytes).ok());
+        Ok(Self { viewer, format, renderer, tokenizer, max_chunk_bytes })
+    }
+}

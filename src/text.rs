@@ -1,0 +1,58 @@
+//! Positions in UTF-8 text.
+
+use std::ops::Range;
+
+/// A range of bytes in a text; its start is never past its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TextRange {
+    start: usize,
+    end: usize,
+}
+
+impl TextRange {
+    /// The range from `start` to `end`; `None` where it would run backwards.
+    pub const fn new(start: usize, end: usize) -> Option<Self> {
+        if start <= end { Some(Self { start, end }) } else { None }
+    }
+
+    /// The range of `len` bytes from `start`. Saturates at `usize::MAX`.
+    pub const fn at(start: usize, len: usize) -> Self {
+        Self { start, end: start.saturating_add(len) }
+    }
+
+    /// The first byte.
+    pub const fn start(self) -> usize {
+        self.start
+    }
+
+    /// The byte after the last.
+    pub const fn end(self) -> usize {
+        self.end
+    }
+
+    /// The number of bytes.
+    pub const fn len(self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether the range holds no byte.
+    pub const fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// Whether the byte at `offset` lies in the range.
+    pub const fn contains(self, offset: usize) -> bool {
+        self.start <= offset && offset < self.end
+    }
+
+    /// The text of the range; empty where the range is not of this text.
+    pub fn of(self, text: &str) -> &str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+impl From<TextRange> for Range<usize> {
+    fn from(range: TextRange) -> Self {
+        range.start..range.end
+    }
+}

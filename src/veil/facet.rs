@@ -1,0 +1,308 @@
+use crate::{
+    Error, Result,
+    id::{FacetId, FacetType},
+    json::{Fields, Number, Object, ObjectExt, Value, serde_through_json},
+    snapshot::Part,
+};
+
+serde_through_json!(Facet, Saliency);
+
+/// One thing that an agent can perceive or has done.
+///
+/// ```
+/// use afterimage::{id::FacetType, veil::Facet};
+///
+/// let alert = Facet::new("event-7", FacetType::EVENT, "Energy signature in sector 7-G")
+///     .named("sensor_alert");
+/// assert_eq!(alert.display_name.as_deref(), Some("sensor_alert"));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facet {
+    /// The id, unique among the facets that hold at one time.
+    pub id: FacetId,
+    /// What kind of thing it is.
+    pub facet_type: FacetType,
+    /// What it says. A facet without content and children renders nothing.
+    pub content: String,
+    /// What it knows, for programs: a state, or the parts of a tool call (see [`Facet::call`]).
+    pub state: Option<Value>,
+    /// The name under which it is shown; formats with tags make a tag of it.
+    pub display_name: Option<String>,
+    /// Facets inside of it. They live and go with it and cannot be named by ops of their own.
+    pub children: Vec<Facet>,
+    /// Free labels.
+    pub tags: Vec<String>,
+    /// Free attributes.
+    pub attributes: Object,
+    /// The scopes in which it is shown.
+    pub scopes: Vec<String>,
+    /// The stream that it belongs to.
+    pub stream_id: Option<String>,
+    /// The type of that stream.
+    pub stream_type: Option<String>,
+    /// The agent that it belongs to.
+    pub agent_id: Option<String>,
+    /// That agent's name.
+    pub agent_name: Option<String>,
+    /// Whether it is gone after the frame that shows it.
+    pub ephemeral: bool,
+    /// How much it matters, for whoever must choose.
+    pub saliency: Option<Saliency>,
+    /// The facets that it is about.
+    pub target_facet_ids: Vec<FacetId>,
+    /// Members of the wire form that are not known here.
+    pub extra: Object,
+}
+
+/// A tool call as a facet of type [`FacetType::ACTION`] holds it in its state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Call<'a> {
+    /// The provider's id of the call, where it has one. Wire name `toolCallId`.
+    pub id: Option<&'a str>,
+    /// The tool's name. Wire name `toolName`.
+    pub name: &'a str,
+    /// The arguments, parsed; `None` where they were text that is not JSON. Wire name `parameters`.
+    pub parameters: Option<&'a Value>,
+    /// The arguments as the model wrote them, where `parameters` does not write back the same.
+    /// Wire name `arguments`.
+    pub arguments: Option<&'a str>,
+}
+
+/// Hints on how much a facet matters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Saliency {
+    /// Never dropped and never compressed.
+    pub pinned: bool,
+    /// Reference material, kept longer than talk.
+    pub reference: bool,
+    /// How fast it loses worth: from 0 (never) to 1 (at once).
+    pub transient: Option<Number>,
+    /// Members of the wire form that are not known here.
+    pub extra: Object,
+}
+
+impl Facet {
+    /// A facet with an id, a type and a content.
+    pub fn new(
+        id: impl Into<FacetId>,
+        facet_type: impl Into<FacetType>,
+        content: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            facet_type: facet_type.into(),
+            content: content.into(),
+            state: None,
+            display_name: None,
+            children: Vec::new(),
+            tags: Vec::new(),
+            attributes: Object::new(),
+            scopes: Vec::new(),
+            stream_id: None,
+            stream_type: None,
+            agent_id: None,
+            agent_name: None,
+            ephemeral: false,
+            saliency: None,
+            target_facet_ids: Vec::new(),
+            extra: Object::new(),
+        }
+    }
+
+    /// A tool call: a facet of type [`FacetType::ACTION`]. `parameters` are the arguments by name.
+    pub fn tool_call(
+        id: impl Into<FacetId>,
+        call_id: Option<&str>,
+        tool_name: &str,
+        parameters: Value,
+    ) -> Self {
+        let mut state = Object::new();
+        state.put("toolName", tool_name);
+        state.put_some("toolCallId", call_id);
+        state.put("parameters", parameters);
+        Self { state: Some(state.into()), ..Self::new(id, FacetType::ACTION, "") }
+    }
+
+    /// The result of a tool call: a facet of type [`FacetType::RESULT`].
+    pub fn tool_result(
+        id: impl Into<FacetId>,
+        call_id: Option<&str>,
+        tool_name: Option<&str>,
+        content: impl Into<String>,
+    ) -> Self {
+        let mut state = Object::new();
+        state.put_some("toolName", tool_name);
+        state.put_some("toolCallId", call_id);
+        Self { state: Some(state.into()), ..Self::new(id, FacetType::RESULT, content) }
+    }
+
+    /// Sets the name under which the facet is shown.
+    pub fn named(mut self, display_name: impl Into<String>) -> Self {
+        self.display_name = Some(display_name.into());
+        self
+    }
+
+    /// Adds a facet inside of this one.
+    pub fn with_child(mut self, child: Facet) -> Self {
+        self.children.push(child);
+        self
+    }
+
+    /// Makes the facet go at the end of its frame.
+    pub fn ephemeral(mut self) -> Self {
+        self.ephemeral = true;
+        self
+    }
+
+    /// The tool call, where the facet is an action that names a tool.
+    pub fn call(&self) -> Option<Call<'_>> {
+        let state = self.state.as_ref().filter(|_| self.facet_type == FacetType::ACTION)?;
+        Some(Call {
+            id: state.str_at("toolCallId"),
+            name: state.str_at("toolName")?,
+            parameters: state.get("parameters"),
+            arguments: state.str_at("arguments"),
+        })
+    }
+
+    /// The name of the tool of a call or a result.
+    pub fn tool_name(&self) -> Option<&str> {
+        self.state.as_ref()?.str_at("toolName")
+    }
+
+    /// Which part of a message the facet is.
+    pub fn part(&self) -> Part {
+        let boxed = |id: &str| Box::<str>::from(id);
+        if let Some(call) = self.call() {
+            return Part::Call { id: call.id.map(boxed), name: call.name.into() };
+        }
+        match &self.facet_type {
+            t if *t == FacetType::RESULT => {
+                let id = self.state.as_ref().and_then(|state| state.str_at("toolCallId"));
+                Part::Result { id: id.map(boxed) }
+            }
+            t if *t == FacetType::THOUGHT => Part::Reasoning,
+            t if *t == FacetType::IMAGE => Part::Image,
+            t if *t == FacetType::OPAQUE => Part::Opaque,
+            _ => Part::Text,
+        }
+    }
+
+    /// Whether a frame that adds the facet shows it. Ambient facets float after the last frame
+    /// instead; what was not understood is kept, but the model is not known to have seen it.
+    pub fn is_shown_in_frames(&self) -> bool {
+        self.facet_type != FacetType::AMBIENT && self.facet_type != FacetType::UNKNOWN
+    }
+
+    /// The wire form.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("id", self.id.as_str());
+        object.put("type", self.facet_type.as_str());
+        object.put_some("displayName", self.display_name.as_deref());
+        if !self.content.is_empty() {
+            object.put("content", self.content.as_str());
+        }
+        object.put_some("state", self.state.clone());
+        put_list(&mut object, "children", &self.children, Facet::to_json);
+        put_list(&mut object, "tags", &self.tags, |tag| tag.as_str().into());
+        if !self.attributes.is_empty() {
+            object.put("attributes", self.attributes.clone());
+        }
+        put_list(&mut object, "scopes", &self.scopes, |scope| scope.as_str().into());
+        object.put_some("streamId", self.stream_id.as_deref());
+        object.put_some("streamType", self.stream_type.as_deref());
+        object.put_some("agentId", self.agent_id.as_deref());
+        object.put_some("agentName", self.agent_name.as_deref());
+        if self.ephemeral {
+            object.put("ephemeral", true);
+        }
+        object.put_some("saliency", self.saliency.as_ref().map(Saliency::to_json));
+        put_list(&mut object, "targetFacetIds", &self.target_facet_ids, |id| id.as_str().into());
+        object.extend(self.extra.clone());
+        Value::Object(object)
+    }
+
+    /// Loads the wire form. Absent members take their empty value; `scope` may be spelled so.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where `id` or `type` is missing, or a member
+    /// is of the wrong type.
+    pub fn from_json(value: Value) -> Result<Self> {
+        let mut fields = Fields::of(value, "a facet")?;
+        let id = Fields::required(fields.string("id")?, "id", "a string")?;
+        let of_facet = |error: Error| error.at(|place| place.facet = Some(id.clone()));
+        let facet = Self::from_fields(&mut fields, FacetId::from(&id)).map_err(of_facet)?;
+        Ok(Self { extra: fields.rest(), ..facet })
+    }
+
+    fn from_fields(fields: &mut Fields, id: FacetId) -> Result<Self> {
+        let facet_type = Fields::required(fields.string("type")?, "type", "a string")?;
+        let children = fields.array("children")?.unwrap_or_default();
+        let child = |(index, value)| {
+            Facet::from_json(value)
+                .map_err(|error: Error| error.under(index).under("children"))
+        };
+        let scopes = match fields.strings("scopes")? {
+            Some(scopes) => scopes,
+            None => fields.strings("scope")?.unwrap_or_default(),
+        };
+        let targets = fields.strings("targetFacetIds")?.unwrap_or_default();
+        Ok(Self {
+            display_name: fields.string("displayName")?,
+            state: fields.take("state"),
+            children: children.into_iter().enumerate().map(child).collect::<Result<_>>()?,
+            tags: fields.strings("tags")?.unwrap_or_default(),
+            attributes: fields.object("attributes")?.unwrap_or_default(),
+            scopes,
+            stream_id: fields.string("streamId")?,
+            stream_type: fields.string("streamType")?,
+            agent_id: fields.string("agentId")?,
+            agent_name: fields.string("agentName")?,
+            ephemeral: fields.bool("ephemeral")?.unwrap_or_default(),
+            saliency: fields.take("saliency").filter(|value| !value.is_null()).map(Saliency::from_json).transpose()?,
+            target_facet_ids: targets.into_iter().map(FacetId::from).collect(),
+            ..Self::new(id, facet_type, fields.string("content")?.unwrap_or_default())
+        })
+    }
+}
+
+fn put_list<T>(object: &mut Object, key: &str, list: &[T], to_json: impl Fn(&T) -> Value) {
+    if !list.is_empty() {
+        object.put(key, list.iter().map(to_json).collect::<Value>());
+    }
+}
+
+impl Saliency {
+    /// Never dropped and never compressed.
+    pub fn pinned() -> Self {
+        Self { pinned: true, ..Self::default() }
+    }
+
+    /// The wire form.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        for (key, flag) in [("pinned", self.pinned), ("reference", self.reference)] {
+            if flag {
+                object.put(key, true);
+            }
+        }
+        object.put_some("transient", self.transient.clone().map(Value::Number));
+        object.extend(self.extra.clone());
+        Value::Object(object)
+    }
+
+    /// Loads the wire form.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a member is of the wrong type.
+    pub fn from_json(value: Value) -> Result<Self> {
+        let mut fields = Fields::of(value, "saliency").map_err(|error| error.under("saliency"))?;
+        Ok(Self {
+            pinned: fields.bool("pinned")?.unwrap_or_default(),
+            reference: fields.bool("reference")?.unwrap_or_default(),
+            transient: fields.number("transient")?,
+            extra: fields.rest(),
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! The facets that hold, and how frames change them.
+//!
+//! A [`Frame`] carries [`FacetOp`]s; [`Veil::apply`] is the one place where ops take effect. It
+//! applies a frame whole or not at all, and answers with what the frame shows: the facets in the
+//! order and the final form in which a renderer writes them. A [`History`] is the sequence of
+//! frames with the veil that they lead to.
+
+mod facet;
+mod frame;
+mod history;
+mod op;
+mod state;
+
+pub use facet::{Call, Facet, Saliency};
+pub use frame::{Frame, Source};
+pub use history::History;
+pub use op::FacetOp;
+pub use state::{Shown, Veil};
