@@ -5,6 +5,7 @@ pub mod json;
 pub mod snapshot;
 pub mod text;
 pub mod tokens;
+pub mod transcript;
 pub mod veil;
 
 pub use error::{Error, ErrorKind, Result};

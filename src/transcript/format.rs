@@ -1,0 +1,67 @@
+use std::fmt;
+
+use super::{Decoder, chat};
+use crate::json::Value;
+
+/// Declares the formats: variant, name, how a document and a line are recognised, the decoder.
+/// The order is the order in which they are tried.
+macro_rules! formats {
+    ($($(#[$meta:meta])* $variant:ident $name:literal $document:expr, $line:expr, $decoder:expr;)*) => {
+        /// A format that transcripts come in. `docs/transcripts.md` describes each.
+        #[non_exhaustive]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum TranscriptFormat {
+            $($(#[$meta])* $variant,)*
+        }
+
+        impl TranscriptFormat {
+            /// Every format.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The name, as the command line spells it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            /// The format of a file that is one JSON value.
+            pub(super) fn of_document(value: &Value) -> Option<Self> {
+                $(
+                    let is: fn(&Value) -> bool = $document;
+                    if is(value) { return Some(Self::$variant); }
+                )*
+                None
+            }
+
+            /// The format of a file by line, from one of its records.
+            pub(super) fn of_line(value: &Value) -> Option<Self> {
+                $(
+                    let is: fn(&Value) -> bool = $line;
+                    if is(value) { return Some(Self::$variant); }
+                )*
+                None
+            }
+
+            pub(super) fn decoder(self) -> Box<dyn Decoder> {
+                match self { $(Self::$variant => Box::new($decoder)),* }
+            }
+        }
+    };
+}
+
+formats! {
+    /// Chat lists of OpenAI and its relatives.
+    Chat "openai-chat" chat::Reader::is_document, chat::Reader::is_line, chat::Reader::default();
+}
+
+impl TranscriptFormat {
+    /// The format with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|format| format.name() == name)
+    }
+}
+
+impl fmt::Display for TranscriptFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

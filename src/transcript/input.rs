@@ -1,0 +1,237 @@
+use std::{
+    collections::VecDeque,
+    fs::File,
+    io::{BufRead, BufReader},
+    path::Path,
+};
+
+use super::{
+    Decoder, Record, Report, TranscriptFormat,
+    lines::{Lines, is_blank},
+    sink::Sink,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    json::{self, MAX_BYTES, Value},
+};
+
+/// How many lines, and how many bytes of them, are looked at to recognise the format.
+const HEAD_LINES: usize = 256;
+const HEAD_BYTES: usize = 8 << 20;
+
+/// A transcript that is being read: an iterator of its records.
+///
+/// After an error it gives nothing more.
+pub struct Transcript<R> {
+    format: TranscriptFormat,
+    decoder: Box<dyn Decoder>,
+    /// Lines that were read to recognise the format.
+    head: VecDeque<(u64, Vec<u8>)>,
+    document: Option<Value>,
+    lines: Lines<R>,
+    sink: Sink,
+    ended: bool,
+}
+
+impl Transcript<BufReader<File>> {
+    /// Opens a file and recognises its format.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`], and what [`Transcript::new`] refuses; all name the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let named = |error: Error| error.in_file(path);
+        let file = File::open(path).map_err(|error| named(Error::io(error, "cannot open")))?;
+        Self::new(BufReader::with_capacity(1 << 16, file)).map_err(named)
+    }
+}
+
+impl<R: BufRead> Transcript<R> {
+    /// Recognises the format of `input` by its content.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownFormat`] for an empty input and for one of no known format,
+    /// [`ErrorKind::Json`], [`ErrorKind::Utf8`] or [`ErrorKind::Limit`] where it is no JSON at
+    /// all, [`ErrorKind::Io`].
+    pub fn new(input: R) -> Result<Self> {
+        Self::with_format(input, None)
+    }
+
+    /// Reads `input` as `format`; `None` recognises it.
+    ///
+    /// # Errors
+    /// As [`Transcript::new`].
+    pub fn with_format(input: R, format: Option<TranscriptFormat>) -> Result<Self> {
+        let mut lines = Lines::new(input);
+        let mut head = Head::default();
+        head.fill(&mut lines)?;
+        let (found, document) = head.recognise(&mut lines, format)?;
+        let (decoder, sink) = (found.decoder(), Sink::default());
+        let head = if document.is_some() { VecDeque::new() } else { head.lines };
+        Ok(Self { format: found, decoder, head, document, lines, sink, ended: false })
+    }
+
+    /// The format that is being read.
+    pub fn format(&self) -> TranscriptFormat {
+        self.format
+    }
+
+    /// What was seen so far besides the frames.
+    pub fn report(&self) -> &Report {
+        &self.sink.report
+    }
+
+    /// Reads on; `false` at the end.
+    fn advance(&mut self) -> Result<bool> {
+        if let Some(document) = self.document.take() {
+            self.decoder.record(document, 1, &mut self.sink);
+            return Ok(true);
+        }
+        let next = match self.head.pop_front() {
+            Some(line) => Some(line),
+            None => self.lines.next()?,
+        };
+        match next {
+            None => {
+                self.decoder.finish(&mut self.sink);
+                Ok(false)
+            }
+            Some((_, line)) if is_blank(&line) => Ok(true),
+            Some((number, line)) => {
+                match json::read(&line) {
+                    Ok(value) => self.decoder.record(value, number, &mut self.sink),
+                    Err(error) => {
+                        let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
+                        self.sink.unknown(number, error.message(), Value::String(text));
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Transcript<R> {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(record) = self.sink.ready.pop_front() {
+                return Some(Ok(record));
+            }
+            if self.ended {
+                return None;
+            }
+            match self.advance() {
+                Ok(more) => self.ended = !more,
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+/// The first lines of an input.
+#[derive(Default)]
+struct Head {
+    lines: VecDeque<(u64, Vec<u8>)>,
+    /// Whether the input ended within them.
+    whole: bool,
+}
+
+impl Head {
+    fn fill<R: BufRead>(&mut self, lines: &mut Lines<R>) -> Result<()> {
+        let mut bytes = 0;
+        while self.lines.len() < HEAD_LINES && bytes < HEAD_BYTES {
+            let Some((number, line)) = lines.next()? else {
+                self.whole = true;
+                break;
+            };
+            bytes += line.len();
+            self.lines.push_back((number, line));
+        }
+        if self.whole && self.lines.iter().all(|(_, line)| is_blank(line)) {
+            return Err(Error::new(ErrorKind::UnknownFormat, "the input is empty"));
+        }
+        Ok(())
+    }
+
+    /// The format, and the value where the input is one document.
+    fn recognise<R: BufRead>(
+        &self,
+        lines: &mut Lines<R>,
+        forced: Option<TranscriptFormat>,
+    ) -> Result<(TranscriptFormat, Option<Value>)> {
+        // Lines that each are a value come first: a document on one line is one of them, and the
+        // lines of a document that is laid out over many are not values by themselves.
+        let mut by_line = None;
+        let mut values = self.lines.iter().filter(|(_, line)| !is_blank(line)).map(|(_, line)| line);
+        let first = values.next().map_or(Ok(Value::Null), |line| json::read(line));
+        let is_single = self.whole && values.next().is_none();
+        if !is_single {
+            let read = |(_, line): &(u64, Vec<u8>)| json::read(line).ok();
+            by_line = self.lines.iter().filter_map(read).find_map(|value| TranscriptFormat::of_line(&value));
+        }
+        if let (Some(found), true) = (by_line, first.is_ok() || !self.whole || is_jsonl(&self.lines)) {
+            return Ok((forced.unwrap_or(found), None));
+        }
+        if let (Ok(_), false) = (&first, is_single) {
+            // Values by line, none of which is known.
+            return forced.map(|format| (format, None)).ok_or_else(|| self.unknown("lines of JSON"));
+        }
+        let document = if is_single { first } else { self.document(lines) }?;
+        let found = TranscriptFormat::of_document(&document);
+        if let Some(format) = forced.or(found) {
+            return Ok((format, Some(document)));
+        }
+        match TranscriptFormat::of_line(&document) {
+            Some(format) => Ok((format, Some(document))),
+            None => Err(self.unknown(describe(&document))),
+        }
+    }
+
+    fn document<R: BufRead>(&self, lines: &mut Lines<R>) -> Result<Value> {
+        let mut bytes: Vec<u8> = Vec::new();
+        for (_, line) in &self.lines {
+            bytes.extend_from_slice(line);
+        }
+        while let Some((_, line)) = lines.next()? {
+            bytes.extend_from_slice(&line);
+            if bytes.len() > MAX_BYTES {
+                let message = "a JSON document of more than 256 MiB; the limit is 256 MiB";
+                return Err(Error::new(ErrorKind::Limit, message));
+            }
+        }
+        json::read(&bytes)
+    }
+
+    fn unknown(&self, found: impl std::fmt::Display) -> Error {
+        let names: Vec<_> = TranscriptFormat::ALL.iter().map(|format| format.name()).collect();
+        let message =
+            format!("expected a transcript ({}), found {found}", names.join(", "));
+        Error::new(ErrorKind::UnknownFormat, message)
+    }
+}
+
+/// Whether most lines are values by themselves, although the first is not.
+fn is_jsonl(lines: &VecDeque<(u64, Vec<u8>)>) -> bool {
+    let values = lines.iter().filter(|(_, line)| json::read(line).is_ok()).count();
+    values * 2 > lines.len()
+}
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Object(object) => {
+            let keys: Vec<_> = object.keys().take(8).map(String::as_str).collect();
+            format!("an object with the keys {}", keys.join(", "))
+        }
+        Value::Array(array) => format!(
+            "an array of {} elements, the first of them {}",
+            array.len(),
+            array.first().map_or("absent", Value::kind)
+        ),
+        other => other.kind().to_owned(),
+    }
+}

@@ -1,0 +1,54 @@
+//! Readers that turn what other programs recorded of their agents into frames.
+//!
+//! A [`Transcript`] recognises the format of its input by content, and then gives one [`Record`]
+//! after the other: a frame and the session that it belongs to. Input by line is read in bounded
+//! memory. Each format has a module with a decoder; all of them make their facets through `parts`
+//! and hand their frames to one sink, which numbers them. `docs/transcripts.md` describes the
+//! formats and what is counted.
+//!
+//! ```
+//! use afterimage::transcript::Transcript;
+//!
+//! let file = br#"[{"role": "user", "content": "Is it open?"}, {"role": "assistant", "content": "Yes."}]"#;
+//! let transcript = Transcript::new(&file[..])?;
+//! let frames: Vec<_> = transcript.map(|record| Ok(record?.frame)).collect::<afterimage::Result<_>>()?;
+//! assert_eq!(frames.len(), 2);
+//! # Ok::<(), afterimage::Error>(())
+//! ```
+
+mod blocks;
+mod chat;
+mod format;
+mod input;
+mod lines;
+mod parts;
+mod sink;
+
+use std::sync::Arc;
+
+pub use format::TranscriptFormat;
+pub use input::Transcript;
+pub use parts::ORIGIN;
+pub use sink::{MESSAGE_TOPIC, RECORD_TOPIC, Report, UnknownRecord};
+
+use crate::{json::Value, veil::Frame};
+use sink::Sink;
+
+/// One frame of a transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The session that the frame belongs to. A file may hold several, one after the other or
+    /// interleaved; contexts never cross them.
+    pub session: Arc<str>,
+    /// The frame. Sequences rise by one over the whole file.
+    pub frame: Frame,
+}
+
+/// Turns the records of one format into frames.
+trait Decoder: Send {
+    /// Takes the next record: a line, or the whole document with line one.
+    fn record(&mut self, value: Value, line: u64, sink: &mut Sink);
+
+    /// Gives out what was held back.
+    fn finish(&mut self, _sink: &mut Sink) {}
+}
