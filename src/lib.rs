@@ -1,5 +1,6 @@
 //! afterimage keeps what an LLM agent actually saw.
 pub mod error;
+pub mod hud;
 pub mod id;
 pub mod json;
 pub mod snapshot;

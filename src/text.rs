@@ -1,6 +1,6 @@
 //! Positions in UTF-8 text.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 /// A range of bytes in a text; its start is never past its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,4 +55,18 @@ impl From<TextRange> for Range<usize> {
     fn from(range: TextRange) -> Self {
         range.start..range.end
     }
+}
+
+/// The tag that a display name makes: ASCII lower case, with everything but letters, digits, `_`
+/// and `-` replaced by `_`.
+pub fn tag_name(display_name: &str) -> Cow<'_, str> {
+    let keeps = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+    if display_name.chars().all(keeps) {
+        return display_name.into();
+    }
+    let replace = |c: char| match c.to_ascii_lowercase() {
+        c if keeps(c) => c,
+        _ => '_',
+    };
+    display_name.chars().map(replace).collect::<String>().into()
 }

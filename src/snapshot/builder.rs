@@ -170,6 +170,29 @@ impl<'c> FrameSnapshotBuilder<'c> {
         &self.text
     }
 
+    /// Adds `text` as one chunk, or as several where it is too long; an empty text too.
+    pub(crate) fn push_text(
+        &mut self,
+        text: &str,
+        facet_ids: Option<FacetIds>,
+        chunk_type: ChunkType,
+        role: Role,
+        part: Part,
+    ) {
+        let chunk_type = Some(chunk_type);
+        let options = ChunkOptions { facet_ids, chunk_type, role: Some(role), part, metadata: None };
+        if text.is_empty() {
+            self.push(text, 0, options, Object::new());
+        } else {
+            self.add_content(text, options);
+        }
+    }
+
+    /// The number of chunks so far.
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
     fn push(&mut self, text: &str, tokens: u64, options: ChunkOptions, extra: Object) {
         let index = self.chunks.len();
         let mut rare = Rare { extra, ..Rare::default() };

@@ -12,7 +12,7 @@ use crate::{
 /// The chunks tile the text: in order, without gap or overlap. A snapshot never changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSnapshot {
-    pub(super) text: Arc<str>,
+    pub(super) text: Box<str>,
     pub(super) chunks: Vec<Chunk>,
     pub(super) total_tokens: u64,
     pub(super) exact_tokens: Option<u64>,
@@ -40,11 +40,6 @@ pub struct SnapshotIdentity {
 impl FrameSnapshot {
     /// The whole rendered text.
     pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The whole rendered text, shared.
-    pub fn shared_text(&self) -> &Arc<str> {
         &self.text
     }
 

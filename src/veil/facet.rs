@@ -177,10 +177,11 @@ impl Facet {
             return Part::Call { id: call.id.map(boxed), name: call.name.into() };
         }
         match &self.facet_type {
-            t if *t == FacetType::RESULT => {
-                let id = self.state.as_ref().and_then(|state| state.str_at("toolCallId"));
-                Part::Result { id: id.map(boxed) }
-            }
+            // A result without a state is a text inside of a result.
+            t if *t == FacetType::RESULT => match &self.state {
+                Some(state) => Part::Result { id: state.str_at("toolCallId").map(boxed) },
+                None => Part::Text,
+            },
             t if *t == FacetType::THOUGHT => Part::Reasoning,
             t if *t == FacetType::IMAGE => Part::Image,
             t if *t == FacetType::OPAQUE => Part::Opaque,

@@ -1,13 +1,19 @@
 use std::sync::Arc;
 
 use super::{Frame, Shown, Veil};
-use crate::{Error, ErrorKind, Result, id::FrameSeq};
+use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
 
 /// The frames of one session with the veil that they lead to. A frame in a history never changes.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     frames: Vec<Arc<Frame>>,
     veil: Veil,
+}
+
+/// What a frame is sealed with.
+pub(crate) struct Sealed {
+    pub(crate) snapshot: Arc<FrameSnapshot>,
+    pub(crate) tail: Option<Arc<FrameSnapshot>>,
 }
 
 impl History {
@@ -35,15 +41,19 @@ impl History {
     pub(crate) fn push_sealed(
         &mut self,
         frame: Frame,
-        seal: impl FnOnce(Frame, &Shown) -> Frame,
-    ) -> Result<&Arc<Frame>> {
+        seal: impl FnOnce(&Frame, &Shown) -> Result<Sealed>,
+    ) -> Result<Arc<Frame>> {
         self.expect(frame.sequence)?;
-        let shown = self.veil.apply(&frame)?;
-        let index = self.frames.len();
-        self.frames.push(Arc::new(seal(frame, &shown)));
-        self.frames
-            .get(index)
-            .ok_or_else(|| Error::new(ErrorKind::OutOfRange, "the frame that was pushed is gone"))
+        let prepared = self.veil.prepare(&frame)?;
+        let sealed = seal(&frame, &prepared.shown)?;
+        self.veil.commit(prepared);
+        let frame = Arc::new(Frame {
+            rendered_snapshot: Some(sealed.snapshot),
+            rendered_tail: sealed.tail.or(frame.rendered_tail),
+            ..frame
+        });
+        self.frames.push(Arc::clone(&frame));
+        Ok(frame)
     }
 
     fn expect(&self, sequence: FrameSeq) -> Result<()> {

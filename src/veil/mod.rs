@@ -14,5 +14,6 @@ mod state;
 pub use facet::{Call, Facet, Saliency};
 pub use frame::{Frame, Source};
 pub use history::History;
+pub(crate) use history::Sealed;
 pub use op::FacetOp;
 pub use state::{Shown, Veil};

@@ -7,6 +7,7 @@ use super::{Facet, FacetOp, Frame, op::rewritten};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType},
+    text::tag_name,
 };
 
 /// The facets that hold after a frame.
@@ -15,8 +16,8 @@ pub struct Veil {
     /// Each facet with the moment of its addition, which orders them.
     facets: HashMap<FacetId, (u64, Arc<Facet>)>,
     ambient: BTreeMap<u64, FacetId>,
-    /// Every display name that was ever in the veil: what content must not be able to forge.
-    display_names: Arc<BTreeSet<String>>,
+    /// The tag of every display name that was ever in the veil.
+    tags: Arc<BTreeSet<String>>,
     added: u64,
 }
 
@@ -25,8 +26,16 @@ pub struct Veil {
 pub struct Shown {
     /// The facets that the frame shows.
     pub facets: Vec<Arc<Facet>>,
-    /// Every display name that was in the veil up to this frame.
-    pub display_names: Arc<BTreeSet<String>>,
+    /// The [`tag_name`] of every display name that was in the veil up to this frame: what the
+    /// content of a facet must not be able to forge.
+    pub tags: Arc<BTreeSet<String>>,
+}
+
+/// A frame's effect on the veil, worked out and not yet applied.
+pub(super) struct Prepared<'f> {
+    pub(super) shown: Shown,
+    /// Each facet that the frame changes, in the order in which its ops name them.
+    changes: Vec<(&'f FacetId, Change)>,
 }
 
 /// A frame's effect on one facet, while the frame is being applied.
@@ -70,9 +79,9 @@ impl Veil {
         self.ambient.values().filter_map(|id| self.get(id))
     }
 
-    /// Every display name that was ever in the veil.
-    pub fn display_names(&self) -> &Arc<BTreeSet<String>> {
-        &self.display_names
+    /// The [`tag_name`] of every display name that was ever in the veil.
+    pub fn tags(&self) -> &Arc<BTreeSet<String>> {
+        &self.tags
     }
 
     /// Applies a frame's ops and answers with what the frame shows. This is the one place where
@@ -88,29 +97,48 @@ impl Veil {
     /// [`ErrorKind::Shape`] where a rewrite makes no facet; both name frame, op and facet. The veil
     /// is then as it was.
     pub fn apply(&mut self, frame: &Frame) -> Result<Shown> {
+        let prepared = self.prepare(frame)?;
+        Ok(self.commit(prepared))
+    }
+
+    /// Works out what a frame comes to. Changes nothing.
+    pub(super) fn prepare<'f>(&self, frame: &'f Frame) -> Result<Prepared<'f>> {
         let changes = self.changes(frame)?;
+        let mut tags = Arc::clone(&self.tags);
+        for facet in changes.iter().filter_map(|(_, change)| change.now.as_ref()) {
+            note_tags(&mut tags, facet);
+        }
         let mut shown: Vec<(usize, Arc<Facet>)> = changes
-            .values()
-            .filter(|change| change.added || change.now != change.before)
-            .filter_map(|change| change.appears.zip(change.now.clone()))
+            .iter()
+            .filter(|(_, change)| change.added || change.now != change.before)
+            .filter_map(|(_, change)| change.appears.zip(change.now.clone()))
             .filter(|(_, facet)| facet.is_shown_in_frames())
             .collect();
         shown.sort_unstable_by_key(|(at, _)| *at);
-        self.commit(frame, changes);
         let facets = shown.into_iter().map(|(_, facet)| facet).collect();
-        Ok(Shown { facets, display_names: Arc::clone(&self.display_names) })
+        Ok(Prepared { shown: Shown { facets, tags }, changes })
     }
 
-    /// What the frame's ops come to, facet by facet. Changes nothing.
-    fn changes<'f>(&self, frame: &'f Frame) -> Result<HashMap<&'f FacetId, Change>> {
-        let mut changes: HashMap<&FacetId, Change> = HashMap::with_capacity(frame.ops.len());
+    fn changes<'f>(&self, frame: &'f Frame) -> Result<Vec<(&'f FacetId, Change)>> {
+        let mut changes: Vec<(&FacetId, Change)> = Vec::with_capacity(frame.ops.len());
+        // Most frames have one op or a few; a map of their ids pays only beyond.
+        let mut index_of: HashMap<&FacetId, usize> = HashMap::new();
         for (index, op) in frame.ops.iter().enumerate() {
             let id = op.facet_id();
-            let change = changes.entry(id).or_insert_with(|| {
+            let known = match frame.ops.len() {
+                0..=8 => changes.iter().position(|(of, _)| *of == id),
+                _ => index_of.get(id).copied(),
+            };
+            let slot = known.unwrap_or(changes.len());
+            if known.is_none() {
                 let before = self.get(id).cloned();
-                Change { now: before.clone(), before, ..Change::default() }
-            });
-            Self::change(change, op, index).map_err(|error| {
+                changes.push((id, Change { now: before.clone(), before, ..Change::default() }));
+                if frame.ops.len() > 8 {
+                    index_of.insert(id, slot);
+                }
+            }
+            let Some((_, change)) = changes.get_mut(slot) else { continue };
+            change.take(op, index).map_err(|error| {
                 error.at_frame(frame.sequence.get()).at(|place| {
                     place.op = Some(index);
                     place.facet = Some(id.to_string());
@@ -120,47 +148,15 @@ impl Veil {
         Ok(changes)
     }
 
-    fn change(change: &mut Change, op: &FacetOp, index: usize) -> Result<()> {
-        let unknown = || Error::new(ErrorKind::UnknownFacet, "no facet with this id holds");
-        match op {
-            FacetOp::Add(facet) => {
-                // Added anew after a removal in the same frame, it appears where it came back.
-                if change.now.is_none() {
-                    change.appears = None;
-                }
-                change.now = Some(Arc::clone(facet));
-                change.appears.get_or_insert(index);
-                change.added = true;
-            }
-            FacetOp::Rewrite { changes, unset, .. } => {
-                let old = change.now.as_ref().ok_or_else(unknown)?;
-                let new = rewritten(old, changes, unset)?;
-                if new.facet_type == FacetType::STATE {
-                    change.appears.get_or_insert(index);
-                }
-                change.now = Some(Arc::new(new));
-            }
-            FacetOp::Remove(_) => {
-                change.now.take().ok_or_else(unknown)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self, frame: &Frame, mut changes: HashMap<&FacetId, Change>) {
-        // In the order of the ops, so that the order of the veil follows from the frames alone.
-        for op in &frame.ops {
-            let Some(change) = changes.remove(op.facet_id()) else { continue };
-            let id = op.facet_id();
+    /// Puts what was worked out into effect.
+    pub(super) fn commit(&mut self, prepared: Prepared<'_>) -> Shown {
+        let Prepared { shown, changes } = prepared;
+        for (id, change) in changes {
             let old = self.facets.remove(id);
             if let Some((added, _)) = &old {
                 self.ambient.remove(added);
             }
-            let Some(facet) = change.now else { continue };
-            self.note_display_names(&facet);
-            if facet.ephemeral {
-                continue;
-            }
+            let Some(facet) = change.now.filter(|facet| !facet.ephemeral) else { continue };
             let added = match old {
                 Some((added, _)) if !change.added => added,
                 _ => {
@@ -173,16 +169,47 @@ impl Veil {
             }
             self.facets.insert(facet.id.clone(), (added, facet));
         }
+        self.tags = Arc::clone(&shown.tags);
+        shown
     }
+}
 
-    fn note_display_names(&mut self, facet: &Facet) {
-        if let Some(name) = &facet.display_name
-            && !self.display_names.contains(name)
-        {
-            Arc::make_mut(&mut self.display_names).insert(name.clone());
+impl Change {
+    fn take(&mut self, op: &FacetOp, index: usize) -> Result<()> {
+        let unknown = || Error::new(ErrorKind::UnknownFacet, "no facet with this id holds");
+        match op {
+            FacetOp::Add(facet) => {
+                // What comes back after a removal in the same frame appears where it came back.
+                if self.now.is_none() {
+                    self.appears = None;
+                }
+                self.now = Some(Arc::clone(facet));
+                self.appears.get_or_insert(index);
+                self.added = true;
+            }
+            FacetOp::Rewrite { changes, unset, .. } => {
+                let new = rewritten(self.now.as_ref().ok_or_else(unknown)?, changes, unset)?;
+                if new.facet_type == FacetType::STATE {
+                    self.appears.get_or_insert(index);
+                }
+                self.now = Some(Arc::new(new));
+            }
+            FacetOp::Remove(_) => {
+                self.now.take().ok_or_else(unknown)?;
+            }
         }
-        for child in &facet.children {
-            self.note_display_names(child);
+        Ok(())
+    }
+}
+
+fn note_tags(tags: &mut Arc<BTreeSet<String>>, facet: &Facet) {
+    if let Some(name) = &facet.display_name {
+        let tag = tag_name(name);
+        if !tags.contains(&*tag) {
+            Arc::make_mut(tags).insert(tag.into_owned());
         }
+    }
+    for child in &facet.children {
+        note_tags(tags, child);
     }
 }

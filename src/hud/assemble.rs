@@ -1,0 +1,235 @@
+use std::{borrow::Cow, collections::BTreeMap, ops::RangeInclusive, sync::Arc};
+
+use super::{
+    ContextTokens, Hud, Message, ProviderFraming, RenderedContext,
+    context::{From, Piece},
+};
+use crate::{
+    Result,
+    id::{ChunkType, FacetType, FrameSeq, Millis, Role},
+    snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder},
+    text::TextRange,
+    tokens::CountedText,
+    veil::{Facet, Frame, History, Veil},
+};
+
+/// How frames become messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Merge {
+    /// Each frame that shows something is a message.
+    #[default]
+    PerFrame,
+    /// Adjacent frames of one role are one message.
+    AdjacentRoles,
+}
+
+/// What a context is to hold besides the history.
+#[derive(Clone, Debug, Default)]
+pub struct RenderRequest {
+    /// Names the context in the owners of its tail.
+    pub context_id: String,
+    /// The first message. A system facet in the history does the same and is captured with it.
+    pub system_prompt: Option<String>,
+    /// The frames to render; all by default.
+    pub frames: Option<RangeInclusive<FrameSeq>>,
+    /// How frames become messages.
+    pub merge: Merge,
+    /// The sources of activations that wait for the agent.
+    pub pending_activations: Vec<String>,
+    /// The beginning of the agent's answer.
+    pub prefill: Option<String>,
+    /// What the provider adds.
+    pub framing: ProviderFraming,
+}
+
+impl Hud {
+    /// Puts a history together into messages. `now` is the moment of the tail and of frames that
+    /// have no snapshot and are rendered again.
+    ///
+    /// Frames with a snapshot are neither rendered nor, where this HUD's counter made it, counted
+    /// again; merged messages count the text around the joints. Frames without one are rendered
+    /// from the veil as it was at that frame.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn render(
+        &self,
+        history: &History,
+        request: &RenderRequest,
+        now: Millis,
+    ) -> Result<RenderedContext> {
+        let mut assembly = Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
+        if let Some(prompt) = &request.system_prompt {
+            let from = From::Framing("system_prompt", Cow::Owned(prompt.clone()));
+            assembly.tokens.chunks += self.counter().count(prompt) as u64;
+            assembly.open(Role::System, None, from);
+        }
+        let rendered = self.rendered_frames(history, request.frames.as_ref(), now)?;
+        for (frame, snapshot) in rendered {
+            assembly.add_frame(frame, snapshot, request.merge);
+        }
+        let mut frame_to_message = BTreeMap::new();
+        for (index, message) in assembly.messages.iter().enumerate() {
+            frame_to_message.extend(message.pieces.iter().filter_map(|piece| match piece.from {
+                From::Frame(frame, _) => Some((frame, index)),
+                _ => None,
+            }));
+        }
+        let tail = self.render_tail(history.veil(), request, now)?.map(Arc::new);
+        if let Some(tail) = &tail {
+            assembly.add_tail(tail);
+        }
+        let Assembly { mut messages, mut tokens, .. } = assembly;
+        for message in &mut messages {
+            message.tokens = self.exact_tokens(message);
+            tokens.exact += message.tokens;
+        }
+        let ProviderFraming { per_message, per_reply } = request.framing;
+        tokens.framing = per_message * messages.len() as u64 + per_reply;
+        tokens.total = tokens.exact + tokens.framing;
+        let id = request.context_id.clone();
+        Ok(RenderedContext { id, messages, tail, frame_to_message, tokens })
+    }
+
+    /// The snapshots of the frames in `range`. Only where one is missing is the veil followed.
+    fn rendered_frames<'h>(
+        &self,
+        history: &'h History,
+        range: Option<&RangeInclusive<FrameSeq>>,
+        now: Millis,
+    ) -> Result<Vec<(&'h Frame, Arc<FrameSnapshot>)>> {
+        let wanted = |frame: &Frame| range.is_none_or(|range| range.contains(&frame.sequence));
+        let frames = history.frames();
+        let last_missing = frames
+            .iter()
+            .rposition(|frame| wanted(frame) && frame.rendered_snapshot.is_none());
+        let mut veil = Veil::default();
+        let mut rendered = Vec::with_capacity(frames.len());
+        for (index, frame) in frames.iter().enumerate() {
+            let follows = last_missing.is_some_and(|last| index <= last);
+            let shown = if follows { Some(veil.apply(frame)?) } else { None };
+            if !wanted(frame) {
+                continue;
+            }
+            let snapshot = match (&frame.rendered_snapshot, shown) {
+                (Some(snapshot), _) => Arc::clone(snapshot),
+                (None, Some(shown)) => Arc::new(self.render_frame(frame, &shown, now)?),
+                // Every frame without a snapshot is followed.
+                (None, None) => continue,
+            };
+            rendered.push((&**frame, snapshot));
+        }
+        Ok(rendered)
+    }
+
+    /// What the model sees after the last frame; `None` where that is nothing.
+    fn render_tail(
+        &self,
+        veil: &Veil,
+        request: &RenderRequest,
+        now: Millis,
+    ) -> Result<Option<FrameSnapshot>> {
+        let pending = (!request.pending_activations.is_empty()).then(|| {
+            let (count, sources) =
+                (request.pending_activations.len(), request.pending_activations.join(", "));
+            let plural = if count == 1 { "" } else { "s" };
+            let content = format!("There {} {count} pending activation{plural} from: {sources}",
+                if count == 1 { "is" } else { "are" });
+            Facet::new("pending-activations", FacetType::AMBIENT, content).named("pending_activations")
+        });
+        let facets = veil.ambient().map(AsRef::as_ref).chain(&pending);
+        let facets: Vec<&Facet> = facets.collect();
+        let mut builder: FrameSnapshotBuilder<'_> =
+            self.draw(facets.iter().copied(), Role::User, veil.tags(), None)?;
+        if let Some(prefill) = &request.prefill {
+            let options = ChunkOptions::new().chunk_type(ChunkType::from("prefill"));
+            builder.add_content(prefill, options.role(Role::Assistant));
+        }
+        let empty = builder.is_empty();
+        Ok((!empty).then(|| builder.seal(now, Arc::clone(self.identity()))))
+    }
+
+    /// The exact count of a message, from what was counted before where it can be.
+    fn exact_tokens(&self, message: &Message) -> u64 {
+        let counter = self.counter();
+        let parts: Vec<CountedText<'_>> = message
+            .pieces
+            .iter()
+            .map(|piece| match &piece.from {
+                From::Frame(_, snapshot) => {
+                    let exact = snapshot.exact_tokens().filter(|_| self.counted(snapshot));
+                    let exact = exact.map_or_else(|| counter.count(snapshot.text()), |exact| exact as usize);
+                    CountedText { text: snapshot.text(), tokens: exact }
+                }
+                From::Tail(snapshot, range) => {
+                    let exact = snapshot.exact_tokens().filter(|_| range.len() == snapshot.text().len());
+                    let text = range.of(snapshot.text());
+                    let exact = exact.map_or_else(|| counter.count(text), |exact| exact as usize);
+                    CountedText { text, tokens: exact }
+                }
+                From::Framing(_, text) => CountedText { text, tokens: counter.count(text) },
+            })
+            .collect();
+        counter.count_joined(&parts) as u64
+    }
+
+    /// Whether the counts of a snapshot are this HUD's counter's.
+    fn counted(&self, snapshot: &FrameSnapshot) -> bool {
+        snapshot.identity().is_some_and(|made_by| made_by.tokenizer == self.identity().tokenizer)
+    }
+}
+
+/// A context in the making.
+struct Assembly<'h> {
+    hud: &'h Hud,
+    messages: Vec<Message>,
+    tokens: ContextTokens,
+}
+
+impl Assembly<'_> {
+    fn open(&mut self, role: Role, frames: Option<(FrameSeq, FrameSeq)>, from: From) {
+        self.messages.push(Message { role, frames, pieces: vec![Piece { start: 0, from }], tokens: 0 });
+    }
+
+    fn add_frame(&mut self, frame: &Frame, snapshot: Arc<FrameSnapshot>, merge: Merge) {
+        if snapshot.is_empty() {
+            return;
+        }
+        self.tokens.chunks += if self.hud.counted(&snapshot) {
+            snapshot.total_tokens()
+        } else {
+            // Counts of another tokenizer, or declared ones, are not mixed with this one's.
+            snapshot.chunks().map(|chunk| self.hud.counter().count(chunk.content()) as u64).sum()
+        };
+        let (role, sequence) = (self.hud.role_of(&frame.source), frame.sequence);
+        if merge == Merge::AdjacentRoles
+            && let Some(message) = self.messages.last_mut()
+            && let Some((_, last)) = &mut message.frames
+            && message.role == role
+        {
+            *last = sequence;
+            let separator = self.hud.format().frame_separator();
+            if !separator.is_empty() {
+                self.tokens.chunks += self.hud.counter().count(separator) as u64;
+                let from = From::Framing("separator", separator.into());
+                message.pieces.push(Piece { start: message.len(), from });
+            }
+            message.pieces.push(Piece { start: message.len(), from: From::Frame(sequence, snapshot) });
+        } else {
+            self.open(role, Some((sequence, sequence)), From::Frame(sequence, snapshot));
+        }
+    }
+
+    fn add_tail(&mut self, tail: &Arc<FrameSnapshot>) {
+        self.tokens.chunks += tail.total_tokens();
+        let prefill = tail.chunks().find(|chunk| chunk.role() == Some(Role::Assistant));
+        let split = prefill.map_or(tail.text().len(), |chunk| chunk.range().start());
+        let parts = [(Role::User, 0, split), (Role::Assistant, split, tail.text().len())];
+        for (role, start, end) in parts {
+            if start < end {
+                let from = From::Tail(Arc::clone(tail), TextRange::at(start, end - start));
+                self.open(role, None, from);
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+
+use crate::{
+    id::{FacetId, FrameSeq, Role},
+    json::{Object, ObjectExt, Value},
+    snapshot::{ChunkRef, FrameSnapshot},
+    text::TextRange,
+};
+
+/// The messages for a model, with an owner for every byte.
+#[derive(Clone, Debug)]
+pub struct RenderedContext {
+    pub(super) id: String,
+    pub(super) messages: Vec<Message>,
+    pub(super) tail: Option<Arc<FrameSnapshot>>,
+    pub(super) frame_to_message: BTreeMap<FrameSeq, usize>,
+    pub(super) tokens: ContextTokens,
+}
+
+/// One message of a context.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub(super) role: Role,
+    pub(super) frames: Option<(FrameSeq, FrameSeq)>,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) tokens: u64,
+}
+
+/// A run of bytes of a message that comes from one place.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    /// Where the run begins in the message.
+    pub(super) start: usize,
+    pub(super) from: From,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum From {
+    Frame(FrameSeq, Arc<FrameSnapshot>),
+    /// A range of the tail's text.
+    Tail(Arc<FrameSnapshot>, TextRange),
+    Framing(&'static str, Cow<'static, str>),
+}
+
+impl From {
+    fn text(&self) -> &str {
+        match self {
+            From::Frame(_, snapshot) => snapshot.text(),
+            From::Tail(snapshot, range) => range.of(snapshot.text()),
+            From::Framing(_, text) => text,
+        }
+    }
+}
+
+impl Piece {
+    /// The chunks of the piece, each with where it begins in the message.
+    fn chunks(&self) -> impl Iterator<Item = (usize, ChunkRef<'_>)> {
+        let (snapshot, range) = match &self.from {
+            From::Frame(_, snapshot) => (Some(snapshot), TextRange::at(0, snapshot.text().len())),
+            From::Tail(snapshot, range) => (Some(snapshot), *range),
+            From::Framing(..) => (None, TextRange::default()),
+        };
+        snapshot
+            .into_iter()
+            .flat_map(|snapshot| snapshot.chunks())
+            .filter(move |chunk| range.start() <= chunk.range().start() && chunk.range().end() <= range.end())
+            .map(move |chunk| (self.start + chunk.range().start() - range.start(), chunk))
+    }
+
+    fn owner(&self, chunk: ChunkRef<'_>, context: &str) -> Owner {
+        let facet_ids = chunk.facet_ids().to_vec();
+        match &self.from {
+            From::Frame(frame, _) => Owner::Chunk { frame: *frame, chunk: chunk.index(), facet_ids },
+            _ => Owner::Tail { context: context.to_owned(), index: chunk.index(), facet_ids },
+        }
+    }
+}
+
+/// Who a run of bytes in a message belongs to.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A chunk of a frame.
+    Chunk {
+        /// The frame.
+        frame: FrameSeq,
+        /// The chunk's index in the frame's snapshot.
+        chunk: usize,
+        /// The facets that wrote it; empty for separators and turn markers.
+        facet_ids: Vec<FacetId>,
+    },
+    /// A chunk of the context's tail.
+    Tail {
+        /// The context.
+        context: String,
+        /// The chunk's index in the tail.
+        index: usize,
+        /// The facets that wrote it.
+        facet_ids: Vec<FacetId>,
+    },
+    /// What belongs to no frame, by name: `system_prompt`, `separator`.
+    Framing(&'static str),
+}
+
+/// A run of bytes of a message with its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Where the run stands in the message.
+    pub range: TextRange,
+    /// Who it belongs to.
+    pub owner: Owner,
+}
+
+/// What a context costs: figures that must not be mixed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextTokens {
+    /// The sum of the counts of all chunks and framing texts.
+    pub chunks: u64,
+    /// The sum of the exact counts of each message's whole text.
+    pub exact: u64,
+    /// What the provider adds around the messages.
+    pub framing: u64,
+    /// `exact` and `framing`: what the request costs.
+    pub total: u64,
+}
+
+/// The tokens that a provider adds around messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProviderFraming {
+    /// For each message.
+    pub per_message: u64,
+    /// Once, to prime the reply.
+    pub per_reply: u64,
+}
+
+impl Default for ProviderFraming {
+    /// Three for each message and three for the reply, as OpenAI documents for its chat models.
+    fn default() -> Self {
+        Self { per_message: 3, per_reply: 3 }
+    }
+}
+
+impl Message {
+    /// Who speaks it.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The first and the last frame in it; `None` for the system prompt and the tail.
+    pub fn frames(&self) -> Option<(FrameSeq, FrameSeq)> {
+        self.frames
+    }
+
+    /// The text. Borrowed where the message comes from one place, as one frame.
+    pub fn content(&self) -> Cow<'_, str> {
+        match self.pieces.as_slice() {
+            [piece] => piece.from.text().into(),
+            pieces => pieces.iter().map(|piece| piece.from.text()).collect::<String>().into(),
+        }
+    }
+
+    /// The length of the text in bytes.
+    pub fn len(&self) -> usize {
+        self.pieces.last().map_or(0, |piece| piece.start + piece.from.text().len())
+    }
+
+    /// Whether the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The exact count of the whole text.
+    pub fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// The chunks of the message's frames and tail, in order, each with its frame where it has
+    /// one. Framing texts are no chunks.
+    pub fn chunks(&self) -> impl Iterator<Item = (Option<FrameSeq>, ChunkRef<'_>)> {
+        self.pieces.iter().flat_map(|piece| {
+            let frame = match piece.from {
+                From::Frame(frame, _) => Some(frame),
+                _ => None,
+            };
+            piece.chunks().map(move |(_, chunk)| (frame, chunk))
+        })
+    }
+}
+
+impl RenderedContext {
+    /// The id that the caller gave.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The messages in order.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// What the model sees besides frames: ambient facets, pending activations, the prefill.
+    pub fn tail(&self) -> Option<&Arc<FrameSnapshot>> {
+        self.tail.as_ref()
+    }
+
+    /// The message that holds a frame; `None` where the frame shows nothing.
+    pub fn message_of(&self, frame: FrameSeq) -> Option<usize> {
+        self.frame_to_message.get(&frame).copied()
+    }
+
+    /// The frames that show something, each with its message.
+    pub fn frame_to_message(&self) -> &BTreeMap<FrameSeq, usize> {
+        &self.frame_to_message
+    }
+
+    /// What the context costs.
+    pub fn tokens(&self) -> ContextTokens {
+        self.tokens
+    }
+
+    /// The spans of a message: in order, without gap or overlap. Chunks without text have none.
+    pub fn spans(&self, message: &Message) -> Vec<Span> {
+        let mut spans = Vec::new();
+        for piece in &message.pieces {
+            if let From::Framing(name, text) = &piece.from {
+                let range = TextRange::at(piece.start, text.len());
+                spans.push(Span { range, owner: Owner::Framing(name) });
+            }
+            let chunks = piece.chunks().filter(|(_, chunk)| !chunk.range().is_empty());
+            spans.extend(chunks.map(|(start, chunk)| Span {
+                range: TextRange::at(start, chunk.range().len()),
+                owner: piece.owner(chunk, &self.id),
+            }));
+        }
+        spans
+    }
+
+    /// Who the byte at `offset` of the message with index `message` belongs to; `None` outside.
+    /// Runs in O(log n) time over the message's frames and chunks.
+    pub fn owner_of(&self, message: usize, offset: usize) -> Option<Owner> {
+        let message = self.messages.get(message)?;
+        let after = message.pieces.partition_point(|piece| piece.start <= offset);
+        let piece = message.pieces.get(after.checked_sub(1)?)?;
+        let inside = offset - piece.start;
+        let chunk = match &piece.from {
+            From::Framing(name, text) => return (inside < text.len()).then_some(Owner::Framing(name)),
+            From::Frame(_, snapshot) => snapshot.chunk_at(inside)?,
+            From::Tail(snapshot, range) if inside < range.len() => {
+                snapshot.chunk_at(range.start() + inside)?
+            }
+            From::Tail(..) => return None,
+        };
+        Some(piece.owner(chunk, &self.id))
+    }
+
+    /// The context as JSON. Offsets are in UTF-8 bytes of the message's `content`.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("messages", self.messages.iter().map(|message| self.message_json(message)).collect::<Value>());
+        let ContextTokens { chunks, exact, framing, total } = self.tokens;
+        let mut tokens = Object::new();
+        for (key, count) in [("chunks", chunks), ("exact", exact), ("framing", framing), ("total", total)] {
+            tokens.put(key, count);
+        }
+        object.put("tokens", tokens);
+        let index = self.frame_to_message.iter();
+        let index: Object = index.map(|(frame, at)| (frame.to_string(), Value::from(*at as u64))).collect();
+        object.put("frameToMessage", index);
+        object.into()
+    }
+
+    fn message_json(&self, message: &Message) -> Value {
+        let mut object = Object::new();
+        object.put("role", message.role.as_str());
+        object.put("content", message.content().as_ref());
+        if let Some((from, to)) = message.frames {
+            let mut frames = Object::new();
+            frames.put("from", from.get());
+            frames.put("to", to.get());
+            object.put("frames", frames);
+        }
+        object.put("spans", self.spans(message).iter().map(Span::to_json).collect::<Value>());
+        object.put("tokens", message.tokens);
+        object.into()
+    }
+}
+
+impl Span {
+    fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("start", self.range.start() as u64);
+        object.put("end", self.range.end() as u64);
+        let ids = |ids: &[FacetId]| ids.iter().map(FacetId::as_str).collect::<Value>();
+        let mut owner = Object::new();
+        match &self.owner {
+            Owner::Chunk { frame, chunk, facet_ids } => {
+                owner.put("frame", frame.get());
+                owner.put("chunk", *chunk as u64);
+                owner.put("facetIds", ids(facet_ids));
+            }
+            Owner::Tail { context, index, facet_ids } => {
+                let mut tail = Object::new();
+                tail.put("context", context.as_str());
+                tail.put("index", *index as u64);
+                tail.put("facetIds", ids(facet_ids));
+                owner.put("tail", tail);
+            }
+            Owner::Framing(name) => owner.put("framing", *name),
+        }
+        object.put("owner", owner);
+        object.into()
+    }
+}

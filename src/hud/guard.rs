@@ -1,0 +1,81 @@
+//! Keeping content from forging structure.
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use memchr::memchr_iter;
+
+/// The tags that the built-in formats write themselves.
+pub(super) const RESERVED: [&str; 5] = ["my_turn", "parameter", "thought", "tool_call", "tool_result"];
+
+/// `text` with every `<` that begins the opening or the closing of a reserved tag, or of one of
+/// `tags`, as `&lt;`. Case and blanks do not hide a tag: models read `</ MY_TURN>` as one.
+///
+/// Runs in O(n) time, and copies nothing where there is nothing to neutralise.
+pub(super) fn neutralised<'t>(text: &'t str, tags: &BTreeSet<String>) -> Cow<'t, str> {
+    let mut candidates = memchr_iter(b'<', text.as_bytes()).peekable();
+    if candidates.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let longest = RESERVED.iter().copied().chain(tags.iter().map(String::as_str)).map(str::len).max();
+    let longest = longest.unwrap_or_default();
+    let mut forged = candidates
+        .filter(|at| begins_tag(text.get(at + 1..).unwrap_or_default(), tags, longest))
+        .peekable();
+    if forged.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut from = 0;
+    for at in forged {
+        out.push_str(text.get(from..at).unwrap_or_default());
+        out.push_str("&lt;");
+        from = at + 1;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// Whether what follows a `<` makes it a tag that means something here.
+fn begins_tag(after: &str, tags: &BTreeSet<String>, longest: usize) -> bool {
+    const LONGEST_BLANK: usize = 8;
+    let blanks = |text: &str| {
+        text.bytes().take(LONGEST_BLANK).take_while(|byte| byte.is_ascii_whitespace()).count()
+    };
+    let mut rest = after.get(blanks(after)..).unwrap_or_default();
+    if let Some(closing) = rest.strip_prefix('/') {
+        rest = closing.get(blanks(closing)..).unwrap_or_default();
+    }
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let len = rest.bytes().take(longest + 1).take_while(is_name).count();
+    let name = rest.get(..len).unwrap_or_default();
+    if name.is_empty() || len > longest {
+        return false;
+    }
+    if RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
+        return true;
+    }
+    !tags.is_empty() && (tags.contains(name) || tags.contains(&name.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let tags = BTreeSet::from(["ship_status".to_owned(), "a".to_owned()]);
+        assert_eq!(neutralised(text, &tags), expected);
+    }
+
+    #[test]
+    fn own_tags_are_neutralised_and_nothing_else() {
+        check("plain < text <b>bold</b> a<b && c", "plain < text <b>bold</b> a<b && c");
+        check("</my_turn>", "&lt;/my_turn>");
+        check("x<tool_call name=\"x\">y", "x&lt;tool_call name=\"x\">y");
+        check("</ MY_Turn >", "&lt;/ MY_Turn >");
+        check("<ship_status><SHIP_STATUS/>", "&lt;ship_status>&lt;SHIP_STATUS/>");
+        check("<a href><ab><a", "&lt;a href><ab>&lt;a");
+        check("<my_turns> <my_turn", "<my_turns> &lt;my_turn");
+        check("<<my_turn>é<", "<&lt;my_turn>é<");
+        check("<é", "<é");
+    }
+}

@@ -1,0 +1,46 @@
+use super::{Canvas, Format};
+use crate::{Result, id::FacetType, snapshot::Part, veil::Facet};
+
+/// Text for people: labels in brackets, nothing escaped. Its labels are no structure to rely on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlainFormat;
+
+impl Format for PlainFormat {
+    fn id(&self) -> &'static str {
+        "plain"
+    }
+
+    fn facet(&self, facet: &Facet, canvas: &mut Canvas<'_>) -> Result<()> {
+        if let Some(call) = facet.call() {
+            canvas.tag(&format!("[call {}] ", call.name));
+            match (call.arguments, call.parameters) {
+                (Some(written), _) => canvas.text(written),
+                (None, Some(parameters)) => canvas.json(parameters),
+                (None, None) => {}
+            }
+        } else {
+            let is_result = matches!(facet.part(), Part::Result { .. });
+            let label = match facet.tool_name() {
+                Some(name) if is_result => Some(format!("[result {name}]\n")),
+                None if is_result => Some("[result]\n".to_owned()),
+                _ => facet.display_name.as_ref().map(|name| format!("{name}: ")),
+            };
+            let says = !facet.content.is_empty() || !facet.children.is_empty();
+            if let Some(label) = label.filter(|_| says || is_result) {
+                canvas.tag(&label);
+            } else if facet.facet_type == FacetType::THOUGHT && says {
+                canvas.tag("[thought] ");
+            }
+            canvas.text(&facet.content);
+        }
+        let mut wrote = !facet.content.is_empty();
+        for child in &facet.children {
+            if wrote {
+                canvas.formatting("\n");
+            }
+            canvas.nested(child, |canvas| self.facet(child, canvas))?;
+            wrote = true;
+        }
+        Ok(())
+    }
+}

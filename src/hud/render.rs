@@ -1,0 +1,209 @@
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{Canvas, Format, RenderedContext, XmlFormat};
+use crate::{
+    Result,
+    id::{Millis, Role},
+    snapshot::{FrameSnapshot, FrameSnapshotBuilder, SnapshotIdentity, SnapshotOptions},
+    tokens::TokenCounter,
+    veil::{Facet, Frame, History, Sealed, Shown, Source},
+};
+
+/// The version of the renderer and of the built-in formats. It rises when the same facets would
+/// give other bytes.
+pub const RENDERER_VERSION: u32 = 1;
+
+/// The table from a frame's source to the role in which it is spoken.
+type Roles = Arc<dyn Fn(&Source) -> Role + Send + Sync>;
+
+/// Renders frames and contexts. Cheap to clone.
+#[derive(Clone)]
+pub struct Hud {
+    format: Arc<dyn Format>,
+    counter: Arc<dyn TokenCounter>,
+    roles: Roles,
+    options: SnapshotOptions,
+    identity: Arc<SnapshotIdentity>,
+}
+
+/// Configures a [`Hud`]; nothing can be changed once it is built.
+#[must_use]
+pub struct HudBuilder {
+    format: Arc<dyn Format>,
+    counter: Arc<dyn TokenCounter>,
+    roles: Roles,
+    options: SnapshotOptions,
+    viewer: String,
+}
+
+/// The roles of the built-in sources: the user and the environment speak as user, the agent as
+/// assistant, the operator as system; any other source speaks as user.
+pub fn default_roles(source: &Source) -> Role {
+    match source {
+        Source::Agent => Role::Assistant,
+        Source::System => Role::System,
+        Source::User | Source::Environment | Source::Other(_) => Role::User,
+    }
+}
+
+impl HudBuilder {
+    /// How facets look. [`XmlFormat`] by default.
+    pub fn format(mut self, format: Arc<dyn Format>) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// Who speaks frames of a source. [`default_roles`] by default.
+    pub fn roles(mut self, roles: impl Fn(&Source) -> Role + Send + Sync + 'static) -> Self {
+        self.roles = Arc::new(roles);
+        self
+    }
+
+    /// Limits of the snapshots.
+    pub fn snapshot_options(mut self, options: SnapshotOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// For whom is rendered; part of what identifies a snapshot. `agent` by default.
+    pub fn viewer(mut self, viewer: impl Into<String>) -> Self {
+        self.viewer = viewer.into();
+        self
+    }
+
+    /// The finished HUD.
+    pub fn build(self) -> Hud {
+        let Self { format, counter, roles, options, viewer } = self;
+        let identity = Arc::new(SnapshotIdentity {
+            viewer,
+            format: format.id().to_owned(),
+            renderer: RENDERER_VERSION,
+            tokenizer: counter.id().to_owned(),
+            max_chunk_bytes: options.max_chunk_bytes,
+        });
+        Hud { format, counter, roles, options, identity }
+    }
+}
+
+impl Hud {
+    /// Configures a HUD that counts with `counter`.
+    pub fn builder(counter: Arc<dyn TokenCounter>) -> HudBuilder {
+        HudBuilder {
+            format: Arc::new(XmlFormat),
+            counter,
+            roles: Arc::new(default_roles),
+            options: SnapshotOptions::default(),
+            viewer: "agent".to_owned(),
+        }
+    }
+
+    /// A HUD with the defaults that counts with `counter`.
+    pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
+        Self::builder(counter).build()
+    }
+
+    /// What makes the snapshots of this HUD.
+    pub fn identity(&self) -> &Arc<SnapshotIdentity> {
+        &self.identity
+    }
+
+    /// The token counter.
+    pub fn counter(&self) -> &Arc<dyn TokenCounter> {
+        &self.counter
+    }
+
+    pub(super) fn format(&self) -> &dyn Format {
+        &*self.format
+    }
+
+    /// The role in which a frame of `source` is spoken.
+    pub fn role_of(&self, source: &Source) -> Role {
+        (self.roles)(source)
+    }
+
+    /// Pushes `frame` to `history` and seals it with the snapshot of what it renders to, taken
+    /// at `now`. A frame that brings a snapshot keeps it.
+    ///
+    /// Costs the rendering of this one frame and the counting of its text.
+    ///
+    /// # Errors
+    /// Those of [`History::push`] and of the format. The history is then as it was.
+    pub fn capture(&self, history: &mut History, frame: Frame, now: Millis) -> Result<Arc<Frame>> {
+        self.seal(history, frame, None, now)
+    }
+
+    /// As [`Hud::capture`], for the frame in which the agent answers `context`: the tail of that
+    /// context is sealed with the frame, so that every byte that was sent is captured.
+    ///
+    /// # Errors
+    /// Those of [`Hud::capture`].
+    pub fn capture_answer(
+        &self,
+        history: &mut History,
+        frame: Frame,
+        context: &RenderedContext,
+        now: Millis,
+    ) -> Result<Arc<Frame>> {
+        self.seal(history, frame, context.tail().cloned(), now)
+    }
+
+    fn seal(
+        &self,
+        history: &mut History,
+        frame: Frame,
+        tail: Option<Arc<FrameSnapshot>>,
+        now: Millis,
+    ) -> Result<Arc<Frame>> {
+        history.push_sealed(frame, |frame, shown| {
+            let snapshot = match &frame.rendered_snapshot {
+                Some(snapshot) => Arc::clone(snapshot),
+                None => Arc::new(self.render_frame(frame, shown, now)?),
+            };
+            Ok(Sealed { snapshot, tail })
+        })
+    }
+
+    /// Renders what a frame shows. The one path from facets to text: capture, re-rendering and
+    /// the tail of a context all come through here.
+    ///
+    /// # Errors
+    /// Those of the format, with frame and facet.
+    pub fn render_frame(&self, frame: &Frame, shown: &Shown, now: Millis) -> Result<FrameSnapshot> {
+        let role = self.role_of(&frame.source);
+        let facets = shown.facets.iter().map(AsRef::as_ref);
+        let builder = self
+            .draw(facets, role, &shown.tags, self.format.turn(role))
+            .map_err(|error| error.at_frame(frame.sequence.get()))?;
+        Ok(builder.seal(now, Arc::clone(&self.identity)))
+    }
+
+    /// Writes facets one after the other, `turn` around them where they show anything.
+    pub(super) fn draw<'s, 'f>(
+        &'s self,
+        facets: impl Iterator<Item = &'f Facet> + Clone,
+        role: Role,
+        tags: &'s BTreeSet<String>,
+        turn: Option<(&'s str, &'s str)>,
+    ) -> Result<FrameSnapshotBuilder<'s>> {
+        let mut builder = FrameSnapshotBuilder::with_options(&*self.counter, self.options.clone());
+        builder.reserve(facets.clone().map(|facet| facet.content.len() + 32).sum());
+        let mut canvas = Canvas::new(builder, role, tags);
+        canvas.before_next(turn.map_or("", |(open, _)| open));
+        for facet in facets {
+            let before = canvas.chunks();
+            canvas
+                .owned(facet, |canvas| self.format.facet(facet, canvas))
+                .map_err(|error| error.at(|place| place.facet = Some(facet.id.to_string())))?;
+            if canvas.chunks() > before {
+                canvas.before_next(self.format.separator(role));
+            }
+        }
+        if let Some((_, close)) = turn
+            && canvas.chunks() > 0
+        {
+            canvas.before_next("");
+            canvas.formatting(close);
+        }
+        Ok(canvas.into_builder())
+    }
+}
