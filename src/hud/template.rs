@@ -80,10 +80,9 @@ impl Format for TemplateFormat {
         let Ok(template) = self.environment.get_template(&facet.facet_type) else {
             return self.fallback.facet(facet, canvas);
         };
-        let mut value = Facet { children: Vec::new(), ..facet.clone() }.to_json();
+        let value = Facet { children: Vec::new(), ..facet.clone() }.to_json();
         let tags = self.tags.union(canvas.tags()).cloned().collect();
-        neutralise(&mut value, &tags);
-        let text = template.render(minijinja::Value::from_serialize(&value)).map_err(template_error)?;
+        let text = template.render(neutralised(&value, &tags)).map_err(template_error)?;
         canvas.text(&text);
         for child in &facet.children {
             canvas.formatting("\n");
@@ -113,16 +112,23 @@ fn template_error(error: minijinja::Error) -> Error {
         .caused_by(error)
 }
 
-fn neutralise(value: &mut Value, tags: &BTreeSet<String>) {
+/// The value as a template sees it: strings cannot forge a tag.
+fn neutralised(value: &Value, tags: &BTreeSet<String>) -> minijinja::Value {
     match value {
-        Value::String(text) => {
-            if let std::borrow::Cow::Owned(guarded) = guard::neutralised(text, tags) {
-                *text = guarded;
-            }
+        Value::Null => ().into(),
+        Value::Bool(flag) => (*flag).into(),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(value), _) => value.into(),
+            (None, Some(value)) => value.into(),
+            (None, None) => number.as_f64().into(),
+        },
+        Value::String(text) => guard::neutralised(text, tags).into_owned().into(),
+        Value::Array(array) => {
+            array.iter().map(|value| neutralised(value, tags)).collect::<Vec<_>>().into()
         }
-        Value::Array(array) => array.iter_mut().for_each(|value| neutralise(value, tags)),
-        Value::Object(object) => object.values_mut().for_each(|value| neutralise(value, tags)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Object(object) => minijinja::Value::from_pairs(
+            object.iter().map(|(key, value)| (key.as_str(), neutralised(value, tags))),
+        ),
     }
 }
 
