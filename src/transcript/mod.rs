@@ -21,8 +21,11 @@ mod chat;
 mod format;
 mod input;
 mod lines;
+mod pairing;
 mod parts;
 mod sink;
+#[cfg(test)]
+mod testing;
 
 use std::sync::Arc;
 
