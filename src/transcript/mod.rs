@@ -16,16 +16,22 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod anthropic;
 mod blocks;
 mod chat;
+mod exchange;
 mod format;
 mod input;
+mod items;
 mod lines;
 mod pairing;
 mod parts;
+mod responses;
 mod sink;
+mod sse;
 #[cfg(test)]
 mod testing;
+mod wire;
 
 use std::sync::Arc;
 
