@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::{Decoder, anthropic, chat, responses, wire};
+use super::{Decoder, anthropic, chat, claude_code, claude_web, codex, pi, responses, wire};
 
 use crate::json::Value;
 
@@ -52,6 +52,14 @@ macro_rules! formats {
 formats! {
     /// Recorded requests and responses of the three APIs.
     Wire "wire" wire::Reader::is_document, never, wire::Reader::default();
+    /// Sessions of Claude Code on the web.
+    ClaudeWeb "claude-web" claude_web::Reader::is_document, never, claude_web::Reader::default();
+    /// Rollouts of Codex.
+    Codex "codex" never, codex::Reader::is_line, codex::Reader::default();
+    /// Sessions of pi.
+    Pi "pi" never, pi::Reader::is_line, pi::Reader::default();
+    /// Sessions of Claude Code.
+    ClaudeCode "claude-code" never, claude_code::Reader::is_line, claude_code::Reader::default();
     /// Items of OpenAI's Responses API.
     Responses "openai-responses" responses::Reader::is_document, responses::Reader::is_line, responses::Reader::default();
     /// Requests and message lists of Anthropic's Messages API.
