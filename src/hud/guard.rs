@@ -5,7 +5,8 @@ use std::{borrow::Cow, collections::BTreeSet};
 use memchr::memchr_iter;
 
 /// The tags that the built-in formats write themselves.
-pub(super) const RESERVED: [&str; 5] = ["my_turn", "parameter", "thought", "tool_call", "tool_result"];
+pub(super) const RESERVED: [&str; 5] =
+    ["my_turn", "parameter", "thought", "tool_call", "tool_result"];
 
 /// `text` with every `<` that begins the opening or the closing of a reserved tag, or of one of
 /// `tags`, as `&lt;`. Case and blanks do not hide a tag: models read `</ MY_TURN>` as one.
@@ -16,7 +17,8 @@ pub(super) fn neutralised<'t>(text: &'t str, tags: &BTreeSet<String>) -> Cow<'t,
     if candidates.peek().is_none() {
         return Cow::Borrowed(text);
     }
-    let longest = RESERVED.iter().copied().chain(tags.iter().map(String::as_str)).map(str::len).max();
+    let longest =
+        RESERVED.iter().copied().chain(tags.iter().map(String::as_str)).map(str::len).max();
     let longest = longest.unwrap_or_default();
     let mut forged = candidates
         .filter(|at| begins_tag(text.get(at + 1..).unwrap_or_default(), tags, longest))

@@ -33,7 +33,8 @@ fn messages_of(value: &Value) -> Option<&[Value]> {
 }
 
 fn is_message(value: &Value) -> bool {
-    value.str_at("role").is_some() && value.get("type").is_none_or(|kind| kind == &Value::from("message"))
+    value.str_at("role").is_some()
+        && value.get("type").is_none_or(|kind| kind == &Value::from("message"))
 }
 
 impl super::Decoder for Reader {
@@ -189,7 +190,8 @@ fn result(body: Option<Value>, call_id: Option<&str>, name: Option<&str>, draft:
         Some(Value::Array(list)) => {
             draft.payload.put("form", "parts");
             let mut facet = parts::result(call_id, name, "", false);
-            facet.children = list.into_iter().map(|part| content_part(part, &FacetType::RESULT)).collect();
+            facet.children =
+                list.into_iter().map(|part| content_part(part, &FacetType::RESULT)).collect();
             facet
         }
         None | Some(Value::Null) => {

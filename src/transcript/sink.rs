@@ -147,11 +147,6 @@ impl Sink {
         self.ready.push_back(Record { session, frame });
     }
 
-    /// The sequence of the next frame.
-    pub(super) fn next_sequence(&self) -> u64 {
-        self.sequence
-    }
-
     /// Counts a record that is known and that the model never saw.
     pub(super) fn skip(&mut self, kind: &str) {
         match self.report.skipped.get_mut(kind) {

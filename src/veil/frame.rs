@@ -119,7 +119,8 @@ impl Frame {
     fn from_fields(fields: &mut Fields, sequence: FrameSeq) -> Result<Self> {
         let deltas = fields.array("deltas")?.unwrap_or_default();
         let op = |(index, value)| {
-            FacetOp::from_json(value).map_err(|error: Error| error.at(|place| place.op = Some(index)))
+            FacetOp::from_json(value)
+                .map_err(|error: Error| error.at(|place| place.op = Some(index)))
         };
         let events = fields.array("events")?.unwrap_or_default();
         let source = match fields.string("source")? {
@@ -157,6 +158,7 @@ fn source_of_events(events: &[Value]) -> Source {
     if topics().any(|topic| topic.starts_with("agent:")) || events.iter().any(of_agent_element) {
         return Source::Agent;
     }
-    let of_user = |topic: &str| [":input", ":message", ":chat"].iter().any(|end| topic.ends_with(end));
+    let of_user =
+        |topic: &str| [":input", ":message", ":chat"].iter().any(|end| topic.ends_with(end));
     if topics().any(of_user) { Source::User } else { Source::Environment }
 }

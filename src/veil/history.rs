@@ -61,7 +61,8 @@ impl History {
         if last.sequence.next() == Some(sequence) {
             return Ok(());
         }
-        let expected = last.sequence.next().map_or("none after it".to_owned(), |next| next.to_string());
+        let expected =
+            last.sequence.next().map_or("none after it".to_owned(), |next| next.to_string());
         let message = format!("sequences rise by one: expected {expected}, found {sequence}");
         Err(Error::new(ErrorKind::Sequence, message).at_frame(sequence.get()))
     }
