@@ -2,6 +2,7 @@
 
 use std::{hint::black_box, time::Duration};
 
+#[cfg(any(feature = "tiktoken", feature = "bpe"))]
 use afterimage::tokens::{CountedText, Memo, TokenCounter};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
