@@ -416,6 +416,6 @@ fn recorded_texts_cut_and_joined_keep_their_count() {
     let Some(texts) = recorded() else { return };
     for (index, text) in texts.iter().filter(|text| text.len() > 40).enumerate().step_by(7) {
         let fraction = (index % 89) as f64 / 89.0;
-        check_joined(&cut(text, &[fraction, fraction / 2.0, (fraction + 1.0) / 2.0]));
+        check_joined(&cut(text, &[fraction, fraction / 2.0, f64::midpoint(fraction, 1.0)]));
     }
 }
