@@ -140,7 +140,7 @@ fn stand_in_for_ids(draft: &mut Draft, record: &Object) {
                 Some(Value::Object(origin)) => origin,
                 _ => Object::new(),
             };
-            origin.put("id_from", "sourceToolUseID");
+            origin.put("idFrom", "sourceToolUseID");
             facet.attributes.put(parts::ORIGIN, origin);
         }
     }

@@ -60,7 +60,7 @@ formats! {
     Pi "pi" never, pi::Reader::is_line, pi::Reader::default();
     /// Sessions of Claude Code.
     ClaudeCode "claude-code" never, claude_code::Reader::is_line, claude_code::Reader::default();
-    /// Items of OpenAI's Responses API.
+    /// Items of the Responses API.
     Responses "openai-responses" responses::Reader::is_document, responses::Reader::is_line, responses::Reader::default();
     /// Requests and message lists of Anthropic's Messages API.
     Anthropic "anthropic" anthropic::Reader::is_document, anthropic::Reader::is_line, anthropic::Reader::default();

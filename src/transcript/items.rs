@@ -154,8 +154,12 @@ fn reasoning(item: &mut Object) -> Vec<Facet> {
 
 /// A call, and its result where the item has it.
 fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
-    let id = take_text(item, "call_id")
-        .or_else(|| item.get("id").and_then(Value::as_str).map(str::to_owned));
+    let mut origin = Object::new();
+    let id = take_text(item, "call_id").or_else(|| {
+        let id = item.get("id")?.as_str()?.to_owned();
+        origin.put("idFrom", "id");
+        Some(id)
+    });
     let name = item.get("name").and_then(Value::as_str).map(str::to_owned);
     if name.is_some() {
         item.shift_remove("name");
@@ -164,7 +168,6 @@ fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
     let field =
         ARGUMENTS.into_iter().find(|key| item.get(*key).is_some_and(|value| !value.is_null()));
     let arguments = field.and_then(|key| item.shift_remove(key));
-    let mut origin = Object::new();
     if let Some(field) = field.filter(|field| *field != "arguments") {
         origin.put("field", field);
     }
@@ -299,21 +302,21 @@ action "" {"toolName":"web_search","parameters":{"type":"search"}} origin {"fiel
             r#"{"type":"mcp_call","id":"m","name":"ask","arguments":"{}","error":null,"output":"A."}"#,
             r#"
 agent {"type":"mcp_call","id":"m","error":null}
-action "" {"toolName":"ask","toolCallId":"m","parameters":{}}
+action "" {"toolName":"ask","toolCallId":"m","parameters":{}} origin {"idFrom":"id"}
 result "A." {"toolName":"ask","toolCallId":"m"}"#,
         );
         check(
             r#"{"type":"mcp_call","id":"m","name":"ask","arguments":"{}","error":"no","output":null}"#,
             r#"
 agent {"type":"mcp_call","id":"m","output":null}
-action "" {"toolName":"ask","toolCallId":"m","parameters":{}}
+action "" {"toolName":"ask","toolCallId":"m","parameters":{}} origin {"idFrom":"id"}
 result "no" {"toolName":"ask","toolCallId":"m","isError":true} origin {"field":"error"}"#,
         );
         check(
             r#"{"type":"code_interpreter_call","id":"c","code":"1+1","outputs":[{"type":"logs","logs":"2"},{"type":"image","url":"https://a.b/c"}]}"#,
             r#"
 agent {"type":"code_interpreter_call","id":"c"}
-action "" {"toolName":"code_interpreter","toolCallId":"c","arguments":"1+1"} origin {"field":"code"}
+action "" {"toolName":"code_interpreter","toolCallId":"c","arguments":"1+1"} origin {"idFrom":"id","field":"code"}
 result "" {"toolName":"code_interpreter","toolCallId":"c"} origin {"field":"outputs","form":"parts"}
   result "{\"type\":\"logs\",\"logs\":\"2\"}" origin {"form":"json"}
   image "[image: https://a.b/c]" origin {"type":"image","url":"https://a.b/c"}"#,
@@ -322,7 +325,7 @@ result "" {"toolName":"code_interpreter","toolCallId":"c"} origin {"field":"outp
             r#"{"type":"image_generation_call","id":"g","revised_prompt":"a cat","result":"AAAA"}"#,
             r#"
 agent {"type":"image_generation_call","id":"g","revised_prompt":"a cat"}
-action "" {"toolName":"image_generation","toolCallId":"g"}
+action "" {"toolName":"image_generation","toolCallId":"g"} origin {"idFrom":"id"}
 result "" {"toolName":"image_generation","toolCallId":"g"} origin {"field":"result"}
   image "[image/png, 3 bytes]" origin {"result":"AAAA"}"#,
         );
