@@ -18,11 +18,26 @@
 
 mod blocks;
 mod chat;
+mod copilot;
 mod format;
+mod frames;
+mod gemini;
 mod input;
+mod inspect;
+mod kimi;
 mod lines;
+mod mini_swe_agent;
+mod names;
+mod openhands;
 mod parts;
 mod sink;
+mod swe_agent;
+mod take;
+mod tally;
+mod tau_bench;
+#[cfg(test)]
+mod testing;
+mod toolbench;
 
 use std::sync::Arc;
 
@@ -30,6 +45,7 @@ pub use format::TranscriptFormat;
 pub use input::Transcript;
 pub use parts::ORIGIN;
 pub use sink::{MESSAGE_TOPIC, RECORD_TOPIC, Report, UnknownRecord};
+pub use tally::Tally;
 
 use crate::{json::Value, veil::Frame};
 use sink::Sink;

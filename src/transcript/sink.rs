@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -17,6 +17,9 @@ pub const RECORD_TOPIC: &str = "transcript:record";
 
 /// How many records that were not understood are named one by one.
 const NAMED_UNKNOWNS: usize = 1_000;
+
+/// The highest sequence that a file's first frame keeps: what every reader of JSON holds exactly.
+const MAX_START: u64 = 1 << 53;
 
 /// What an import saw besides the frames that it gave.
 #[derive(Clone, Debug, Default)]
@@ -73,16 +76,24 @@ pub(super) struct Sink {
     pub(super) ready: VecDeque<Record>,
     pub(super) report: Report,
     session: Option<Arc<str>>,
+    /// Every session so far: they may be interleaved.
+    names: HashSet<Arc<str>>,
     sequence: u64,
 }
 
 impl Sink {
     /// Starts the session `name`; what follows belongs to it. The current one just goes on.
     pub(super) fn session(&mut self, name: &str) {
-        if self.session.as_deref() != Some(name) {
-            self.session = Some(name.into());
-            self.report.sessions += 1;
+        if self.session.as_deref() == Some(name) {
+            return;
         }
+        let known = self.names.get(name).map(Arc::clone);
+        self.session = known.or_else(|| {
+            let new: Arc<str> = name.into();
+            self.names.insert(Arc::clone(&new));
+            self.report.sessions += 1;
+            Some(new)
+        });
     }
 
     /// Makes the next frame of the current session.
@@ -104,6 +115,14 @@ impl Sink {
             frame.ops.push(FacetOp::add(facet));
         }
         self.push_frame(frame);
+    }
+
+    /// Makes `sequence` that of the first frame. Without effect once there is one, and for
+    /// sequences that no history of this size would have.
+    pub(super) fn start_at(&mut self, sequence: u64) {
+        if self.sequence == 0 && sequence <= MAX_START {
+            self.sequence = sequence;
+        }
     }
 
     /// Passes a frame on as it is, but for its sequence, which goes on from the last.
