@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     names::{Names, label},
-    parts::{self, Arguments, with_origin},
+    parts::{self, with_origin},
     sink::{Draft, Sink},
     take,
 };
@@ -278,26 +278,20 @@ fn thought(event: &mut Object, draft: &mut Draft) {
 fn call(action: &str, event: &mut Object) -> Facet {
     let metadata = event.get("tool_call_metadata");
     let of_call = |key: &str| metadata.and_then(|metadata| metadata.str_at(key));
-    let id = of_call("tool_call_id");
-    let Some(name) = of_call("function_name") else {
-        let mut args = event.get("args").cloned();
-        if let Some(Value::Object(args)) = &mut args {
-            // An empty thought is no argument, one with text was taken out before.
-            args.shift_remove("thought");
-        }
-        return parts::call(id, action, args.into());
-    };
+    let (id, name) = (of_call("tool_call_id"), of_call("function_name"));
     let answer =
         metadata.and_then(|metadata| metadata.pointer("/model_response/choices/0/message"));
-    let written = answer.and_then(|answer| answer.get("tool_calls")).and_then(Value::as_array);
+    let written = answer.and_then(|answer| answer.get("tool_calls")?.as_array());
     let is_it = |call: &&Value| id.is_some() && call.str_at("id") == id;
-    let function =
-        written.and_then(|calls| calls.iter().find(is_it)).and_then(|call| call.get("function"));
-    let arguments = match function.and_then(|function| function.get("arguments")) {
-        Some(written) => Arguments::from(Some(written.clone())),
-        None => Arguments::from(event.get("args").cloned()),
-    };
-    parts::call(id, name, arguments)
+    let function = written.and_then(|calls| calls.iter().find(is_it)?.get("function"));
+    let arguments =
+        function.and_then(|function| function.get("arguments")).or_else(|| event.get("args"));
+    let mut arguments = arguments.cloned();
+    if let Some(Value::Object(args)) = &mut arguments {
+        // An empty thought is no argument, and one with text was taken out before.
+        args.shift_remove("thought");
+    }
+    parts::call(id, name.unwrap_or(action), arguments.into())
 }
 
 #[cfg(test)]
