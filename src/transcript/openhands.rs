@@ -131,7 +131,7 @@ impl History {
             message(&action, &mut event, &mut draft);
         } else if self.is_call(&event) {
             thought(&mut event, &mut draft);
-            draft.facets.push(call(&action, &mut event));
+            draft.facets.push(call(&action, &event));
         } else {
             // Neither a message nor a call that anything answers: kept, and not interpreted.
             thought(&mut event, &mut draft);
@@ -275,7 +275,7 @@ fn thought(event: &mut Object, draft: &mut Draft) {
 }
 
 /// The call as the model wrote it; where nothing says how it did, the action itself.
-fn call(action: &str, event: &mut Object) -> Facet {
+fn call(action: &str, event: &Object) -> Facet {
     let metadata = event.get("tool_call_metadata");
     let of_call = |key: &str| metadata.and_then(|metadata| metadata.str_at(key));
     let (id, name) = (of_call("tool_call_id"), of_call("function_name"));
@@ -284,13 +284,15 @@ fn call(action: &str, event: &mut Object) -> Facet {
     let written = answer.and_then(|answer| answer.get("tool_calls")?.as_array());
     let is_it = |call: &&Value| id.is_some() && call.str_at("id") == id;
     let function = written.and_then(|calls| calls.iter().find(is_it)?.get("function"));
-    let arguments =
-        function.and_then(|function| function.get("arguments")).or_else(|| event.get("args"));
-    let mut arguments = arguments.cloned();
-    if let Some(Value::Object(args)) = &mut arguments {
-        // An empty thought is no argument, and one with text was taken out before.
-        args.shift_remove("thought");
-    }
+    let written = function.and_then(|function| function.get("arguments")).cloned();
+    let arguments = written.or_else(|| {
+        let mut args = event.get("args").cloned();
+        if let Some(Value::Object(args)) = &mut args {
+            // An empty thought is no argument, and one with text was taken out before.
+            args.shift_remove("thought");
+        }
+        args
+    });
     parts::call(id, name.unwrap_or(action), arguments.into())
 }
 
