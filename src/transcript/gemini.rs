@@ -48,10 +48,11 @@ impl Reader {
         value.get("projectHash").is_some() || messages.iter().any(is_gemini)
     }
 
-    /// The header of a log by line.
+    /// The header of a log by line, or an answer in it.
     pub(super) fn is_line(value: &Value) -> bool {
         let has = |key: &str| value.str_at(key).is_some();
-        has("sessionId") && has("projectHash") && value.get("type").is_none()
+        let is_header = has("sessionId") && has("projectHash") && value.get("type").is_none();
+        is_header || value.str_at("type") == Some("gemini") && has("id")
     }
 
     /// Takes a message of a line; one with an id that is held replaces what is held.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     names::{Names, label},
-    parts::{self, Arguments, with_origin},
+    parts::{self, with_origin},
     sink::{Draft, Sink},
     take,
 };
@@ -131,7 +131,7 @@ impl History {
             message(&action, &mut event, &mut draft);
         } else if self.is_call(&event) {
             thought(&mut event, &mut draft);
-            draft.facets.push(call(&action, &mut event));
+            draft.facets.push(call(&action, &event));
         } else {
             // Neither a message nor a call that anything answers: kept, and not interpreted.
             thought(&mut event, &mut draft);
@@ -275,29 +275,25 @@ fn thought(event: &mut Object, draft: &mut Draft) {
 }
 
 /// The call as the model wrote it; where nothing says how it did, the action itself.
-fn call(action: &str, event: &mut Object) -> Facet {
+fn call(action: &str, event: &Object) -> Facet {
     let metadata = event.get("tool_call_metadata");
     let of_call = |key: &str| metadata.and_then(|metadata| metadata.str_at(key));
-    let id = of_call("tool_call_id");
-    let Some(name) = of_call("function_name") else {
-        let mut args = event.get("args").cloned();
-        if let Some(Value::Object(args)) = &mut args {
-            // An empty thought is no argument, one with text was taken out before.
-            args.shift_remove("thought");
-        }
-        return parts::call(id, action, args.into());
-    };
+    let (id, name) = (of_call("tool_call_id"), of_call("function_name"));
     let answer =
         metadata.and_then(|metadata| metadata.pointer("/model_response/choices/0/message"));
-    let written = answer.and_then(|answer| answer.get("tool_calls")).and_then(Value::as_array);
+    let written = answer.and_then(|answer| answer.get("tool_calls")?.as_array());
     let is_it = |call: &&Value| id.is_some() && call.str_at("id") == id;
-    let function =
-        written.and_then(|calls| calls.iter().find(is_it)).and_then(|call| call.get("function"));
-    let arguments = match function.and_then(|function| function.get("arguments")) {
-        Some(written) => Arguments::from(Some(written.clone())),
-        None => Arguments::from(event.get("args").cloned()),
-    };
-    parts::call(id, name, arguments)
+    let function = written.and_then(|calls| calls.iter().find(is_it)?.get("function"));
+    let written = function.and_then(|function| function.get("arguments")).cloned();
+    let arguments = written.or_else(|| {
+        let mut args = event.get("args").cloned();
+        if let Some(Value::Object(args)) = &mut args {
+            // An empty thought is no argument, and one with text was taken out before.
+            args.shift_remove("thought");
+        }
+        args
+    });
+    parts::call(id, name.unwrap_or(action), arguments.into())
 }
 
 #[cfg(test)]
