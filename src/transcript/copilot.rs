@@ -183,9 +183,9 @@ mod tests {
               call ls c1 {"a":1}
               call ls c2 {}
             environment - e7 {"type":"tool.execution_complete","data":{"success":true,"result":{"detailedContent":null}}}
-              result - c1 "a.txt"
+              result ls c1 "a.txt"
             environment - e8 {"type":"tool.execution_complete","data":{"success":false,"error":{"message":"denied","code":"x"}}}
-              result - c2 failed "denied" <- {"field":"error"}
+              result ls c2 failed "denied" <- {"field":"error"}
             agent - e9 {"type":"assistant.reasoning","data":{}}
               thought "So."
             agent message e10 {"type":"assistant.message","data":{"toolRequests":null,"parentToolCallId":"c9"}}

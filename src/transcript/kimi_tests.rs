@@ -32,9 +32,9 @@ fn the_events_of_a_step_are_one_message_and_its_results_follow_it() {
           call LS c1 {"p":1} <- {"type":"tool.call","stepUuid":"s1"}
           call LS c2 {} <- {"type":"tool.call","stepUuid":"s1"}
         environment - 5 {"type":"tool.result","parentUuid":"u"}
-          result - c1 "a.txt"
+          result LS c1 "a.txt"
         environment - {"type":"tool.result"}
-          result - c2 failed "" <- {"isError":true}
+          result LS c2 failed "" <- {"isError":true}
             result - - "no" <- {"type":"text"}
         agent - s1
           speech "late" <- {"type":"text"}
@@ -71,7 +71,7 @@ fn messages_may_hold_calls_and_results_and_a_compaction_leaves_a_summary() {
           image "[image: http://x/y]" <- {"type":"image_url","imageUrl":{"url":"http://x/y"}}
           call LS c1 {}
         environment message {"isError":true}
-          result - c1 failed "out"
+          result LS c1 failed "out"
         environment - 9 {"type":"context.apply_compaction","compactedCount":2,"time":9}
           summary "All done." <- {"field":"summary"}
         user message

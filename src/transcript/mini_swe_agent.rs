@@ -123,7 +123,7 @@ mod tests {
               thought "A" <- {"field":"reasoning_content"}
               call bash 1 {"command":"ls"}
             environment message
-              result - 1 "out"
+              result bash 1 "out"
             messages 2, calls 1, results 1, sessions 1, unknown 0, skipped {"info": 1}
             "#,
         );

@@ -37,7 +37,7 @@ fn messages_calls_and_results() {
         agent - {"id":7,"source":"agent","action":"read","args":{"path":"a","thought":""}}
           call read - {"path":"a"}
         environment - {"id":8,"source":"environment","observation":"read","cause":7}
-          result - - "text"
+          result read - "text"
         environment - {"id":9,"source":"environment","observation":"error"}
           event "broken"
         agent - {"id":10,"source":"agent"}
@@ -69,7 +69,7 @@ fn a_line_of_the_resolver_is_a_session() {
         agent - {"id":1,"source":"agent","action":"run","args":{"command":"ls"}}
           call run - {"command":"ls"}
         environment - {"source":"agent","observation":"run","cause":1}
-          result - - "x"
+          result run - "x"
         environment -
           unknown (no list `history`) {"instruction":"","history":5}
         messages 1, calls 1, results 1, sessions 2, unknown 1, skipped {}

@@ -79,7 +79,7 @@ mod tests {
               speech "Look."
               call ls c1 {}
             environment message {"tool_call_ids":["c1"]}
-              result - c1 "a.txt\r\n"
+              result ls c1 "a.txt\r\n"
             environment message {"tool_call_ids":[]}
               result - - ""
             environment -
