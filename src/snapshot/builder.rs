@@ -234,12 +234,16 @@ impl<'c> FrameSnapshotBuilder<'c> {
 
     /// The snapshot with what made it, and with the exact count of its whole text.
     pub(crate) fn seal(self, now: Millis, identity: Arc<SnapshotIdentity>) -> FrameSnapshot {
-        let parts: Vec<_> = self
-            .chunks
-            .iter()
-            .map(|chunk| CountedText { text: chunk.range.of(&self.text), tokens: chunk.tokens as usize })
-            .collect();
-        let exact = self.counter.count_joined(&parts) as u64;
+        let exact = match self.chunks.as_slice() {
+            [] => 0,
+            [chunk] => chunk.tokens,
+            chunks => {
+                let counted = |chunk: &Chunk| {
+                    CountedText { text: chunk.range.of(&self.text), tokens: chunk.tokens as usize }
+                };
+                self.counter.count_joined(&chunks.iter().map(counted).collect::<Vec<_>>()) as u64
+            }
+        };
         FrameSnapshot { exact_tokens: Some(exact), identity: Some(identity), ..self.build(now) }
     }
 }
