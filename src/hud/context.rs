@@ -64,6 +64,10 @@ impl Piece {
             .into_iter()
             .flat_map(|snapshot| snapshot.chunks())
             .filter(move |chunk| range.start() <= chunk.range().start() && chunk.range().end() <= range.end())
+            // A chunk without text where the tail is cut belongs to what it follows.
+            .filter(move |chunk| {
+                range.start() == 0 || chunk.range().start() > range.start() || !chunk.range().is_empty()
+            })
             .map(move |chunk| (self.start + chunk.range().start() - range.start(), chunk))
     }
 

@@ -1,5 +1,7 @@
 //! The recordings that lie beside the project.
 
+#![allow(dead_code, reason = "each test takes what it needs")]
+
 use std::path::{Path, PathBuf};
 
 /// The folder `name` of the recordings. Without it the test that needs it passes with a note,
