@@ -127,9 +127,7 @@ impl Frame {
             None => source_of_events(&events),
         };
         let mut snapshot = |key: &str| {
-            let value = fields.take(key).filter(|value| !value.is_null());
-            let load = |value| FrameSnapshot::from_json(value).map(Arc::new);
-            value.map(load).transpose().map_err(|error| error.under(key))
+            fields.nested(key, |value| FrameSnapshot::from_json(value).map(Arc::new))
         };
         Ok(Self {
             sequence,
