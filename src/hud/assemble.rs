@@ -28,7 +28,7 @@ pub enum Merge {
 pub struct RenderRequest {
     /// Names the context in the owners of its tail.
     pub context_id: String,
-    /// The first message. A system facet in the history does the same and is captured with it.
+    /// The first message, unless it is empty. A system facet in the history does the same and is captured with it.
     pub system_prompt: Option<String>,
     /// The frames to render; all by default.
     pub frames: Option<RangeInclusive<FrameSeq>>,
@@ -60,9 +60,9 @@ impl Hud {
     ) -> Result<RenderedContext> {
         let mut assembly =
             Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
-        if let Some(prompt) = &request.system_prompt {
+        if let Some(prompt) = request.system_prompt.as_ref().filter(|prompt| !prompt.is_empty()) {
             let from = From::Framing("system_prompt", Cow::Owned(prompt.clone()));
-            assembly.tokens.chunks += self.counter().count(prompt) as u64;
+            add(&mut assembly.tokens.chunks, self.counter().count(prompt) as u64);
             assembly.open(Role::System, None, from);
         }
         let rendered = self.rendered_frames(history, request.frames.as_ref(), now)?;
@@ -83,11 +83,12 @@ impl Hud {
         let Assembly { mut messages, mut tokens, .. } = assembly;
         for message in &mut messages {
             message.tokens = self.exact_tokens(message);
-            tokens.exact += message.tokens;
+            add(&mut tokens.exact, message.tokens);
         }
         let ProviderFraming { per_message, per_reply } = request.framing;
-        tokens.framing = per_message * messages.len() as u64 + per_reply;
-        tokens.total = tokens.exact + tokens.framing;
+        tokens.framing =
+            per_message.saturating_mul(messages.len() as u64).saturating_add(per_reply);
+        tokens.total = tokens.exact.saturating_add(tokens.framing);
         let id = request.context_id.clone();
         Ok(RenderedContext { id, messages, tail, frame_to_message, tokens })
     }
@@ -205,12 +206,13 @@ impl Assembly<'_> {
         if snapshot.is_empty() {
             return;
         }
-        self.tokens.chunks += if self.hud.counted(&snapshot) {
+        let tokens = if self.hud.counted(&snapshot) {
             snapshot.total_tokens()
         } else {
             // Counts of another tokenizer, or declared ones, are not mixed with this one's.
             snapshot.chunks().map(|chunk| self.hud.counter().count(chunk.content()) as u64).sum()
         };
+        add(&mut self.tokens.chunks, tokens);
         let (role, sequence) = (self.hud.role_of(&frame.source), frame.sequence);
         if merge == Merge::AdjacentRoles
             && let Some(message) = self.messages.last_mut()
@@ -220,7 +222,7 @@ impl Assembly<'_> {
             *last = sequence;
             let separator = self.hud.format().frame_separator();
             if !separator.is_empty() {
-                self.tokens.chunks += self.hud.counter().count(separator) as u64;
+                add(&mut self.tokens.chunks, self.hud.counter().count(separator) as u64);
                 let from = From::Framing("separator", separator.into());
                 message.pieces.push(Piece { start: message.len(), from });
             }
@@ -233,7 +235,7 @@ impl Assembly<'_> {
     }
 
     fn add_tail(&mut self, tail: &Arc<FrameSnapshot>) {
-        self.tokens.chunks += tail.total_tokens();
+        add(&mut self.tokens.chunks, tail.total_tokens());
         let prefill = tail.chunks().find(|chunk| chunk.role() == Some(Role::Assistant));
         let split = prefill.map_or(tail.text().len(), |chunk| chunk.range().start());
         let parts = [(Role::User, 0, split), (Role::Assistant, split, tail.text().len())];
@@ -244,4 +246,9 @@ impl Assembly<'_> {
             }
         }
     }
+}
+
+/// Adds and saturates: the counts of a loaded snapshot are what its file declares.
+fn add(sum: &mut u64, tokens: u64) {
+    *sum = sum.saturating_add(tokens);
 }

@@ -66,6 +66,12 @@ impl Piece {
             .filter(move |chunk| {
                 range.start() <= chunk.range().start() && chunk.range().end() <= range.end()
             })
+            // A chunk without text where the tail is cut belongs to what it follows.
+            .filter(move |chunk| {
+                range.start() == 0
+                    || chunk.range().start() > range.start()
+                    || !chunk.range().is_empty()
+            })
             .map(move |chunk| (self.start + chunk.range().start() - range.start(), chunk))
     }
 

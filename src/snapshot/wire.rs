@@ -70,8 +70,7 @@ impl FrameSnapshot {
         )?;
         let has_content = fields.bool("hasContent")?;
         let exact_tokens = fields.u64("exactTokens")?;
-        let identity =
-            fields.take("madeBy").map(SnapshotIdentity::from_json).transpose()?.map(Arc::new);
+        let identity = fields.nested("madeBy", SnapshotIdentity::from_json)?.map(Arc::new);
         let snapshot = Self {
             text,
             chunks,
@@ -181,8 +180,8 @@ impl RenderedChunk {
                 Error::expected("user, assistant or system", format_args!("{name:?}")).under("role")
             })
         });
-        let part = fields.take("part").map(Part::from_json).transpose()?.unwrap_or_default();
-        let structure = fields.take("structure").map(Structure::from_json).transpose()?;
+        let part = fields.nested("part", Part::from_json)?.unwrap_or_default();
+        let structure = fields.nested("structure", Structure::from_json)?;
         let metadata = fields.object("metadata")?;
         Ok(Self {
             content,
@@ -216,7 +215,7 @@ impl Part {
     }
 
     fn from_json(value: Value) -> Result<Self> {
-        let mut fields = Fields::of(value, "a part").map_err(|error| error.under("part"))?;
+        let mut fields = Fields::of(value, "a part")?;
         let kind = Fields::required(fields.string("kind")?, "kind", "a string")?;
         let id = fields.string("id")?.map(String::into_boxed_str);
         Ok(match kind.as_str() {
@@ -257,19 +256,24 @@ impl Structure {
             let number = match value {
                 Value::String(text) => {
                     spelled = true;
-                    text.parse().ok()
+                    // Other spellings of a number would not be written back the same.
+                    text.parse::<usize>().ok().filter(|number| number.to_string() == *text)
                 }
                 other => other.as_u64().and_then(|number| usize::try_from(number).ok()),
             };
-            number.ok_or_else(|| Error::expected("a chunk's index", value).under("structure"))
+            number.ok_or_else(|| Error::expected("a chunk's index", value))
         };
         let mut fields = Fields::of(value, "a structure")?;
         let level = Fields::required(fields.u64("level")?, "level", "a depth")?;
         let level =
             u32::try_from(level).map_err(|_| Error::expected("a depth", level).under("level"))?;
-        let parent = fields.take("parent").as_ref().map(&mut index).transpose()?;
+        let parent = fields.nested("parent", |value| index(&value))?;
+        let of_list = |(at, value): (usize, &Value)| {
+            index(value).map_err(|error| error.under(at).under("children"))
+        };
         let children = fields.array("children")?;
-        let children = children.map(|all| all.iter().map(&mut index).collect()).transpose()?;
+        let children =
+            children.map(|all| all.iter().enumerate().map(of_list).collect()).transpose()?;
         Ok(Self { level, parent, children, spelled, extra: fields.rest() })
     }
 }
@@ -287,10 +291,7 @@ impl SnapshotIdentity {
 
     fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "the maker of a snapshot")?;
-        let mut text = |key: &str| {
-            Fields::required(fields.string(key)?, key, "a string")
-                .map_err(|error| error.under("madeBy"))
-        };
+        let mut text = |key: &str| Fields::required(fields.string(key)?, key, "a string");
         let (viewer, format, tokenizer) = (text("viewer")?, text("format")?, text("tokenizer")?);
         let renderer = fields.u64("renderer")?.and_then(|version| u32::try_from(version).ok());
         let renderer = Fields::required(renderer, "renderer", "a version")?;

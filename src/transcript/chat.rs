@@ -155,7 +155,9 @@ pub(super) fn message_with_parts(
     let (_, text_type) = source_of_role(role);
     let mut draft = message(object, line);
     let facets = parts.into_iter().flat_map(|value| part(value, &text_type));
-    if let Some(result) = draft.facets.iter_mut().find(|facet| facet.facet_type == FacetType::RESULT) {
+    if let Some(result) =
+        draft.facets.iter_mut().find(|facet| facet.facet_type == FacetType::RESULT)
+    {
         result.children.extend(facets);
     } else {
         // After the reasoning, before the calls, as in any message.
@@ -168,7 +170,12 @@ pub(super) fn message_with_parts(
 }
 
 /// Says of the result that a message is what its format writes in places of its own.
-pub(super) fn complete_result(draft: &mut Draft, call_id: Option<&str>, name: Option<&str>, failed: bool) {
+pub(super) fn complete_result(
+    draft: &mut Draft,
+    call_id: Option<&str>,
+    name: Option<&str>,
+    failed: bool,
+) {
     let results = draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::RESULT);
     for state in results.filter_map(|facet| facet.state.as_mut()) {
         let Value::Object(state) = state else { continue };

@@ -1,8 +1,8 @@
 use std::fmt;
 
 use super::{
-    Decoder, anthropic, chat, claude_code, claude_web, codex, copilot, frames, gemini, inspect, kimi,
-    mini_swe_agent, openhands, pi, responses, swe_agent, tau_bench, toolbench, wire,
+    Decoder, anthropic, chat, claude_code, claude_web, codex, copilot, frames, gemini, inspect,
+    kimi, mini_swe_agent, openhands, pi, responses, swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 

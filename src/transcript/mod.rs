@@ -41,18 +41,18 @@ mod parts;
 mod pi;
 mod recent;
 mod responses;
+#[cfg(test)]
+mod sample;
 mod sink;
 mod sse;
 mod swe_agent;
 mod take;
 mod tally;
 mod tau_bench;
-mod toolbench;
-mod wire;
-#[cfg(test)]
-mod sample;
 #[cfg(test)]
 mod testing;
+mod toolbench;
+mod wire;
 
 use std::sync::Arc;
 

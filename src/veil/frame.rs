@@ -127,11 +127,8 @@ impl Frame {
             Some(name) => Source::from(name.as_str()),
             None => source_of_events(&events),
         };
-        let mut snapshot = |key: &str| {
-            let value = fields.take(key).filter(|value| !value.is_null());
-            let load = |value| FrameSnapshot::from_json(value).map(Arc::new);
-            value.map(load).transpose().map_err(|error| error.under(key))
-        };
+        let mut snapshot =
+            |key: &str| fields.nested(key, |value| FrameSnapshot::from_json(value).map(Arc::new));
         Ok(Self {
             sequence,
             rendered_snapshot: snapshot("renderedSnapshot")?,
