@@ -80,7 +80,12 @@ pub struct Place {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), place: Place::default(), source: None }))
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            place: Place::default(),
+            source: None,
+        }))
     }
 
     /// An error of kind [`ErrorKind::Shape`] for a value of the wrong type.

@@ -3,6 +3,41 @@
 //! A count is of one text by one tokenizer. The sum of the counts of a text's chunks is not the
 //! count of the text: a token may cross a border. [`TokenCounter::count_joined`] gives the latter
 //! from the former at the price of the text around the borders.
+//!
+//! | counter | feature | counts |
+//! |---|---|---|
+//! | `FastBpe` | `bpe` | exact, `o200k_base` and `cl100k_base`, the fastest |
+//! | `Tiktoken` | `tiktoken` | exact, the same counts, a smaller program |
+//! | [`Chars4`] | | an estimate |
+//! | [`Memo`] | | as the counter inside, once per text |
+//!
+//! A text goes through an exact counter like this: `pieces` splits it where the tokenizer's pattern
+//! does, the vocabulary counts each piece, `exact` adds up; `cuts` knows the positions at which a
+//! text can be counted in halves. The types of the exact counters hold no data of their own: a
+//! vocabulary is built once in a process, at its first use, and never changes.
+
+#[cfg(feature = "bpe")]
+mod bpe;
+#[cfg(any(feature = "bpe", feature = "tiktoken"))]
+mod cuts;
+mod estimate;
+#[cfg(any(feature = "bpe", feature = "tiktoken"))]
+mod exact;
+mod forward;
+mod memo;
+#[cfg(any(feature = "bpe", feature = "tiktoken"))]
+mod pieces;
+#[cfg(feature = "tiktoken")]
+mod tiktoken;
+
+use std::sync::Arc;
+
+#[cfg(feature = "bpe")]
+pub use bpe::FastBpe;
+pub use estimate::Chars4;
+pub use memo::{Memo, MemoStats};
+#[cfg(feature = "tiktoken")]
+pub use tiktoken::Tiktoken;
 
 /// Counts the tokens of a text, as one tokenizer splits it.
 ///
@@ -46,4 +81,45 @@ pub struct CountedText<'a> {
     pub text: &'a str,
     /// What the counter in question counts for `text` alone.
     pub tokens: usize,
+}
+
+/// The exact `o200k_base` counter of the features that are on: `FastBpe`, else `Tiktoken`.
+///
+/// Costs an allocation; the vocabulary is built at the first count.
+///
+/// ```
+/// let counter = afterimage::tokens::default_counter();
+/// assert_eq!(counter.id(), "o200k_base");
+/// assert!(counter.is_exact());
+/// ```
+#[cfg(any(feature = "bpe", feature = "tiktoken"))]
+pub fn default_counter() -> Arc<dyn TokenCounter> {
+    #[cfg(feature = "bpe")]
+    return Arc::new(FastBpe::o200k());
+    #[cfg(not(feature = "bpe"))]
+    return Arc::new(Tiktoken::o200k());
+}
+
+/// The counter with that name, where the features that are on have it.
+///
+/// The names are `o200k_base` or `o200k`, `cl100k_base` or `cl100k`, and `chars4`; every
+/// [`TokenCounter::id`] of this module is one of them. Costs an allocation.
+///
+/// ```
+/// use afterimage::tokens::by_name;
+///
+/// assert_eq!(by_name("chars4").map(|counter| counter.count("12345")), Some(2));
+/// assert!(by_name("o300k").is_none());
+/// ```
+pub fn by_name(name: &str) -> Option<Arc<dyn TokenCounter>> {
+    match name {
+        "chars4" => Some(Arc::new(Chars4)),
+        #[cfg(any(feature = "bpe", feature = "tiktoken"))]
+        "o200k_base" | "o200k" => Some(default_counter()),
+        #[cfg(feature = "bpe")]
+        "cl100k_base" | "cl100k" => Some(Arc::new(FastBpe::cl100k())),
+        #[cfg(all(feature = "tiktoken", not(feature = "bpe")))]
+        "cl100k_base" | "cl100k" => Some(Arc::new(Tiktoken::cl100k())),
+        _ => None,
+    }
 }
