@@ -12,7 +12,7 @@ use crate::{
 /// The chunks tile the text: in order, without gap or overlap. A snapshot never changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSnapshot {
-    pub(super) text: Box<str>,
+    pub(super) text: String,
     pub(super) chunks: Vec<Chunk>,
     pub(super) total_tokens: u64,
     pub(super) exact_tokens: Option<u64>,

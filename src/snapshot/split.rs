@@ -1,7 +1,7 @@
 use unicode_segmentation::GraphemeCursor;
 
-/// Splits `text` into pieces of at most `max` bytes, each cut at the best place in its second
-/// half: after a blank line, a line, a word, or else a character as a reader sees it.
+/// Splits `text` into pieces of at most `max` bytes, each cut at the best place in its last
+/// two thirds: after a blank line, a line, a word, or else a character as a reader sees it.
 ///
 /// A piece is longer than `max` only where a single character is. Runs in O(n) time.
 pub(super) fn split(text: &str, max: usize) -> impl Iterator<Item = &str> {
@@ -21,8 +21,8 @@ fn cut(text: &str, max: usize) -> usize {
         return text.len();
     }
     let limit = text.floor_char_boundary(max);
-    let half = text.ceil_char_boundary(limit / 2);
-    let window = text.get(half..limit).unwrap_or_default();
+    let from = text.ceil_char_boundary(limit / 3);
+    let window = text.get(from..limit).unwrap_or_default();
     let place = window
         .rfind("\n\n")
         .map(|at| at + 2)
@@ -31,7 +31,7 @@ fn cut(text: &str, max: usize) -> usize {
             window.char_indices().rfind(|(_, c)| c.is_whitespace()).map(|(at, c)| at + c.len_utf8())
         });
     if let Some(place) = place {
-        return half + place;
+        return from + place;
     }
     let border = GraphemeCursor::new(limit, text.len(), true).prev_boundary(text, 0);
     let aligned = GraphemeCursor::new(limit, text.len(), true).is_boundary(text, 0);

@@ -67,7 +67,7 @@ impl FrameSnapshot {
         let identity =
             fields.take("madeBy").map(SnapshotIdentity::from_json).transpose()?.map(Arc::new);
         let snapshot = Self {
-            text: text.into(),
+            text,
             chunks,
             total_tokens: total,
             exact_tokens,

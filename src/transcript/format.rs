@@ -1,6 +1,7 @@
 use std::fmt;
 
-use super::{Decoder, chat};
+use super::{Decoder, anthropic, chat, claude_code, claude_web, codex, pi, responses, wire};
+
 use crate::json::Value;
 
 /// Declares the formats: variant, name, how a document and a line are recognised, the decoder.
@@ -49,8 +50,27 @@ macro_rules! formats {
 }
 
 formats! {
+    /// Recorded requests and responses of the three APIs.
+    Wire "wire" wire::Reader::is_document, never, wire::Reader::default();
+    /// Sessions of Claude Code on the web.
+    ClaudeWeb "claude-web" claude_web::Reader::is_document, never, claude_web::Reader::default();
+    /// Rollouts of Codex.
+    Codex "codex" never, codex::Reader::is_line, codex::Reader::default();
+    /// Sessions of pi.
+    Pi "pi" never, pi::Reader::is_line, pi::Reader::default();
+    /// Sessions of Claude Code.
+    ClaudeCode "claude-code" never, claude_code::Reader::is_line, claude_code::Reader::default();
+    /// Items of OpenAI's Responses API.
+    Responses "openai-responses" responses::Reader::is_document, responses::Reader::is_line, responses::Reader::default();
+    /// Requests and message lists of Anthropic's Messages API.
+    Anthropic "anthropic" anthropic::Reader::is_document, anthropic::Reader::is_line, anthropic::Reader::default();
     /// Chat lists of OpenAI and its relatives.
     Chat "openai-chat" chat::Reader::is_document, chat::Reader::is_line, chat::Reader::default();
+}
+
+/// A format that never comes by line, or never as a document.
+fn never(_: &Value) -> bool {
+    false
 }
 
 impl TranscriptFormat {

@@ -94,6 +94,7 @@ impl<R: BufRead> Transcript<R> {
         match next {
             None => {
                 self.decoder.finish(&mut self.sink);
+                self.sink.finish();
                 Ok(false)
             }
             Some((_, line)) if is_blank(&line) => Ok(true),

@@ -16,13 +16,28 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod anthropic;
 mod blocks;
 mod chat;
+mod claude_code;
+mod claude_web;
+mod codex;
+mod exchange;
 mod format;
 mod input;
+mod items;
+mod joining;
 mod lines;
+mod pairing;
 mod parts;
+mod pi;
+mod recent;
+mod responses;
 mod sink;
+mod sse;
+#[cfg(test)]
+mod testing;
+mod wire;
 
 use std::sync::Arc;
 
