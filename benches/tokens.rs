@@ -2,6 +2,7 @@
 
 use std::{hint::black_box, time::Duration};
 
+#[cfg(any(feature = "tiktoken", feature = "bpe"))]
 use afterimage::tokens::{CountedText, Memo, TokenCounter};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -71,7 +72,7 @@ fn reuse(c: &mut Criterion) {
     let counter = afterimage::tokens::default_counter();
     let chunks = chunks();
     let bytes = chunks.iter().map(String::len).sum::<usize>();
-    let counted: Vec<_> =
+    let parts: Vec<_> =
         chunks.iter().map(|text| CountedText { text, tokens: counter.count(text) }).collect();
 
     let mut group = c.benchmark_group("memo");
@@ -94,7 +95,7 @@ fn reuse(c: &mut Criterion) {
     let mut group = c.benchmark_group("joined");
     group.throughput(Throughput::Bytes(bytes as u64));
     group.bench_function(BenchmarkId::new("count_joined", bytes), |b| {
-        b.iter(|| counter.count_joined(black_box(&counted)));
+        b.iter(|| counter.count_joined(black_box(&parts)));
     });
     group.bench_function(BenchmarkId::new("count_of_whole", bytes), |b| {
         b.iter(|| counter.count(&black_box(&chunks).concat()));

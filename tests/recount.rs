@@ -1,13 +1,15 @@
 //! The independent counter agrees with totals taken by hand from real recordings, and with the
 //! rules of `docs/transcripts.md` that those recordings do not exercise.
 
+#[path = "support/data.rs"]
+mod data;
 #[path = "support/recount.rs"]
 mod recount;
 
+use data::{files_under, recordings};
 use recount::{Counts, recount};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 /// File, messages, calls, results. Taken from the recordings' own description, from `grep -c`,
 /// or by reading the file.
@@ -118,7 +120,7 @@ const TOTALS: &[(&str, u64, u64, u64)] = &[
 
 #[test]
 fn real_recordings_count_to_their_known_totals() {
-    let Some(root) = recordings() else { return };
+    let Some(root) = recordings("") else { return };
     let wrong: Vec<String> = TOTALS
         .iter()
         .filter_map(|&(file, messages, calls, results)| {
@@ -132,11 +134,10 @@ fn real_recordings_count_to_their_known_totals() {
 
 #[test]
 fn every_recorded_transcript_has_a_known_total() {
-    let Some(root) = recordings() else { return };
-    let mut found = BTreeSet::new();
-    for group in ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"] {
-        collect_files(&root.join(group), &mut found);
-    }
+    let Some(root) = recordings("") else { return };
+    let groups = ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
+    let found: BTreeSet<_> =
+        groups.iter().flat_map(|group| files_under(&root.join(group))).collect();
     let listed = TOTALS.iter().map(|(file, ..)| root.join(file)).collect();
     assert_eq!(found, listed);
 }
@@ -282,28 +283,4 @@ fn chat(messages: &[&Value], status: u64, message: &Value) -> Value {
 
 fn counts(messages: u64, tool_calls: u64, tool_results: u64) -> Counts {
     Counts { messages, tool_calls, tool_results }
-}
-
-/// The folder of recordings beside the project. Without it the tests that need it pass with a
-/// note, unless `AFTERIMAGE_REQUIRE_DATA` is set.
-fn recordings() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    if root.is_dir() {
-        return Some(root);
-    }
-    let reason = format!("no recordings at {}", root.display());
-    assert!(std::env::var_os("AFTERIMAGE_REQUIRE_DATA").is_none(), "{reason}");
-    eprintln!("skipped: {reason}");
-    None
-}
-
-fn collect_files(directory: &Path, files: &mut BTreeSet<PathBuf>) {
-    for entry in std::fs::read_dir(directory).expect("a readable folder") {
-        let path = entry.expect("a readable folder").path();
-        if path.is_dir() {
-            collect_files(&path, files);
-        } else {
-            files.insert(path);
-        }
-    }
 }

@@ -2,9 +2,13 @@
 #![cfg(any(feature = "tiktoken", feature = "bpe"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::cast_sign_loss)]
 
-use std::{collections::BTreeSet, fs, path::Path};
+#[path = "support/data.rs"]
+mod data;
+
+use std::{collections::BTreeSet, fs};
 
 use afterimage::tokens::{CountedText, Memo, TokenCounter, by_name, default_counter};
+use data::{files_under, recordings};
 use proptest::prelude::*;
 use serde_json::Value;
 use tiktoken_rs::CoreBPE;
@@ -354,32 +358,15 @@ fn a_memo_counts_as_its_counter_does() {
 
 /// All strings of the recorded sessions, each once.
 fn recorded() -> Option<BTreeSet<String>> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let mut texts = BTreeSet::new();
     for group in ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"] {
-        let folder = data.join(group);
-        if !folder.is_dir() {
-            let missing = format!("{} is missing", folder.display());
-            assert!(std::env::var_os("AFTERIMAGE_REQUIRE_DATA").is_none(), "{missing}");
-            eprintln!("skipped: {missing}");
-            return None;
+        for path in files_under(&recordings(group)?) {
+            let file = fs::read_to_string(&path).unwrap();
+            let values = serde_json::Deserializer::from_str(&file).into_iter::<Value>();
+            values.map_while(Result::ok).for_each(|value| collect(value, &mut texts));
         }
-        read_folder(&folder, &mut texts);
     }
     Some(texts)
-}
-
-fn read_folder(folder: &Path, texts: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            read_folder(&path, texts);
-            continue;
-        }
-        let file = fs::read_to_string(&path).unwrap();
-        let values = serde_json::Deserializer::from_str(&file).into_iter::<Value>();
-        values.map_while(Result::ok).for_each(|value| collect(value, texts));
-    }
 }
 
 fn collect(value: Value, texts: &mut BTreeSet<String>) {
@@ -416,6 +403,6 @@ fn recorded_texts_cut_and_joined_keep_their_count() {
     let Some(texts) = recorded() else { return };
     for (index, text) in texts.iter().filter(|text| text.len() > 40).enumerate().step_by(7) {
         let fraction = (index % 89) as f64 / 89.0;
-        check_joined(&cut(text, &[fraction, fraction / 2.0, (fraction + 1.0) / 2.0]));
+        check_joined(&cut(text, &[fraction, fraction / 2.0, f64::midpoint(fraction, 1.0)]));
     }
 }

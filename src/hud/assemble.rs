@@ -28,7 +28,7 @@ pub enum Merge {
 pub struct RenderRequest {
     /// Names the context in the owners of its tail.
     pub context_id: String,
-    /// The first message. A system facet in the history does the same and is captured with it.
+    /// The first message, unless it is empty. A system facet in the history does the same and is captured with it.
     pub system_prompt: Option<String>,
     /// The frames to render; all by default.
     pub frames: Option<RangeInclusive<FrameSeq>>,
@@ -58,10 +58,11 @@ impl Hud {
         request: &RenderRequest,
         now: Millis,
     ) -> Result<RenderedContext> {
-        let mut assembly = Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
-        if let Some(prompt) = &request.system_prompt {
+        let mut assembly =
+            Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
+        if let Some(prompt) = request.system_prompt.as_ref().filter(|prompt| !prompt.is_empty()) {
             let from = From::Framing("system_prompt", Cow::Owned(prompt.clone()));
-            assembly.tokens.chunks += self.counter().count(prompt) as u64;
+            add(&mut assembly.tokens.chunks, self.counter().count(prompt) as u64);
             assembly.open(Role::System, None, from);
         }
         let rendered = self.rendered_frames(history, request.frames.as_ref(), now)?;
@@ -82,11 +83,12 @@ impl Hud {
         let Assembly { mut messages, mut tokens, .. } = assembly;
         for message in &mut messages {
             message.tokens = self.exact_tokens(message);
-            tokens.exact += message.tokens;
+            add(&mut tokens.exact, message.tokens);
         }
         let ProviderFraming { per_message, per_reply } = request.framing;
-        tokens.framing = per_message * messages.len() as u64 + per_reply;
-        tokens.total = tokens.exact + tokens.framing;
+        tokens.framing =
+            per_message.saturating_mul(messages.len() as u64).saturating_add(per_reply);
+        tokens.total = tokens.exact.saturating_add(tokens.framing);
         let id = request.context_id.clone();
         Ok(RenderedContext { id, messages, tail, frame_to_message, tokens })
     }
@@ -100,9 +102,8 @@ impl Hud {
     ) -> Result<Vec<(&'h Frame, Arc<FrameSnapshot>)>> {
         let wanted = |frame: &Frame| range.is_none_or(|range| range.contains(&frame.sequence));
         let frames = history.frames();
-        let last_missing = frames
-            .iter()
-            .rposition(|frame| wanted(frame) && frame.rendered_snapshot.is_none());
+        let last_missing =
+            frames.iter().rposition(|frame| wanted(frame) && frame.rendered_snapshot.is_none());
         let mut veil = Veil::default();
         let mut rendered = Vec::with_capacity(frames.len());
         for (index, frame) in frames.iter().enumerate() {
@@ -137,9 +138,12 @@ impl Hud {
             let (count, sources) =
                 (request.pending_activations.len(), request.pending_activations.join(", "));
             let plural = if count == 1 { "" } else { "s" };
-            let content = format!("There {} {count} pending activation{plural} from: {sources}",
-                if count == 1 { "is" } else { "are" });
-            Facet::new("pending-activations", FacetType::AMBIENT, content).named("pending_activations")
+            let content = format!(
+                "There {} {count} pending activation{plural} from: {sources}",
+                if count == 1 { "is" } else { "are" }
+            );
+            Facet::new("pending-activations", FacetType::AMBIENT, content)
+                .named("pending_activations")
         });
         let facets = veil.ambient().map(AsRef::as_ref).chain(&pending);
         let facets: Vec<&Facet> = facets.collect();
@@ -162,11 +166,13 @@ impl Hud {
             .map(|piece| match &piece.from {
                 From::Frame(_, snapshot) => {
                     let exact = snapshot.exact_tokens().filter(|_| self.counted(snapshot));
-                    let exact = exact.map_or_else(|| counter.count(snapshot.text()), |exact| exact as usize);
+                    let exact = exact
+                        .map_or_else(|| counter.count(snapshot.text()), |exact| exact as usize);
                     CountedText { text: snapshot.text(), tokens: exact }
                 }
                 From::Tail(snapshot, range) => {
-                    let exact = snapshot.exact_tokens().filter(|_| range.len() == snapshot.text().len());
+                    let exact =
+                        snapshot.exact_tokens().filter(|_| range.len() == snapshot.text().len());
                     let text = range.of(snapshot.text());
                     let exact = exact.map_or_else(|| counter.count(text), |exact| exact as usize);
                     CountedText { text, tokens: exact }
@@ -192,19 +198,25 @@ struct Assembly<'h> {
 
 impl Assembly<'_> {
     fn open(&mut self, role: Role, frames: Option<(FrameSeq, FrameSeq)>, from: From) {
-        self.messages.push(Message { role, frames, pieces: vec![Piece { start: 0, from }], tokens: 0 });
+        self.messages.push(Message {
+            role,
+            frames,
+            pieces: vec![Piece { start: 0, from }],
+            tokens: 0,
+        });
     }
 
     fn add_frame(&mut self, frame: &Frame, snapshot: Arc<FrameSnapshot>, merge: Merge) {
         if snapshot.is_empty() {
             return;
         }
-        self.tokens.chunks += if self.hud.counted(&snapshot) {
+        let tokens = if self.hud.counted(&snapshot) {
             snapshot.total_tokens()
         } else {
             // Counts of another tokenizer, or declared ones, are not mixed with this one's.
             snapshot.chunks().map(|chunk| self.hud.counter().count(chunk.content()) as u64).sum()
         };
+        add(&mut self.tokens.chunks, tokens);
         let (role, sequence) = (self.hud.role_of(&frame.source), frame.sequence);
         if merge == Merge::AdjacentRoles
             && let Some(message) = self.messages.last_mut()
@@ -214,18 +226,20 @@ impl Assembly<'_> {
             *last = sequence;
             let separator = self.hud.format().frame_separator();
             if !separator.is_empty() {
-                self.tokens.chunks += self.hud.counter().count(separator) as u64;
+                add(&mut self.tokens.chunks, self.hud.counter().count(separator) as u64);
                 let from = From::Framing("separator", separator.into());
                 message.pieces.push(Piece { start: message.len(), from });
             }
-            message.pieces.push(Piece { start: message.len(), from: From::Frame(sequence, snapshot) });
+            message
+                .pieces
+                .push(Piece { start: message.len(), from: From::Frame(sequence, snapshot) });
         } else {
             self.open(role, Some((sequence, sequence)), From::Frame(sequence, snapshot));
         }
     }
 
     fn add_tail(&mut self, tail: &Arc<FrameSnapshot>) {
-        self.tokens.chunks += tail.total_tokens();
+        add(&mut self.tokens.chunks, tail.total_tokens());
         let prefill = tail.chunks().find(|chunk| chunk.role() == Some(Role::Assistant));
         let split = prefill.map_or(tail.text().len(), |chunk| chunk.range().start());
         let parts = [(Role::User, 0, split), (Role::Assistant, split, tail.text().len())];
@@ -236,4 +250,9 @@ impl Assembly<'_> {
             }
         }
     }
+}
+
+/// Adds and saturates: the counts of a loaded snapshot are what its file declares.
+fn add(sum: &mut u64, tokens: u64) {
+    *sum = sum.saturating_add(tokens);
 }

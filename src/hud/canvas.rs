@@ -22,7 +22,11 @@ pub struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(builder: FrameSnapshotBuilder<'a>, role: Role, tags: &'a BTreeSet<String>) -> Self {
+    pub(super) fn new(
+        builder: FrameSnapshotBuilder<'a>,
+        role: Role,
+        tags: &'a BTreeSet<String>,
+    ) -> Self {
         Self { builder, role, tags, owner: None, pending: "", scratch: String::new() }
     }
 

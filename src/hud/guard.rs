@@ -5,10 +5,13 @@ use std::{borrow::Cow, collections::BTreeSet};
 use memchr::memchr_iter;
 
 /// The tags that the built-in formats write themselves.
-pub(super) const RESERVED: [&str; 5] = ["my_turn", "parameter", "thought", "tool_call", "tool_result"];
+pub(super) const RESERVED: [&str; 6] =
+    ["my_turn", "parameter", "pending_activations", "thought", "tool_call", "tool_result"];
 
 /// `text` with every `<` that begins the opening or the closing of a reserved tag, or of one of
-/// `tags`, as `&lt;`. Case and blanks do not hide a tag: models read `</ MY_TURN>` as one.
+/// `tags`, as `&lt;`. Case and blanks do not hide a tag: models read `</ MY_TURN>` as one. A `<` with
+/// nothing but blanks and a slash up to the end counts as such a beginning too: what is rendered
+/// next could complete it.
 ///
 /// Runs in O(n) time, and copies nothing where there is nothing to neutralise.
 pub(super) fn neutralised<'t>(text: &'t str, tags: &BTreeSet<String>) -> Cow<'t, str> {
@@ -16,7 +19,8 @@ pub(super) fn neutralised<'t>(text: &'t str, tags: &BTreeSet<String>) -> Cow<'t,
     if candidates.peek().is_none() {
         return Cow::Borrowed(text);
     }
-    let longest = RESERVED.iter().copied().chain(tags.iter().map(String::as_str)).map(str::len).max();
+    let longest =
+        RESERVED.iter().copied().chain(tags.iter().map(String::as_str)).map(str::len).max();
     let longest = longest.unwrap_or_default();
     let mut forged = candidates
         .filter(|at| begins_tag(text.get(at + 1..).unwrap_or_default(), tags, longest))
@@ -37,13 +41,12 @@ pub(super) fn neutralised<'t>(text: &'t str, tags: &BTreeSet<String>) -> Cow<'t,
 
 /// Whether what follows a `<` makes it a tag that means something here.
 fn begins_tag(after: &str, tags: &BTreeSet<String>, longest: usize) -> bool {
-    const LONGEST_BLANK: usize = 8;
-    let blanks = |text: &str| {
-        text.bytes().take(LONGEST_BLANK).take_while(|byte| byte.is_ascii_whitespace()).count()
-    };
-    let mut rest = after.get(blanks(after)..).unwrap_or_default();
+    let mut rest = after.trim_start_matches(is_blank);
     if let Some(closing) = rest.strip_prefix('/') {
-        rest = closing.get(blanks(closing)..).unwrap_or_default();
+        rest = closing.trim_start_matches(is_blank);
+    }
+    if rest.is_empty() {
+        return true;
     }
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let len = rest.bytes().take(longest + 1).take_while(is_name).count();
@@ -55,6 +58,12 @@ fn begins_tag(after: &str, tags: &BTreeSet<String>, longest: usize) -> bool {
         return true;
     }
     !tags.is_empty() && (tags.contains(name) || tags.contains(&name.to_ascii_lowercase()))
+}
+
+/// What a reader may pass over inside of a tag: white space, and what cannot be seen.
+fn is_blank(c: char) -> bool {
+    let invisible = ['\u{ad}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}'];
+    c.is_whitespace() || c.is_control() || invisible.contains(&c)
 }
 
 #[cfg(test)]
@@ -75,7 +84,11 @@ mod tests {
         check("<ship_status><SHIP_STATUS/>", "&lt;ship_status>&lt;SHIP_STATUS/>");
         check("<a href><ab><a", "&lt;a href><ab>&lt;a");
         check("<my_turns> <my_turn", "<my_turns> &lt;my_turn");
-        check("<<my_turn>é<", "<&lt;my_turn>é<");
+        check("<<my_turn>é< ", "<&lt;my_turn>é&lt; ");
+        check("<\u{3000}\n         /\u{b}my_turn>", "&lt;\u{3000}\n         /\u{b}my_turn>");
+        check("a <", "a &lt;");
+        check("a </ ", "a &lt;/ ");
+        check("a < b <my_", "a < b <my_");
         check("<é", "<é");
     }
 }

@@ -31,8 +31,18 @@ impl Fields {
             None | Some(Value::Null) => Ok(None),
             Some(value) => convert(value)
                 .map(Some)
-                .map_err(|value| Error::expected(expected, value.kind()).under(key)),
+                .map_err(|value| Error::expected(expected, found(&value)).under(key)),
         }
+    }
+
+    /// The member `key` through `load`, which names places inside of it; `null` is nothing.
+    pub(crate) fn nested<T>(
+        &mut self,
+        key: &str,
+        load: impl FnOnce(Value) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let value = self.take(key).filter(|value| !value.is_null());
+        value.map(load).transpose().map_err(|error| error.under(key))
     }
 
     pub(crate) fn string(&mut self, key: &str) -> Result<Option<String>> {
@@ -95,6 +105,14 @@ impl Fields {
     /// What was not taken.
     pub(crate) fn rest(self) -> Object {
         self.0
+    }
+}
+
+/// What was found instead: a number by its digits, anything else by its type.
+fn found(value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.to_string().chars().take(40).collect(),
+        other => other.kind().to_owned(),
     }
 }
 

@@ -193,7 +193,8 @@ impl<'c> FrameSnapshotBuilder<'c> {
             let structure = Structure::new(self.nesting.len() as u32, Some(parent));
             chunk.rare.get_or_insert_default().structure = Some(structure);
             if let Some(parent) = self.chunks.get_mut(parent) {
-                let structure = parent.rare.get_or_insert_default().structure.get_or_insert_default();
+                let structure =
+                    parent.rare.get_or_insert_default().structure.get_or_insert_default();
                 structure.children.get_or_insert_default().push(index);
             }
         }
@@ -243,8 +244,9 @@ impl<'c> FrameSnapshotBuilder<'c> {
             [] => 0,
             [chunk] => chunk.tokens,
             chunks => {
-                let counted = |chunk: &Chunk| {
-                    CountedText { text: chunk.range.of(&self.text), tokens: chunk.tokens as usize }
+                let counted = |chunk: &Chunk| CountedText {
+                    text: chunk.range.of(&self.text),
+                    tokens: chunk.tokens as usize,
                 };
                 let parts: SmallVec<[CountedText<'_>; 16]> = chunks.iter().map(counted).collect();
                 self.counter.count_joined(&parts) as u64

@@ -54,11 +54,14 @@ impl FrameSnapshot {
     }
 
     /// The chunks in order.
-    pub fn chunks(&self) -> impl ExactSizeIterator<Item = ChunkRef<'_>> + DoubleEndedIterator + Clone {
-        self.chunks
-            .iter()
-            .enumerate()
-            .map(|(index, chunk)| ChunkRef { snapshot: self, chunk, index })
+    pub fn chunks(
+        &self,
+    ) -> impl ExactSizeIterator<Item = ChunkRef<'_>> + DoubleEndedIterator + Clone {
+        self.chunks.iter().enumerate().map(|(index, chunk)| ChunkRef {
+            snapshot: self,
+            chunk,
+            index,
+        })
     }
 
     /// The chunk at `index`, in O(1).

@@ -13,7 +13,7 @@ pub struct SnapshotRange<'a> {
     pub chunks: Vec<ChunkRef<'a>>,
     /// The text of the range.
     pub total_content: String,
-    /// The sum of the chunks' tokens.
+    /// The sum of the chunks' tokens; saturates, since loaded counts are what their file declares.
     pub total_tokens: u64,
 }
 
@@ -36,7 +36,7 @@ pub fn extract_snapshot_range<'a>(
     for (_, snapshot) in frames.into_iter().filter(|(sequence, _)| range.contains(sequence)) {
         chunks.extend(snapshot.chunks());
         total_content.push_str(snapshot.text());
-        total_tokens += snapshot.total_tokens();
+        total_tokens = u64::saturating_add(total_tokens, snapshot.total_tokens());
     }
     Ok(SnapshotRange { chunks, total_content, total_tokens })
 }

@@ -219,7 +219,7 @@ impl<C: std::fmt::Debug> std::fmt::Debug for Memo<C> {
         f.debug_struct("Memo")
             .field("counter", &self.counter)
             .field("stats", &self.stats())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -23,13 +23,18 @@ impl Reader {
 }
 
 fn has_blocks(value: &Value) -> bool {
-    let messages = value.as_array().or_else(|| value.get("messages")?.as_array()).unwrap_or_default();
+    let messages =
+        value.as_array().or_else(|| value.get("messages")?.as_array()).unwrap_or_default();
     let blocks = messages.iter().filter_map(|message| message.get("content")?.as_array()).flatten();
-    blocks.filter_map(|block| Some((block.str_at("type")?, block))).any(|(kind, block)| match kind {
-        "tool_use" | "server_tool_use" | "tool_result" | "thinking" | "redacted_thinking" => true,
-        "image" => block.pointer("/source/type").is_some(),
-        kind => kind.ends_with("_tool_result"),
-    })
+    blocks.filter_map(|block| Some((block.str_at("type")?, block))).any(
+        |(kind, block)| match kind {
+            "tool_use" | "server_tool_use" | "tool_result" | "thinking" | "redacted_thinking" => {
+                true
+            }
+            "image" => block.pointer("/source/type").is_some(),
+            kind => kind.ends_with("_tool_result"),
+        },
+    )
 }
 
 impl super::Decoder for Reader {
@@ -70,6 +75,10 @@ mod tests {
 1/user*
   result "b" {"toolName":"f","toolCallId":"t"}"#,
         );
-        check("openai-chat", r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}"#, "1/user*\n  event \"a\"");
+        check(
+            "openai-chat",
+            r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}"#,
+            "1/user*\n  event \"a\"",
+        );
     }
 }

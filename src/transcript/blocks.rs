@@ -102,7 +102,13 @@ pub(super) fn provider_part(value: Value) -> Facet {
 fn is_block(kind: &str) -> bool {
     matches!(
         kind,
-        "text" | "input_text" | "output_text" | "image" | "input_image" | "image_url" | "computer_screenshot"
+        "text"
+            | "input_text"
+            | "output_text"
+            | "image"
+            | "input_image"
+            | "image_url"
+            | "computer_screenshot"
     )
 }
 
@@ -130,7 +136,9 @@ pub(super) fn provider_item(value: Value) -> Facet {
 
 /// Whether a member of a provider's item cannot be quoted: encrypted text, or a file in base64.
 fn is_hidden(key: &str, value: &Value) -> bool {
-    let is_base64 = |value: &Value| value.get("source").is_some_and(|source| source.str_at("type") == Some("base64"));
+    let is_base64 = |value: &Value| {
+        value.get("source").is_some_and(|source| source.str_at("type") == Some("base64"))
+    };
     key.starts_with("encrypted_") && value.as_str().is_some() || is_base64(value)
 }
 
@@ -162,7 +170,10 @@ mod tests {
             r#"{"type":"text","text":"so","citations":[{"cited_text":"x"}]}"#,
             r#"speech "so" origin {"type":"text","citations":[{"cited_text":"x"}]}"#,
         );
-        check(r#"{"type":"text","text":null}"#, r#"opaque "[text, 27 bytes]" origin {"type":"text","text":null}"#);
+        check(
+            r#"{"type":"text","text":null}"#,
+            r#"opaque "[text, 27 bytes]" origin {"type":"text","text":null}"#,
+        );
     }
 
     #[test]
@@ -187,7 +198,10 @@ mod tests {
             r#"{"type":"server_tool_use","id":"","name":"web_search","input":"x","caller":{"type":"direct"}}"#,
             r#"action "" {"toolName":"web_search","toolCallId":"","parameters":"x"} origin {"type":"server_tool_use","caller":{"type":"direct"}}"#,
         );
-        check(r#"{"type":"tool_use","name":"a","input":null}"#, r#"action "" {"toolName":"a"} origin {"input":null}"#);
+        check(
+            r#"{"type":"tool_use","name":"a","input":null}"#,
+            r#"action "" {"toolName":"a"} origin {"input":null}"#,
+        );
         check(r#"{"type":"tool_use","id":7}"#, r#"action "" {"toolName":""} origin {"id":7}"#);
     }
 
@@ -239,15 +253,24 @@ result "{\"url\":\"u\"}" {} origin {"type":"web_fetch_tool_result","form":"json"
             let Ok(Value::Object(object)) = json::read(input.as_bytes()) else { panic!("{input}") };
             block(object, &FacetType::EVENT).content
         };
-        assert_eq!(shown(r#"{"type":"image","source":{"type":"url","url":"https://a.b/c.png"}}"#), "[image: https://a.b/c.png]");
+        assert_eq!(
+            shown(r#"{"type":"image","source":{"type":"url","url":"https://a.b/c.png"}}"#),
+            "[image: https://a.b/c.png]"
+        );
         assert_eq!(shown(r#"{"type":"image","source":{"type":"file","file_id":"f"}}"#), "[image]");
-        assert_eq!(shown(r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#), "[image/png, 3 bytes]");
+        assert_eq!(
+            shown(r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#),
+            "[image/png, 3 bytes]"
+        );
         assert_eq!(shown(r#"{"type":"input_image","image_url":null}"#), "[image]");
     }
 
     #[test]
     fn what_is_not_known_is_kept_whole() {
-        check(r#"{"type":"compaction","content":"c"}"#, r#"opaque "[compaction, 35 bytes]" origin {"type":"compaction","content":"c"}"#);
+        check(
+            r#"{"type":"compaction","content":"c"}"#,
+            r#"opaque "[compaction, 35 bytes]" origin {"type":"compaction","content":"c"}"#,
+        );
         check(r"{}", r#"opaque "[block, 2 bytes]""#);
     }
 }

@@ -18,10 +18,26 @@ const RECORDS: usize = 1 << 16;
 
 /// Records that are known and that the model never saw.
 const METADATA: [&str; 20] = [
-    "summary", "progress", "attachment", "file-history-snapshot", "queue-operation",
-    "permission-mode", "mode", "agent-name", "custom-title", "ai-title", "last-prompt",
-    "frame-link", "pr-link", "started", "result", "relocated", "worktree-state", "bridge-session",
-    "atis-latch", "tag",
+    "summary",
+    "progress",
+    "attachment",
+    "file-history-snapshot",
+    "queue-operation",
+    "permission-mode",
+    "mode",
+    "agent-name",
+    "custom-title",
+    "ai-title",
+    "last-prompt",
+    "frame-link",
+    "pr-link",
+    "started",
+    "result",
+    "relocated",
+    "worktree-state",
+    "bridge-session",
+    "atis-latch",
+    "tag",
 ];
 
 /// Reads the records of a session and of the subagents whose messages stand among its own.
@@ -73,16 +89,29 @@ impl Reader {
         format!("{name}/sidechain-{chain}")
     }
 
-    fn message(&mut self, mut record: Object, kind: &str, session: String, line: u64, sink: &mut Sink) {
+    fn message(
+        &mut self,
+        mut record: Object,
+        kind: &str,
+        session: String,
+        line: u64,
+        sink: &mut Sink,
+    ) {
         let Some(Value::Object(mut message)) = record.shift_remove("message") else { return };
         if message.get("role").and_then(Value::as_str).is_none() {
             message.put("role", kind);
         }
-        let id = message.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned);
+        let id = message
+            .get("id")
+            .and_then(Value::as_str)
+            .filter(|id| !id.is_empty())
+            .map(str::to_owned);
         let mut draft = chat::message(message, line);
         let flag = |key: &str| record.get(key).and_then(Value::as_bool) == Some(true);
         if flag("isCompactSummary") {
-            for facet in draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::EVENT) {
+            for facet in
+                draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::EVENT)
+            {
                 facet.facet_type = FacetType::SUMMARY;
             }
         }
@@ -111,7 +140,7 @@ fn stand_in_for_ids(draft: &mut Draft, record: &Object) {
                 Some(Value::Object(origin)) => origin,
                 _ => Object::new(),
             };
-            origin.put("id_from", "sourceToolUseID");
+            origin.put("idFrom", "sourceToolUseID");
             facet.attributes.put(parts::ORIGIN, origin);
         }
     }
@@ -164,10 +193,13 @@ impl super::Decoder for Reader {
         };
         let session = self.session_of(&record);
         let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let has_message = record.get("message").is_some_and(|message| message.as_object().is_some());
+        let has_message =
+            record.get("message").is_some_and(|message| message.as_object().is_some());
         match kind.as_str() {
             "user" | "assistant" if has_message => self.message(record, &kind, session, line, sink),
-            "user" | "assistant" => sink.unknown(line, "a message that is no object", record.into()),
+            "user" | "assistant" => {
+                sink.unknown(line, "a message that is no object", record.into())
+            }
             "tool_use" | "tool_result" => {
                 self.joining.take(session, bare_block(record, &kind, line), Part::Whole, sink);
             }

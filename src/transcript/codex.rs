@@ -1,10 +1,6 @@
 //! Codex rollouts: items of the Responses API by line, among what the program notes for itself.
 
-use super::{
-    chat, items,
-    responses,
-    sink::Sink,
-};
+use super::{chat, items, responses, sink::Sink};
 use crate::json::{Object, Value};
 
 /// Records of a rollout that the model never saw, or that repeat what it saw.
@@ -20,7 +16,8 @@ pub(super) struct Reader {
 impl Reader {
     /// A record of a rollout, or one of the flat shape that no other format has.
     pub(super) fn is_line(value: &Value) -> bool {
-        let has_object = |key: &str| value.get(key).is_some_and(|value| value.as_object().is_some());
+        let has_object =
+            |key: &str| value.get(key).is_some_and(|value| value.as_object().is_some());
         match value.str_at("type") {
             Some(_) if has_object("payload") => true,
             Some("message") => items::is_telling(value),
@@ -41,7 +38,9 @@ impl Reader {
             other => other,
         };
         let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
-        let instructions = instructions.filter(is_text).or_else(|| meta.shift_remove("instructions").filter(is_text));
+        let instructions = instructions
+            .filter(is_text)
+            .or_else(|| meta.shift_remove("instructions").filter(is_text));
         if let Some(instructions) = instructions {
             chat::system_prompt(instructions, line, sink);
         }
@@ -51,7 +50,9 @@ impl Reader {
 /// The first line of the flat shape.
 fn is_header(value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some();
-    value.str_at("id").is_some() && value.str_at("timestamp").is_some() && (has("instructions") || has("git"))
+    value.str_at("id").is_some()
+        && value.str_at("timestamp").is_some()
+        && (has("instructions") || has("git"))
 }
 
 impl super::Decoder for Reader {
@@ -62,7 +63,9 @@ impl super::Decoder for Reader {
         };
         let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
-        if let Some(payload) = record.get_mut("payload").filter(|payload| payload.as_object().is_some()) {
+        if let Some(payload) =
+            record.get_mut("payload").filter(|payload| payload.as_object().is_some())
+        {
             let inner = payload.str_at("type");
             match kind.as_str() {
                 "response_item" => responses::push(payload.take(), line, timestamp, sink),
@@ -84,7 +87,11 @@ impl super::Decoder for Reader {
         } else if items::is_known(&kind) && !record.contains_key("payload") {
             responses::push(record.into(), line, timestamp, sink);
         } else {
-            sink.unknown(line, format!("a record of type {kind:?} without a payload"), record.into());
+            sink.unknown(
+                line,
+                format!("a record of type {kind:?} without a payload"),
+                record.into(),
+            );
         }
     }
 }

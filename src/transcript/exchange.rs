@@ -110,10 +110,12 @@ impl Api {
             }
             Self::Messages => Some(Value::Object(response)),
             Self::Chat => match response.shift_remove("choices") {
-                Some(Value::Array(choices)) => choices.into_iter().next().and_then(|choice| match choice {
-                    Value::Object(mut choice) => choice.shift_remove("message"),
-                    _ => None,
-                }),
+                Some(Value::Array(choices)) => {
+                    choices.into_iter().next().and_then(|choice| match choice {
+                        Value::Object(mut choice) => choice.shift_remove("message"),
+                        _ => None,
+                    })
+                }
                 _ => None,
             },
         };

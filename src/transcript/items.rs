@@ -30,7 +30,10 @@ pub(super) fn is_telling(item: &Value) -> bool {
         matches!(part.str_at("type"), Some("input_text" | "output_text" | "input_image"))
     };
     match item.str_at("type") {
-        Some("message") | None => item.get("content").and_then(Value::as_array).is_some_and(|parts| parts.iter().any(is_part)),
+        Some("message") | None => item
+            .get("content")
+            .and_then(Value::as_array)
+            .is_some_and(|parts| parts.iter().any(is_part)),
         Some("reasoning") => item.get("summary").is_some(),
         Some(kind) => is_call(kind) || is_output(kind),
     }
@@ -39,8 +42,16 @@ pub(super) fn is_telling(item: &Value) -> bool {
 /// Whether items of this type are known, or of a kind that is.
 pub(super) fn is_known(kind: &str) -> bool {
     let others = [
-        "message", "reasoning", "compaction", "mcp_list_tools", "mcp_approval_request",
-        "mcp_approval_response", "item_reference", "ghost_snapshot", "agent_message", "other",
+        "message",
+        "reasoning",
+        "compaction",
+        "mcp_list_tools",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "item_reference",
+        "ghost_snapshot",
+        "agent_message",
+        "other",
     ];
     is_call(kind) || is_output(kind) || others.contains(&kind)
 }
@@ -70,17 +81,25 @@ pub(super) fn draft(item: Value, line: u64) -> Result<Draft, (String, Value)> {
         "message" | "" if has_role => return Ok(chat::message(object, line)),
         "message" => return Err(("a message without a role".to_owned(), object.into())),
         "" => return Err(("an item without a type".to_owned(), object.into())),
-        "reasoning" => Draft { facets: reasoning(&mut object), ..Draft::record(Source::Agent, line) },
+        "reasoning" => {
+            Draft { facets: reasoning(&mut object), ..Draft::record(Source::Agent, line) }
+        }
         "agent_message" => {
             let mut draft = Draft::record(Source::Environment, line);
-            chat::content(object.shift_remove("content").unwrap_or_default(), &FacetType::EVENT, &mut draft);
+            chat::content(
+                object.shift_remove("content").unwrap_or_default(),
+                &FacetType::EVENT,
+                &mut draft,
+            );
             let author = object.get("author").and_then(Value::as_str);
             for facet in &mut draft.facets {
                 facet.agent_name = author.map(str::to_owned);
             }
             draft
         }
-        kind if is_call(kind) => Draft { facets: call(&mut object, kind), ..Draft::record(Source::Agent, line) },
+        kind if is_call(kind) => {
+            Draft { facets: call(&mut object, kind), ..Draft::record(Source::Agent, line) }
+        }
         kind if is_output(kind) => {
             let id = take_text(&mut object, "call_id");
             let field = if object.contains_key("output") { "output" } else { "tools" };
@@ -89,7 +108,8 @@ pub(super) fn draft(item: Value, line: u64) -> Result<Draft, (String, Value)> {
             Draft { facets: vec![facet], ..Draft::record(Source::Environment, line) }
         }
         kind => {
-            let is_agents = matches!(kind, "compaction" | "mcp_list_tools" | "mcp_approval_request");
+            let is_agents =
+                matches!(kind, "compaction" | "mcp_list_tools" | "mcp_approval_request");
             let source = if is_agents { Source::Agent } else { Source::Environment };
             let facet = parts::opaque(kind, std::mem::take(&mut object).into());
             Draft { facets: vec![facet], ..Draft::record(source, line) }
@@ -103,7 +123,10 @@ pub(super) fn draft(item: Value, line: u64) -> Result<Draft, (String, Value)> {
 fn reasoning(item: &mut Object) -> Vec<Facet> {
     let mut facets = Vec::new();
     for field in ["summary", "content"] {
-        let Some(Value::Array(list)) = item.get_mut(field).filter(|value| value.at(0).is_some()) else { continue };
+        let Some(Value::Array(list)) = item.get_mut(field).filter(|value| value.at(0).is_some())
+        else {
+            continue;
+        };
         for part in std::mem::take(list) {
             let (text, mut origin) = match part {
                 Value::Object(mut part) => (take_text(&mut part, "text"), part),
@@ -131,16 +154,20 @@ fn reasoning(item: &mut Object) -> Vec<Facet> {
 
 /// A call, and its result where the item has it.
 fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
-    let id = take_text(item, "call_id")
-        .or_else(|| item.get("id").and_then(Value::as_str).map(str::to_owned));
+    let mut origin = Object::new();
+    let id = take_text(item, "call_id").or_else(|| {
+        let id = item.get("id")?.as_str()?.to_owned();
+        origin.put("idFrom", "id");
+        Some(id)
+    });
     let name = item.get("name").and_then(Value::as_str).map(str::to_owned);
     if name.is_some() {
         item.shift_remove("name");
     }
     let name = name.unwrap_or_else(|| kind.strip_suffix("_call").unwrap_or(kind).to_owned());
-    let field = ARGUMENTS.into_iter().find(|key| item.get(*key).is_some_and(|value| !value.is_null()));
+    let field =
+        ARGUMENTS.into_iter().find(|key| item.get(*key).is_some_and(|value| !value.is_null()));
     let arguments = field.and_then(|key| item.shift_remove(key));
-    let mut origin = Object::new();
     if let Some(field) = field.filter(|field| *field != "arguments") {
         origin.put("field", field);
     }
@@ -150,7 +177,8 @@ fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
     }
     let call = parts::call(id.as_deref(), &name, Arguments::from(arguments));
     let mut facets = vec![with_origin(call, origin.into())];
-    let field = OUTCOMES.into_iter().find(|key| item.get(*key).is_some_and(|value| !value.is_null()));
+    let field =
+        OUTCOMES.into_iter().find(|key| item.get(*key).is_some_and(|value| !value.is_null()));
     if let Some(field) = field {
         let value = item.shift_remove(field);
         facets.push(if kind == "image_generation_call" && field == "result" {
@@ -163,13 +191,20 @@ fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
 }
 
 /// What came of a call, from the member `field` of its item; `rest` is what the item has besides.
-fn outcome(id: Option<&str>, name: Option<&str>, field: &str, value: Option<Value>, rest: &Object) -> Facet {
+fn outcome(
+    id: Option<&str>,
+    name: Option<&str>,
+    field: &str,
+    value: Option<Value>,
+    rest: &Object,
+) -> Facet {
     let mut origin = Object::new();
     if field != "output" {
         origin.put("field", field);
     }
     let text = |key: &str| rest.get(key).and_then(Value::as_str);
-    let mut failed = field == "error" || text("status") == Some("failed") || text("error").is_some();
+    let mut failed =
+        field == "error" || text("status") == Some("failed") || text("error").is_some();
     let mut facet = parts::result(id, name, "", false);
     match value {
         Some(Value::String(text)) => facet.content = text,
@@ -232,7 +267,11 @@ mod tests {
         assert!(!draft.is_message, "{input}");
         let payload = Value::Object(draft.payload);
         let found = format!("{} {payload}\n{}", draft.source.as_str(), facet_lines(&draft.facets));
-        assert!(found.trim_end() == expected.trim(), "expected:\n{}\n\nfound:\n{found}", expected.trim());
+        assert!(
+            found.trim_end() == expected.trim(),
+            "expected:\n{}\n\nfound:\n{found}",
+            expected.trim()
+        );
     }
 
     #[test]
@@ -263,21 +302,21 @@ action "" {"toolName":"web_search","parameters":{"type":"search"}} origin {"fiel
             r#"{"type":"mcp_call","id":"m","name":"ask","arguments":"{}","error":null,"output":"A."}"#,
             r#"
 agent {"type":"mcp_call","id":"m","error":null}
-action "" {"toolName":"ask","toolCallId":"m","parameters":{}}
+action "" {"toolName":"ask","toolCallId":"m","parameters":{}} origin {"idFrom":"id"}
 result "A." {"toolName":"ask","toolCallId":"m"}"#,
         );
         check(
             r#"{"type":"mcp_call","id":"m","name":"ask","arguments":"{}","error":"no","output":null}"#,
             r#"
 agent {"type":"mcp_call","id":"m","output":null}
-action "" {"toolName":"ask","toolCallId":"m","parameters":{}}
+action "" {"toolName":"ask","toolCallId":"m","parameters":{}} origin {"idFrom":"id"}
 result "no" {"toolName":"ask","toolCallId":"m","isError":true} origin {"field":"error"}"#,
         );
         check(
             r#"{"type":"code_interpreter_call","id":"c","code":"1+1","outputs":[{"type":"logs","logs":"2"},{"type":"image","url":"https://a.b/c"}]}"#,
             r#"
 agent {"type":"code_interpreter_call","id":"c"}
-action "" {"toolName":"code_interpreter","toolCallId":"c","arguments":"1+1"} origin {"field":"code"}
+action "" {"toolName":"code_interpreter","toolCallId":"c","arguments":"1+1"} origin {"idFrom":"id","field":"code"}
 result "" {"toolName":"code_interpreter","toolCallId":"c"} origin {"field":"outputs","form":"parts"}
   result "{\"type\":\"logs\",\"logs\":\"2\"}" origin {"form":"json"}
   image "[image: https://a.b/c]" origin {"type":"image","url":"https://a.b/c"}"#,
@@ -286,7 +325,7 @@ result "" {"toolName":"code_interpreter","toolCallId":"c"} origin {"field":"outp
             r#"{"type":"image_generation_call","id":"g","revised_prompt":"a cat","result":"AAAA"}"#,
             r#"
 agent {"type":"image_generation_call","id":"g","revised_prompt":"a cat"}
-action "" {"toolName":"image_generation","toolCallId":"g"}
+action "" {"toolName":"image_generation","toolCallId":"g"} origin {"idFrom":"id"}
 result "" {"toolName":"image_generation","toolCallId":"g"} origin {"field":"result"}
   image "[image/png, 3 bytes]" origin {"result":"AAAA"}"#,
         );

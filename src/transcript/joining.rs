@@ -85,7 +85,14 @@ impl Joining {
         }
     }
 
-    fn begin(&mut self, session: String, id: String, mut draft: Draft, bytes: usize, sink: &mut Sink) {
+    fn begin(
+        &mut self,
+        session: String,
+        id: String,
+        mut draft: Draft,
+        bytes: usize,
+        sink: &mut Sink,
+    ) {
         if self.open.len() >= OPEN
             && let Some((session, open)) = self.open.shift_remove_index(0)
         {
@@ -159,13 +166,17 @@ fn bytes(draft: &Draft) -> usize {
         match value {
             Value::String(text) => text.len(),
             Value::Array(array) => array.iter().map(|value| 8 + of_value(value)).sum(),
-            Value::Object(object) => object.iter().map(|(key, value)| 8 + key.len() + of_value(value)).sum(),
+            Value::Object(object) => {
+                object.iter().map(|(key, value)| 8 + key.len() + of_value(value)).sum()
+            }
             _ => 8,
         }
     }
     fn of_facet(facet: &Facet) -> usize {
-        let values = facet.state.iter().chain(facet.attributes.values()).map(of_value).sum::<usize>();
+        let values =
+            facet.state.iter().chain(facet.attributes.values()).map(of_value).sum::<usize>();
         facet.content.len() + values + facet.children.iter().map(of_facet).sum::<usize>()
     }
-    draft.facets.iter().map(of_facet).sum::<usize>() + draft.payload.values().map(of_value).sum::<usize>()
+    draft.facets.iter().map(of_facet).sum::<usize>()
+        + draft.payload.values().map(of_value).sum::<usize>()
 }

@@ -26,7 +26,9 @@ impl Reader {
     pub(super) fn is_line(value: &Value) -> bool {
         match value.str_at("type") {
             Some("session") => value.str_at("cwd").is_some() && value.str_at("id").is_some(),
-            Some("message") => value.get("message").is_some_and(|message| message.str_at("role").is_some()),
+            Some("message") => {
+                value.get("message").is_some_and(|message| message.str_at("role").is_some())
+            }
             _ => false,
         }
     }
@@ -46,7 +48,9 @@ impl super::Decoder for Reader {
                 return sink.skip("session");
             }
             "message" => match record.shift_remove("message") {
-                Some(Value::Object(inner)) if inner.get("role").is_some_and(|role| role.as_str().is_some()) => {
+                Some(Value::Object(inner))
+                    if inner.get("role").is_some_and(|role| role.as_str().is_some()) =>
+                {
                     message(inner, line)
                 }
                 inner => {
@@ -161,7 +165,9 @@ fn bash(mut message: Object, line: u64) -> Draft {
         text.push_str("\n\nCommand exited with code ");
         text.push_str(&code);
     }
-    if let (true, Some(path)) = (flag("truncated"), message.get("fullOutputPath").and_then(Value::as_str)) {
+    if let (true, Some(path)) =
+        (flag("truncated"), message.get("fullOutputPath").and_then(Value::as_str))
+    {
         text.push_str("\n\n[Output truncated. Full output: ");
         text.push_str(path);
         text.push(']');

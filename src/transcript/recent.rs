@@ -47,6 +47,9 @@ mod tests {
         for (value, key) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
             recent.insert(key, value);
         }
-        assert_eq!(["a", "b", "c", "d", "e"].map(|key| recent.get(key)), [None, None, Some(2), Some(3), Some(4)]);
+        assert_eq!(
+            ["a", "b", "c", "d", "e"].map(|key| recent.get(key)),
+            [None, None, Some(2), Some(3), Some(4)]
+        );
     }
 }

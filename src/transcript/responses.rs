@@ -16,7 +16,9 @@ impl Reader {
     /// A list of items of which one is more than a chat message, or an object that holds items.
     pub(super) fn is_document(value: &Value) -> bool {
         match value {
-            Value::Array(list) => list.iter().all(items::is_item) && list.iter().any(items::is_telling),
+            Value::Array(list) => {
+                list.iter().all(items::is_item) && list.iter().any(items::is_telling)
+            }
             Value::Object(_) => Self::is_line(value),
             _ => false,
         }
@@ -24,7 +26,12 @@ impl Reader {
 
     /// A line that is a request or a response.
     pub(super) fn is_line(value: &Value) -> bool {
-        let is_items = |key: &str| value.get(key).and_then(Value::as_array).is_some_and(|list| list.iter().all(items::is_item));
+        let is_items = |key: &str| {
+            value
+                .get(key)
+                .and_then(Value::as_array)
+                .is_some_and(|list| list.iter().all(items::is_item))
+        };
         if value.str_at("object") == Some("response") {
             return is_items("output");
         }
@@ -46,7 +53,9 @@ impl super::Decoder for Reader {
             Value::Object(object) => object,
             other => return sink.unknown(line, format!("{} is no item", other.kind()), other),
         };
-        if let Some(instructions) = object.shift_remove("instructions").filter(|value| !value.is_null()) {
+        if let Some(instructions) =
+            object.shift_remove("instructions").filter(|value| !value.is_null())
+        {
             chat::system_prompt(instructions, line, sink);
         }
         let mut found = false;

@@ -20,6 +20,9 @@ const NAMED_UNKNOWNS: usize = 1_000;
 /// How many of them may wait for the session that they belong to.
 const EARLY_UNKNOWNS: usize = 256;
 
+/// The highest sequence that a file's first frame keeps: what every reader of JSON holds exactly.
+const MAX_START: u64 = 1 << 53;
+
 /// What an import saw besides the frames that it gave.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -139,17 +142,20 @@ impl Sink {
         self.push_frame(frame);
     }
 
+    /// Makes `sequence` that of the first frame. Without effect once there is one, and for
+    /// sequences that no history of this size would have.
+    pub(super) fn start_at(&mut self, sequence: u64) {
+        if self.sequence == 0 && sequence <= MAX_START {
+            self.sequence = sequence;
+        }
+    }
+
     /// Passes a frame on as it is, but for its sequence, which goes on from the last.
     pub(super) fn push_frame(&mut self, mut frame: Frame) {
         let session = self.current();
         frame.sequence = self.sequence.into();
         self.sequence += 1;
         self.ready.push_back(Record { session, frame });
-    }
-
-    /// The sequence of the next frame.
-    pub(super) fn next_sequence(&self) -> u64 {
-        self.sequence
     }
 
     /// Counts a record that is known and that the model never saw.

@@ -248,14 +248,24 @@ data: {"type":"message_stop"}"#;
             anthropic_message(stream),
             r#"{"id":"m","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"S="},{"type":"tool_use","id":"t","name":"f","input":{"a":1}},{"type":"text","text":"","citations":[{"c":1}]}],"stop_reason":"tool_use","usage":{"output_tokens":3}}"#,
         );
-        check(anthropic_message("data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}"), "nothing");
+        check(
+            anthropic_message(
+                "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+            ),
+            "nothing",
+        );
     }
 
     #[test]
     fn a_response_is_taken_from_its_last_event_or_from_its_items() {
-        let done = "data: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"message\"}}\n\n";
-        let completed = "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"output\":[]}}\n\n";
-        check(response(&format!("{done}{completed}")), r#"{"id":"r","output":[{"type":"message"}]}"#);
+        let done =
+            "data: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"message\"}}\n\n";
+        let completed =
+            "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"output\":[]}}\n\n";
+        check(
+            response(&format!("{done}{completed}")),
+            r#"{"id":"r","output":[{"type":"message"}]}"#,
+        );
         check(response(done), r#"{"output":[{"type":"message"}]}"#);
         check(response(completed), r#"{"id":"r","output":[]}"#);
         check(response("nonsense"), "nothing");

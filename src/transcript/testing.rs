@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use super::{MESSAGE_TOPIC, ORIGIN, Report, Transcript, TranscriptFormat};
-use crate::{json::Value, veil::{Facet, FacetOp}};
+use crate::{
+    json::Value,
+    veil::{Facet, FacetOp},
+};
 
 /// One line per facet, children indented: type, text, state, origin.
 pub(super) fn facet_lines(facets: &[Facet]) -> String {

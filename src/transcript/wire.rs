@@ -3,7 +3,9 @@
 //! A conversation is its last request and the response to it, and becomes a session.
 
 use super::{
-    chat, exchange::{self, Api, Exchange}, items, responses,
+    chat,
+    exchange::{self, Api, Exchange},
+    items, responses,
     sink::Sink,
 };
 use crate::json::{Object, Value};
@@ -34,8 +36,12 @@ struct Conversation {
 impl Reader {
     /// An object with `interactions`, each of them a request to somewhere.
     pub(super) fn is_document(value: &Value) -> bool {
-        let is_exchange = |value: &Value| value.get("request").is_some() && value.get("uri").is_some();
-        value.get("interactions").and_then(Value::as_array).is_some_and(|list| list.iter().any(is_exchange))
+        let is_exchange =
+            |value: &Value| value.get("request").is_some() && value.get("uri").is_some();
+        value
+            .get("interactions")
+            .and_then(Value::as_array)
+            .is_some_and(|list| list.iter().any(is_exchange))
     }
 
     fn take(&mut self, exchange: Exchange, sink: &mut Sink) {
@@ -71,7 +77,8 @@ impl Reader {
     /// The messages up to and with the response `id`, if it is the last of a conversation, or if
     /// the last request of one builds on it too: then this one is a retry or a fork.
     fn before(&self, id: &str) -> Option<Vec<Value>> {
-        let last = self.conversations.iter().find(|earlier| earlier.reply_id.as_deref() == Some(id));
+        let last =
+            self.conversations.iter().find(|earlier| earlier.reply_id.as_deref() == Some(id));
         if let Some(last) = last {
             return Some(last.messages.iter().chain(&last.reply).cloned().collect());
         }
@@ -92,7 +99,9 @@ impl Reader {
             for message in conversation.messages.into_iter().chain(conversation.reply) {
                 match conversation.api {
                     Api::Chat | Api::Messages => chat::message_or_unknown(message, line, sink),
-                    Api::Responses => responses::push(with_outcome(message, &mut outcomes), line, None, sink),
+                    Api::Responses => {
+                        responses::push(with_outcome(message, &mut outcomes), line, None, sink)
+                    }
                 }
             }
         }
@@ -101,7 +110,8 @@ impl Reader {
 
 /// The item, from the response that gave it where the client dropped its outcome.
 fn with_outcome(item: Value, outcomes: &mut std::collections::HashMap<String, Value>) -> Value {
-    let is_bare = item.str_at("type").is_some_and(|kind| kind.ends_with("_call")) && !items::has_outcome(&item);
+    let is_bare = item.str_at("type").is_some_and(|kind| kind.ends_with("_call"))
+        && !items::has_outcome(&item);
     let whole = item.str_at("id").filter(|_| is_bare).and_then(|id| outcomes.get(id));
     whole.filter(|whole| whole.get("type") == item.get("type")).cloned().unwrap_or(item)
 }
@@ -119,11 +129,15 @@ impl Conversation {
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
-            let size = |object: &Object| object.len() - usize::from(object.contains_key("cache_control"));
+            let size =
+                |object: &Object| object.len() - usize::from(object.contains_key("cache_control"));
             let mut members = a.iter().filter(|(key, _)| *key != "cache_control");
-            size(a) == size(b) && members.all(|(key, value)| b.get(key).is_some_and(|other| is_same(value, other)))
+            size(a) == size(b)
+                && members.all(|(key, value)| b.get(key).is_some_and(|other| is_same(value, other)))
         }
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+        }
         (a, b) => a == b,
     }
 }
@@ -135,7 +149,9 @@ impl super::Decoder for Reader {
                 Some(Value::Array(list)) => list,
                 _ => return sink.unknown(line, "no interactions", object.into()),
             },
-            other => return sink.unknown(line, format!("{} has no interactions", other.kind()), other),
+            other => {
+                return sink.unknown(line, format!("{} has no interactions", other.kind()), other);
+            }
         };
         for (index, interaction) in interactions.into_iter().enumerate() {
             let line = index as u64 + 1;
@@ -172,10 +188,25 @@ mod tests {
     fn a_conversation_is_its_last_request_and_the_response() {
         let report = check(
             &[
-                (CHAT, r#"{"messages":[{"role":"user","content":"a"}]}"#, "200", r#"{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"","function":{"name":"f","arguments":"{}"}}]}}]}"#),
-                (CHAT, r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"x","content":""}]}"#, "{\"code\":200}", r#"{"choices":[{"message":{"role":"assistant","content":"b"}},{"message":{"role":"assistant","content":"c"}}]}"#),
+                (
+                    CHAT,
+                    r#"{"messages":[{"role":"user","content":"a"}]}"#,
+                    "200",
+                    r#"{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+                ),
+                (
+                    CHAT,
+                    r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"x","content":""}]}"#,
+                    "{\"code\":200}",
+                    r#"{"choices":[{"message":{"role":"assistant","content":"b"}},{"message":{"role":"assistant","content":"c"}}]}"#,
+                ),
                 ("https://a.b/v1/embeddings", r#"{"input":"a"}"#, "200", "{}"),
-                (CHAT, r#"{"messages":[{"role":"user","content":"other"}]}"#, "400", r#"{"error":{"code":"tool_use_failed"}}"#),
+                (
+                    CHAT,
+                    r#"{"messages":[{"role":"user","content":"other"}]}"#,
+                    "400",
+                    r#"{"error":{"code":"tool_use_failed"}}"#,
+                ),
             ],
             r#"
 1/environment
@@ -192,15 +223,28 @@ mod tests {
   event "other""#,
         );
         assert_eq!((report.sessions, report.unknown_records), (2, 1));
-        assert_eq!(format!("{:?}", report.skipped), r#"{"failed response": 1, "superseded request": 1}"#);
+        assert_eq!(
+            format!("{:?}", report.skipped),
+            r#"{"failed response": 1, "superseded request": 1}"#
+        );
     }
 
     #[test]
     fn a_paused_turn_goes_on_in_the_response_and_the_cache_marker_moves() {
         check(
             &[
-                (MESSAGES, r#"{"system":"S","messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}"#, "200", r#"{"type":"message","role":"assistant","content":[],"stop_reason":"pause_turn"}"#),
-                (MESSAGES, r#"{"system":"S2","messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}]}"#, "200", r#"{"type":"message","role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}"#),
+                (
+                    MESSAGES,
+                    r#"{"system":"S","messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}"#,
+                    "200",
+                    r#"{"type":"message","role":"assistant","content":[],"stop_reason":"pause_turn"}"#,
+                ),
+                (
+                    MESSAGES,
+                    r#"{"system":"S2","messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}]}"#,
+                    "200",
+                    r#"{"type":"message","role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}"#,
+                ),
             ],
             r#"
 1/system
@@ -218,8 +262,18 @@ mod tests {
     fn an_outcome_that_the_client_dropped_is_taken_from_the_response() {
         check(
             &[
-                (RESPONSES, r#"{"input":"a"}"#, "200", r#"{"id":"r1","output":[{"type":"mcp_call","id":"m","name":"ask","arguments":"{}","output":"A."}]}"#),
-                (RESPONSES, r#"{"input":[{"role":"user","content":"a"},{"type":"mcp_call","id":"m","name":"ask","arguments":"{}","output":null}]}"#, "200", r#"{"id":"r2","output":[]}"#),
+                (
+                    RESPONSES,
+                    r#"{"input":"a"}"#,
+                    "200",
+                    r#"{"id":"r1","output":[{"type":"mcp_call","id":"m","name":"ask","arguments":"{}","output":"A."}]}"#,
+                ),
+                (
+                    RESPONSES,
+                    r#"{"input":[{"role":"user","content":"a"},{"type":"mcp_call","id":"m","name":"ask","arguments":"{}","output":null}]}"#,
+                    "200",
+                    r#"{"id":"r2","output":[]}"#,
+                ),
             ],
             r#"
 1/user*
@@ -233,7 +287,9 @@ mod tests {
     #[test]
     fn a_request_builds_on_the_response_that_it_names_also_when_it_is_retried() {
         let reply = |id: &str, text: &str| {
-            format!(r#"{{"id":"{id}","error":null,"output":[{{"type":"message","role":"assistant","content":"{text}"}}]}}"#)
+            format!(
+                r#"{{"id":"{id}","error":null,"output":[{{"type":"message","role":"assistant","content":"{text}"}}]}}"#
+            )
         };
         let again = r#"{"previous_response_id":"r1","input":"b"}"#;
         check(
@@ -241,7 +297,12 @@ mod tests {
                 (RESPONSES, r#"{"input":"a"}"#, "200", &reply("r1", "A")),
                 (RESPONSES, again, "500", r#"{"error":{}}"#),
                 (RESPONSES, again, "200", &reply("r2", "B")),
-                (RESPONSES, r#"{"previous_response_id":"r2","input":"c"}"#, "200", &reply("r3", "C")),
+                (
+                    RESPONSES,
+                    r#"{"previous_response_id":"r2","input":"c"}"#,
+                    "200",
+                    &reply("r3", "C"),
+                ),
             ],
             r#"
 1/user*
@@ -263,9 +324,24 @@ mod tests {
     fn streams_are_joined() {
         check(
             &[
-                (CHAT, r#"{"messages":[]}"#, "200", r#""data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]""#),
-                (MESSAGES, r#"{"messages":[]}"#, "200", r#""data: {\"type\":\"error\",\"error\":{}}\n\n""#),
-                (RESPONSES, r#"{"input":[]}"#, "200", r#""data: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"c\"}]}}\n""#),
+                (
+                    CHAT,
+                    r#"{"messages":[]}"#,
+                    "200",
+                    r#""data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]""#,
+                ),
+                (
+                    MESSAGES,
+                    r#"{"messages":[]}"#,
+                    "200",
+                    r#""data: {\"type\":\"error\",\"error\":{}}\n\n""#,
+                ),
+                (
+                    RESPONSES,
+                    r#"{"input":[]}"#,
+                    "200",
+                    r#""data: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"c\"}]}}\n""#,
+                ),
             ],
             r#"
 1/agent*

@@ -241,8 +241,7 @@ impl Facet {
         let facet_type = Fields::required(fields.string("type")?, "type", "a string")?;
         let children = fields.array("children")?.unwrap_or_default();
         let child = |(index, value)| {
-            Facet::from_json(value)
-                .map_err(|error: Error| error.under(index).under("children"))
+            Facet::from_json(value).map_err(|error: Error| error.under(index).under("children"))
         };
         let scopes = match fields.strings("scopes")? {
             Some(scopes) => scopes,
@@ -261,7 +260,7 @@ impl Facet {
             agent_id: fields.string("agentId")?,
             agent_name: fields.string("agentName")?,
             ephemeral: fields.bool("ephemeral")?.unwrap_or_default(),
-            saliency: fields.take("saliency").filter(|value| !value.is_null()).map(Saliency::from_json).transpose()?,
+            saliency: fields.nested("saliency", Saliency::from_json)?,
             target_facet_ids: targets.into_iter().map(FacetId::from).collect(),
             ..Self::new(id, facet_type, fields.string("content")?.unwrap_or_default())
         })
@@ -298,7 +297,7 @@ impl Saliency {
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a member is of the wrong type.
     pub fn from_json(value: Value) -> Result<Self> {
-        let mut fields = Fields::of(value, "saliency").map_err(|error| error.under("saliency"))?;
+        let mut fields = Fields::of(value, "saliency")?;
         Ok(Self {
             pinned: fields.bool("pinned")?.unwrap_or_default(),
             reference: fields.bool("reference")?.unwrap_or_default(),

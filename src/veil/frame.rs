@@ -119,18 +119,16 @@ impl Frame {
     fn from_fields(fields: &mut Fields, sequence: FrameSeq) -> Result<Self> {
         let deltas = fields.array("deltas")?.unwrap_or_default();
         let op = |(index, value)| {
-            FacetOp::from_json(value).map_err(|error: Error| error.at(|place| place.op = Some(index)))
+            FacetOp::from_json(value)
+                .map_err(|error: Error| error.at(|place| place.op = Some(index)))
         };
         let events = fields.array("events")?.unwrap_or_default();
         let source = match fields.string("source")? {
             Some(name) => Source::from(name.as_str()),
             None => source_of_events(&events),
         };
-        let mut snapshot = |key: &str| {
-            let value = fields.take(key).filter(|value| !value.is_null());
-            let load = |value| FrameSnapshot::from_json(value).map(Arc::new);
-            value.map(load).transpose().map_err(|error| error.under(key))
-        };
+        let mut snapshot =
+            |key: &str| fields.nested(key, |value| FrameSnapshot::from_json(value).map(Arc::new));
         Ok(Self {
             sequence,
             rendered_snapshot: snapshot("renderedSnapshot")?,
@@ -157,6 +155,7 @@ fn source_of_events(events: &[Value]) -> Source {
     if topics().any(|topic| topic.starts_with("agent:")) || events.iter().any(of_agent_element) {
         return Source::Agent;
     }
-    let of_user = |topic: &str| [":input", ":message", ":chat"].iter().any(|end| topic.ends_with(end));
+    let of_user =
+        |topic: &str| [":input", ":message", ":chat"].iter().any(|end| topic.ends_with(end));
     if topics().any(of_user) { Source::User } else { Source::Environment }
 }

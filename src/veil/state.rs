@@ -47,8 +47,8 @@ struct Change {
     now: Option<Arc<Facet>>,
     /// Where it appears in what the frame shows: the op that first added it or changed its state.
     appears: Option<usize>,
-    /// Whether it was added in this frame, which also moves it to the end of the veil.
-    added: bool,
+    /// The op that last added it, which also moves it to the end of the veil.
+    added: Option<usize>,
 }
 
 impl Veil {
@@ -108,12 +108,8 @@ impl Veil {
         for facet in changes.iter().filter_map(|(_, change)| change.now.as_ref()) {
             note_tags(&mut tags, facet);
         }
-        let mut shown: Vec<(usize, Arc<Facet>)> = changes
-            .iter()
-            .filter(|(_, change)| change.added || change.now != change.before)
-            .filter_map(|(_, change)| change.appears.zip(change.now.clone()))
-            .filter(|(_, facet)| facet.is_shown_in_frames())
-            .collect();
+        let mut shown: Vec<(usize, Arc<Facet>)> =
+            changes.iter().filter_map(|(_, change)| change.shown()).collect();
         shown.sort_unstable_by_key(|(at, _)| *at);
         let facets = shown.into_iter().map(|(_, facet)| facet).collect();
         Ok(Prepared { shown: Shown { facets, tags }, changes })
@@ -150,7 +146,9 @@ impl Veil {
 
     /// Puts what was worked out into effect.
     pub(super) fn commit(&mut self, prepared: Prepared<'_>) -> Shown {
-        let Prepared { shown, changes } = prepared;
+        let Prepared { shown, mut changes } = prepared;
+        // The order of the veil is that of the additions, not that in which ops first name facets.
+        changes.sort_by_key(|(_, change)| change.added);
         for (id, change) in changes {
             let old = self.facets.remove(id);
             if let Some((added, _)) = &old {
@@ -158,7 +156,7 @@ impl Veil {
             }
             let Some(facet) = change.now.filter(|facet| !facet.ephemeral) else { continue };
             let added = match old {
-                Some((added, _)) if !change.added => added,
+                Some((added, _)) if change.added.is_none() => added,
                 _ => {
                     self.added += 1;
                     self.added
@@ -175,6 +173,14 @@ impl Veil {
 }
 
 impl Change {
+    /// The facet in its final form with where it appears, if the frame shows it.
+    fn shown(&self) -> Option<(usize, Arc<Facet>)> {
+        let facet = self.now.as_ref().filter(|facet| facet.is_shown_in_frames())?;
+        let changed = facet.facet_type == FacetType::STATE && self.now != self.before;
+        let appears = self.appears.filter(|_| self.added.is_some() || changed)?;
+        Some((appears, Arc::clone(facet)))
+    }
+
     fn take(&mut self, op: &FacetOp, index: usize) -> Result<()> {
         let unknown = || Error::new(ErrorKind::UnknownFacet, "no facet with this id holds");
         match op {
@@ -185,7 +191,7 @@ impl Change {
                 }
                 self.now = Some(Arc::clone(facet));
                 self.appears.get_or_insert(index);
-                self.added = true;
+                self.added = Some(index);
             }
             FacetOp::Rewrite { changes, unset, .. } => {
                 let new = rewritten(self.now.as_ref().ok_or_else(unknown)?, changes, unset)?;
