@@ -210,7 +210,8 @@ impl From<&FacetType> for ChunkType {
     }
 }
 
-/// The position of a frame in its history. Sequences rise by one.
+/// The position of a frame in its history. Sequences rise; in a history that was cut out of a file
+/// of several sessions they leave gaps.
 #[derive(
     Clone,
     Copy,

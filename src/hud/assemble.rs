@@ -123,8 +123,12 @@ impl Hud {
         Ok(rendered)
     }
 
-    /// What the model sees after the last frame; `None` where that is nothing.
-    fn render_tail(
+    /// What the model sees after the last frame: the ambient facets of `veil`, the pending
+    /// activations and the prefill of `request`. `None` where that is nothing.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn render_tail(
         &self,
         veil: &Veil,
         request: &RenderRequest,

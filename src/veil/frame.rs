@@ -54,7 +54,7 @@ impl From<&str> for Source {
 /// One step of a history.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
-    /// The position in the history; rises by one.
+    /// The position in the history; rises from frame to frame.
     pub sequence: FrameSeq,
     /// When it happened, as the source wrote it; not interpreted.
     pub timestamp: Option<String>,
