@@ -101,6 +101,16 @@ pub(crate) fn generated(turns: u64) -> Session {
     Session { frames }
 }
 
+/// The generated session as frames by line.
+pub(crate) fn generated_lines(turns: u64) -> Vec<u8> {
+    let mut lines = String::new();
+    for (frame, _) in generated(turns).frames {
+        lines.push_str(&frame.to_json().to_string());
+        lines.push('\n');
+    }
+    lines.into_bytes()
+}
+
 /// A counter that costs nothing: what remains is the price of rendering and capture.
 pub(crate) struct KnownCounts;
 
