@@ -148,7 +148,11 @@ fn check_owned_bytes(context: &RenderedContext, request: &RenderRequest) {
             assert!(content.is_char_boundary(span.range.end()));
             end = span.range.end();
             for byte in span.range.start()..end {
-                assert_eq!(context.owner_of(index, byte).as_ref(), Some(&span.owner), "byte {byte}");
+                assert_eq!(
+                    context.owner_of(index, byte).as_ref(),
+                    Some(&span.owner),
+                    "byte {byte}"
+                );
             }
             if let Owner::Framing(name) = span.owner {
                 framed.push((name, span.range.of(&content).to_owned()));
@@ -170,7 +174,10 @@ fn check_owned_bytes(context: &RenderedContext, request: &RenderRequest) {
     assert!(framed.iter().all(|(name, _)| ["system_prompt", "separator"].contains(name)));
     // A tail without text is no message.
     let chunks = context.tail().filter(|tail| !tail.text().is_empty()).map_or(0, |tail| tail.len());
-    assert_eq!(tail.into_iter().collect::<Vec<_>>(), (0..chunks).map(|at| (at, 1)).collect::<Vec<_>>());
+    assert_eq!(
+        tail.into_iter().collect::<Vec<_>>(),
+        (0..chunks).map(|at| (at, 1)).collect::<Vec<_>>()
+    );
 }
 
 proptest! {
@@ -427,8 +434,7 @@ fn a_sequence_that_does_not_rise_by_one_is_refused_and_changes_nothing() {
     for wrong in [0, 4, 5, 7, u64::MAX] {
         let error = hud.capture(&mut history, add(wrong, "c"), NOW).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Sequence);
-        let expected =
-            format!("sequences rise by one: expected 6, found {wrong} (frame {wrong})");
+        let expected = format!("sequences rise by one: expected 6, found {wrong} (frame {wrong})");
         assert_eq!(error.to_string(), expected);
         assert!(history.push(add(wrong, "c")).is_err());
     }
@@ -457,12 +463,22 @@ fn bad_op() -> impl Strategy<Value = (Vec<FacetOp>, ErrorKind)> {
         vec![FacetOp::add(facet.clone()), FacetOp::remove("fresh"), FacetOp::remove("fresh")],
         vec![FacetOp::add(facet.clone()), FacetOp::remove("fresh"), rewrite("state", five())],
         // A child cannot be named by ops of its own.
-        vec![FacetOp::add(facet.clone().with_child(Facet::new("child", "event", "y"))), FacetOp::remove("child")],
+        vec![
+            FacetOp::add(facet.clone().with_child(Facet::new("child", "event", "y"))),
+            FacetOp::remove("child"),
+        ],
     ];
     let shapes = [
-        rewrite("id", "other".into()), rewrite("id", Value::Null), rewrite("type", Value::Null),
-        rewrite("type", five()), rewrite("content", five()), rewrite("children", five()),
-        rewrite("children", vec![five()].into()), rewrite("saliency", five()), unset("id"), unset("type"),
+        rewrite("id", "other".into()),
+        rewrite("id", Value::Null),
+        rewrite("type", Value::Null),
+        rewrite("type", five()),
+        rewrite("content", five()),
+        rewrite("children", five()),
+        rewrite("children", vec![five()].into()),
+        rewrite("saliency", five()),
+        unset("id"),
+        unset("type"),
     ];
     let shapes = shapes.into_iter().map(|op| vec![FacetOp::add(facet.clone()), op]);
     let all: Vec<_> = unknown
@@ -504,8 +520,17 @@ fn damage() -> impl Strategy<Value = Damage> {
         "capturedAt" => value.to_string() != "-1",
         _ => true,
     };
-    let members = ["chunks", "totalContent", "totalTokens", "capturedAt", "hasContent", "exactTokens", "madeBy"];
-    let of_chunk = ["content", "tokens", "facetIds", "type", "role", "structure", "metadata", "part"];
+    let members = [
+        "chunks",
+        "totalContent",
+        "totalTokens",
+        "capturedAt",
+        "hasContent",
+        "exactTokens",
+        "madeBy",
+    ];
+    let of_chunk =
+        ["content", "tokens", "facetIds", "type", "role", "structure", "metadata", "part"];
     let pairs = |keys: Vec<&'static str>| -> Vec<(&'static str, Value)> {
         keys.into_iter()
             .flat_map(|key| wrong().map(|value| (key, value)))
@@ -514,7 +539,12 @@ fn damage() -> impl Strategy<Value = Damage> {
     };
     prop_oneof![
         select(vec![Damage::DropChunk, Damage::SwapChunks, Damage::CutText, Damage::GrowText]),
-        select(vec![Damage::ChangeContent, Damage::ChangeTokens, Damage::ChangeTotal, Damage::ContradictHasContent]),
+        select(vec![
+            Damage::ChangeContent,
+            Damage::ChangeTokens,
+            Damage::ChangeTotal,
+            Damage::ContradictHasContent
+        ]),
         select(pairs(members.to_vec())).prop_map(|(key, value)| Damage::Member(key, value)),
         select(pairs(of_chunk.to_vec())).prop_map(|(key, value)| Damage::ChunkMember(key, value)),
     ]
@@ -538,7 +568,10 @@ impl Damage {
             }
             Self::SwapChunks => {
                 let next = index? + 1;
-                let pair = [chunks.get(next - 1)?.str_at("content")?, chunks.get(next)?.str_at("content")?];
+                let pair = [
+                    chunks.get(next - 1)?.str_at("content")?,
+                    chunks.get(next)?.str_at("content")?,
+                ];
                 if pair.concat() == [pair[1], pair[0]].concat() {
                     return None;
                 }
@@ -591,9 +624,15 @@ impl Damage {
 #[test]
 fn a_state_that_becomes_an_event_is_not_shown_for_it() {
     let mut veil = Veil::default();
-    let op = |key: &str, text: &str| FacetOp::rewrite("a", Object::from_iter([(key.into(), text.into())]));
-    veil.apply(&Frame::new(0, Default::default()).with(FacetOp::add(Facet::new("a", "state", "x")))).unwrap();
-    let frame = Frame::new(1, Default::default()).with(op("content", "y")).with(op("type", "event"));
+    let op = |key: &str, text: &str| {
+        FacetOp::rewrite("a", Object::from_iter([(key.into(), text.into())]))
+    };
+    veil.apply(
+        &Frame::new(0, Default::default()).with(FacetOp::add(Facet::new("a", "state", "x"))),
+    )
+    .unwrap();
+    let frame =
+        Frame::new(1, Default::default()).with(op("content", "y")).with(op("type", "event"));
     assert!(veil.apply(&frame).unwrap().facets.is_empty());
 }
 
@@ -603,7 +642,8 @@ fn facets_that_hold_are_ordered_by_their_additions_alone() {
     let ids = |frames: &[Vec<FacetOp>]| -> Vec<String> {
         let mut veil = Veil::default();
         for (sequence, ops) in frames.iter().enumerate() {
-            let frame = Frame { ops: ops.clone(), ..Frame::new(sequence as u64, Default::default()) };
+            let frame =
+                Frame { ops: ops.clone(), ..Frame::new(sequence as u64, Default::default()) };
             veil.apply(&frame).unwrap();
         }
         veil.ambient().map(|facet| facet.id.to_string()).collect()
@@ -615,7 +655,8 @@ fn facets_that_hold_are_ordered_by_their_additions_alone() {
 #[test]
 fn a_part_without_text_where_the_tail_is_cut_is_in_one_message() {
     let hud = Setup { format: "native", options: SnapshotOptions::default() }.hud();
-    let ambient = Facet::new("a", "ambient", "now").with_child(Facet::tool_call("b", None, "f", Value::Null));
+    let ambient =
+        Facet::new("a", "ambient", "now").with_child(Facet::tool_call("b", None, "f", Value::Null));
     let mut ambient = ambient.with_child(Facet::tool_result("c", None, None, ""));
     ambient.children[0].state.as_mut().and_then(|state| match state {
         Value::Object(state) => state.shift_remove("parameters"),
@@ -625,7 +666,8 @@ fn a_part_without_text_where_the_tail_is_cut_is_in_one_message() {
     let prefill = Some("I".to_owned());
     let request = RenderRequest { prefill, ..RenderRequest::default() };
     let context = hud.render(&history, &request, NOW).unwrap();
-    let chunks: Vec<_> = context.messages().iter().map(|message| message.chunks().count()).collect();
+    let chunks: Vec<_> =
+        context.messages().iter().map(|message| message.chunks().count()).collect();
     assert_eq!(chunks, [3, 1]);
     check_owned_bytes(&context, &request);
 }
@@ -642,7 +684,10 @@ fn environment_and_user_speak_as_user_and_the_agent_as_assistant() {
     ] {
         let frame = Frame::new(0, source.into()).with(FacetOp::add(Facet::new("a", "event", "x")));
         let history = capture(&hud, &[frame]);
-        assert!(snapshots(&history)[0].chunks().all(|chunk| chunk.role() == Some(role)), "{source}");
+        assert!(
+            snapshots(&history)[0].chunks().all(|chunk| chunk.role() == Some(role)),
+            "{source}"
+        );
         let context = hud.render(&history, &RenderRequest::default(), NOW).unwrap();
         assert_eq!(context.messages()[0].role(), role);
     }

@@ -13,7 +13,11 @@ use data::{files_under, recordings};
 /// The files whose answer the standard leaves open: what they are written back as or how they are
 /// refused, and why.
 const DECIDED: &[(&str, Result<&str, ErrorKind>, &str)] = &[
-    ("i_number_double_huge_neg_exp", Ok("[123.456e-789]"), "digits are kept, whatever a float holds"),
+    (
+        "i_number_double_huge_neg_exp",
+        Ok("[123.456e-789]"),
+        "digits are kept, whatever a float holds",
+    ),
     ("i_number_huge_exp", Ok(HUGE_EXPONENT), "digits are kept, whatever a float holds"),
     ("i_number_neg_int_huge_exp", Ok("[-1e+9999]"), "digits are kept, whatever a float holds"),
     ("i_number_too_big_pos_int", Ok("[100000000000000000000]"), "digits are kept"),

@@ -39,8 +39,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "session",
         &[
-            "snapshot", "veil", "hud", "transcript", "compress", "export", "inspect", "timeline",
-            "checkpoint", "journal", "observe",
+            "snapshot",
+            "veil",
+            "hud",
+            "transcript",
+            "compress",
+            "export",
+            "inspect",
+            "timeline",
+            "checkpoint",
+            "journal",
+            "observe",
         ],
     ),
 ];
@@ -51,10 +60,25 @@ const OUTSIDE: &[&str] = &["session/", "session.rs", "log/", "log.rs", "transcri
 
 /// What the rest must not touch.
 const FORBIDDEN: &[&str] = &[
-    "std::fs", "std::net", "std::process", "std::env", "std::time::SystemTime::now",
-    "std::time::Instant::now", "SystemTime::now", "Instant::now", "std::thread::spawn",
-    "std::thread::scope", "std::thread::Builder", "thread::spawn", "thread::scope", "thread::Builder",
-    "rand", "getrandom", "fastrand", "static mut", "thread_local!",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::time::SystemTime::now",
+    "std::time::Instant::now",
+    "SystemTime::now",
+    "Instant::now",
+    "std::thread::spawn",
+    "std::thread::scope",
+    "std::thread::Builder",
+    "thread::spawn",
+    "thread::scope",
+    "thread::Builder",
+    "rand",
+    "getrandom",
+    "fastrand",
+    "static mut",
+    "thread_local!",
 ];
 
 /// The paths that a source names: each `use` spelled out, and whatever else has a `::`.
@@ -63,7 +87,8 @@ fn paths_in(source: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut rest = code.as_str();
     while let Some(at) = rest.find("use ") {
-        let starts_word = rest[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || c == ';');
+        let starts_word =
+            rest[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || c == ';');
         rest = &rest[at + "use ".len()..];
         if starts_word {
             let tree = rest.split(';').next().unwrap_or_default();
@@ -90,16 +115,12 @@ fn spell_out(prefix: &str, tree: &str, paths: &mut Vec<String>) {
     }
     parts.push(&tree[from..]);
     for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
-        match part.split_once('{') {
-            Some((head, inner)) => {
-                let inner = inner.strip_suffix('}').unwrap_or(inner);
-                spell_out(&format!("{prefix}{}", head.trim()), inner, paths);
-            }
-            None => {
-                let path = part.split_whitespace().next().unwrap_or_default();
-                let path = path.trim_end_matches("::self");
-                paths.push(format!("{prefix}{path}"));
-            }
+        if let Some((head, inner)) = part.split_once('{') {
+            let inner = inner.strip_suffix('}').unwrap_or(inner);
+            spell_out(&format!("{prefix}{}", head.trim()), inner, paths);
+        } else {
+            let path = part.split_whitespace().next().unwrap_or_default();
+            paths.push(format!("{prefix}{}", path.trim_end_matches("::self")));
         }
     }
 }
@@ -133,14 +154,19 @@ fn code_of(source: &str) -> String {
 
 /// The modules outside of `module` that `paths` name, and the paths that climb out by `super`.
 /// `depth` is how many modules the file is deep in the crate.
-fn uses<'p>(paths: &'p [String], module: &str, depth: usize) -> (BTreeSet<&'p str>, BTreeSet<&'p str>) {
+fn uses<'p>(
+    paths: &'p [String],
+    module: &str,
+    depth: usize,
+) -> (BTreeSet<&'p str>, BTreeSet<&'p str>) {
     let mut used = BTreeSet::new();
     let mut escapes = BTreeSet::new();
     for path in paths {
         if let Some(inside) = path.strip_prefix("crate::") {
             let name = inside.split("::").next().unwrap_or_default();
             // The crate's root names the error and nothing else.
-            let name = if ["Error", "ErrorKind", "Result"].contains(&name) { "error" } else { name };
+            let name =
+                if ["Error", "ErrorKind", "Result"].contains(&name) { "error" } else { name };
             if name != module {
                 used.insert(name);
             }
@@ -161,7 +187,8 @@ fn allowed(module: &str) -> Option<Vec<&'static str>> {
 /// Every source with its path below `src`.
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let files = files_under(&root).into_iter().filter(|path| path.extension().is_some_and(|e| e == "rs"));
+    let files =
+        files_under(&root).into_iter().filter(|path| path.extension().is_some_and(|e| e == "rs"));
     files
         .map(|path| {
             let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
@@ -189,11 +216,14 @@ fn offences(name: &str, source: &str) -> Vec<String> {
     if !OUTSIDE.iter().any(|outside| name.starts_with(outside)) {
         let code = code_of(source);
         let touches = |forbidden: &&&str| {
-            let of_path = |path: &String| path == *forbidden || path.starts_with(&format!("{forbidden}::"));
-            paths.iter().any(of_path) || forbidden.contains([' ', '!']) && code.contains(**forbidden)
+            let of_path =
+                |path: &String| path == *forbidden || path.starts_with(&format!("{forbidden}::"));
+            paths.iter().any(of_path)
+                || forbidden.contains([' ', '!']) && code.contains(**forbidden)
         };
-        let touched = FORBIDDEN.iter().filter(touches);
-        offences.extend(touched.map(|forbidden| format!("{name}: only the outermost layer touches {forbidden}")));
+        let outside = FORBIDDEN.iter().filter(touches);
+        let offence = |forbidden| format!("{name}: only the outermost layer touches {forbidden}");
+        offences.extend(outside.map(offence));
     }
     offences
 }
@@ -214,7 +244,10 @@ fn the_layers_have_no_circle() {
     for (at, (name, uses)) in LAYERS.iter().enumerate() {
         for used in *uses {
             let below = LAYERS.iter().position(|(other, _)| other == used);
-            assert!(below.is_some_and(|below| below < at), "{name} uses {used}, which is not below it");
+            assert!(
+                below.is_some_and(|below| below < at),
+                "{name} uses {used}, which is not below it"
+            );
         }
     }
     for siblings in ["timeline", "checkpoint", "journal", "observe"] {
@@ -224,15 +257,32 @@ fn the_layers_have_no_circle() {
 
 #[test]
 fn what_is_not_allowed_is_found() {
-    let check = |name: &str, source: &str, expected: &[&str]| assert_eq!(offences(name, source), expected);
+    let check =
+        |name: &str, source: &str, expected: &[&str]| assert_eq!(offences(name, source), expected);
     check("veil/op.rs", "use crate::{Error, json::{Path, Value}, snapshot::Part};", &[]);
     check("veil/op.rs", "// use crate::hud::Hud;\nlet s = \"crate::hud\";", &[]);
-    check("veil/op.rs", "use crate::{\n    id::FacetId,\n    hud::{Hud, Merge},\n};", &["veil/op.rs: veil may not use hud"]);
+    check(
+        "veil/op.rs",
+        "use crate::{\n    id::FacetId,\n    hud::{Hud, Merge},\n};",
+        &["veil/op.rs: veil may not use hud"],
+    );
     check("veil/op.rs", "fn f() { crate::hud::f() }", &["veil/op.rs: veil may not use hud"]);
-    check("snapshot/chunk.rs", "use crate::veil;", &["snapshot/chunk.rs: snapshot may not use veil"]);
-    check("journal/mod.rs", "use crate::timeline::Delta;", &["journal/mod.rs: journal may not use timeline"]);
+    check(
+        "snapshot/chunk.rs",
+        "use crate::veil;",
+        &["snapshot/chunk.rs: snapshot may not use veil"],
+    );
+    check(
+        "journal/mod.rs",
+        "use crate::timeline::Delta;",
+        &["journal/mod.rs: journal may not use timeline"],
+    );
     check("hud/xml.rs", "use super::Format;", &[]);
-    check("hud/xml.rs", "use super::super::export::f;", &["hud/xml.rs: super::super::export::f leaves hud"]);
+    check(
+        "hud/xml.rs",
+        "use super::super::export::f;",
+        &["hud/xml.rs: super::super::export::f leaves hud"],
+    );
     check("hud/mod.rs", "use super::export;", &["hud/mod.rs: super::export leaves hud"]);
     check("text.rs", "use super::id;", &["text.rs: super::id leaves text"]);
     check("extra.rs", "", &["extra.rs: the layers do not name the module extra"]);

@@ -136,7 +136,8 @@ fn real_recordings_count_to_their_known_totals() {
 fn every_recorded_transcript_has_a_known_total() {
     let Some(root) = recordings("") else { return };
     let groups = ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
-    let found: BTreeSet<_> = groups.iter().flat_map(|group| files_under(&root.join(group))).collect();
+    let found: BTreeSet<_> =
+        groups.iter().flat_map(|group| files_under(&root.join(group))).collect();
     let listed = TOTALS.iter().map(|(file, ..)| root.join(file)).collect();
     assert_eq!(found, listed);
 }

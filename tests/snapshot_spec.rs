@@ -33,7 +33,8 @@ use afterimage::{
 use data::files_under;
 
 fn fixtures(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/snapshots").join(folder);
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/snapshots").join(folder);
     let mut files = files_under(&folder);
     files.retain(|path| path.to_str().unwrap().ends_with(".json"));
     assert!(!files.is_empty());
@@ -174,7 +175,8 @@ fn an_added_chunk_keeps_its_count_and_unknown_fields() {
 
 #[test]
 fn the_total_of_a_range_is_the_sum_over_its_chunks() {
-    let [a, b, c] = ["preserves_the_original", "nothing", "mix_of_attributed_and_unattributed"].map(load);
+    let [a, b, c] =
+        ["preserves_the_original", "nothing", "mix_of_attributed_and_unattributed"].map(load);
     let frames = [(100, &a), (101, &b), (150, &c), (151, &a)].map(|(at, s)| (FrameSeq::new(at), s));
     let range = |from: u64, to: u64| {
         extract_snapshot_range(frames, FrameSeq::new(from)..=FrameSeq::new(to))
@@ -192,7 +194,10 @@ fn the_total_of_a_range_is_the_sum_over_its_chunks() {
     assert_eq!(error.to_string(), "the range runs from 150 back to 100");
 
     let nothing = extract_snapshot_range([], FrameSeq::new(0)..=FrameSeq::new(9)).unwrap();
-    assert_eq!((nothing.chunks.len(), nothing.total_content.as_str(), nothing.total_tokens), (0, "", 0));
+    assert_eq!(
+        (nothing.chunks.len(), nothing.total_content.as_str(), nothing.total_tokens),
+        (0, "", 0)
+    );
 }
 
 #[test]
@@ -224,8 +229,10 @@ fn chunks_are_found_by_facet_and_by_type() {
 
 #[test]
 fn groups_keep_their_order_and_say_what_had_no_role() {
-    let (talk, mixed) = (load("preserves_the_original"), load("mix_of_attributed_and_unattributed"));
-    let groups = group_chunks_by_role(mixed.chunks().take(1).chain(talk.chunks()).chain(talk.chunks()));
+    let (talk, mixed) =
+        (load("preserves_the_original"), load("mix_of_attributed_and_unattributed"));
+    let groups =
+        group_chunks_by_role(mixed.chunks().take(1).chain(talk.chunks()).chain(talk.chunks()));
     let roles: Vec<_> = groups.iter().map(|(role, chunks)| (role, chunks.len())).collect();
     assert_eq!(roles, [(Role::User, 2), (Role::Assistant, 2)]);
     assert_eq!(groups.get(Role::Assistant)[1].content(), "The answer is 4");

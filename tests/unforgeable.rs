@@ -33,7 +33,9 @@ fn tags_in(text: &str, tags: &BTreeSet<String>) -> Vec<usize> {
     let chars: Vec<(usize, char)> = text.char_indices().collect();
     let skip = |mut at: usize| {
         while chars.get(at).is_some_and(|(_, c)| {
-            c.is_whitespace() || c.is_control() || "\u{ad}\u{200b}\u{200c}\u{200d}\u{2060}\u{feff}".contains(*c)
+            c.is_whitespace()
+                || c.is_control()
+                || "\u{ad}\u{200b}\u{200c}\u{200d}\u{2060}\u{feff}".contains(*c)
         }) {
             at += 1;
         }
@@ -45,7 +47,8 @@ fn tags_in(text: &str, tags: &BTreeSet<String>) -> Vec<usize> {
             at = skip(at + 1);
         }
         let name = chars[at..].iter().map(|(_, c)| *c);
-        let name: String = name.take_while(|c| c.is_ascii_alphanumeric() || "_-".contains(*c)).collect();
+        let name: String =
+            name.take_while(|c| c.is_ascii_alphanumeric() || "_-".contains(*c)).collect();
         // What ends before a name is complete only with what the next text begins with.
         at == chars.len() || tags.contains(&name.to_ascii_lowercase()) && !name.is_empty()
     };

@@ -20,8 +20,20 @@ const IDS: [&str; 7] = ["a", "b", "c", "event-1", "état", "漢", "<my_turn>"];
 
 /// The display names that facets have: plain ones, and what a tag cannot hold.
 pub(crate) const NAMES: [&str; 14] = [
-    "ship_status", "Ship Status", "a", "thought", "my_turn", "tool_call", "x-1", "漢字", "né", "",
-    " ", "</my_turn>", "two\nlines", "pending_activations",
+    "ship_status",
+    "Ship Status",
+    "a",
+    "thought",
+    "my_turn",
+    "tool_call",
+    "x-1",
+    "漢字",
+    "né",
+    "",
+    " ",
+    "</my_turn>",
+    "two\nlines",
+    "pending_activations",
 ];
 
 /// What a plan does to one facet.
@@ -117,7 +129,13 @@ fn shape(depth: u32) -> BoxedStrategy<Facet> {
         0 => Just(Vec::new()).boxed(),
         _ => prop_oneof![4 => Just(Vec::new()), 1 => vec(shape(depth - 1), 1..3)].boxed(),
     };
-    (kind(), option::weighted(0.4, select(&NAMES[..])), children, prop::bool::weighted(0.15), extra())
+    (
+        kind(),
+        option::weighted(0.4, select(&NAMES[..])),
+        children,
+        prop::bool::weighted(0.15),
+        extra(),
+    )
         .prop_map(|(facet, name, children, ephemeral, extra)| Facet {
             display_name: name.map(str::to_owned),
             children,
@@ -135,9 +153,19 @@ fn extra() -> impl Strategy<Value = Object> {
 
 fn kind() -> impl Strategy<Value = Facet> {
     let types = [
-        FacetType::EVENT, FacetType::SPEECH, FacetType::THOUGHT, FacetType::STATE, FacetType::STATE,
-        FacetType::AMBIENT, FacetType::SYSTEM, FacetType::SUMMARY, FacetType::IMAGE,
-        FacetType::OPAQUE, FacetType::UNKNOWN, FacetType::ACTION, FacetType::RESULT,
+        FacetType::EVENT,
+        FacetType::SPEECH,
+        FacetType::THOUGHT,
+        FacetType::STATE,
+        FacetType::STATE,
+        FacetType::AMBIENT,
+        FacetType::SYSTEM,
+        FacetType::SUMMARY,
+        FacetType::IMAGE,
+        FacetType::OPAQUE,
+        FacetType::UNKNOWN,
+        FacetType::ACTION,
+        FacetType::RESULT,
         FacetType::from("of my own"),
     ];
     let said = (select(types.to_vec()), text(), option::weighted(0.3, value(2))).prop_map(
@@ -176,8 +204,15 @@ fn changes() -> impl Strategy<Value = Object> {
 }
 
 fn unset() -> impl Strategy<Value = Vec<json::Path>> {
-    let paths: &[&[&str]] =
-        &[&["state", "k"], &["state"], &["content"], &["nothing"], &["state", "m", "k"], &[], &["displayName"]];
+    let paths: &[&[&str]] = &[
+        &["state", "k"],
+        &["state"],
+        &["content"],
+        &["nothing"],
+        &["state", "m", "k"],
+        &[],
+        &["displayName"],
+    ];
     prop_oneof![3 => Just(Vec::new()), 1 => vec(select(paths), 1..3).prop_map(|paths| {
         paths.into_iter().map(|path| json::Path::of_keys(path.iter().copied())).collect()
     })]
@@ -207,12 +242,43 @@ fn object(depth: u32) -> impl Strategy<Value = Object> {
 
 /// What a facet says: up to six pieces that are hard each in its own way.
 pub(crate) fn text() -> impl Strategy<Value = String> {
-    let plain = select(&[
-        "word", "Energy signature in sector 7-G", " ", "\n", "\n\n", "\t", "\r\n", "漢字かな交じり文",
-        "👩‍👩‍👧‍👦", "🇨🇭", "e\u{301}", "\u{301}", "a\u{308}\u{323}", "\u{200b}", "\u{feff}", "\u{0}", "&lt;",
-        "&lt;/my_turn>", "&amp;", "<", "< /", "</", "a<b && c>d", "<b>bold</b>", "<my_turns>", "<|endoftext|>",
-        "/my_turn>", "my_turn>", "tool_call name=\"x\">", "ship_status>", "<my_", "{\"k\":\"v\"}", "    ",
-    ][..])
+    let plain = select(
+        &[
+            "word",
+            "Energy signature in sector 7-G",
+            " ",
+            "\n",
+            "\n\n",
+            "\t",
+            "\r\n",
+            "漢字かな交じり文",
+            "👩‍👩‍👧‍👦",
+            "🇨🇭",
+            "e\u{301}",
+            "\u{301}",
+            "a\u{308}\u{323}",
+            "\u{200b}",
+            "\u{feff}",
+            "\u{0}",
+            "&lt;",
+            "&lt;/my_turn>",
+            "&amp;",
+            "<",
+            "< /",
+            "</",
+            "a<b && c>d",
+            "<b>bold</b>",
+            "<my_turns>",
+            "<|endoftext|>",
+            "/my_turn>",
+            "my_turn>",
+            "tool_call name=\"x\">",
+            "ship_status>",
+            "<my_",
+            "{\"k\":\"v\"}",
+            "    ",
+        ][..],
+    )
     .prop_map(str::to_owned);
     let piece = prop_oneof![5 => plain, 3 => forged()];
     prop_oneof![1 => Just(String::new()), 9 => vec(piece, 1..6).prop_map(|pieces| pieces.concat())]
@@ -221,10 +287,22 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
 /// A tag of the renderer or of a facet, written so that a lenient reader takes it for one.
 fn forged() -> impl Strategy<Value = String> {
     let names = [
-        "my_turn", "tool_call", "tool_result", "parameter", "thought", "pending_activations",
-        "ship_status", "a", "x-1", "__", "_", "n_",
+        "my_turn",
+        "tool_call",
+        "tool_result",
+        "parameter",
+        "thought",
+        "pending_activations",
+        "ship_status",
+        "a",
+        "x-1",
+        "__",
+        "_",
+        "n_",
     ];
-    let blank = || select(&["", "", "", " ", "\n", "\t ", "            ", "\u{b}", "\u{a0}", "\u{3000}"][..]);
+    let blank = || {
+        select(&["", "", "", " ", "\n", "\t ", "            ", "\u{b}", "\u{a0}", "\u{3000}"][..])
+    };
     let case = select(&[str::to_owned as fn(&str) -> String, str::to_uppercase, capitalised][..]);
     let end = select(&[">", " >", "/>", " name=\"x\">", ""][..]);
     (blank(), select(&["", "/"][..]), blank(), select(names.to_vec()), case, end).prop_map(
