@@ -30,7 +30,9 @@ fn render(criterion: &mut Criterion) {
             bench.iter(|| sessions.iter().map(|session| plain(black_box(session))).sum::<usize>());
         });
         group.bench_function("with capture", |bench| {
-            bench.iter(|| sessions.iter().map(|session| captured(&hud, black_box(session))).sum::<usize>());
+            bench.iter(|| {
+                sessions.iter().map(|session| captured(&hud, black_box(session))).sum::<usize>()
+            });
         });
         group.finish();
     }
@@ -92,7 +94,8 @@ fn xml_facet(facet: &Facet, text: &mut String) {
     }
     let closing = match (facet.part(), facet.facet_type.as_str()) {
         (Part::Result { .. }, _) => {
-            let _ = writeln!(text, "<tool_result name=\"{}\">", facet.tool_name().unwrap_or_default());
+            let _ =
+                writeln!(text, "<tool_result name=\"{}\">", facet.tool_name().unwrap_or_default());
             "\n</tool_result>"
         }
         (_, "thought") => {

@@ -42,7 +42,7 @@ pub enum ErrorKind {
     UnknownFormat,
     /// An operation names a facet that does not exist.
     UnknownFacet,
-    /// A sequence number does not rise by one.
+    /// A sequence number is not greater than the one before.
     Sequence,
     /// The chunks of a snapshot do not tile its text.
     Tiling,

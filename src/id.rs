@@ -210,7 +210,8 @@ impl From<&FacetType> for ChunkType {
     }
 }
 
-/// The position of a frame in its history. Sequences rise by one.
+/// The position of a frame in its history. Sequences rise; in a history that was cut out of a file
+/// of several sessions they leave gaps.
 #[derive(
     Clone,
     Copy,
@@ -299,7 +300,17 @@ impl fmt::Display for Role {
 
 /// A moment in milliseconds since the Unix epoch. The library has no clock: the caller passes it.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
 )]
 #[serde(transparent)]
 pub struct Millis(i64);

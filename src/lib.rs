@@ -1,4 +1,67 @@
 //! afterimage keeps what an LLM agent actually saw.
+//!
+//! An agent's prompt is rendered every turn from state that keeps changing. Later nobody can say
+//! what the model saw, which part of the system wrote a line, or why it cost what it cost. This
+//! crate renders an agent's history frame by frame, captures each frame's text as chunks that know
+//! their facets, role and exact tokens, and uses that capture from then on.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use afterimage::{
+//!     hud::{Hud, RenderRequest}, id::{FacetType, Millis}, json::Object, tokens::Chars4,
+//!     veil::{Facet, FacetOp, Frame, History, Source},
+//! };
+//!
+//! // Any token counter fits in; `Tiktoken::o200k()` of the feature `tiktoken` counts exactly.
+//! let hud = Hud::new(Arc::new(Chars4));
+//! let mut history = History::new();
+//!
+//! // Frame 0: a sensor appears. Frame 1: the user asks. Each is rendered once, and sealed.
+//! let hull = Facet::new("hull", FacetType::STATE, "Hull at 98 %").named("ship_status");
+//! let ask = Facet::new("ask-1", FacetType::EVENT, "Are we safe?");
+//! hud.capture(&mut history, Frame::new(0, Source::Environment).with(FacetOp::add(hull)), Millis::new(0))?;
+//! hud.capture(&mut history, Frame::new(1, Source::User).with(FacetOp::add(ask)), Millis::new(1_000))?;
+//!
+//! // Frame 2 changes the state. The past stays as the model saw it.
+//! let changes = Object::from_iter([("content".to_owned(), "Hull at 12 %".into())]);
+//! let hit = Frame::new(2, Source::Environment).with(FacetOp::rewrite("hull", changes));
+//! hud.capture(&mut history, hit, Millis::new(2_000))?;
+//!
+//! let context = hud.render(&history, &RenderRequest::default(), Millis::new(2_000))?;
+//! assert_eq!(context.messages()[0].content(), "<ship_status>\nHull at 98 %\n</ship_status>");
+//! assert_eq!(context.messages()[2].content(), "<ship_status>\nHull at 12 %\n</ship_status>");
+//!
+//! // Which facet wrote the byte at offset 0 of the second message?
+//! let owner = context.owner_of(1, 0).unwrap();
+//! assert_eq!(format!("{owner:?}"), "Chunk { frame: FrameSeq(1), chunk: 0, facet_ids: [\"ask-1\"] }");
+//! # Ok::<(), afterimage::Error>(())
+//! ```
+//!
+//! # The map
+//!
+//! | module | holds | start with |
+//! |---|---|---|
+//! | [`veil`] | facets, the ops that change them, frames, histories | [`veil::Facet`], [`veil::History`] |
+//! | [`snapshot`] | what a frame rendered to: chunks that tile one text | [`snapshot::FrameSnapshotBuilder`] |
+//! | [`hud`] | the one renderer, formats, contexts | [`hud::Hud`] |
+//! | [`tokens`] | exact counters, an estimate, a memo | [`tokens::TokenCounter`] |
+//! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
+//! | [`json`] | JSON that keeps order and digits | [`json::read`] |
+//! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
+//!
+//! Wire types implement serde's traits with the field names of the wire (`docs/FORMAT.md`).
+//!
+//! # What it does not do
+//!
+//! It calls no model, has no clock, no randomness, no globals and no threads, and it touches no
+//! file but through [`transcript::Transcript::open`]: the caller passes `now` and hands input in.
+//!
+//! # Features
+//!
+//! * `tiktoken` (default): exact counts through tiktoken-rs.
+//! * `bpe`: the same counts, faster, for 34 to 49 MB more in the binary.
+//! * `templates`: a template for each facet type.
+
 pub mod error;
 pub mod hud;
 pub mod id;
@@ -9,4 +72,11 @@ pub mod tokens;
 pub mod transcript;
 pub mod veil;
 
+#[doc(no_inline)]
 pub use error::{Error, ErrorKind, Result};
+
+#[doc = include_str!("../docs/FORMAT.md")]
+pub mod format_of_files {}
+
+#[doc = include_str!("../docs/transcripts.md")]
+pub mod formats_of_transcripts {}

@@ -1,6 +1,6 @@
 //! The exact counters against `tiktoken-rs` itself, on generated, recorded and hostile texts.
 #![cfg(any(feature = "tiktoken", feature = "bpe"))]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::cast_sign_loss)]
 
 #[path = "support/data.rs"]
 mod data;
@@ -75,7 +75,8 @@ fn check_joined(parts: &[&str]) {
 fn cut<'a>(text: &'a str, fractions: &[f64]) -> Vec<&'a str> {
     let mut at: Vec<_> = fractions
         .iter()
-        .map(|fraction| text.floor_char_boundary((text.len() as f64 * fraction) as usize))
+        .map(|fraction| (text.len() as f64 * fraction) as usize)
+        .map(|at| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap())
         .collect();
     at.push(text.len());
     at.sort_unstable();
@@ -288,18 +289,50 @@ fn hostile_texts_are_counted_as_tiktoken_counts_them() {
     }
 }
 
-#[test]
-fn four_megabytes_of_any_hostile_text_are_counted() {
-    for unit in HOSTILE {
-        let text = run(unit, 4 << 20);
+/// Counts `bytes` bytes of each unit; the counters have to agree, and to finish.
+fn count_runs(units: &[&str], bytes: usize) {
+    for unit in units {
+        let text = run(unit, bytes);
         for peer in peers() {
             let mut counts = peer.counters.iter().map(|counter| {
-                let count = counter.count(&text);
                 assert_eq!(counter.count_up_to(&text, 10), None);
-                count
+                counter.count(&text)
             });
             let first = counts.next();
             assert!(counts.all(|count| Some(count) == first), "all alike for runs of {unit:?}");
+        }
+    }
+}
+
+#[test]
+fn four_megabytes_of_white_space_are_counted() {
+    count_runs(&[" ", " \n", "\u{3000}"], 4 << 20);
+}
+
+#[test]
+fn four_megabytes_of_one_word_or_mark_are_counted() {
+    count_runs(&["a", "!", "漢", "🎈"], 4 << 20);
+}
+
+#[test]
+fn a_quarter_of_a_megabyte_of_any_hostile_text_is_counted() {
+    count_runs(HOSTILE, 256 << 10);
+}
+
+#[test]
+#[ignore = "takes ten minutes"]
+fn ten_megabytes_of_any_hostile_text_are_counted() {
+    count_runs(HOSTILE, 10 << 20);
+}
+
+/// `tiktoken-rs` takes a piece of up to a million characters, and the counters switch from its
+/// splitter long before.
+#[test]
+fn counts_of_long_pieces_are_those_of_tiktoken() {
+    for unit in [" ", "\u{a0}", "a", "-", "漢"] {
+        for bytes in [65_530, 65_540] {
+            check(&format!("x {}", run(unit, bytes)));
+            check(&format!("{}1", run(unit, bytes)));
         }
     }
 }
@@ -317,12 +350,10 @@ fn every_id_names_its_counter() {
 #[test]
 fn a_memo_counts_as_its_counter_does() {
     let memo = Memo::new(default_counter());
-    for text in
-        ["", "short", "a text of more than sixteen bytes", "a text of more than sixteen bytes"]
-    {
+    for text in ["", "short", "a longer text", "a longer text"] {
         assert_eq!(memo.count(text), default_counter().count(text));
     }
-    assert_eq!((memo.stats().hits, memo.stats().misses), (1, 1));
+    assert_eq!((memo.stats().hits, memo.stats().misses), (1, 3));
 }
 
 /// All strings of the recorded sessions, each once.
@@ -372,6 +403,6 @@ fn recorded_texts_cut_and_joined_keep_their_count() {
     let Some(texts) = recorded() else { return };
     for (index, text) in texts.iter().filter(|text| text.len() > 40).enumerate().step_by(7) {
         let fraction = (index % 89) as f64 / 89.0;
-        check_joined(&cut(text, &[fraction, fraction / 2.0, (fraction + 1.0) / 2.0]));
+        check_joined(&cut(text, &[fraction, fraction / 2.0, f64::midpoint(fraction, 1.0)]));
     }
 }

@@ -45,10 +45,15 @@ fn sessions_of(path: &Path) -> Vec<Session> {
     let mut sessions: Vec<(std::sync::Arc<str>, Veil, Session)> = Vec::new();
     for record in Transcript::open(path).into_iter().flatten() {
         let record = record.unwrap();
-        let index = sessions.iter().position(|(name, ..)| *name == record.session).unwrap_or_else(|| {
-            sessions.push((record.session.clone(), Veil::default(), Session { frames: Vec::new() }));
-            sessions.len() - 1
-        });
+        let index =
+            sessions.iter().position(|(name, ..)| *name == record.session).unwrap_or_else(|| {
+                sessions.push((
+                    record.session.clone(),
+                    Veil::default(),
+                    Session { frames: Vec::new() },
+                ));
+                sessions.len() - 1
+            });
         let (_, veil, session) = &mut sessions[index];
         let shown = veil.apply(&record.frame).unwrap();
         session.frames.push((record.frame, shown));
@@ -66,12 +71,20 @@ pub fn generated(turns: u64) -> Session {
         let mut parameters = Object::new();
         parameters.insert("path".to_owned(), format!("logs/sector-{turn}.csv").into());
         parameters.insert("limit".to_owned(), Value::from(turn * 7));
-        let call = |k| Facet::tool_call(format!("call-{turn}-{k}"), Some("c"), "read_log", parameters.clone().into());
+        let call = |k| {
+            Facet::tool_call(
+                format!("call-{turn}-{k}"),
+                Some("c"),
+                "read_log",
+                parameters.clone().into(),
+            )
+        };
         let result = |k: usize| {
             let text = "id,value,unit\n17,4.2,GHz\n".repeat(4 + (n * 7 + k * 13) % 60);
             Facet::tool_result(format!("result-{turn}-{k}"), Some("c"), Some("read_log"), text)
         };
-        let thought = Facet::new(format!("thought-{turn}"), FacetType::THOUGHT, prose.repeat(1 + n % 5));
+        let thought =
+            Facet::new(format!("thought-{turn}"), FacetType::THOUGHT, prose.repeat(1 + n % 5));
         let ask = Facet::new(format!("ask-{turn}"), FacetType::EVENT, prose.repeat(1 + n % 3));
         let ops = [
             (Source::User, vec![ask]),

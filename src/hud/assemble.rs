@@ -58,7 +58,8 @@ impl Hud {
         request: &RenderRequest,
         now: Millis,
     ) -> Result<RenderedContext> {
-        let mut assembly = Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
+        let mut assembly =
+            Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
         if let Some(prompt) = request.system_prompt.as_ref().filter(|prompt| !prompt.is_empty()) {
             let from = From::Framing("system_prompt", Cow::Owned(prompt.clone()));
             add(&mut assembly.tokens.chunks, self.counter().count(prompt) as u64);
@@ -85,7 +86,8 @@ impl Hud {
             add(&mut tokens.exact, message.tokens);
         }
         let ProviderFraming { per_message, per_reply } = request.framing;
-        tokens.framing = per_message.saturating_mul(messages.len() as u64).saturating_add(per_reply);
+        tokens.framing =
+            per_message.saturating_mul(messages.len() as u64).saturating_add(per_reply);
         tokens.total = tokens.exact.saturating_add(tokens.framing);
         let id = request.context_id.clone();
         Ok(RenderedContext { id, messages, tail, frame_to_message, tokens })
@@ -100,9 +102,8 @@ impl Hud {
     ) -> Result<Vec<(&'h Frame, Arc<FrameSnapshot>)>> {
         let wanted = |frame: &Frame| range.is_none_or(|range| range.contains(&frame.sequence));
         let frames = history.frames();
-        let last_missing = frames
-            .iter()
-            .rposition(|frame| wanted(frame) && frame.rendered_snapshot.is_none());
+        let last_missing =
+            frames.iter().rposition(|frame| wanted(frame) && frame.rendered_snapshot.is_none());
         let mut veil = Veil::default();
         let mut rendered = Vec::with_capacity(frames.len());
         for (index, frame) in frames.iter().enumerate() {
@@ -122,8 +123,12 @@ impl Hud {
         Ok(rendered)
     }
 
-    /// What the model sees after the last frame; `None` where that is nothing.
-    fn render_tail(
+    /// What the model sees after the last frame: the ambient facets of `veil`, the pending
+    /// activations and the prefill of `request`. `None` where that is nothing.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn render_tail(
         &self,
         veil: &Veil,
         request: &RenderRequest,
@@ -133,9 +138,12 @@ impl Hud {
             let (count, sources) =
                 (request.pending_activations.len(), request.pending_activations.join(", "));
             let plural = if count == 1 { "" } else { "s" };
-            let content = format!("There {} {count} pending activation{plural} from: {sources}",
-                if count == 1 { "is" } else { "are" });
-            Facet::new("pending-activations", FacetType::AMBIENT, content).named("pending_activations")
+            let content = format!(
+                "There {} {count} pending activation{plural} from: {sources}",
+                if count == 1 { "is" } else { "are" }
+            );
+            Facet::new("pending-activations", FacetType::AMBIENT, content)
+                .named("pending_activations")
         });
         let facets = veil.ambient().map(AsRef::as_ref).chain(&pending);
         let facets: Vec<&Facet> = facets.collect();
@@ -158,11 +166,13 @@ impl Hud {
             .map(|piece| match &piece.from {
                 From::Frame(_, snapshot) => {
                     let exact = snapshot.exact_tokens().filter(|_| self.counted(snapshot));
-                    let exact = exact.map_or_else(|| counter.count(snapshot.text()), |exact| exact as usize);
+                    let exact = exact
+                        .map_or_else(|| counter.count(snapshot.text()), |exact| exact as usize);
                     CountedText { text: snapshot.text(), tokens: exact }
                 }
                 From::Tail(snapshot, range) => {
-                    let exact = snapshot.exact_tokens().filter(|_| range.len() == snapshot.text().len());
+                    let exact =
+                        snapshot.exact_tokens().filter(|_| range.len() == snapshot.text().len());
                     let text = range.of(snapshot.text());
                     let exact = exact.map_or_else(|| counter.count(text), |exact| exact as usize);
                     CountedText { text, tokens: exact }
@@ -188,7 +198,12 @@ struct Assembly<'h> {
 
 impl Assembly<'_> {
     fn open(&mut self, role: Role, frames: Option<(FrameSeq, FrameSeq)>, from: From) {
-        self.messages.push(Message { role, frames, pieces: vec![Piece { start: 0, from }], tokens: 0 });
+        self.messages.push(Message {
+            role,
+            frames,
+            pieces: vec![Piece { start: 0, from }],
+            tokens: 0,
+        });
     }
 
     fn add_frame(&mut self, frame: &Frame, snapshot: Arc<FrameSnapshot>, merge: Merge) {
@@ -215,7 +230,9 @@ impl Assembly<'_> {
                 let from = From::Framing("separator", separator.into());
                 message.pieces.push(Piece { start: message.len(), from });
             }
-            message.pieces.push(Piece { start: message.len(), from: From::Frame(sequence, snapshot) });
+            message
+                .pieces
+                .push(Piece { start: message.len(), from: From::Frame(sequence, snapshot) });
         } else {
             self.open(role, Some((sequence, sequence)), From::Frame(sequence, snapshot));
         }

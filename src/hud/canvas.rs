@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, fmt::Write};
 use super::guard;
 use crate::{
     Result,
-    id::{ChunkType, Role},
+    id::{ChunkType, FacetId, Role},
     json::Value,
     snapshot::{FacetIds, FrameSnapshotBuilder, Part},
     veil::Facet,
@@ -15,14 +15,18 @@ pub struct Canvas<'a> {
     role: Role,
     tags: &'a BTreeSet<String>,
     /// The facet that is being written, with its part.
-    owner: Option<(FacetIds, ChunkType, Part)>,
+    owner: Option<(FacetId, ChunkType, Part)>,
     /// What must stand before the next text: a turn marker or a separator.
     pending: &'a str,
     scratch: String,
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(builder: FrameSnapshotBuilder<'a>, role: Role, tags: &'a BTreeSet<String>) -> Self {
+    pub(super) fn new(
+        builder: FrameSnapshotBuilder<'a>,
+        role: Role,
+        tags: &'a BTreeSet<String>,
+    ) -> Self {
         Self { builder, role, tags, owner: None, pending: "", scratch: String::new() }
     }
 
@@ -42,9 +46,9 @@ impl<'a> Canvas<'a> {
     /// without text. What native exports pair by must be there.
     pub fn part(&mut self, text: &str) {
         self.flush();
-        if let Some((facet_ids, chunk_type, part)) = &self.owner {
-            let (ids, chunk_type, part) = (facet_ids.clone(), chunk_type.clone(), part.clone());
-            self.builder.push_text(text, Some(ids), chunk_type, self.role, part);
+        if let Some((id, chunk_type, part)) = &self.owner {
+            let ids = Some(FacetIds::from_buf([id.clone()]));
+            self.builder.push_text(text, ids, chunk_type.clone(), self.role, part.clone());
         }
     }
 
@@ -63,13 +67,19 @@ impl<'a> Canvas<'a> {
         guard::neutralised(text, self.tags)
     }
 
+    /// The tags of facets that content must not forge.
+    #[cfg(feature = "templates")]
+    pub(super) fn tags(&self) -> &'a BTreeSet<String> {
+        self.tags
+    }
+
     /// Writes a tag or a label of the facet: a chunk of type `formatting` that the facet owns.
     pub fn tag(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
         self.flush();
-        let facet_ids = self.owner.as_ref().map(|(ids, ..)| ids.clone());
+        let facet_ids = self.owner.as_ref().map(|(id, ..)| FacetIds::from_buf([id.clone()]));
         self.builder.push_text(text, facet_ids, ChunkType::FORMATTING, self.role, Part::Text);
     }
 
@@ -117,8 +127,7 @@ impl<'a> Canvas<'a> {
             (Part::Text, Some((_, _, part @ Part::Result { .. }))) => part.clone(),
             (part, _) => part,
         };
-        let ids = FacetIds::from_iter([facet.id.clone()]);
-        let owner = (ids, ChunkType::from(&facet.facet_type), part);
+        let owner = (facet.id.clone(), ChunkType::from(&facet.facet_type), part);
         let outer = self.owner.replace(owner);
         let outcome = write(self);
         self.owner = outer;

@@ -63,10 +63,14 @@ impl Piece {
         snapshot
             .into_iter()
             .flat_map(|snapshot| snapshot.chunks())
-            .filter(move |chunk| range.start() <= chunk.range().start() && chunk.range().end() <= range.end())
+            .filter(move |chunk| {
+                range.start() <= chunk.range().start() && chunk.range().end() <= range.end()
+            })
             // A chunk without text where the tail is cut belongs to what it follows.
             .filter(move |chunk| {
-                range.start() == 0 || chunk.range().start() > range.start() || !chunk.range().is_empty()
+                range.start() == 0
+                    || chunk.range().start() > range.start()
+                    || !chunk.range().is_empty()
             })
             .map(move |chunk| (self.start + chunk.range().start() - range.start(), chunk))
     }
@@ -74,7 +78,9 @@ impl Piece {
     fn owner(&self, chunk: ChunkRef<'_>, context: &str) -> Owner {
         let facet_ids = chunk.facet_ids().to_vec();
         match &self.from {
-            From::Frame(frame, _) => Owner::Chunk { frame: *frame, chunk: chunk.index(), facet_ids },
+            From::Frame(frame, _) => {
+                Owner::Chunk { frame: *frame, chunk: chunk.index(), facet_ids }
+            }
             _ => Owner::Tail { context: context.to_owned(), index: chunk.index(), facet_ids },
         }
     }
@@ -247,7 +253,9 @@ impl RenderedContext {
         let piece = message.pieces.get(after.checked_sub(1)?)?;
         let inside = offset - piece.start;
         let chunk = match &piece.from {
-            From::Framing(name, text) => return (inside < text.len()).then_some(Owner::Framing(name)),
+            From::Framing(name, text) => {
+                return (inside < text.len()).then_some(Owner::Framing(name));
+            }
             From::Frame(_, snapshot) => snapshot.chunk_at(inside)?,
             From::Tail(snapshot, range) if inside < range.len() => {
                 snapshot.chunk_at(range.start() + inside)?
@@ -260,15 +268,21 @@ impl RenderedContext {
     /// The context as JSON. Offsets are in UTF-8 bytes of the message's `content`.
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
-        object.put("messages", self.messages.iter().map(|message| self.message_json(message)).collect::<Value>());
+        object.put(
+            "messages",
+            self.messages.iter().map(|message| self.message_json(message)).collect::<Value>(),
+        );
         let ContextTokens { chunks, exact, framing, total } = self.tokens;
         let mut tokens = Object::new();
-        for (key, count) in [("chunks", chunks), ("exact", exact), ("framing", framing), ("total", total)] {
+        for (key, count) in
+            [("chunks", chunks), ("exact", exact), ("framing", framing), ("total", total)]
+        {
             tokens.put(key, count);
         }
         object.put("tokens", tokens);
         let index = self.frame_to_message.iter();
-        let index: Object = index.map(|(frame, at)| (frame.to_string(), Value::from(*at as u64))).collect();
+        let index: Object =
+            index.map(|(frame, at)| (frame.to_string(), Value::from(*at as u64))).collect();
         object.put("frameToMessage", index);
         object.into()
     }

@@ -19,7 +19,8 @@ pub(super) fn neutralised<'t>(text: &'t str, tags: &BTreeSet<String>) -> Cow<'t,
     if candidates.peek().is_none() {
         return Cow::Borrowed(text);
     }
-    let longest = RESERVED.iter().copied().chain(tags.iter().map(String::as_str)).map(str::len).max();
+    let longest =
+        RESERVED.iter().copied().chain(tags.iter().map(String::as_str)).map(str::len).max();
     let longest = longest.unwrap_or_default();
     let mut forged = candidates
         .filter(|at| begins_tag(text.get(at + 1..).unwrap_or_default(), tags, longest))

@@ -186,7 +186,10 @@ impl Hud {
         turn: Option<(&'s str, &'s str)>,
     ) -> Result<FrameSnapshotBuilder<'s>> {
         let mut builder = FrameSnapshotBuilder::with_options(&*self.counter, self.options.clone());
-        builder.reserve(facets.clone().map(|facet| facet.content.len() + 32).sum());
+        let (shown, bytes) = facets
+            .clone()
+            .fold((0, 0), |(shown, bytes), facet| (shown + 1, bytes + facet.content.len() + 32));
+        builder.reserve(if turn.is_some() { 2 * shown + 1 } else { shown }, bytes);
         let mut canvas = Canvas::new(builder, role, tags);
         canvas.before_next(turn.map_or("", |(open, _)| open));
         for facet in facets {

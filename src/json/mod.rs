@@ -26,6 +26,5 @@ pub(crate) use fields::{Fields, ObjectExt};
 pub use number::Number;
 pub use path::{Path, PathElement};
 pub use read::{MAX_BYTES, MAX_DEPTH, read};
-pub use value::{Object, Value};
 pub(crate) use serde::serde_through_json;
-pub(crate) use write::write_string;
+pub use value::{Object, Value};

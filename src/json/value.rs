@@ -112,17 +112,6 @@ impl Value {
             Value::Object(_) => "an object",
         }
     }
-
-    /// The deepest nesting of arrays and objects; zero for a scalar.
-    ///
-    /// Recurses as deep as the value nests; [`super::read`] bounds what comes from outside.
-    pub(crate) fn depth(&self) -> usize {
-        match self {
-            Value::Array(array) => 1 + array.iter().map(Value::depth).max().unwrap_or(0),
-            Value::Object(object) => 1 + object.values().map(Value::depth).max().unwrap_or(0),
-            _ => 0,
-        }
-    }
 }
 
 impl From<&str> for Value {

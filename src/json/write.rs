@@ -37,7 +37,7 @@ impl fmt::Display for Value {
 }
 
 /// Writes `text` as a JSON string: what must be escaped is, everything else stands as it is.
-pub(crate) fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
+fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn strings_are_written_as_serde_json_writes_them() {
-        let text: String = (0..0x180).filter_map(char::from_u32).chain("\u{2028}😀".chars()).collect();
+        let text: String =
+            (0..0x180).filter_map(char::from_u32).chain("\u{2028}😀".chars()).collect();
         assert_eq!(Value::from(text.as_str()).to_string(), serde_json::to_string(&text).unwrap());
     }
 }

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::{
     FrameSnapshot, SnapshotIdentity,
     chunk::{Chunk, FacetIds, Part, Rare, RenderedChunk, Structure},
@@ -121,32 +123,85 @@ impl<'c> FrameSnapshotBuilder<'c> {
         Self { counter, options, text, chunks, total_tokens: 0, nesting }
     }
 
-    /// Makes room for `bytes` more of text, so that a known size costs one allocation.
-    pub fn reserve(&mut self, bytes: usize) {
+    /// Makes room for `bytes` more of text in `chunks` more chunks, so that a known size costs one
+    /// allocation each.
+    pub fn reserve(&mut self, chunks: usize, bytes: usize) {
+        self.chunks.reserve(chunks);
         self.text.reserve(bytes);
     }
 
     /// Adds `text`. Counts it, splitting it first where it is longer than a chunk may be; an empty
     /// text adds nothing.
     pub fn add_content(&mut self, text: &str, options: ChunkOptions) {
-        match self.options.max_chunk_bytes {
-            Some(max) if text.len() > max => {
-                for piece in split(text, max) {
-                    self.push(piece, self.counter.count(piece) as u64, options.clone(), Object::new());
-                }
-            }
-            _ if text.is_empty() => {}
-            _ => self.push(text, self.counter.count(text) as u64, options, Object::new()),
+        if !text.is_empty() {
+            let ChunkOptions { facet_ids, chunk_type, role, part, metadata } = options;
+            let rare = Rare { metadata, ..Rare::default() }.boxed();
+            self.add(text, Chunk { facet_ids, chunk_type, role, part, rare, ..Chunk::default() });
         }
     }
 
-    /// Adds a chunk that was counted before, as it is; of its structure only the metadata stays,
-    /// since positions belong to the snapshot that it came from.
+    /// Adds a chunk that was counted before, as it is; of its structure nothing stays, since
+    /// positions belong to the snapshot that it came from.
     pub fn add_chunk(&mut self, chunk: RenderedChunk) {
-        let RenderedChunk { content, tokens, facet_ids, chunk_type, role, part, metadata, extra, .. } =
-            chunk;
-        let options = ChunkOptions { facet_ids, chunk_type, role, part, metadata };
-        self.push(&content, tokens, options, extra);
+        let text = chunk.content.clone();
+        let chunk = RenderedChunk { structure: None, ..chunk }.into_stored(TextRange::default());
+        self.store(&text, chunk);
+    }
+
+    /// Adds `text` as one chunk, or as several where it is too long; an empty text too.
+    pub(crate) fn push_text(
+        &mut self,
+        text: &str,
+        facet_ids: Option<FacetIds>,
+        chunk_type: ChunkType,
+        role: Role,
+        part: Part,
+    ) {
+        let (range, tokens, rare) = Default::default();
+        let (chunk_type, role) = (Some(chunk_type), Some(role));
+        self.add(text, Chunk { range, tokens, facet_ids, chunk_type, role, part, rare });
+    }
+
+    /// The number of chunks so far.
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    fn add(&mut self, text: &str, mut chunk: Chunk) {
+        match self.options.max_chunk_bytes {
+            Some(max) if text.len() > max => {
+                for piece in split(text, max) {
+                    let tokens = self.counter.count(piece) as u64;
+                    self.store(piece, Chunk { tokens, ..chunk.clone() });
+                }
+            }
+            _ => {
+                chunk.tokens = if text.is_empty() { 0 } else { self.counter.count(text) as u64 };
+                self.store(text, chunk);
+            }
+        }
+    }
+
+    fn store(&mut self, text: &str, mut chunk: Chunk) {
+        let index = self.chunks.len();
+        if !self.options.attribution {
+            chunk.facet_ids = None;
+        }
+        if !self.options.metadata {
+            chunk.rare = chunk.rare.and_then(|rare| Rare { metadata: None, ..*rare }.boxed());
+        } else if let Some(&parent) = self.nesting.last() {
+            let structure = Structure::new(self.nesting.len() as u32, Some(parent));
+            chunk.rare.get_or_insert_default().structure = Some(structure);
+            if let Some(parent) = self.chunks.get_mut(parent) {
+                let structure =
+                    parent.rare.get_or_insert_default().structure.get_or_insert_default();
+                structure.children.get_or_insert_default().push(index);
+            }
+        }
+        chunk.range = TextRange::at(self.text.len(), text.len());
+        self.total_tokens = self.total_tokens.saturating_add(chunk.tokens);
+        self.text.push_str(text);
+        self.chunks.push(chunk);
     }
 
     /// Nests what follows in the chunk that was added last, until [`FrameSnapshotBuilder::unnest`].
@@ -170,59 +225,10 @@ impl<'c> FrameSnapshotBuilder<'c> {
         &self.text
     }
 
-    /// Adds `text` as one chunk, or as several where it is too long; an empty text too.
-    pub(crate) fn push_text(
-        &mut self,
-        text: &str,
-        facet_ids: Option<FacetIds>,
-        chunk_type: ChunkType,
-        role: Role,
-        part: Part,
-    ) {
-        let chunk_type = Some(chunk_type);
-        let options = ChunkOptions { facet_ids, chunk_type, role: Some(role), part, metadata: None };
-        if text.is_empty() {
-            self.push(text, 0, options, Object::new());
-        } else {
-            self.add_content(text, options);
-        }
-    }
-
-    /// The number of chunks so far.
-    pub(crate) fn len(&self) -> usize {
-        self.chunks.len()
-    }
-
-    fn push(&mut self, text: &str, tokens: u64, options: ChunkOptions, extra: Object) {
-        let index = self.chunks.len();
-        let mut rare = Rare { extra, ..Rare::default() };
-        if self.options.metadata {
-            rare.metadata = options.metadata;
-            if let Some(&parent) = self.nesting.last() {
-                rare.structure = Some(Structure::new(self.nesting.len() as u32, Some(parent)));
-                if let Some(chunk) = self.chunks.get_mut(parent) {
-                    let structure = &mut chunk.rare.get_or_insert_default().structure;
-                    structure.get_or_insert_default().children.get_or_insert_default().push(index);
-                }
-            }
-        }
-        self.chunks.push(Chunk {
-            range: TextRange::at(self.text.len(), text.len()),
-            tokens,
-            facet_ids: options.facet_ids.filter(|_| self.options.attribution),
-            chunk_type: options.chunk_type,
-            role: options.role,
-            part: options.part,
-            rare: rare.boxed(),
-        });
-        self.text.push_str(text);
-        self.total_tokens = self.total_tokens.saturating_add(tokens);
-    }
-
     /// The snapshot, taken at `now`.
     pub fn build(self, now: Millis) -> FrameSnapshot {
         FrameSnapshot {
-            text: self.text.into(),
+            text: self.text,
             chunks: self.chunks,
             total_tokens: self.total_tokens,
             exact_tokens: None,
@@ -238,10 +244,12 @@ impl<'c> FrameSnapshotBuilder<'c> {
             [] => 0,
             [chunk] => chunk.tokens,
             chunks => {
-                let counted = |chunk: &Chunk| {
-                    CountedText { text: chunk.range.of(&self.text), tokens: chunk.tokens as usize }
+                let counted = |chunk: &Chunk| CountedText {
+                    text: chunk.range.of(&self.text),
+                    tokens: chunk.tokens as usize,
                 };
-                self.counter.count_joined(&chunks.iter().map(counted).collect::<Vec<_>>()) as u64
+                let parts: SmallVec<[CountedText<'_>; 16]> = chunks.iter().map(counted).collect();
+                self.counter.count_joined(&parts) as u64
             }
         };
         FrameSnapshot { exact_tokens: Some(exact), identity: Some(identity), ..self.build(now) }

@@ -97,7 +97,7 @@ pub struct RenderedChunk {
 }
 
 /// A chunk inside its snapshot: everything but the text, which the snapshot holds once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Chunk {
     pub(crate) range: TextRange,
     pub(crate) tokens: u64,

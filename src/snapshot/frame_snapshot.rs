@@ -12,7 +12,7 @@ use crate::{
 /// The chunks tile the text: in order, without gap or overlap. A snapshot never changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSnapshot {
-    pub(super) text: Box<str>,
+    pub(super) text: String,
     pub(super) chunks: Vec<Chunk>,
     pub(super) total_tokens: u64,
     pub(super) exact_tokens: Option<u64>,
@@ -54,11 +54,14 @@ impl FrameSnapshot {
     }
 
     /// The chunks in order.
-    pub fn chunks(&self) -> impl ExactSizeIterator<Item = ChunkRef<'_>> + DoubleEndedIterator + Clone {
-        self.chunks
-            .iter()
-            .enumerate()
-            .map(|(index, chunk)| ChunkRef { snapshot: self, chunk, index })
+    pub fn chunks(
+        &self,
+    ) -> impl ExactSizeIterator<Item = ChunkRef<'_>> + DoubleEndedIterator + Clone {
+        self.chunks.iter().enumerate().map(|(index, chunk)| ChunkRef {
+            snapshot: self,
+            chunk,
+            index,
+        })
     }
 
     /// The chunk at `index`, in O(1).

@@ -19,7 +19,10 @@ impl FrameSnapshot {
     /// The wire form.
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
-        object.put("chunks", self.chunks().map(|chunk| chunk.to_owned().to_json()).collect::<Value>());
+        object.put(
+            "chunks",
+            self.chunks().map(|chunk| chunk.to_owned().to_json()).collect::<Value>(),
+        );
         object.put("totalContent", self.text());
         object.put("totalTokens", self.total_tokens);
         object.put("capturedAt", self.captured_at.get());
@@ -50,9 +53,9 @@ impl FrameSnapshot {
                 return Err(gap(&text, end, &chunk.content).at(|place| place.chunk = Some(index)));
             }
             end = range.end();
-            sum = sum.checked_add(chunk.tokens).ok_or_else(|| {
-                Error::new(ErrorKind::Sum, "the chunks' tokens exceed 64 bits")
-            })?;
+            sum = sum
+                .checked_add(chunk.tokens)
+                .ok_or_else(|| Error::new(ErrorKind::Sum, "the chunks' tokens exceed 64 bits"))?;
             chunks.push(chunk.into_stored(range));
         }
         if end < text.len() {
@@ -60,13 +63,16 @@ impl FrameSnapshot {
         }
         check_structure(&chunks)?;
         let total = Fields::required(fields.u64("totalTokens")?, "totalTokens", "a token count")?;
-        let captured_at =
-            Fields::required(fields.i64("capturedAt")?, "capturedAt", "milliseconds since the epoch")?;
+        let captured_at = Fields::required(
+            fields.i64("capturedAt")?,
+            "capturedAt",
+            "milliseconds since the epoch",
+        )?;
         let has_content = fields.bool("hasContent")?;
         let exact_tokens = fields.u64("exactTokens")?;
         let identity = fields.nested("madeBy", SnapshotIdentity::from_json)?.map(Arc::new);
         let snapshot = Self {
-            text: text.into(),
+            text,
             chunks,
             total_tokens: total,
             exact_tokens,
@@ -95,7 +101,11 @@ fn gap(text: &str, at: usize, content: &str) -> Error {
         .sum();
     let quote = |text: &str| {
         let tail = text.get(agree..).unwrap_or_default();
-        if tail.is_empty() { "the end".to_owned() } else { format!("{:?}", tail.chars().take(24).collect::<String>()) }
+        if tail.is_empty() {
+            "the end".to_owned()
+        } else {
+            format!("{:?}", tail.chars().take(24).collect::<String>())
+        }
     };
     let message = format!(
         "chunks do not tile totalContent: at byte {} expected {}, found {}",
@@ -112,7 +122,9 @@ fn check_structure(chunks: &[Chunk]) -> Result<()> {
             continue;
         };
         let outside = |other: &&usize| **other >= chunks.len() || **other == index;
-        if let Some(other) = structure.parent.iter().chain(structure.children.iter().flatten()).find(outside) {
+        if let Some(other) =
+            structure.parent.iter().chain(structure.children.iter().flatten()).find(outside)
+        {
             let expected = format_args!("the index of another of the {} chunks", chunks.len());
             return Err(Error::expected(expected, other)
                 .under("structure")
@@ -124,7 +136,8 @@ fn check_structure(chunks: &[Chunk]) -> Result<()> {
 
 impl RenderedChunk {
     pub(super) fn into_stored(self, range: TextRange) -> Chunk {
-        let Self { tokens, facet_ids, chunk_type, role, part, structure, metadata, extra, .. } = self;
+        let Self { tokens, facet_ids, chunk_type, role, part, structure, metadata, extra, .. } =
+            self;
         let rare = Rare { structure, metadata, extra }.boxed();
         Chunk { range, tokens, facet_ids, chunk_type, role, part, rare }
     }
@@ -135,7 +148,10 @@ impl RenderedChunk {
         object.put("content", self.content.as_str());
         object.put("tokens", self.tokens);
         let ids = self.facet_ids.as_ref();
-        object.put_some("facetIds", ids.map(|ids| ids.iter().map(|id| id.as_str()).collect::<Value>()));
+        object.put_some(
+            "facetIds",
+            ids.map(|ids| ids.iter().map(|id| id.as_str()).collect::<Value>()),
+        );
         object.put_some("type", self.chunk_type.as_deref());
         object.put_some("role", self.role.map(Role::as_str));
         object.put_some("part", self.part.to_json());
@@ -153,9 +169,8 @@ impl RenderedChunk {
         let mut fields = Fields::of(value, "a chunk")?;
         let content = Fields::required(fields.string("content")?, "content", "a string")?;
         let tokens = Fields::required(fields.u64("tokens")?, "tokens", "a token count")?;
-        let facet_ids = fields
-            .strings("facetIds")?
-            .map(|ids| ids.into_iter().map(FacetId::from).collect());
+        let facet_ids =
+            fields.strings("facetIds")?.map(|ids| ids.into_iter().map(FacetId::from).collect());
         let chunk_type = match fields.string("type")? {
             Some(name) => Some(name),
             None => fields.string("chunkType")?,
@@ -250,13 +265,15 @@ impl Structure {
         };
         let mut fields = Fields::of(value, "a structure")?;
         let level = Fields::required(fields.u64("level")?, "level", "a depth")?;
-        let level = u32::try_from(level).map_err(|_| Error::expected("a depth", level).under("level"))?;
+        let level =
+            u32::try_from(level).map_err(|_| Error::expected("a depth", level).under("level"))?;
         let parent = fields.nested("parent", |value| index(&value))?;
         let of_list = |(at, value): (usize, &Value)| {
             index(value).map_err(|error| error.under(at).under("children"))
         };
         let children = fields.array("children")?;
-        let children = children.map(|all| all.iter().enumerate().map(of_list).collect()).transpose()?;
+        let children =
+            children.map(|all| all.iter().enumerate().map(of_list).collect()).transpose()?;
         Ok(Self { level, parent, children, spelled, extra: fields.rest() })
     }
 }

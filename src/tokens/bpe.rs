@@ -8,14 +8,17 @@ use super::{
     pieces::{self, Pretokenizer},
 };
 
-/// The same counts as [`Tiktoken`](super::Tiktoken) in less time and memory per text.
+/// The counts of `Tiktoken` with tables that are ready at once, and no log factor.
 ///
-/// Whole pieces go through `bpe-openai`'s merges. Its own splitter is not used, since for
-/// `cl100k_base` it differs from tiktoken's in white space at the end of a text; nor are its
-/// incremental encoders, which know no pieces.
+/// Whole pieces go through `bpe-openai`'s merges. They come from the splitter that `Tiktoken` uses
+/// too, which follows tiktoken's present pattern: `bpe-openai` has an older one for `cl100k_base`,
+/// which cuts white space at the end of a text differently, though no count is known to differ.
+/// Its incremental encoders are not used, since they know no pieces.
 ///
-/// Counting is linear in the text, whatever its shape. The tables of both vocabularies add 34 to
-/// 49 MB to a program; the first use of one in a process reads it, in a fraction of a second.
+/// Counting is linear in the text, whatever its shape. Ordinary text takes about as long as with
+/// `Tiktoken`; runs of white space, of one letter or of ideographs take a sixth to a thirtieth,
+/// runs of dashes three times as long. The tables of both vocabularies add 34 to 49 MB to a
+/// program; the first use of one in a process reads it, in some 20 to 50 milliseconds.
 /// Values of this type are free to make and to copy.
 ///
 /// ```

@@ -3,7 +3,7 @@
 use super::{CountedText, cuts, pieces::Pretokenizer};
 
 /// No token of either vocabulary is longer, in bytes: a test looks at all of them.
-const LONGEST_TOKEN: usize = 128;
+pub(super) const LONGEST_TOKEN: usize = 128;
 
 /// A tokenizer as its pieces and their counts.
 pub(super) trait PieceCounter {

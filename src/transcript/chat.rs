@@ -33,7 +33,8 @@ fn messages_of(value: &Value) -> Option<&[Value]> {
 }
 
 fn is_message(value: &Value) -> bool {
-    value.str_at("role").is_some() && value.get("type").is_none_or(|kind| kind == &Value::from("message"))
+    value.str_at("role").is_some()
+        && value.get("type").is_none_or(|kind| kind == &Value::from("message"))
 }
 
 impl super::Decoder for Reader {
@@ -139,8 +140,59 @@ pub(super) fn message(mut object: Object, line: u64) -> Draft {
     draft
 }
 
+/// A message whose content parts are read by `part`, for formats with parts of their own. A part
+/// may become several facets.
+pub(super) fn message_with_parts(
+    mut object: Object,
+    line: u64,
+    part: impl Fn(Value, &FacetType) -> Vec<Facet>,
+) -> Draft {
+    let parts = match object.get_mut("content") {
+        Some(Value::Array(list)) => std::mem::take(list),
+        _ => Vec::new(),
+    };
+    let role = object.get("role").and_then(Value::as_str).unwrap_or_default();
+    let (_, text_type) = source_of_role(role);
+    let mut draft = message(object, line);
+    let facets = parts.into_iter().flat_map(|value| part(value, &text_type));
+    if let Some(result) =
+        draft.facets.iter_mut().find(|facet| facet.facet_type == FacetType::RESULT)
+    {
+        result.children.extend(facets);
+    } else {
+        // After the reasoning, before the calls, as in any message.
+        let is_thought = |facet: &&Facet| facet.facet_type == FacetType::THOUGHT;
+        let tail = draft.facets.split_off(draft.facets.iter().take_while(is_thought).count());
+        draft.facets.extend(facets);
+        draft.facets.extend(tail);
+    }
+    draft
+}
+
+/// Says of the result that a message is what its format writes in places of its own.
+pub(super) fn complete_result(
+    draft: &mut Draft,
+    call_id: Option<&str>,
+    name: Option<&str>,
+    failed: bool,
+) {
+    let results = draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::RESULT);
+    for state in results.filter_map(|facet| facet.state.as_mut()) {
+        let Value::Object(state) = state else { continue };
+        if !state.contains_key("toolName") {
+            state.put_some("toolName", name);
+        }
+        if !state.contains_key("toolCallId") {
+            state.put_some("toolCallId", call_id);
+        }
+        if failed {
+            state.put("isError", true);
+        }
+    }
+}
+
 /// An entry of `tool_calls`. inspect writes the name as `function`, and the arguments beside it.
-fn tool_call(call: Value) -> Facet {
+pub(super) fn tool_call(call: Value) -> Facet {
     let Value::Object(mut call) = call else { return parts::opaque("tool call", call) };
     let id = call.shift_remove("id");
     let (name, arguments, mut inner) = match call.shift_remove("function") {
@@ -189,7 +241,8 @@ fn result(body: Option<Value>, call_id: Option<&str>, name: Option<&str>, draft:
         Some(Value::Array(list)) => {
             draft.payload.put("form", "parts");
             let mut facet = parts::result(call_id, name, "", false);
-            facet.children = list.into_iter().map(|part| content_part(part, &FacetType::RESULT)).collect();
+            facet.children =
+                list.into_iter().map(|part| content_part(part, &FacetType::RESULT)).collect();
             facet
         }
         None | Some(Value::Null) => {

@@ -1,6 +1,9 @@
 use std::fmt;
 
-use super::{Decoder, chat};
+use super::{
+    Decoder, anthropic, chat, claude_code, claude_web, codex, copilot, frames, gemini, inspect,
+    kimi, mini_swe_agent, openhands, pi, responses, swe_agent, tau_bench, toolbench, wire,
+};
 use crate::json::Value;
 
 /// Declares the formats: variant, name, how a document and a line are recognised, the decoder.
@@ -48,7 +51,46 @@ macro_rules! formats {
     };
 }
 
+/// For formats that do not come as a document, or not by line.
+fn never(_: &Value) -> bool {
+    false
+}
+
 formats! {
+    /// Frames of afterimage, as JSONL or in a document.
+    Frames "frames" frames::Reader::is_document, frames::Reader::is_line, frames::Reader::default();
+    /// Recorded requests and responses of the three APIs.
+    Wire "wire" wire::Reader::is_document, never, wire::Reader::default();
+    /// Sessions of Claude Code on the web.
+    ClaudeWeb "claude-web" claude_web::Reader::is_document, never, claude_web::Reader::default();
+    /// Rollouts of Codex.
+    Codex "codex" never, codex::Reader::is_line, codex::Reader::default();
+    /// Sessions of pi.
+    Pi "pi" never, pi::Reader::is_line, pi::Reader::default();
+    /// Logs of inspect, the evaluation framework.
+    Inspect "inspect" inspect::Reader::is_document, never, inspect::Reader::default();
+    /// Answers of ToolBench.
+    ToolBench "toolbench" toolbench::Reader::is_document, never, toolbench::Reader;
+    /// Trajectories of SWE-agent.
+    SweAgent "swe-agent" swe_agent::Reader::is_document, never, swe_agent::Reader;
+    /// Trajectories of mini-swe-agent.
+    MiniSweAgent "mini-swe-agent" mini_swe_agent::Reader::is_document, never, mini_swe_agent::Reader;
+    /// Sessions of the Gemini CLI.
+    Gemini "gemini" gemini::Reader::is_document, gemini::Reader::is_line, gemini::Reader::default();
+    /// Results of tau-bench.
+    TauBench "tau-bench" tau_bench::Reader::is_document, never, tau_bench::Reader::default();
+    /// Events of OpenHands, and the output of its resolver.
+    OpenHands "openhands" openhands::Reader::is_document, openhands::Reader::is_line, openhands::Reader::default();
+    /// Events of the Copilot CLI.
+    Copilot "copilot" never, copilot::Reader::is_line, copilot::Reader;
+    /// Wire logs of the Kimi CLI.
+    Kimi "kimi" never, kimi::Reader::is_line, kimi::Reader::default();
+    /// Sessions of Claude Code.
+    ClaudeCode "claude-code" never, claude_code::Reader::is_line, claude_code::Reader::default();
+    /// Items of the Responses API.
+    Responses "openai-responses" responses::Reader::is_document, responses::Reader::is_line, responses::Reader::default();
+    /// Requests and message lists of Anthropic's Messages API.
+    Anthropic "anthropic" anthropic::Reader::is_document, anthropic::Reader::is_line, anthropic::Reader::default();
     /// Chat lists of OpenAI and its relatives.
     Chat "openai-chat" chat::Reader::is_document, chat::Reader::is_line, chat::Reader::default();
 }

@@ -94,6 +94,7 @@ impl<R: BufRead> Transcript<R> {
         match next {
             None => {
                 self.decoder.finish(&mut self.sink);
+                self.sink.finish();
                 Ok(false)
             }
             Some((_, line)) if is_blank(&line) => Ok(true),
@@ -167,19 +168,28 @@ impl Head {
         // Lines that each are a value come first: a document on one line is one of them, and the
         // lines of a document that is laid out over many are not values by themselves.
         let mut by_line = None;
-        let mut values = self.lines.iter().filter(|(_, line)| !is_blank(line)).map(|(_, line)| line);
+        let mut values =
+            self.lines.iter().filter(|(_, line)| !is_blank(line)).map(|(_, line)| line);
         let first = values.next().map_or(Ok(Value::Null), |line| json::read(line));
         let is_single = self.whole && values.next().is_none();
         if !is_single {
             let read = |(_, line): &(u64, Vec<u8>)| json::read(line).ok();
-            by_line = self.lines.iter().filter_map(read).find_map(|value| TranscriptFormat::of_line(&value));
+            by_line = self
+                .lines
+                .iter()
+                .filter_map(read)
+                .find_map(|value| TranscriptFormat::of_line(&value));
         }
-        if let (Some(found), true) = (by_line, first.is_ok() || !self.whole || is_jsonl(&self.lines)) {
+        if let (Some(found), true) =
+            (by_line, first.is_ok() || !self.whole || is_jsonl(&self.lines))
+        {
             return Ok((forced.unwrap_or(found), None));
         }
         if let (Ok(_), false) = (&first, is_single) {
             // Values by line, none of which is known.
-            return forced.map(|format| (format, None)).ok_or_else(|| self.unknown("lines of JSON"));
+            return forced
+                .map(|format| (format, None))
+                .ok_or_else(|| self.unknown("lines of JSON"));
         }
         let document = if is_single { first } else { self.document(lines) }?;
         let found = TranscriptFormat::of_document(&document);
@@ -209,8 +219,7 @@ impl Head {
 
     fn unknown(&self, found: impl std::fmt::Display) -> Error {
         let names: Vec<_> = TranscriptFormat::ALL.iter().map(|format| format.name()).collect();
-        let message =
-            format!("expected a transcript ({}), found {found}", names.join(", "));
+        let message = format!("expected a transcript ({}), found {found}", names.join(", "));
         Error::new(ErrorKind::UnknownFormat, message)
     }
 }

@@ -16,13 +16,43 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod anthropic;
 mod blocks;
 mod chat;
+mod claude_code;
+mod claude_web;
+mod codex;
+mod copilot;
+mod exchange;
 mod format;
+mod frames;
+mod gemini;
 mod input;
+mod inspect;
+mod items;
+mod joining;
+mod kimi;
 mod lines;
+mod mini_swe_agent;
+mod names;
+mod openhands;
+mod pairing;
 mod parts;
+mod pi;
+mod recent;
+mod responses;
+#[cfg(test)]
+mod sample;
 mod sink;
+mod sse;
+mod swe_agent;
+mod take;
+mod tally;
+mod tau_bench;
+#[cfg(test)]
+mod testing;
+mod toolbench;
+mod wire;
 
 use std::sync::Arc;
 
@@ -30,6 +60,7 @@ pub use format::TranscriptFormat;
 pub use input::Transcript;
 pub use parts::ORIGIN;
 pub use sink::{MESSAGE_TOPIC, RECORD_TOPIC, Report, UnknownRecord};
+pub use tally::Tally;
 
 use crate::{json::Value, veil::Frame};
 use sink::Sink;

@@ -97,6 +97,18 @@ pub(super) fn opaque(what: &str, block: Value) -> Facet {
     with_origin(text(FacetType::OPAQUE, format!("[{what}, {size} bytes]")), block)
 }
 
+/// Takes the member `key` where it is a string; anything else stays.
+pub(super) fn take_text(object: &mut Object, key: &str) -> Option<String> {
+    match object.get_mut(key) {
+        Some(Value::String(text)) => {
+            let text = std::mem::take(text);
+            object.shift_remove(key);
+            Some(text)
+        }
+        _ => None,
+    }
+}
+
 /// Keeps `origin` with the facet; an empty object is not worth keeping.
 pub(super) fn with_origin(mut facet: Facet, origin: Value) -> Facet {
     if origin.as_object().is_none_or(|object| !object.is_empty()) {

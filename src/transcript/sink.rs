@@ -1,9 +1,9 @@
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     sync::Arc,
 };
 
-use super::Record;
+use super::{Record, pairing::Pairing};
 use crate::{
     id::{FacetId, FacetType},
     json::{Object, ObjectExt, Value},
@@ -17,6 +17,11 @@ pub const RECORD_TOPIC: &str = "transcript:record";
 
 /// How many records that were not understood are named one by one.
 const NAMED_UNKNOWNS: usize = 1_000;
+/// How many of them may wait for the session that they belong to.
+const EARLY_UNKNOWNS: usize = 256;
+
+/// The highest sequence that a file's first frame keeps: what every reader of JSON holds exactly.
+const MAX_START: u64 = 1 << 53;
 
 /// What an import saw besides the frames that it gave.
 #[derive(Clone, Debug, Default)]
@@ -73,21 +78,52 @@ pub(super) struct Sink {
     pub(super) ready: VecDeque<Record>,
     pub(super) report: Report,
     session: Option<Arc<str>>,
+    /// Every session so far: they may interleave.
+    sessions: HashSet<Arc<str>>,
+    pairing: Pairing,
+    /// Records that were not understood and that came before any session.
+    early: Vec<Draft>,
     sequence: u64,
 }
 
 impl Sink {
-    /// Starts the session `name`; what follows belongs to it. The current one just goes on.
+    /// Starts the session `name`, or goes on with it; what follows belongs to it.
     pub(super) fn session(&mut self, name: &str) {
-        if self.session.as_deref() != Some(name) {
-            self.session = Some(name.into());
-            self.report.sessions += 1;
+        if self.session.as_deref() == Some(name) {
+            return;
         }
+        let session = self.sessions.get(name).cloned().unwrap_or_else(|| {
+            let session: Arc<str> = name.into();
+            self.sessions.insert(session.clone());
+            self.report.sessions += 1;
+            session
+        });
+        self.session = Some(session);
+        for draft in std::mem::take(&mut self.early) {
+            self.push(draft);
+        }
+    }
+
+    /// Ends the input.
+    pub(super) fn finish(&mut self) {
+        if !self.early.is_empty() {
+            self.current();
+        }
+    }
+
+    /// The current session; the first one of a format without names is `1`.
+    fn current(&mut self) -> Arc<str> {
+        if self.session.is_none() {
+            self.session("1");
+        }
+        self.session.clone().unwrap_or_default()
     }
 
     /// Makes the next frame of the current session.
     pub(super) fn push(&mut self, draft: Draft) {
-        let Draft { source, line, timestamp, uuid, is_message, payload, facets } = draft;
+        let Draft { source, line, timestamp, uuid, is_message, payload, mut facets } = draft;
+        let session = self.current();
+        self.pairing.pair(&session, &mut facets);
         let mut event = Object::new();
         event.put("topic", if is_message { MESSAGE_TOPIC } else { RECORD_TOPIC });
         event.put("line", line);
@@ -106,20 +142,20 @@ impl Sink {
         self.push_frame(frame);
     }
 
+    /// Makes `sequence` that of the first frame. Without effect once there is one, and for
+    /// sequences that no history of this size would have.
+    pub(super) fn start_at(&mut self, sequence: u64) {
+        if self.sequence == 0 && sequence <= MAX_START {
+            self.sequence = sequence;
+        }
+    }
+
     /// Passes a frame on as it is, but for its sequence, which goes on from the last.
     pub(super) fn push_frame(&mut self, mut frame: Frame) {
-        if self.session.is_none() {
-            self.session("1");
-        }
-        let session = self.session.clone().unwrap_or_default();
+        let session = self.current();
         frame.sequence = self.sequence.into();
         self.sequence += 1;
         self.ready.push_back(Record { session, frame });
-    }
-
-    /// The sequence of the next frame.
-    pub(super) fn next_sequence(&self) -> u64 {
-        self.sequence
     }
 
     /// Counts a record that is known and that the model never saw.
@@ -142,7 +178,12 @@ impl Sink {
         let mut facet = Facet::new("", FacetType::UNKNOWN, "");
         facet.attributes.put("reason", reason);
         facet.state = Some(record);
-        self.push(Draft { facets: vec![facet], ..Draft::record(Source::Environment, line) });
+        let draft = Draft { facets: vec![facet], ..Draft::record(Source::Environment, line) };
+        if self.session.is_none() && self.early.len() < EARLY_UNKNOWNS {
+            self.early.push(draft);
+        } else {
+            self.push(draft);
+        }
     }
 }
 

@@ -241,8 +241,7 @@ impl Facet {
         let facet_type = Fields::required(fields.string("type")?, "type", "a string")?;
         let children = fields.array("children")?.unwrap_or_default();
         let child = |(index, value)| {
-            Facet::from_json(value)
-                .map_err(|error: Error| error.under(index).under("children"))
+            Facet::from_json(value).map_err(|error: Error| error.under(index).under("children"))
         };
         let scopes = match fields.strings("scopes")? {
             Some(scopes) => scopes,

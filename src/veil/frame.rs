@@ -54,7 +54,7 @@ impl From<&str> for Source {
 /// One step of a history.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
-    /// The position in the history; rises by one.
+    /// The position in the history; rises from frame to frame.
     pub sequence: FrameSeq,
     /// When it happened, as the source wrote it; not interpreted.
     pub timestamp: Option<String>,
@@ -119,16 +119,16 @@ impl Frame {
     fn from_fields(fields: &mut Fields, sequence: FrameSeq) -> Result<Self> {
         let deltas = fields.array("deltas")?.unwrap_or_default();
         let op = |(index, value)| {
-            FacetOp::from_json(value).map_err(|error: Error| error.at(|place| place.op = Some(index)))
+            FacetOp::from_json(value)
+                .map_err(|error: Error| error.at(|place| place.op = Some(index)))
         };
         let events = fields.array("events")?.unwrap_or_default();
         let source = match fields.string("source")? {
             Some(name) => Source::from(name.as_str()),
             None => source_of_events(&events),
         };
-        let mut snapshot = |key: &str| {
-            fields.nested(key, |value| FrameSnapshot::from_json(value).map(Arc::new))
-        };
+        let mut snapshot =
+            |key: &str| fields.nested(key, |value| FrameSnapshot::from_json(value).map(Arc::new));
         Ok(Self {
             sequence,
             rendered_snapshot: snapshot("renderedSnapshot")?,
@@ -155,6 +155,7 @@ fn source_of_events(events: &[Value]) -> Source {
     if topics().any(|topic| topic.starts_with("agent:")) || events.iter().any(of_agent_element) {
         return Source::Agent;
     }
-    let of_user = |topic: &str| [":input", ":message", ":chat"].iter().any(|end| topic.ends_with(end));
+    let of_user =
+        |topic: &str| [":input", ":message", ":chat"].iter().any(|end| topic.ends_with(end));
     if topics().any(of_user) { Source::User } else { Source::Environment }
 }

@@ -23,12 +23,13 @@ impl History {
     }
 
     /// Appends a frame and applies its ops. The first frame may have any sequence, each further
-    /// one has the next. To capture what the frame renders to, push it through
+    /// one a greater: a history that was cut out of a file of several sessions has gaps. To
+    /// capture what the frame renders to, push it through
     /// [`Hud::capture`](crate::hud::Hud::capture) instead.
     ///
     /// # Errors
-    /// [`ErrorKind::Sequence`] where the sequence is not the next, and what [`Veil::apply`]
-    /// refuses. The history is then as it was.
+    /// [`ErrorKind::Sequence`] where the sequence is not greater than the last, and what
+    /// [`Veil::apply`] refuses. The history is then as it was.
     pub fn push(&mut self, frame: Frame) -> Result<Shown> {
         self.expect(frame.sequence)?;
         let shown = self.veil.apply(&frame)?;
@@ -57,13 +58,16 @@ impl History {
     }
 
     fn expect(&self, sequence: FrameSeq) -> Result<()> {
-        let Some(last) = self.frames.last() else { return Ok(()) };
-        if last.sequence.next() == Some(sequence) {
-            return Ok(());
+        match self.frames.last() {
+            Some(last) if sequence <= last.sequence => {
+                let message = format!(
+                    "sequences rise: expected one greater than {}, found {sequence}",
+                    last.sequence
+                );
+                Err(Error::new(ErrorKind::Sequence, message).at_frame(sequence.get()))
+            }
+            _ => Ok(()),
         }
-        let expected = last.sequence.next().map_or("none after it".to_owned(), |next| next.to_string());
-        let message = format!("sequences rise by one: expected {expected}, found {sequence}");
-        Err(Error::new(ErrorKind::Sequence, message).at_frame(sequence.get()))
     }
 
     /// The frames in order.
@@ -71,14 +75,14 @@ impl History {
         &self.frames
     }
 
-    /// The frame with this sequence, in O(1).
+    /// The frame with this sequence, in O(log n).
     pub fn get(&self, sequence: FrameSeq) -> Option<&Arc<Frame>> {
-        let first = self.frames.first()?.sequence.get();
-        self.frames.get(usize::try_from(sequence.get().checked_sub(first)?).ok()?)
+        let index = self.frames.binary_search_by_key(&sequence, |frame| frame.sequence).ok()?;
+        self.frames.get(index)
     }
 
-    /// The sequence that the next frame must have; `None` past `u64::MAX`. Zero for an empty
-    /// history, which takes any.
+    /// The sequence after the last; `None` past `u64::MAX`. Zero for an empty history, which
+    /// takes any.
     pub fn next_sequence(&self) -> Option<FrameSeq> {
         self.frames.last().map_or(Some(FrameSeq::default()), |last| last.sequence.next())
     }
@@ -86,5 +90,25 @@ impl History {
     /// The facets that hold after the last frame.
     pub fn veil(&self) -> &Veil {
         &self.veil
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::veil::Source;
+
+    #[test]
+    fn sequences_may_leave_gaps_and_never_fall() {
+        let mut history = History::new();
+        for sequence in [3, 4, 9] {
+            history.push(Frame::new(sequence, Source::User)).unwrap();
+        }
+        for sequence in [9, 8, 0] {
+            let error = history.push(Frame::new(sequence, Source::User)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Sequence);
+        }
+        let found = |sequence: u64| history.get(sequence.into()).map(|frame| frame.sequence.get());
+        assert_eq!([2, 3, 4, 5, 9, 10].map(found), [None, Some(3), Some(4), None, Some(9), None]);
     }
 }

@@ -108,10 +108,8 @@ impl Veil {
         for facet in changes.iter().filter_map(|(_, change)| change.now.as_ref()) {
             note_tags(&mut tags, facet);
         }
-        let mut shown: Vec<(usize, Arc<Facet>)> = changes
-            .iter()
-            .filter_map(|(_, change)| change.shown())
-            .collect();
+        let mut shown: Vec<(usize, Arc<Facet>)> =
+            changes.iter().filter_map(|(_, change)| change.shown()).collect();
         shown.sort_unstable_by_key(|(at, _)| *at);
         let facets = shown.into_iter().map(|(_, facet)| facet).collect();
         Ok(Prepared { shown: Shown { facets, tags }, changes })

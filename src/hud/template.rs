@@ -1,0 +1,143 @@
+use std::{collections::BTreeSet, sync::Arc};
+
+use minijinja::{Environment, UndefinedBehavior};
+
+use super::{Canvas, Format, guard};
+use crate::{
+    Error, ErrorKind, Result,
+    id::{FacetType, Role},
+    json::Value,
+    text::tag_name,
+    veil::Facet,
+};
+
+/// How much work one facet's template may do; enough for any page of text, not for an endless loop.
+const FUEL: u64 = 1_000_000;
+
+/// A template for each facet type, in the language of Jinja, and another format for the rest.
+///
+/// A template sees the facet's wire form: `content`, `type`, `id`, `displayName`, `state`,
+/// `attributes`, `tags`, … Strings are neutralised against the built-in tags, the tags of facets,
+/// and the tags that stand in the templates. Children follow, each in its own form.
+///
+/// ```
+/// use std::sync::Arc;
+/// use afterimage::hud::{TemplateFormat, XmlFormat};
+///
+/// let format = TemplateFormat::new("ship", Arc::new(XmlFormat))
+///     .template("event", "<log who=\"{{ agentName }}\">{{ content }}</log>")?;
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+pub struct TemplateFormat {
+    environment: Environment<'static>,
+    tags: BTreeSet<String>,
+    fallback: Arc<dyn Format>,
+    name: String,
+    id: String,
+    digest: blake3::Hasher,
+}
+
+impl TemplateFormat {
+    /// A format without templates, so that everything looks as in `fallback`. `name` becomes part
+    /// of the format's id, beside a digest of the templates.
+    pub fn new(name: impl Into<String>, fallback: Arc<dyn Format>) -> Self {
+        let name = name.into();
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Lenient);
+        environment.set_fuel(Some(FUEL));
+        let (tags, digest) = Default::default();
+        let id = format!("{name}/{}", fallback.id());
+        Self { environment, tags, fallback, name, id, digest }
+    }
+
+    /// Sets the template for facets of type `facet_type`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Template`] where the template is wrong, with the line.
+    pub fn template(mut self, facet_type: impl Into<FacetType>, source: &str) -> Result<Self> {
+        let facet_type = facet_type.into();
+        self.environment
+            .add_template_owned(facet_type.to_string(), source.to_owned())
+            .map_err(template_error)?;
+        self.tags.extend(tags_of(source));
+        for part in [facet_type.as_str(), source] {
+            self.digest.update(&(part.len() as u64).to_le_bytes());
+            self.digest.update(part.as_bytes());
+        }
+        let digest = self.digest.finalize().to_hex();
+        let short = digest.get(..12).unwrap_or_default();
+        self.id = format!("{}#{short}/{}", self.name, self.fallback.id());
+        Ok(self)
+    }
+}
+
+impl Format for TemplateFormat {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn facet(&self, facet: &Facet, canvas: &mut Canvas<'_>) -> Result<()> {
+        let Ok(template) = self.environment.get_template(&facet.facet_type) else {
+            return self.fallback.facet(facet, canvas);
+        };
+        let value = Facet { children: Vec::new(), ..facet.clone() }.to_json();
+        let tags = self.tags.union(canvas.tags()).cloned().collect();
+        let text = template.render(neutralised(&value, &tags)).map_err(template_error)?;
+        canvas.text(&text);
+        for child in &facet.children {
+            canvas.formatting("\n");
+            canvas.nested(child, |canvas| self.facet(child, canvas))?;
+        }
+        Ok(())
+    }
+
+    fn turn(&self, role: Role) -> Option<(&str, &str)> {
+        self.fallback.turn(role)
+    }
+
+    fn separator(&self, role: Role) -> &'static str {
+        self.fallback.separator(role)
+    }
+
+    fn frame_separator(&self) -> &'static str {
+        self.fallback.frame_separator()
+    }
+}
+
+fn template_error(error: minijinja::Error) -> Error {
+    let line = error.line();
+    let message = format!("template: {error}");
+    Error::new(ErrorKind::Template, message)
+        .at(|place| place.line = line.map(|line| line as u64))
+        .caused_by(error)
+}
+
+/// The value as a template sees it: strings cannot forge a tag.
+fn neutralised(value: &Value, tags: &BTreeSet<String>) -> minijinja::Value {
+    match value {
+        Value::Null => ().into(),
+        Value::Bool(flag) => (*flag).into(),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(value), _) => value.into(),
+            (None, Some(value)) => value.into(),
+            (None, None) => number.as_f64().into(),
+        },
+        Value::String(text) => guard::neutralised(text, tags).into_owned().into(),
+        Value::Array(array) => {
+            array.iter().map(|value| neutralised(value, tags)).collect::<Vec<_>>().into()
+        }
+        Value::Object(object) => minijinja::Value::from_pairs(
+            object.iter().map(|(key, value)| (key.as_str(), neutralised(value, tags))),
+        ),
+    }
+}
+
+/// The names of the tags that stand in a template.
+fn tags_of(source: &str) -> impl Iterator<Item = String> {
+    source.split('<').skip(1).filter_map(|after| {
+        let name = after.trim_start_matches('/');
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
+        let name = name.get(..end.unwrap_or(name.len()))?;
+        (!name.is_empty()).then(|| tag_name(name).into_owned())
+    })
+}

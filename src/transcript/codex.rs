@@ -1,0 +1,163 @@
+//! Codex rollouts: items of the Responses API by line, among what the program notes for itself.
+
+use super::{chat, items, responses, sink::Sink};
+use crate::json::{Object, Value};
+
+/// Records of a rollout that the model never saw, or that repeat what it saw.
+const METADATA: [&str; 5] =
+    ["turn_context", "event_msg", "compacted", "world_state", "inter_agent_communication_metadata"];
+
+/// Reads rollouts, and the older files whose items stand on the lines themselves.
+#[derive(Default)]
+pub(super) struct Reader {
+    has_session: bool,
+}
+
+impl Reader {
+    /// A record of a rollout, or one of the flat shape that no other format has.
+    pub(super) fn is_line(value: &Value) -> bool {
+        let has_object =
+            |key: &str| value.get(key).is_some_and(|value| value.as_object().is_some());
+        match value.str_at("type") {
+            Some(_) if has_object("payload") => true,
+            Some("message") => items::is_telling(value),
+            Some(kind) => kind.starts_with("function_call") && value.str_at("call_id").is_some(),
+            None => value.str_at("record_type").is_some() || is_header(value),
+        }
+    }
+
+    /// The first session of the file is its own; those that follow are what it was forked from.
+    fn session(&mut self, mut meta: Object, kind: &str, line: u64, sink: &mut Sink) {
+        sink.skip(kind);
+        if std::mem::replace(&mut self.has_session, true) {
+            return;
+        }
+        sink.session(meta.get("id").and_then(Value::as_str).unwrap_or("1"));
+        let instructions = match meta.shift_remove("base_instructions") {
+            Some(Value::Object(mut base)) => base.shift_remove("text"),
+            other => other,
+        };
+        let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+        let instructions = instructions
+            .filter(is_text)
+            .or_else(|| meta.shift_remove("instructions").filter(is_text));
+        if let Some(instructions) = instructions {
+            chat::system_prompt(instructions, line, sink);
+        }
+    }
+}
+
+/// The first line of the flat shape.
+fn is_header(value: &Value) -> bool {
+    let has = |key: &str| value.get(key).is_some();
+    value.str_at("id").is_some()
+        && value.str_at("timestamp").is_some()
+        && (has("instructions") || has("git"))
+}
+
+impl super::Decoder for Reader {
+    fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
+        let is_header = is_header(&value);
+        let Value::Object(mut record) = value else {
+            return sink.unknown(line, format!("{} is no record", value.kind()), value);
+        };
+        let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+        if let Some(payload) =
+            record.get_mut("payload").filter(|payload| payload.as_object().is_some())
+        {
+            let inner = payload.str_at("type");
+            match kind.as_str() {
+                "response_item" => responses::push(payload.take(), line, timestamp, sink),
+                "session_meta" => {
+                    if let Value::Object(meta) = payload.take() {
+                        self.session(meta, &kind, line, sink);
+                    }
+                }
+                kind if METADATA.contains(&kind) => match inner {
+                    Some(inner) => sink.skip(&format!("{kind}/{inner}")),
+                    None => sink.skip(kind),
+                },
+                kind => sink.unknown(line, format!("a record of type {kind:?}"), record.into()),
+            }
+        } else if record.get("record_type").is_some() {
+            sink.skip("state");
+        } else if kind.is_empty() && is_header {
+            self.session(record, "header", line, sink);
+        } else if items::is_known(&kind) && !record.contains_key("payload") {
+            responses::push(record.into(), line, timestamp, sink);
+        } else {
+            sink.unknown(
+                line,
+                format!("a record of type {kind:?} without a payload"),
+                record.into(),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::transcript::testing::check;
+
+    #[test]
+    fn what_the_program_notes_is_not_read_twice() {
+        let report = check(
+            "codex",
+            r#"
+{"timestamp":"t","type":"session_meta","payload":{"id":"own","base_instructions":{"text":"You are Codex."}}}
+{"timestamp":"t","type":"session_meta","payload":{"id":"parent","base_instructions":{"text":"Again."}}}
+{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"developer","content":[{"type":"input_text","text":"rules"}]}}
+{"timestamp":"t","type":"event_msg","payload":{"type":"user_message","message":"hi"}}
+{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"},{"type":"input_image","image_url":null}]}}
+{"timestamp":"t","type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{\"cmd\":\"ls\"}","call_id":"c"}}
+{"timestamp":"t","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"f"}}
+{"timestamp":"t","type":"compacted","payload":{"message":"","replacement_history":[{"type":"message","role":"user","content":[]}]}}
+{"timestamp":"t","type":"response_item","payload":{"type":"ghost_snapshot","ghost_commit":{}}}
+{"timestamp":"t","type":"novel","payload":{}}"#,
+            r#"
+own/system
+  system "You are Codex."
+own/system*
+  system "rules"
+own/user*
+  event "hi"
+  image "[image]"
+own/agent
+  action "" {"toolName":"exec","toolCallId":"c","parameters":{"cmd":"ls"}}
+own/environment
+  result "f" {"toolName":"exec","toolCallId":"c"}
+own/environment
+  opaque "[ghost_snapshot, 43 bytes]"
+own/environment
+  unknown "" {"timestamp":"t","type":"novel","payload":{}}"#,
+        );
+        assert_eq!(
+            format!("{:?}", report.skipped),
+            r#"{"compacted": 1, "event_msg/user_message": 1, "session_meta": 2}"#
+        );
+    }
+
+    #[test]
+    fn in_old_files_the_items_stand_on_the_lines() {
+        check(
+            "codex",
+            r#"
+{"id":"old","timestamp":"t","instructions":"Be Codex.","git":{}}
+{"record_type":"state"}
+{"type":"message","id":null,"role":"user","content":[{"type":"input_text","text":"hi"}]}
+{"record_type":"state"}
+{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"hm"}],"content":null}
+{"type":"event_msg"}"#,
+            r#"
+old/system
+  system "Be Codex."
+old/user*
+  event "hi"
+old/agent
+  thought "hm"
+old/environment
+  unknown "" {"type":"event_msg"}"#,
+        );
+    }
+}

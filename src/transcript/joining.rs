@@ -1,0 +1,182 @@
+//! Messages that are spread over several records.
+
+use indexmap::IndexMap;
+
+use super::{
+    recent::Recent,
+    sink::{Draft, Sink},
+};
+use crate::{
+    json::{Object, ObjectExt, Value},
+    veil::Facet,
+};
+
+/// How many message ids are remembered.
+const MESSAGES: usize = 1 << 16;
+/// How many sessions may have a message that is not ended.
+const OPEN: usize = 64;
+/// How many records one message may be made of, with those that wait for its end, and how much
+/// text they may hold, in bytes.
+const RECORDS: usize = 1_024;
+const BYTES: usize = 32 << 20;
+
+/// What a record is to the messages around it.
+pub(super) enum Part {
+    /// A part of the message with this id.
+    Of(String),
+    /// Something that may stand between two parts of a message, and then follows it.
+    Between,
+    /// A message by itself.
+    Whole,
+}
+
+/// Joins the records of each message, session by session.
+///
+/// A message keeps the place of its first record. Memory is bounded: a part that comes after
+/// another message has begun, or after too many records, becomes a frame that is no message.
+#[derive(Debug)]
+pub(super) struct Joining {
+    open: IndexMap<String, Open>,
+    seen: Recent<()>,
+}
+
+/// A message that may go on.
+#[derive(Debug)]
+struct Open {
+    id: String,
+    draft: Draft,
+    after: Vec<Draft>,
+    records: usize,
+    bytes: usize,
+}
+
+impl Default for Joining {
+    fn default() -> Self {
+        Self { open: IndexMap::new(), seen: Recent::new(MESSAGES) }
+    }
+}
+
+impl Joining {
+    /// Takes the next record of a session.
+    pub(super) fn take(&mut self, session: String, draft: Draft, part: Part, sink: &mut Sink) {
+        let bytes = bytes(&draft);
+        let open = self.open.get_mut(&session).filter(|open| open.has_room(bytes));
+        match (open, part) {
+            (Some(open), Part::Of(id)) if open.id == id => open.join(draft, bytes),
+            (Some(open), Part::Between) => {
+                open.grow(bytes);
+                open.after.push(draft);
+            }
+            (_, Part::Of(id)) => {
+                self.end(&session, sink);
+                self.begin(session, id, draft, bytes, sink);
+            }
+            (_, Part::Between | Part::Whole) => {
+                self.end(&session, sink);
+                give(&session, draft, sink);
+            }
+        }
+    }
+
+    /// Ends the messages of all sessions.
+    pub(super) fn finish(&mut self, sink: &mut Sink) {
+        for (session, open) in std::mem::take(&mut self.open) {
+            open.end(&session, sink);
+        }
+    }
+
+    fn begin(
+        &mut self,
+        session: String,
+        id: String,
+        mut draft: Draft,
+        bytes: usize,
+        sink: &mut Sink,
+    ) {
+        if self.open.len() >= OPEN
+            && let Some((session, open)) = self.open.shift_remove_index(0)
+        {
+            open.end(&session, sink);
+        }
+        // A message counts once, however many frames it takes.
+        draft.is_message = self.seen.get(&id).is_none();
+        self.seen.insert(&id, ());
+        self.open.insert(session, Open { id, draft, after: Vec::new(), records: 1, bytes });
+    }
+
+    fn end(&mut self, session: &str, sink: &mut Sink) {
+        if let Some(open) = self.open.shift_remove(session) {
+            open.end(session, sink);
+        }
+    }
+}
+
+impl Open {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.records < RECORDS && self.bytes + bytes <= BYTES
+    }
+
+    fn grow(&mut self, bytes: usize) {
+        self.records += 1;
+        self.bytes += bytes;
+    }
+
+    /// Adds a part. What the parts say of the whole message (usage, the reason to stop) is taken
+    /// from the last; what tells the records apart is listed under `parts`.
+    fn join(&mut self, mut part: Draft, bytes: usize) {
+        self.grow(bytes);
+        let first = note(&self.draft);
+        let next = note(&part);
+        match self.draft.payload.get_mut("parts") {
+            Some(Value::Array(parts)) => parts.push(next),
+            _ => self.draft.payload.put("parts", Value::Array(vec![first, next])),
+        }
+        self.draft.facets.extend(part.facets);
+        part.payload.shift_remove("record");
+        self.draft.payload.extend(part.payload);
+    }
+
+    fn end(self, session: &str, sink: &mut Sink) {
+        give(session, self.draft, sink);
+        for draft in self.after {
+            give(session, draft, sink);
+        }
+    }
+}
+
+fn give(session: &str, draft: Draft, sink: &mut Sink) {
+    sink.session(session);
+    sink.push(draft);
+}
+
+/// What tells a record from the others of its message: ids, time, and the number of its blocks.
+fn note(draft: &Draft) -> Value {
+    let mut note = Object::new();
+    note.put("line", draft.line);
+    note.put_some("uuid", draft.uuid.as_deref());
+    note.put_some("timestamp", draft.timestamp.as_deref());
+    let parent = draft.payload.get("record").and_then(|record| record.get("parentUuid"));
+    note.put_some("parentUuid", parent.cloned());
+    note.put("blocks", draft.facets.len() as u64);
+    note.into()
+}
+
+fn bytes(draft: &Draft) -> usize {
+    fn of_value(value: &Value) -> usize {
+        match value {
+            Value::String(text) => text.len(),
+            Value::Array(array) => array.iter().map(|value| 8 + of_value(value)).sum(),
+            Value::Object(object) => {
+                object.iter().map(|(key, value)| 8 + key.len() + of_value(value)).sum()
+            }
+            _ => 8,
+        }
+    }
+    fn of_facet(facet: &Facet) -> usize {
+        let values =
+            facet.state.iter().chain(facet.attributes.values()).map(of_value).sum::<usize>();
+        facet.content.len() + values + facet.children.iter().map(of_facet).sum::<usize>()
+    }
+    draft.facets.iter().map(of_facet).sum::<usize>()
+        + draft.payload.values().map(of_value).sum::<usize>()
+}

@@ -1,0 +1,277 @@
+//! Kimi CLI wire logs: messages, and the events that a step of the loop builds a message from.
+
+use std::collections::HashSet;
+
+use super::{
+    chat,
+    parts::{self, Arguments, with_origin},
+    sink::{Draft, Sink},
+    take,
+};
+use crate::{
+    id::FacetType,
+    json::{Object, ObjectExt, Value},
+    veil::{Facet, Source},
+};
+
+/// Reads lines of `{type, time, …}`.
+#[derive(Default)]
+pub(super) struct Reader {
+    open: Option<Step>,
+    /// Steps whose message was given out.
+    given: HashSet<String>,
+    /// The system prompt is written again with every change of the settings.
+    system: Option<String>,
+}
+
+/// The step whose message is being built.
+struct Step {
+    /// Its `stepUuid`; events of older logs have none and belong to the step that is open.
+    id: Option<String>,
+    message: Draft,
+    /// Results that came before the message was whole; they follow it.
+    results: Vec<Draft>,
+}
+
+impl Reader {
+    pub(super) fn is_line(value: &Value) -> bool {
+        match value.str_at("type") {
+            Some("metadata") => value.get("protocol_version").is_some(),
+            Some("context.append_message") => value.get("message").is_some(),
+            Some("context.append_loop_event") => value.get("event").is_some(),
+            _ => false,
+        }
+    }
+
+    fn close(&mut self, sink: &mut Sink) {
+        let Some(Step { id, message, results }) = self.open.take() else { return };
+        self.given.extend(id);
+        sink.push(message);
+        for result in results {
+            sink.push(result);
+        }
+    }
+
+    /// The step that an event belongs to, opened where it is not.
+    fn step(
+        &mut self,
+        event: &Object,
+        time: Option<&str>,
+        line: u64,
+        sink: &mut Sink,
+    ) -> &mut Step {
+        let id = event.get("stepUuid").and_then(Value::as_str);
+        let is_other = |open: &Step| id.is_some() && open.id.is_some() && open.id.as_deref() != id;
+        if self.open.as_ref().is_some_and(is_other) {
+            self.close(sink);
+        }
+        let given = &self.given;
+        self.open.get_or_insert_with(|| {
+            // A step whose message was closed by something in between goes on, uncounted.
+            let goes_on = id.is_some_and(|id| given.contains(id));
+            let mut message = Draft::message(Source::Agent, line);
+            message.is_message = !goes_on;
+            message.timestamp = time.map(str::to_owned);
+            message.uuid = id.map(str::to_owned);
+            Step { id: id.map(str::to_owned), message, results: Vec::new() }
+        })
+    }
+
+    fn loop_event(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        let Some(Value::Object(event)) = record.get_mut("event") else {
+            return sink.unknown(line, "a loop event without an object `event`", record.into());
+        };
+        let mut event = std::mem::take(event);
+        let time = time_of(&record);
+        match event.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "content.part" => {
+                let value = event.shift_remove("part").unwrap_or_default();
+                let facets = part(value, &FacetType::SPEECH);
+                self.step(&event, time.as_deref(), line, sink).message.facets.extend(facets);
+            }
+            "tool.call" => {
+                let step = self.step(&event, time.as_deref(), line, sink);
+                step.message.facets.push(call(event));
+            }
+            "tool.result" => {
+                let draft = Draft { timestamp: time, ..result(event, line) };
+                match &mut self.open {
+                    Some(step) => step.results.push(draft),
+                    None => sink.push(draft),
+                }
+            }
+            kind @ ("step.begin" | "step.end") => {
+                sink.skip(kind);
+                let id = event.get("uuid").and_then(Value::as_str);
+                let is_other =
+                    |open: &Step| id.is_some() && open.id.is_some() && open.id.as_deref() != id;
+                if kind == "step.begin" || !self.open.as_ref().is_some_and(is_other) {
+                    self.close(sink);
+                }
+            }
+            other => sink.skip(other),
+        }
+    }
+
+    fn message(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        self.close(sink);
+        let time = time_of(&record);
+        match record.shift_remove("message") {
+            Some(Value::Object(message))
+                if message.get("role").is_some_and(|role| role.as_str().is_some()) =>
+            {
+                sink.push(Draft { timestamp: time, ..message_of(message, line) });
+            }
+            other => {
+                record.put_some("message", other);
+                sink.unknown(line, "no message with a role", record.into());
+            }
+        }
+    }
+
+    /// The settings may hold the system prompt.
+    fn config(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        sink.skip("config.update");
+        let Some(prompt) = take::text(&mut record, "systemPrompt") else { return };
+        if prompt.is_empty() || self.system.as_ref() == Some(&prompt) {
+            return;
+        }
+        self.system = Some(prompt.clone());
+        self.close(sink);
+        chat::system_prompt(prompt.into(), line, sink);
+    }
+
+    /// What stands in for the compacted messages from then on.
+    fn compaction(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        self.close(sink);
+        let mut draft = Draft::record(Source::Environment, line);
+        draft.timestamp = time_of(&record);
+        let is_text =
+            |key: &&str| record.get(*key).is_some_and(|summary| summary.as_str().is_some());
+        let Some(key) = ["contextSummary", "summary"].into_iter().find(is_text) else {
+            return sink.unknown(line, "a compaction without a summary", record.into());
+        };
+        if let Some(summary) = take::text(&mut record, key) {
+            draft.facets.push(with_origin(parts::text(FacetType::SUMMARY, summary), field(key)));
+        }
+        draft.payload = record;
+        sink.push(draft);
+    }
+}
+
+impl super::Decoder for Reader {
+    fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
+        let record = match value {
+            Value::Object(record) => record,
+            other => return sink.unknown(line, format!("{} is no record", other.kind()), other),
+        };
+        match record.get("type").and_then(Value::as_str) {
+            Some("context.append_message") => self.message(record, line, sink),
+            Some("context.append_loop_event") => self.loop_event(record, line, sink),
+            Some("context.apply_compaction") => self.compaction(record, line, sink),
+            Some("config.update") => self.config(record, line, sink),
+            Some(kind) if kind == "metadata" || kind == "forked" || kind.contains('.') => {
+                sink.skip(kind);
+            }
+            Some(kind) => sink.unknown(line, format!("a record of type {kind:?}"), record.into()),
+            None => sink.unknown(line, "a record without a type", record.into()),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut Sink) {
+        self.close(sink);
+    }
+}
+
+/// The time of a record: milliseconds, or text.
+fn time_of(record: &Object) -> Option<String> {
+    match record.get("time")? {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+fn field(name: &str) -> Value {
+    let mut origin = Object::new();
+    origin.put("field", name);
+    origin.into()
+}
+
+/// A message as in a chat list, but for its spelling.
+fn message_of(message: Object, line: u64) -> Draft {
+    let mut draft = chat::message_with_parts(message, line, part);
+    let calls = take::list(&mut draft.payload, "toolCalls").unwrap_or_default();
+    draft.facets.extend(calls.into_iter().map(chat::tool_call));
+    if draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT) {
+        let id = take::text(&mut draft.payload, "toolCallId");
+        let failed = draft.payload.get("isError").and_then(Value::as_bool) == Some(true);
+        chat::complete_result(&mut draft, id.as_deref(), None, failed);
+    }
+    draft
+}
+
+/// A part: `think` is reasoning, images are spelled `imageUrl`.
+fn part(value: Value, text_type: &FacetType) -> Vec<Facet> {
+    let Value::Object(mut object) = value else {
+        return vec![chat::content_part(value, text_type)];
+    };
+    let facet = match object.get("type").and_then(Value::as_str) {
+        Some("think") => match take::text(&mut object, "think") {
+            Some(text) => with_origin(parts::thought(text), object.into()),
+            None => parts::opaque("reasoning", object.into()),
+        },
+        Some("image_url") if object.contains_key("imageUrl") => {
+            let url = object.get("imageUrl").map(|image| image.get("url").unwrap_or(image));
+            let url = url.and_then(Value::as_str).map(str::to_owned);
+            parts::image(None, url.as_deref(), object.into())
+        }
+        _ => chat::content_part(object.into(), text_type),
+    };
+    vec![facet]
+}
+
+fn call(mut event: Object) -> Facet {
+    let (id, name) = (take::text(&mut event, "toolCallId"), take::text(&mut event, "name"));
+    let arguments = Arguments::from(event.shift_remove("args"));
+    let call = parts::call(id.as_deref(), name.as_deref().unwrap_or_default(), arguments);
+    with_origin(call, event.into())
+}
+
+/// A result: `{output, isError?}`, whose output is text or a list of parts.
+fn result(mut event: Object, line: u64) -> Draft {
+    let mut draft = Draft::record(Source::Environment, line);
+    let id = take::text(&mut event, "toolCallId");
+    let id = id.as_deref();
+    let mut outcome = match event.shift_remove("result") {
+        Some(Value::Object(outcome)) => outcome,
+        other => {
+            let mut outcome = Object::new();
+            outcome.put_some("output", other);
+            outcome
+        }
+    };
+    let failed = outcome.get("isError").and_then(Value::as_bool) == Some(true);
+    let facet = match outcome.shift_remove("output") {
+        Some(Value::String(text)) => parts::result(id, None, text, failed),
+        Some(Value::Array(list)) => {
+            let mut facet = parts::result(id, None, "", failed);
+            facet.children =
+                list.into_iter().flat_map(|value| part(value, &FacetType::RESULT)).collect();
+            facet
+        }
+        None | Some(Value::Null) => parts::result(id, None, "", failed),
+        Some(other) => {
+            let text = other.to_string();
+            outcome.put("output", other);
+            parts::result(id, None, text, failed)
+        }
+    };
+    draft.facets.push(with_origin(facet, outcome.into()));
+    draft.payload = event;
+    draft
+}
+
+#[cfg(test)]
+#[path = "kimi_tests.rs"]
+mod tests;

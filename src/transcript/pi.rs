@@ -1,0 +1,228 @@
+//! Sessions of pi.
+
+use super::{
+    chat,
+    parts::{self, take_text, with_origin},
+    sink::{Draft, Sink},
+};
+use crate::{
+    id::FacetType,
+    json::{Object, ObjectExt, Value},
+    veil::Source,
+};
+
+/// Records that are known and that the model never saw.
+const METADATA: [&str; 6] =
+    ["session", "model_change", "thinking_level_change", "custom", "label", "session_info"];
+
+/// Reads the entries of a session.
+#[derive(Default)]
+pub(super) struct Reader {
+    has_session: bool,
+}
+
+impl Reader {
+    /// The first line of a session, or a message in an envelope of its own type.
+    pub(super) fn is_line(value: &Value) -> bool {
+        match value.str_at("type") {
+            Some("session") => value.str_at("cwd").is_some() && value.str_at("id").is_some(),
+            Some("message") => {
+                value.get("message").is_some_and(|message| message.str_at("role").is_some())
+            }
+            _ => false,
+        }
+    }
+}
+
+impl super::Decoder for Reader {
+    fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
+        let Value::Object(mut record) = value else {
+            return sink.unknown(line, format!("{} is no record", value.kind()), value);
+        };
+        let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let draft = match kind.as_str() {
+            "session" => {
+                if !std::mem::replace(&mut self.has_session, true) {
+                    sink.session(record.get("id").and_then(Value::as_str).unwrap_or("1"));
+                }
+                return sink.skip("session");
+            }
+            "message" => match record.shift_remove("message") {
+                Some(Value::Object(inner))
+                    if inner.get("role").is_some_and(|role| role.as_str().is_some()) =>
+                {
+                    message(inner, line)
+                }
+                inner => {
+                    record.put_some("message", inner);
+                    return sink.unknown(line, "a message without a role", record.into());
+                }
+            },
+            "compaction" | "branch_summary" => match take_text(&mut record, "summary") {
+                Some(summary) => {
+                    let facets = vec![parts::text(FacetType::SUMMARY, summary)];
+                    Draft { facets, ..Draft::record(Source::Environment, line) }
+                }
+                None => return sink.unknown(line, "a summary without text", record.into()),
+            },
+            "custom_message" => {
+                let mut draft = Draft::record(Source::Environment, line);
+                let body = record.shift_remove("content").unwrap_or_default();
+                chat::content(body, &FacetType::EVENT, &mut draft);
+                draft
+            }
+            kind if METADATA.contains(&kind) => return sink.skip(kind),
+            kind => return sink.unknown(line, format!("a record of type {kind:?}"), record.into()),
+        };
+        sink.push(described(draft, record));
+    }
+}
+
+/// The time of the entry, and what else it says, beside the message.
+fn described(mut draft: Draft, mut record: Object) -> Draft {
+    draft.timestamp = take_text(&mut record, "timestamp");
+    if draft.is_message {
+        record.shift_remove("type");
+    }
+    if !record.is_empty() {
+        draft.payload.put("record", record);
+    }
+    draft
+}
+
+fn message(mut message: Object, line: u64) -> Draft {
+    match message.get("role").and_then(Value::as_str) {
+        Some("toolResult") => result(message, line),
+        Some("bashExecution") => bash(message, line),
+        Some("custom" | "hookMessage") => {
+            let mut draft = Draft::message(Source::User, line);
+            match message.shift_remove("content") {
+                Some(body) => chat::content(body, &FacetType::EVENT, &mut draft),
+                None => draft.payload.put("form", "absent"),
+            }
+            draft.payload.extend(message);
+            draft
+        }
+        _ => chat::message(message, line),
+    }
+}
+
+/// A message that is the result of a call.
+fn result(mut message: Object, line: u64) -> Draft {
+    let mut draft = Draft::message(Source::Environment, line);
+    let id = take_text(&mut message, "toolCallId");
+    let name = take_text(&mut message, "toolName");
+    let failed = message.get("isError").and_then(Value::as_bool) == Some(true);
+    let mut facet = parts::result(id.as_deref(), name.as_deref(), "", failed);
+    let form = match message.shift_remove("content") {
+        Some(Value::String(text)) => {
+            facet.content = text;
+            None
+        }
+        Some(Value::Array(list)) => {
+            let part = |part| chat::content_part(part, &FacetType::RESULT);
+            facet.children = list.into_iter().map(part).collect();
+            Some("parts")
+        }
+        Some(Value::Null) => Some("null"),
+        None => Some("absent"),
+        Some(other) => {
+            facet.content = other.to_string();
+            Some("json")
+        }
+    };
+    draft.facets.push(facet);
+    draft.payload.put_some("form", form);
+    draft.payload.extend(message);
+    draft
+}
+
+/// A command that the user ran, as pi tells the model of it. Where in the text the output stands
+/// is in the facet's origin.
+fn bash(mut message: Object, line: u64) -> Draft {
+    let mut draft = Draft::message(Source::User, line);
+    let command = message.get("command").and_then(Value::as_str).unwrap_or_default();
+    let mut text = format!("Ran `{command}`\n");
+    let output = take_text(&mut message, "output").unwrap_or_default();
+    let mut origin = Object::new();
+    if output.is_empty() {
+        text.push_str("(no output)");
+    } else {
+        text.push_str("```\n");
+        origin.put("outputStart", text.len() as u64);
+        origin.put("outputLength", output.len() as u64);
+        text.push_str(&output);
+        text.push_str("\n```");
+    }
+    let number = |key: &str| match message.get(key) {
+        Some(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let flag = |key: &str| message.get(key).and_then(Value::as_bool) == Some(true);
+    if flag("cancelled") {
+        text.push_str("\n\n(command cancelled)");
+    } else if let Some(code) = number("exitCode").filter(|code| code != "0") {
+        text.push_str("\n\nCommand exited with code ");
+        text.push_str(&code);
+    }
+    if let (true, Some(path)) =
+        (flag("truncated"), message.get("fullOutputPath").and_then(Value::as_str))
+    {
+        text.push_str("\n\n[Output truncated. Full output: ");
+        text.push_str(path);
+        text.push(']');
+    }
+    draft.facets.push(with_origin(parts::text(FacetType::EVENT, text), origin.into()));
+    draft.payload.extend(message);
+    draft
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::transcript::testing::check;
+
+    #[test]
+    fn a_session_with_everything_in_it() {
+        let report = check(
+            "pi",
+            r#"
+{"type":"session","id":"p","timestamp":"t","cwd":"/x","branchedFrom":"y"}
+{"type":"message","timestamp":"t","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":1}}
+{"type":"message","timestamp":"t","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm","thinkingSignature":""},{"type":"toolCall","id":"c","name":"bash","arguments":{"command":"ls"},"partialJson":"{"}],"stopReason":"aborted"}}
+{"type":"message","timestamp":"t","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"f"},{"type":"image","data":"AAAA","mimeType":"image/png"}],"isError":true,"details":{}}}
+{"type":"message","timestamp":"t","message":{"role":"assistant","content":[],"stopReason":"error","errorMessage":"no"}}
+{"type":"model_change","timestamp":"t","provider":"a","modelId":"b"}
+{"type":"message","timestamp":"t","message":{"role":"bashExecution","command":"ls","output":"a\n","exitCode":2,"cancelled":false,"truncated":false}}
+{"type":"compaction","timestamp":"t","summary":"so far","firstKeptEntryIndex":3,"tokensBefore":9}
+{"type":"custom_message","timestamp":"t","content":"from a hook","display":true}
+{"type":"message","timestamp":"t","message":{"role":"hookMessage","content":"told"}}
+{"type":"message","timestamp":"t"}
+{"type":"novel"}"#,
+            r#"
+p/user*
+  event "go"
+p/agent*
+  thought "hm"
+  action "" {"toolName":"bash","toolCallId":"c","parameters":{"command":"ls"}}
+p/environment*
+  result "" {"toolName":"bash","toolCallId":"c","isError":true}
+    result "f"
+    image "[image/png, 3 bytes]"
+p/agent*
+p/user*
+  event "Ran `ls`\n```\na\n\n```\n\nCommand exited with code 2"
+p/environment
+  summary "so far"
+p/environment
+  event "from a hook"
+p/user*
+  event "told"
+p/environment
+  unknown "" {"type":"message","timestamp":"t"}
+p/environment
+  unknown "" {"type":"novel"}"#,
+        );
+        assert_eq!(format!("{:?}", report.skipped), r#"{"model_change": 1, "session": 1}"#);
+        assert_eq!((report.sessions, report.unknown_records), (1, 2));
+    }
+}

@@ -1,0 +1,273 @@
+//! Streamed responses: server-sent events, joined to what the response would have been in one.
+//!
+//! A stream that broke off gives what had come so far; one that gave nothing but an error gives
+//! nothing.
+
+use std::collections::BTreeMap;
+
+use super::parts::take_text;
+use crate::json::{self, Object, ObjectExt, Value};
+
+/// The data of the events, in order; what is not JSON (`[DONE]`) is passed over.
+fn events(stream: &str) -> Vec<Value> {
+    let mut events = Vec::new();
+    let mut data = String::new();
+    // A blank line ends an event, and so does the end of the stream.
+    for line in stream.lines().chain([""]) {
+        if line.is_empty() {
+            events.extend(json::read(data.as_bytes()).ok());
+            data.clear();
+        } else if let Some(piece) = line.strip_prefix("data:") {
+            if !data.is_empty() {
+                data.push('\n');
+            }
+            data.push_str(piece.strip_prefix(' ').unwrap_or(piece));
+        }
+    }
+    events
+}
+
+/// The message of a streamed chat completion: its first choice, joined.
+pub(super) fn chat_message(stream: &str) -> Option<Value> {
+    let mut message: Option<Object> = None;
+    let mut calls: BTreeMap<u64, Object> = BTreeMap::new();
+    for mut event in events(stream) {
+        let choice = match &mut event {
+            Value::Object(event) => match event.get_mut("choices") {
+                Some(Value::Array(choices)) => choices.iter_mut().find(|choice| {
+                    choice.get("index").is_none_or(|index| index.as_u64() == Some(0))
+                }),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(Value::Object(choice)) = choice else { continue };
+        let Some(Value::Object(mut delta)) = choice.shift_remove("delta") else { continue };
+        let message = message.get_or_insert_default();
+        if let Some(Value::Array(pieces)) = delta.shift_remove("tool_calls") {
+            for (position, piece) in pieces.into_iter().enumerate() {
+                let Value::Object(mut piece) = piece else { continue };
+                let index = piece.shift_remove("index").and_then(|index| index.as_u64());
+                join(calls.entry(index.unwrap_or(position as u64)).or_default(), piece);
+            }
+        }
+        join(message, delta);
+    }
+    let mut message = message?;
+    if !calls.is_empty() {
+        message.put("tool_calls", calls.into_values().map(Value::from).collect::<Value>());
+    }
+    if message.get("role").and_then(Value::as_str).is_none() {
+        message.put("role", "assistant");
+    }
+    Some(message.into())
+}
+
+/// Adds the pieces of `delta`: texts that come in pieces are joined, lists grow, objects join in
+/// depth, and anything else is replaced.
+fn join(whole: &mut Object, delta: Object) {
+    for (key, piece) in delta {
+        match (whole.get_mut(&key), piece) {
+            (Some(Value::String(text)), Value::String(piece)) => match key.as_str() {
+                "role" | "id" | "type" | "name" if *text == piece || piece.is_empty() => {}
+                "role" | "id" | "type" => *text = piece,
+                _ => text.push_str(&piece),
+            },
+            (Some(Value::Object(whole)), Value::Object(piece)) => join(whole, piece),
+            (Some(Value::Array(whole)), Value::Array(piece)) => whole.extend(piece),
+            (Some(_), Value::Null) => {}
+            (_, piece) => whole.put(&key, piece),
+        }
+    }
+}
+
+/// The message of a streamed response of the Messages API.
+pub(super) fn anthropic_message(stream: &str) -> Option<Value> {
+    let mut message: Option<Object> = None;
+    let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
+    for event in events(stream) {
+        let Value::Object(mut event) = event else { continue };
+        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let index = event.get("index").and_then(Value::as_u64).unwrap_or_default();
+        let mut part = |key: &str| match event.shift_remove(key) {
+            Some(Value::Object(part)) => Some(part),
+            _ => None,
+        };
+        match kind.as_str() {
+            "message_start" => message = part("message"),
+            "content_block_start" => {
+                let whole = part("content_block").unwrap_or_default();
+                blocks.insert(index, Block { whole, input: String::new() });
+            }
+            "content_block_delta" => {
+                if let (Some(block), Some(delta)) = (blocks.get_mut(&index), part("delta")) {
+                    block.add(delta);
+                }
+            }
+            "message_delta" => {
+                if let (Some(message), Some(delta)) = (&mut message, part("delta")) {
+                    message.extend(delta);
+                }
+                if let (Some(message), Some(usage)) = (&mut message, part("usage")) {
+                    message.put("usage", usage);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut message = message?;
+    message.put("content", blocks.into_values().map(Block::end).collect::<Value>());
+    Some(message.into())
+}
+
+struct Block {
+    whole: Object,
+    /// The JSON text of the input, as far as it has come.
+    input: String,
+}
+
+impl Block {
+    fn add(&mut self, mut delta: Object) {
+        let kind = delta.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if kind == "input_json_delta" {
+            self.input.push_str(&take_text(&mut delta, "partial_json").unwrap_or_default());
+        } else if let Some(citation) = delta.shift_remove("citation") {
+            match self.whole.get_mut("citations") {
+                Some(Value::Array(citations)) => citations.push(citation),
+                _ => self.whole.put("citations", Value::Array(vec![citation])),
+            }
+        } else {
+            delta.shift_remove("type");
+            join(&mut self.whole, delta);
+        }
+    }
+
+    fn end(mut self) -> Value {
+        if !self.input.is_empty() {
+            // An input that broke off stays text.
+            let input = json::read(self.input.as_bytes()).unwrap_or(Value::String(self.input));
+            self.whole.put("input", input);
+        }
+        self.whole.into()
+    }
+}
+
+/// The response of a streamed call of the Responses API; the items that were done, where the
+/// stream does not end with it.
+pub(super) fn response(stream: &str) -> Option<Value> {
+    let (mut last, mut done) = (None, Vec::new());
+    for event in events(stream) {
+        let Value::Object(mut event) = event else { continue };
+        match event.get("type").and_then(Value::as_str) {
+            Some("response.completed" | "response.incomplete" | "response.failed") => {
+                last = event.shift_remove("response");
+            }
+            Some("response.output_item.done") => done.extend(event.shift_remove("item")),
+            _ => {}
+        }
+    }
+    let has_output = last.as_ref().is_some_and(|response| {
+        response.get("output").and_then(Value::as_array).is_some_and(|output| !output.is_empty())
+    });
+    if has_output || done.is_empty() {
+        return last;
+    }
+    let mut response = match last {
+        Some(Value::Object(response)) => response,
+        _ => Object::new(),
+    };
+    response.put("output", done);
+    Some(response.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(found: Option<Value>, expected: &str) {
+        assert_eq!(found.map_or_else(|| "nothing".to_owned(), |value| value.to_string()), expected);
+    }
+
+    #[test]
+    fn pieces_of_a_chat_completion_are_joined_by_index() {
+        let stream = r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"He"}}]}
+
+: comment
+data: {"choices":[{"index":1,"delta":{"content":"other"}},{"index":0,"delta":{"content":"y"}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":null,"function":{"name":null,"arguments":"{\"x\""}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]},"finish_reason":"tool_calls"}]}
+
+data: {"choices":[],"usage":{}}
+
+data: [DONE]
+"#;
+        check(
+            chat_message(stream),
+            r#"{"role":"assistant","content":"Hey","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}"#,
+        );
+        check(chat_message("data: {\"error\":{\"message\":\"no\"}}\r\n\r\n"), "nothing");
+    }
+
+    #[test]
+    fn blocks_of_a_message_are_joined_by_index() {
+        let stream = r#"event: message_start
+data: {"type":"message_start","message":{"id":"m","role":"assistant","content":[]}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"h"}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"m"}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"S="}}
+
+data: {"type":"content_block_stop","index":0}
+
+data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}
+
+data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}
+
+data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"1}"}}
+
+data: {"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}
+
+data: {"type":"content_block_delta","index":2,"delta":{"type":"citations_delta","citation":{"c":1}}}
+
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}}
+
+data: {"type":"message_stop"}"#;
+        check(
+            anthropic_message(stream),
+            r#"{"id":"m","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"S="},{"type":"tool_use","id":"t","name":"f","input":{"a":1}},{"type":"text","text":"","citations":[{"c":1}]}],"stop_reason":"tool_use","usage":{"output_tokens":3}}"#,
+        );
+        check(
+            anthropic_message(
+                "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+            ),
+            "nothing",
+        );
+    }
+
+    #[test]
+    fn a_response_is_taken_from_its_last_event_or_from_its_items() {
+        let done =
+            "data: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"message\"}}\n\n";
+        let completed =
+            "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"output\":[]}}\n\n";
+        check(
+            response(&format!("{done}{completed}")),
+            r#"{"id":"r","output":[{"type":"message"}]}"#,
+        );
+        check(response(done), r#"{"output":[{"type":"message"}]}"#);
+        check(response(completed), r#"{"id":"r","output":[]}"#);
+        check(response("nonsense"), "nothing");
+    }
+}

@@ -1,0 +1,44 @@
+//! Members of an object, taken out where they are of the type that a format gives them. What is
+//! not stays where it is, so that it is kept with the rest.
+
+use crate::json::{Object, Value};
+
+pub(super) fn list(object: &mut Object, key: &str) -> Option<Vec<Value>> {
+    let Value::Array(list) = object.get_mut(key)? else { return None };
+    let list = std::mem::take(list);
+    object.shift_remove(key);
+    Some(list)
+}
+
+pub(super) fn object(object: &mut Object, key: &str) -> Option<Object> {
+    let Value::Object(inner) = object.get_mut(key)? else { return None };
+    let inner = std::mem::take(inner);
+    object.shift_remove(key);
+    Some(inner)
+}
+
+pub(super) fn text(object: &mut Object, key: &str) -> Option<String> {
+    let Value::String(text) = object.get_mut(key)? else { return None };
+    let text = std::mem::take(text);
+    object.shift_remove(key);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_of_another_type_stays() {
+        let value = crate::json::read(br#"{"a":[1],"b":{"x":2},"c":"t","d":5}"#).unwrap();
+        let Value::Object(mut all) = value else { panic!("no object") };
+        assert_eq!(
+            (list(&mut all, "d"), object(&mut all, "a"), text(&mut all, "e")),
+            (None, None, None)
+        );
+        assert_eq!(list(&mut all, "a"), Some(vec![Value::from(1_u64)]));
+        assert_eq!(object(&mut all, "b").map(|inner| inner.len()), Some(1));
+        assert_eq!(text(&mut all, "c").as_deref(), Some("t"));
+        assert_eq!(Value::Object(all).to_string(), r#"{"d":5}"#);
+    }
+}

@@ -1,0 +1,87 @@
+use super::MESSAGE_TOPIC;
+use crate::{
+    id::FacetType,
+    json::Value,
+    veil::{FacetOp, Frame},
+};
+
+/// What frames hold, counted from the frames alone.
+///
+/// ```
+/// use afterimage::transcript::{Tally, Transcript};
+///
+/// let file = br#"[{"role": "user", "content": "Is it open?"}, {"role": "tool", "content": "Yes."}]"#;
+/// let mut tally = Tally::default();
+/// for record in Transcript::new(&file[..])? {
+///     tally.add(&record?.frame);
+/// }
+/// assert_eq!((tally.messages, tally.tool_calls, tally.tool_results), (2, 0, 1));
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Messages: frames that an import marked as one, and every frame that no import made.
+    pub messages: u64,
+    /// Tool calls that frames add.
+    pub tool_calls: u64,
+    /// Results of tool calls that frames add.
+    pub tool_results: u64,
+}
+
+impl Tally {
+    /// Counts a frame.
+    pub fn add(&mut self, frame: &Frame) {
+        self.messages += u64::from(is_message(frame));
+        for op in &frame.ops {
+            let FacetOp::Add(facet) = op else { continue };
+            self.tool_calls += u64::from(facet.call().is_some());
+            self.tool_results += u64::from(facet.facet_type == FacetType::RESULT);
+        }
+    }
+}
+
+/// How the topics begin that say that an import made a frame.
+const IMPORTED: &str = "transcript:";
+
+fn is_message(frame: &Frame) -> bool {
+    let mut topics = frame.events.iter().filter_map(|event: &Value| event.str_at("topic"));
+    let mut is_imported = false;
+    let is_marked = topics.any(|topic| {
+        is_imported |= topic.starts_with(IMPORTED);
+        topic == MESSAGE_TOPIC
+    });
+    is_marked || !is_imported
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::RECORD_TOPIC, *};
+    use crate::{
+        json,
+        veil::{Facet, Source},
+    };
+
+    #[test]
+    fn frames_of_other_makers_are_messages_and_only_what_they_add_is_counted() {
+        let topic =
+            |topic: &str| json::read(format!(r#"{{"topic":"{topic}"}}"#).as_bytes()).unwrap();
+        let frame = |events: &[&str]| Frame {
+            events: events.iter().map(|name| topic(name)).collect(),
+            ..Frame::new(0, Source::Agent)
+        };
+        let call = Facet::tool_call("c", None, "open", Value::Null);
+        let result = Facet::tool_result("r", None, None, "done");
+        let nested = Facet::new("e", FacetType::EVENT, "").with_child(result.clone());
+        let acting = frame(&["sensor:ping"])
+            .with(FacetOp::add(call))
+            .with(FacetOp::add(result))
+            .with(FacetOp::add(nested))
+            .with(FacetOp::remove("x"));
+        let mut tally = Tally::default();
+        tally.add(&acting);
+        tally.add(&frame(&[]));
+        tally.add(&frame(&[RECORD_TOPIC]));
+        tally.add(&frame(&[RECORD_TOPIC, MESSAGE_TOPIC]));
+        assert_eq!(tally, Tally { messages: 3, tool_calls: 1, tool_results: 1 });
+    }
+}
