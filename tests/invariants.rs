@@ -626,7 +626,7 @@ impl Damage {
 fn a_state_that_becomes_an_event_is_not_shown_for_it() {
     let mut veil = Veil::default();
     let op = |key: &str, text: &str| {
-        FacetOp::rewrite("a", Object::from_iter([(key.into(), text.into())]))
+        FacetOp::rewrite("a", Object::from_iter([(key, text.into())]))
     };
     veil.apply(&Frame::new(0, Source::User).with(FacetOp::add(Facet::new("a", "state", "x"))))
         .unwrap();

@@ -16,6 +16,7 @@
 
 mod fields;
 mod number;
+mod object;
 mod path;
 mod read;
 mod serde;
@@ -27,4 +28,5 @@ pub use number::Number;
 pub use path::{Path, PathElement};
 pub use read::{MAX_BYTES, MAX_DEPTH, read};
 pub(crate) use serde::serde_through_json;
-pub use value::{Object, Value};
+pub use object::Object;
+pub use value::Value;
