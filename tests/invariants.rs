@@ -6,7 +6,10 @@ mod histories;
 #[path = "support/veil_model.rs"]
 mod veil_model;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use afterimage::{
     ErrorKind,
@@ -316,7 +319,7 @@ proptest! {
             let veil = history.veil();
             let facets: Vec<Value> = veil.facets().into_iter().map(|facet| facet.to_json()).collect();
             let ambient: Vec<_> = veil.ambient().map(|facet| facet.id.clone()).collect();
-            (history.frames().len(), facets, ambient, veil.tags().clone())
+            (history.frames().len(), facets, ambient, veil.tags().iter().map(str::to_owned).collect::<BTreeSet<_>>())
         };
         let before = state(&history);
         let mut veil = history.veil().clone();
@@ -625,9 +628,7 @@ impl Damage {
 #[test]
 fn a_state_that_becomes_an_event_is_not_shown_for_it() {
     let mut veil = Veil::default();
-    let op = |key: &str, text: &str| {
-        FacetOp::rewrite("a", Object::from_iter([(key, text.into())]))
-    };
+    let op = |key: &str, text: &str| FacetOp::rewrite("a", Object::from_iter([(key, text.into())]));
     veil.apply(&Frame::new(0, Source::User).with(FacetOp::add(Facet::new("a", "state", "x"))))
         .unwrap();
     let frame = Frame::new(1, Source::User).with(op("content", "y")).with(op("type", "event"));
