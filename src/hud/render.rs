@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use super::{Canvas, Format, RenderedContext, XmlFormat};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     json::Value,
     snapshot::{FrameSnapshot, FrameSnapshotBuilder, SnapshotIdentity, SnapshotOptions},
     tokens::TokenCounter,
-    veil::{Facet, Frame, History, Sealed, Shown, Source},
+    veil::{Facet, Frame, History, Sealed, Shown, Source, TagSet},
 };
 
 /// The version of the renderer and of the built-in formats. It rises when the same facets would
@@ -183,7 +183,7 @@ impl Hud {
         &'s self,
         facets: impl Iterator<Item = &'f Facet> + Clone,
         role: Role,
-        tags: &'s BTreeSet<String>,
+        tags: &'s TagSet,
         turn: Option<(&'s str, &'s str)>,
     ) -> Result<FrameSnapshotBuilder<'s>> {
         let mut builder = FrameSnapshotBuilder::with_options(&*self.counter, self.options.clone());

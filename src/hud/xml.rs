@@ -26,6 +26,10 @@ impl Format for XmlFormat {
             canvas.tag(&format!("<tool_call name=\"{}\">\n", attribute(call.name)));
             let body = parameters(call, canvas);
             canvas.part(&body);
+            for child in &facet.children {
+                canvas.nested(child, |canvas| self.facet(child, canvas))?;
+                canvas.formatting("\n");
+            }
             canvas.tag("</tool_call>");
             return Ok(());
         }
