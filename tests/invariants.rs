@@ -425,16 +425,17 @@ fn check_figures(context: &RenderedContext, request: &RenderRequest, count: &dyn
 }
 
 #[test]
-fn a_sequence_that_does_not_rise_by_one_is_refused_and_changes_nothing() {
+fn a_sequence_that_does_not_rise_is_refused_and_changes_nothing() {
     let hud = Hud::new(Arc::new(Words));
     let add = |sequence: u64, id: &str| {
         Frame::new(sequence, Default::default()).with(FacetOp::add(Facet::new(id, "event", id)))
     };
     let mut history = capture(&hud, &[add(4, "a"), add(5, "b")]);
-    for wrong in [0, 4, 5, 7, u64::MAX] {
+    for wrong in [0, 4, 5] {
         let error = hud.capture(&mut history, add(wrong, "c"), NOW).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Sequence);
-        let expected = format!("sequences rise by one: expected 6, found {wrong} (frame {wrong})");
+        let expected =
+            format!("sequences rise: expected one greater than 5, found {wrong} (frame {wrong})");
         assert_eq!(error.to_string(), expected);
         assert!(history.push(add(wrong, "c")).is_err());
     }
