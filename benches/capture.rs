@@ -17,7 +17,8 @@ use support::{KnownCounts, Session};
 fn capture(criterion: &mut Criterion) {
     let (name, sessions) = support::corpus();
     let known = Hud::new(Arc::new(KnownCounts));
-    let histories: Vec<History> = sessions.iter().map(|session| captured(&known, session)).collect();
+    let histories: Vec<History> =
+        sessions.iter().map(|session| captured(&known, session)).collect();
     let texts: Vec<&str> = histories
         .iter()
         .flat_map(|history| history.frames())

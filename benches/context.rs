@@ -29,12 +29,17 @@ fn context(criterion: &mut Criterion) {
     group.bench_function("join the texts", |bench| {
         bench.iter(|| histories.iter().map(|history| joined(black_box(history))).sum::<usize>());
     });
-    for (label, merge) in [("a message a frame", Merge::PerFrame), ("merged by role", Merge::AdjacentRoles)] {
+    for (label, merge) in
+        [("a message a frame", Merge::PerFrame), ("merged by role", Merge::AdjacentRoles)]
+    {
         let request = RenderRequest { merge, ..RenderRequest::default() };
         group.bench_function(label, |bench| {
             bench.iter(|| {
                 let render = |history| hud.render(history, &request, Millis::new(0)).unwrap();
-                histories.iter().map(|history| render(black_box(history)).messages().len()).sum::<usize>()
+                histories
+                    .iter()
+                    .map(|history| render(black_box(history)).messages().len())
+                    .sum::<usize>()
             });
         });
     }

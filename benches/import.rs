@@ -28,7 +28,12 @@ fn import(criterion: &mut Criterion) {
 }
 
 fn frames(file: &[u8]) -> usize {
-    Transcript::new(file).into_iter().flatten().filter_map(Result::ok).map(|record| record.frame.ops.len()).sum()
+    Transcript::new(file)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .map(|record| record.frame.ops.len())
+        .sum()
 }
 
 fn values(file: &[u8]) -> usize {

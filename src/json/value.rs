@@ -18,7 +18,6 @@ pub enum Value {
     Object(Object),
 }
 
-
 impl Value {
     /// The member `key` of an object.
     pub fn get(&self, key: &str) -> Option<&Value> {

@@ -1,0 +1,112 @@
+//! Why the program stops early, and how it says so.
+
+use std::{
+    fmt,
+    io::{self, Write},
+    path::Path,
+};
+
+use afterimage::error::Place;
+use anstyle::{AnsiColor, Style};
+
+use crate::{output::Paint, text::printable};
+
+/// The outcome of a command and of everything inside it.
+pub(crate) type Outcome<T = ()> = Result<T, Stop>;
+
+/// Why a command stops before its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Nobody reads standard output any more. No failure: the reader has what it wanted.
+    ClosedPipe,
+    /// The input was refused, or the system failed.
+    Failure(Box<Failure>),
+    /// A failure that was reported already.
+    Reported,
+}
+
+/// What went wrong: a sentence, where, and what may help.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    sentence: String,
+    place: Vec<(&'static str, String)>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), place: Vec::new(), hint: None }
+    }
+
+    /// Names a part of the place.
+    pub(crate) fn at(mut self, name: &'static str, value: impl fmt::Display) -> Self {
+        self.place.push((name, value.to_string()));
+        self
+    }
+
+    pub(crate) fn file(self, path: &Path) -> Self {
+        self.at("file", path.display())
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Writes the block to standard error: the sentence, then each part of the place on its own
+    /// line.
+    pub(crate) fn report(&self) {
+        let paint = Paint::stderr();
+        let red = paint.style(AnsiColor::Red.on_default().bold());
+        let dim = paint.style(Style::new().dimmed());
+        let mut block = Vec::new();
+        let _ = writeln!(block, "{red}error:{red:#} {}", printable(&self.sentence));
+        let hint = self.hint.as_ref().map(|hint| ("hint", hint));
+        for (name, value) in self.place.iter().map(|(name, value)| (*name, value)).chain(hint) {
+            // Writing to memory cannot fail.
+            let _ = writeln!(block, "  {dim}{name:<7}{dim:#} {}", printable(value));
+        }
+        // Without a standard error there is nobody to tell.
+        let _ = io::stderr().write_all(&block);
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(Box::new(failure))
+    }
+}
+
+impl From<afterimage::Error> for Stop {
+    fn from(error: afterimage::Error) -> Self {
+        let Place { file, line, column, frame, op, chunk, facet, path, .. } = error.place();
+        let show = |value: &dyn fmt::Display| Some(value.to_string());
+        let place = [
+            ("file", file.as_ref().map(|file| file.display().to_string())),
+            ("line", line.as_ref().and_then(|line| show(line))),
+            ("column", column.as_ref().and_then(|column| show(column))),
+            ("frame", frame.as_ref().and_then(|frame| show(frame))),
+            ("op", op.as_ref().and_then(|op| show(op))),
+            ("chunk", chunk.as_ref().and_then(|chunk| show(chunk))),
+            ("facet", facet.clone()),
+            ("at", path.clone()),
+        ];
+        let mut failure = Failure::new(error.message());
+        failure.place =
+            place.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        failure.hint = hint(error.kind()).map(str::to_owned);
+        failure.into()
+    }
+}
+
+fn hint(kind: afterimage::ErrorKind) -> Option<&'static str> {
+    match kind {
+        afterimage::ErrorKind::UnknownFormat => {
+            Some("`--input-format list` names what can be read, `--input-format NAME` overrules")
+        }
+        afterimage::ErrorKind::Json | afterimage::ErrorKind::Utf8 => {
+            Some("a transcript is a JSON document, or JSON by line")
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! `afterimage frames`: the frames, as JSONL or as a table.
+
+use std::{io::Write, sync::Arc};
+
+use afterimage::{
+    json::{Object, Value},
+    snapshot::Part,
+    transcript::Record,
+};
+
+use crate::{
+    args,
+    failure::Outcome,
+    input::{self, Source},
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{first_words, grouped},
+    view,
+    viewer::{Seen, Viewer, hud},
+};
+
+pub(crate) fn run(args: &args::Frames) -> Outcome {
+    let mut out = Output::new(args.color);
+    let as_table = args.table || (out.is_terminal && !args.json && !args.capture);
+    let hud = hud(&args.rendering)?;
+    input::each(&args.input, !out.is_terminal, |source| {
+        let mut viewer = Viewer::new(&hud, source.format());
+        if as_table {
+            table(source, &mut viewer, &mut out)?;
+        } else {
+            while let Some(record) = source.next() {
+                let record = record?;
+                let record =
+                    if args.capture { sealed(source, &mut viewer, record)? } else { record };
+                out.json(line(&record, source))?;
+            }
+        }
+        Ok(out.flush()?)
+    })
+}
+
+fn sealed(source: &Source, viewer: &mut Viewer<'_>, record: Record) -> Outcome<Record> {
+    let seen = viewer.see(record).map_err(|error| source.refuse(error))?;
+    let Seen { session, mut frame, snapshot, .. } = seen;
+    frame.rendered_snapshot = Some(snapshot);
+    Ok(Record { session, frame })
+}
+
+/// A frame in wire form, with its session.
+fn line(record: &Record, source: &Source) -> Object {
+    let mut line = Object::new();
+    if source.is_one_of_several {
+        line.insert("file".to_owned(), source.name().into());
+    }
+    line.insert("session".to_owned(), (*record.session).into());
+    if let Value::Object(frame) = record.frame.to_json() {
+        for (key, value) in frame {
+            // Members that are not the wire form's own come last, and do not hide the session.
+            line.entry(key).or_insert(value);
+        }
+    }
+    line
+}
+
+fn table(source: &mut Source, viewer: &mut Viewer<'_>, out: &mut Output) -> Outcome {
+    if source.is_one_of_several {
+        view::rule(out, &source.name(), style::HEADING, source.format().name())?;
+    }
+    let table = frame_table();
+    table.head(out)?;
+    let mut session: Option<Arc<str>> = None;
+    while let Some(record) = source.next() {
+        let seen = viewer.see(record?).map_err(|error| source.refuse(error))?;
+        if session.as_ref().is_some_and(|session| *session != seen.session) {
+            view::rule(out, &format!("session {}", seen.session), style::HEADING, "")?;
+        }
+        row(&table, viewer, &seen, out)?;
+        session = Some(seen.session);
+    }
+    Ok(())
+}
+
+/// The table of frames.
+pub(crate) fn frame_table() -> Table {
+    Table::new([
+        Column::number("FRAME", 5),
+        Column::text("SOURCE", 11),
+        Column::text("ROLE", 9),
+        Column::number("CHUNKS", 6),
+        Column::number("TOKENS", 6),
+        Column::text("BEGINS", 0),
+    ])
+}
+
+/// A row of it.
+pub(crate) fn row(table: &Table, viewer: &Viewer<'_>, seen: &Seen, out: &mut Output) -> Outcome {
+    let role = seen.snapshot.chunks().find_map(afterimage::snapshot::ChunkRef::role);
+    let (begins, kind) = begins(seen, table.rest(out));
+    let cells = vec![
+        plain(seen.frame.sequence.to_string()),
+        plain(seen.frame.source.as_str()),
+        (role.map_or("–", afterimage::id::Role::as_str).to_owned(), style::of_role(role)),
+        plain(seen.snapshot.len().to_string()),
+        plain(grouped(viewer.total_tokens(seen))),
+        (begins, kind),
+    ];
+    table.row(out, cells)
+}
+
+/// What a frame begins with, and its style: its first text, or the calls that it makes.
+pub(crate) fn begins(seen: &Seen, columns: usize) -> (String, anstyle::Style) {
+    let own = |chunk: &afterimage::snapshot::ChunkRef<'_>| {
+        chunk.is_attributed() && chunk.chunk_type().is_some_and(|kind| kind != "formatting")
+    };
+    let Some(first) = seen.snapshot.chunks().find(own) else {
+        return ("(shows nothing)".to_owned(), style::DIM);
+    };
+    let kind = first.chunk_type().map_or(anstyle::Style::new(), |kind| style::of_type(kind));
+    let text = match first.part() {
+        Part::Call { .. } => {
+            let calls = seen.snapshot.chunks().filter(own).filter_map(|chunk| match chunk.part() {
+                Part::Call { name, .. } => Some(&**name),
+                _ => None,
+            });
+            format!("→ {}", calls.collect::<Vec<_>>().join(", "))
+        }
+        Part::Result { .. } => format!("← {}", first_words(first.content(), columns)),
+        _ => first_words(first.content(), columns),
+    };
+    (text, kind)
+}

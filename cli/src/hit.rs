@@ -1,0 +1,155 @@
+//! A place in rendered text, with who wrote it.
+
+use std::{io::Write, sync::Arc};
+
+use afterimage::{
+    id::{ChunkType, FacetId, Role},
+    json::{Object, Value},
+    snapshot::{ChunkRef, FrameSnapshot},
+    text::TextRange,
+};
+
+use crate::{
+    failure::Outcome,
+    json::{object, or_null},
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{grouped, last_columns, printable, truncated, width},
+};
+
+/// A place in the rendered text of a frame, or of what follows the last one.
+pub(crate) struct Hit<'s> {
+    pub(crate) session: &'s Arc<str>,
+    /// `None` after the last frame.
+    sequence: Option<u64>,
+    message: Option<usize>,
+    /// The chunk in which the place begins.
+    chunk: ChunkRef<'s>,
+    range: TextRange,
+    /// What is marked where the place is shown.
+    marked: TextRange,
+    facet_ids: Vec<&'s FacetId>,
+    tokens: u64,
+    snapshot: &'s FrameSnapshot,
+}
+
+impl<'s> Hit<'s> {
+    /// The place of a text.
+    pub(crate) fn at(
+        of: (&'s Arc<str>, Option<u64>, Option<usize>),
+        snapshot: &'s FrameSnapshot,
+        range: TextRange,
+        tokens: impl Fn(ChunkRef<'s>) -> u64,
+    ) -> Option<Self> {
+        let (session, sequence, message) = of;
+        let chunk = snapshot.chunk_at(range.start())?;
+        let touched = snapshot.chunks().skip(chunk.index());
+        let touched = touched.take_while(|chunk| chunk.range().start() < range.end());
+        let mut facet_ids: Vec<&FacetId> = Vec::new();
+        for id in touched.flat_map(ChunkRef::facet_ids) {
+            if !facet_ids.contains(&id) {
+                facet_ids.push(id);
+            }
+        }
+        Some(Self {
+            session,
+            sequence,
+            message,
+            chunk,
+            range,
+            marked: range,
+            facet_ids,
+            tokens: tokens(chunk),
+            snapshot,
+        })
+    }
+
+    /// Marks the character that holds this byte.
+    pub(crate) fn marking_byte(mut self, byte: usize) -> Self {
+        let text = self.snapshot.text();
+        let start = (0..=byte).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let length =
+            text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+        self.marked = TextRange::at(start, length);
+        self
+    }
+
+    pub(crate) fn to_json(&self) -> Object {
+        object! {
+            "session": &**self.session,
+            "sequence": or_null(self.sequence),
+            "message": or_null(self.message.map(|message| message as u64)),
+            "chunk": self.chunk.index() as u64,
+            "start": self.range.start() as u64,
+            "end": self.range.end() as u64,
+            "facetIds": self.facet_ids.iter().map(|id| id.as_str()).collect::<Value>(),
+            "type": or_null(self.chunk.chunk_type().map(ChunkType::as_str)),
+            "role": or_null(self.chunk.role().map(Role::as_str)),
+            "tokens": self.tokens,
+        }
+    }
+
+    pub(crate) fn table() -> Table {
+        Table::new([
+            Column::number("FRAME", 5),
+            Column::number("MSG", 4),
+            Column::number("CHUNK", 5),
+            Column::number("BYTES", 11),
+            Column::text("ROLE", 9),
+            Column::text("TYPE", 10),
+            Column::number("TOKENS", 6),
+            Column::text("FACET", 0),
+        ])
+    }
+
+    /// Writes a row of the table, and below it the line of text in which the hit begins.
+    pub(crate) fn print(&self, table: &Table, out: &mut Output) -> Outcome {
+        let kind = self.chunk.chunk_type().map_or("–", |kind| kind.as_str());
+        let kind_style = style::of_type(kind);
+        let facets: Vec<_> = self.facet_ids.iter().map(|id| id.as_str()).collect();
+        let or_dash =
+            |number: Option<u64>| number.map_or("–".to_owned(), |number| number.to_string());
+        let facet = match facets.as_slice() {
+            [] => ("(formatting)".to_owned(), style::DIM),
+            facets => (facets.join(", "), kind_style.bold()),
+        };
+        table.row(
+            out,
+            vec![
+                plain(or_dash(self.sequence)),
+                plain(or_dash(self.message.map(|message| message as u64))),
+                plain(self.chunk.index().to_string()),
+                plain(format!("{}..{}", self.range.start(), self.range.end())),
+                (
+                    self.chunk.role().map_or("–", Role::as_str).to_owned(),
+                    style::of_role(self.chunk.role()),
+                ),
+                (kind.to_owned(), kind_style),
+                plain(grouped(self.tokens)),
+                facet,
+            ],
+        )?;
+        self.quote(out)
+    }
+
+    /// The line in which the hit begins, with the hit marked.
+    fn quote(&self, out: &mut Output) -> Outcome {
+        let text = self.snapshot.text();
+        let (before, rest) = text.split_at_checked(self.marked.start()).unwrap_or((text, ""));
+        let line_before = before.rsplit('\n').next().unwrap_or_default();
+        let hit = self.marked.of(text);
+        let first = hit.split('\n').next().unwrap_or_default();
+        let more = if first.len() < hit.len() { "⏎" } else { "" };
+        let after = rest.get(hit.len()..).unwrap_or_default().split('\n').next();
+        let after = after.filter(|_| more.is_empty()).unwrap_or_default();
+        let columns = out.width.saturating_sub(10);
+        let marked = truncated(&printable(first), columns.saturating_sub(width(more))).into_owned();
+        let room = columns.saturating_sub(width(&marked));
+        let after_room = room - room / 3;
+        let lead = last_columns(&printable(line_before), room - after_room.min(width(after)));
+        let after = truncated(&printable(after), room.saturating_sub(width(&lead))).into_owned();
+        let (dim, hit) = (out.paint.style(style::DIM), out.paint.style(style::HIT));
+        Ok(writeln!(out, "{:7}{dim}│{dim:#} {lead}{hit}{marked}{more}{hit:#}{after}", "")?)
+    }
+}

@@ -1,0 +1,55 @@
+//! What the program says of itself: formats, completions, manual pages.
+
+use std::io::Write;
+
+use clap::CommandFactory;
+
+use crate::{
+    args::{Cli, Color},
+    failure::{Failure, Outcome},
+    input,
+    output::Output,
+};
+
+const NAME: &str = "afterimage";
+
+/// Writes the names of the formats that can be read.
+pub(crate) fn formats() -> Outcome {
+    let mut out = Output::new(Color::Never);
+    input::list_formats(&mut out)?;
+    Ok(out.flush()?)
+}
+
+/// Writes the completions for a shell.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut script);
+    write(&script)
+}
+
+/// Writes the manual page of the program or of a command.
+pub(crate) fn page(command: Option<&str>) -> Outcome {
+    let mut cli = Cli::command().name(NAME);
+    cli.build();
+    let command = match command {
+        None => cli,
+        Some(name) => {
+            let known: Vec<_> =
+                cli.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+            let found = cli.find_subcommand(name).cloned();
+            found.ok_or_else(|| {
+                let failure = Failure::new(format!("there is no command {name:?}"));
+                failure.hint(format!("one of {}", known.join(", ")))
+            })?
+        }
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    write(&page)
+}
+
+fn write(text: &[u8]) -> Outcome {
+    let mut out = Output::new(Color::Never);
+    out.write_all(text)?;
+    Ok(out.flush()?)
+}

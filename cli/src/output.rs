@@ -1,0 +1,101 @@
+//! Standard output, and what is known of the terminal behind it.
+
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+use afterimage::json::Value;
+use anstyle::Style;
+
+use crate::{
+    args::Color,
+    failure::{Failure, Outcome, Stop},
+};
+
+/// Standard output, buffered.
+pub(crate) struct Output {
+    out: BufWriter<StdoutLock<'static>>,
+    pub(crate) paint: Paint,
+    pub(crate) is_terminal: bool,
+    /// How many columns a table or a view may take.
+    pub(crate) width: usize,
+}
+
+/// Lets styles through, or not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint(bool);
+
+impl Paint {
+    fn of(color: Color, choice: anstream::ColorChoice) -> Self {
+        Self(match color {
+            Color::Auto => choice != anstream::ColorChoice::Never,
+            Color::Always => true,
+            Color::Never => false,
+        })
+    }
+
+    /// As standard error takes it.
+    pub(crate) fn stderr() -> Self {
+        Self::of(Color::Auto, anstream::AutoStream::choice(&io::stderr()))
+    }
+
+    pub(crate) fn is_on(self) -> bool {
+        self.0
+    }
+
+    /// `style`, or the style that changes nothing.
+    pub(crate) fn style(self, style: Style) -> Style {
+        if self.0 { style } else { Style::new() }
+    }
+}
+
+impl Output {
+    pub(crate) fn new(color: Color) -> Self {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        let paint = Paint::of(color, anstream::AutoStream::choice(&stdout));
+        let out = BufWriter::with_capacity(1 << 16, stdout.lock());
+        Self { out, paint, is_terminal, width: width() }
+    }
+
+    /// Writes a value on a line of its own.
+    pub(crate) fn json(&mut self, value: impl Into<Value>) -> Outcome {
+        Ok(writeln!(self.out, "{}", value.into())?)
+    }
+
+    /// Shows what was written so far to a person who is reading along.
+    pub(crate) fn flush_if_terminal(&mut self) -> io::Result<()> {
+        if self.is_terminal { self.out.flush() } else { Ok(()) }
+    }
+}
+
+/// The columns of the terminal: at least 40, at most 140, 80 where there is no terminal.
+fn width() -> usize {
+    let columns = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+    columns.clamp(40, 140)
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Errors of standard output; reading reports its errors itself.
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::ClosedPipe;
+        }
+        Failure::new(format!("cannot write to standard output: {error}")).into()
+    }
+}
+
+/// Writes a note to standard error.
+pub(crate) fn note(text: &str) {
+    let style = Paint::stderr().style(anstyle::AnsiColor::Cyan.on_default().bold());
+    // Without a standard error there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{style}note:{style:#} {text}");
+}

@@ -1,0 +1,197 @@
+//! Adding up what frames cost.
+
+use std::{collections::HashSet, hash::BuildHasher, hash::RandomState, sync::Arc};
+
+use afterimage::{
+    id::{FacetId, Role},
+    json::{Object, Value},
+    snapshot::ChunkRef,
+    tokens::{Chars4, TokenCounter},
+    transcript::{Tally, TranscriptFormat},
+};
+use indexmap::IndexMap;
+
+use crate::{input::Source, json::object, viewer::Seen};
+
+/// How many facets are named.
+const LARGEST: usize = 10;
+/// From how many facets on those are let go that cannot become one of the largest.
+const MANY: usize = 10_000;
+
+/// Sums over chunks.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sums {
+    pub(super) chunks: u64,
+    pub(super) bytes: u64,
+    pub(super) tokens: u64,
+}
+
+impl Sums {
+    fn add(&mut self, bytes: u64, tokens: u64) {
+        self.chunks += 1;
+        self.bytes += bytes;
+        self.tokens += tokens;
+    }
+}
+
+/// What a facet wrote, wherever it appeared.
+pub(super) struct FacetSums {
+    /// The type of its chunks; that of its tags only where it has no others.
+    pub(super) chunk_type: Option<Arc<str>>,
+    /// The frame in which it first appeared.
+    pub(super) sequence: u64,
+    pub(super) sums: Sums,
+}
+
+type FacetKey = (Arc<str>, FacetId);
+
+/// The sums of a file.
+pub(super) struct Ledger {
+    pub(super) frames: u64,
+    pub(super) tally: Tally,
+    pub(super) all: Sums,
+    pub(super) estimated_tokens: u64,
+    pub(super) unattributed: Sums,
+    pub(super) repeated: Sums,
+    pub(super) by_role: IndexMap<Arc<str>, Sums>,
+    pub(super) by_type: IndexMap<Arc<str>, Sums>,
+    by_facet: IndexMap<FacetKey, FacetSums>,
+    /// Whether a facet may appear again in a later frame.
+    facets_return: bool,
+    texts: Texts,
+}
+
+impl Ledger {
+    pub(super) fn new(format: TranscriptFormat) -> Self {
+        Self {
+            frames: 0,
+            tally: Tally::default(),
+            all: Sums::default(),
+            estimated_tokens: 0,
+            unattributed: Sums::default(),
+            repeated: Sums::default(),
+            by_role: IndexMap::new(),
+            by_type: IndexMap::new(),
+            by_facet: IndexMap::new(),
+            facets_return: format == TranscriptFormat::Frames,
+            texts: Texts::default(),
+        }
+    }
+
+    /// Adds a frame.
+    pub(super) fn add(&mut self, seen: &Seen, tokens: impl Fn(ChunkRef<'_>) -> u64) {
+        self.frames += 1;
+        self.tally.add(&seen.frame);
+        for chunk in seen.snapshot.chunks() {
+            let (bytes, tokens) = (chunk.content().len() as u64, tokens(chunk));
+            self.all.add(bytes, tokens);
+            self.estimated_tokens += Chars4.count(chunk.content()) as u64;
+            named(&mut self.by_role, chunk.role().map_or("none", Role::as_str)).add(bytes, tokens);
+            let chunk_type = chunk.chunk_type().map_or("none", |kind| kind.as_str());
+            named(&mut self.by_type, chunk_type).add(bytes, tokens);
+            if !chunk.is_attributed() {
+                self.unattributed.add(bytes, tokens);
+            }
+            if self.texts.is_known(chunk.content()) {
+                self.repeated.add(bytes, tokens);
+            }
+            for id in chunk.facet_ids() {
+                self.facet(seen, id, chunk, bytes, tokens);
+            }
+        }
+        if !self.facets_return && self.by_facet.len() > MANY {
+            self.by_facet.sort_by(|_, a, _, b| largest_first(a, b));
+            self.by_facet.truncate(LARGEST);
+        }
+    }
+
+    fn facet(&mut self, seen: &Seen, id: &FacetId, chunk: ChunkRef<'_>, bytes: u64, tokens: u64) {
+        let key = (Arc::clone(&seen.session), id.clone());
+        let facet = self.by_facet.entry(key).or_insert_with(|| FacetSums {
+            chunk_type: None,
+            sequence: seen.frame.sequence.get(),
+            sums: Sums::default(),
+        });
+        facet.sums.add(bytes, tokens);
+        let is_formatting = |kind: &str| kind == "formatting";
+        if facet.chunk_type.as_deref().is_none_or(is_formatting) {
+            facet.chunk_type = chunk.chunk_type().map(|kind| kind.as_str().into());
+        }
+    }
+
+    /// The largest facets, largest first.
+    pub(super) fn largest(&self) -> Vec<(&FacetKey, &FacetSums)> {
+        let mut facets: Vec<_> = self.by_facet.iter().collect();
+        facets.sort_by(|(_, a), (_, b)| largest_first(a, b));
+        facets.truncate(LARGEST);
+        facets
+    }
+
+    pub(super) fn to_json(&self, source: &Source) -> Object {
+        let report = source.report();
+        let facets = self.largest().into_iter().map(|((session, facet), sums)| {
+            object! {
+                "facet": facet.as_str(),
+                "type": sums.chunk_type.as_deref().unwrap_or("none"),
+                "session": &**session,
+                "sequence": sums.sequence,
+                "tokens": sums.sums.tokens,
+                "bytes": sums.sums.bytes,
+            }
+        });
+        object! {
+            "file": source.name(),
+            "format": source.format().name(),
+            "frames": self.frames,
+            "messages": self.tally.messages,
+            "chunks": self.all.chunks,
+            "bytes": self.all.bytes,
+            "tokens": self.all.tokens,
+            "estimatedTokens": self.estimated_tokens,
+            "byRole": sums_json(&self.by_role),
+            "byType": sums_json(&self.by_type),
+            "byFacet": facets.collect::<Value>(),
+            "unattributedTokens": self.unattributed.tokens,
+            "repeatedTextTokens": self.repeated.tokens,
+            "unknownRecords": report.unknown_records,
+            "sessions": report.sessions,
+            "toolCalls": self.tally.tool_calls,
+            "toolResults": self.tally.tool_results,
+        }
+    }
+}
+
+/// By tokens, then by bytes; what is equal stays in the order of its appearance.
+fn largest_first(a: &FacetSums, b: &FacetSums) -> std::cmp::Ordering {
+    (b.sums.tokens, b.sums.bytes).cmp(&(a.sums.tokens, a.sums.bytes))
+}
+
+fn named<'m>(sums: &'m mut IndexMap<Arc<str>, Sums>, name: &str) -> &'m mut Sums {
+    if !sums.contains_key(name) {
+        sums.insert(name.into(), Sums::default());
+    }
+    sums.entry(name.into()).or_default()
+}
+
+fn sums_json(sums: &IndexMap<Arc<str>, Sums>) -> Object {
+    let json = sums.iter().map(|(name, Sums { chunks, bytes, tokens })| {
+        let sums = object! { "chunks": *chunks, "bytes": *bytes, "tokens": *tokens };
+        (name.to_string(), Value::from(sums))
+    });
+    json.collect()
+}
+
+/// The texts so far, by 128 bits of hash, so that the texts themselves need not be kept.
+#[derive(Default)]
+struct Texts {
+    known: HashSet<(u64, u64)>,
+    hashers: (RandomState, RandomState),
+}
+
+impl Texts {
+    /// Whether the text was there before; from now on it is.
+    fn is_known(&mut self, text: &str) -> bool {
+        let (one, other) = &self.hashers;
+        !self.known.insert((one.hash_one(text), other.hash_one(text)))
+    }
+}

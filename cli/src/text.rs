@@ -1,0 +1,156 @@
+//! Text for people: numbers, plurals, and what fits into so many columns.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `noun`, or its plural.
+pub(crate) fn plural(count: u64, noun: &str) -> Cow<'_, str> {
+    if count == 1 { noun.into() } else { format!("{noun}s").into() }
+}
+
+/// A count with its noun.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {}", grouped(count), plural(count, noun))
+}
+
+/// A share in percent.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        "–".to_owned()
+    } else {
+        format!("{:.1} %", part as f64 * 100.0 / whole as f64)
+    }
+}
+
+/// The columns that a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// What a terminal may show for a character that it would act on, or that would turn text round.
+pub(crate) fn stand_in(c: char) -> Option<char> {
+    match c {
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)),
+        '\u{7f}' => Some('\u{2421}'),
+        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some('\u{fffd}'),
+        _ => None,
+    }
+}
+
+/// `text` on one line, with nothing in it that a terminal would act on.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().any(|c| stand_in(c).is_some()) {
+        text.chars().map(|c| stand_in(c).unwrap_or(c)).collect::<String>().into()
+    } else {
+        text.into()
+    }
+}
+
+/// The beginning of `text` that fits into `columns`, with `…` where something is missing.
+pub(crate) fn truncated(text: &str, columns: usize) -> Cow<'_, str> {
+    let mut used = 0;
+    // The end of what fits beside a `…`.
+    let mut fits = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        used += grapheme.width();
+        if used > columns {
+            return format!("{}…", text.get(..fits).unwrap_or_default()).into();
+        }
+        if used < columns {
+            fits = at + grapheme.len();
+        }
+    }
+    text.into()
+}
+
+/// As [`truncated`], with the end kept, which tells ids apart.
+pub(crate) fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
+    if text.width() <= columns {
+        return text.into();
+    }
+    let tail_columns = columns.saturating_sub(1) / 2;
+    let mut tail: Vec<&str> = Vec::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true).rev() {
+        used += grapheme.width();
+        if used > tail_columns {
+            break;
+        }
+        tail.push(grapheme);
+    }
+    let head = truncated(text, columns - tail.iter().map(|part| part.width()).sum::<usize>());
+    let tail: String = tail.into_iter().rev().collect();
+    format!("{head}{tail}").into()
+}
+
+/// The end of `text` that fits into `columns`.
+pub(crate) fn last_columns(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let start = text.char_indices().rev().map(|(at, _)| at);
+    let fits = start.take_while(|at| width(text.get(*at..).unwrap_or_default()) < columns).last();
+    format!("…{}", fits.and_then(|at| text.get(at..)).unwrap_or_default())
+}
+
+/// The first words of a text: its white space as single blanks, at most `columns` wide.
+pub(crate) fn first_words(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&printable(word));
+        if out.len() > columns * 32 || out.width() > columns {
+            break;
+        }
+    }
+    truncated(&out, columns).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_thousands_apart() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn text_is_cut_by_columns_and_not_inside_a_character() {
+        assert_eq!(truncated("abc", 3), "abc");
+        assert_eq!(truncated("abcd", 3), "ab…");
+        assert_eq!(truncated("日本語だ", 6), "日本…");
+        assert_eq!(truncated("👩‍👩‍👧 and more", 4), "👩‍👩‍👧 …");
+        assert_eq!(shortened("result-1234.0", 9), "resu…34.0");
+        assert_eq!(first_words("  one\n\ttwo  three", 9), "one two …");
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_acts_on_is_printed() {
+        assert_eq!(printable("a\u{1b}[31m\r\u{7f}\u{9b}\u{202e}"), "a␛[31m␍␡\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn the_end_of_a_line_is_kept_by_columns() {
+        assert_eq!(last_columns("abc", 3), "abc");
+        assert_eq!(last_columns("abcdef", 4), "…def");
+        assert_eq!(last_columns("日本語", 4), "…語");
+    }
+}
