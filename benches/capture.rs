@@ -21,9 +21,9 @@ fn capture(criterion: &mut Criterion) {
         sessions.iter().map(|session| captured(&known, session)).collect();
     let texts: Vec<&str> = histories
         .iter()
-        .flat_map(|history| history.frames())
+        .flat_map(afterimage::veil::History::frames)
         .flat_map(|frame| frame.rendered_snapshot.as_deref().unwrap().chunks())
-        .map(|chunk| chunk.content())
+        .map(afterimage::snapshot::ChunkRef::content)
         .collect();
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
     let counter = default_counter();

@@ -48,7 +48,7 @@ fn context(criterion: &mut Criterion) {
 
 fn joined(history: &History) -> usize {
     let snapshots = history.frames().iter().filter_map(|frame| frame.rendered_snapshot.as_deref());
-    snapshots.map(|snapshot| snapshot.text()).collect::<String>().len()
+    snapshots.map(afterimage::snapshot::FrameSnapshot::text).collect::<String>().len()
 }
 
 criterion_group!(benches, context);

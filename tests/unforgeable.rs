@@ -101,7 +101,7 @@ fn body(facet: &Facet, tags: &BTreeSet<String>) -> String {
                 format!("<parameter name=\"{}\">{value}</parameter>\n", attribute(name))
             })
             .collect(),
-        (_, Some(written)) if written.is_empty() => String::new(),
+        (_, Some("")) => String::new(),
         (_, Some(written)) => guarded(written, tags) + "\n",
         (Some(value), None) => guarded(&value.to_string(), tags) + "\n",
         (None, None) => String::new(),
@@ -123,7 +123,7 @@ fn check(snapshot: &FrameSnapshot, facets: &[Arc<Facet>], tags: &BTreeSet<String
 fn check_content(snapshot: &FrameSnapshot, facet: &Facet, tags: &BTreeSet<String>) {
     let own = snapshot.chunks().filter(|chunk| chunk.facet_ids() == [facet.id.clone()]);
     let own = own.filter(|chunk| chunk.chunk_type() != Some(&ChunkType::FORMATTING));
-    let rendered: String = own.map(|chunk| chunk.content()).collect();
+    let rendered: String = own.map(afterimage::snapshot::ChunkRef::content).collect();
     if facet.call().is_some() {
         assert_eq!(rendered, body(facet, tags));
     } else {

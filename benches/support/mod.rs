@@ -115,7 +115,7 @@ pub(crate) fn generated_lines(turns: u64) -> Vec<u8> {
 pub(crate) struct KnownCounts;
 
 impl TokenCounter for KnownCounts {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "known"
     }
 

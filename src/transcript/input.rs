@@ -189,7 +189,7 @@ impl Head {
             // Values by line, none of which is known.
             return forced
                 .map(|format| (format, None))
-                .ok_or_else(|| self.unknown("lines of JSON"));
+                .ok_or_else(|| Self::unknown("lines of JSON"));
         }
         let document = if is_single { first } else { self.document(lines) }?;
         let found = TranscriptFormat::of_document(&document);
@@ -198,7 +198,7 @@ impl Head {
         }
         match TranscriptFormat::of_line(&document) {
             Some(format) => Ok((format, Some(document))),
-            None => Err(self.unknown(describe(&document))),
+            None => Err(Self::unknown(describe(&document))),
         }
     }
 
@@ -217,7 +217,7 @@ impl Head {
         json::read(&bytes)
     }
 
-    fn unknown(&self, found: impl std::fmt::Display) -> Error {
+    fn unknown(found: impl std::fmt::Display) -> Error {
         let names: Vec<_> = TranscriptFormat::ALL.iter().map(|format| format.name()).collect();
         let message = format!("expected a transcript ({}), found {found}", names.join(", "));
         Error::new(ErrorKind::UnknownFormat, message)

@@ -211,7 +211,7 @@ impl Change {
 fn note_tags(tags: &mut Arc<TagSet>, facet: &Facet) {
     if let Some(name) = &facet.display_name {
         let tag = tag_name(name);
-        if !tags.contains(&*tag) {
+        if !tags.contains(&tag) {
             Arc::make_mut(tags).insert(tag.into_owned());
         }
     }
