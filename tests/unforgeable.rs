@@ -101,10 +101,9 @@ fn body(facet: &Facet, tags: &BTreeSet<String>) -> String {
                 format!("<parameter name=\"{}\">{value}</parameter>\n", attribute(name))
             })
             .collect(),
-        (_, Some("")) => String::new(),
+        (_, Some("")) | (None, None) => String::new(),
         (_, Some(written)) => guarded(written, tags) + "\n",
         (Some(value), None) => guarded(&value.to_string(), tags) + "\n",
-        (None, None) => String::new(),
     }
 }
 
