@@ -18,12 +18,11 @@ pub struct Canvas<'a> {
     owner: Option<(FacetId, ChunkType, Part)>,
     /// What must stand before the next text: a turn marker or a separator.
     pending: &'a str,
-    scratch: String,
 }
 
 impl<'a> Canvas<'a> {
     pub(super) fn new(builder: FrameSnapshotBuilder<'a>, role: Role, tags: &'a TagSet) -> Self {
-        Self { builder, role, tags, owner: None, pending: "", scratch: String::new() }
+        Self { builder, role, tags, owner: None, pending: "" }
     }
 
     /// The role in which the frame is spoken.
@@ -41,20 +40,26 @@ impl<'a> Canvas<'a> {
     /// Writes the facet's part, even where its text is empty: a call without arguments, a result
     /// without text. What native exports pair by must be there.
     pub fn part(&mut self, text: &str) {
+        self.part_with(|out, _| out.push_str(text));
+    }
+
+    /// As [`Canvas::part`], for text that is put together: `write` appends it, and gets the tags
+    /// that content must not forge.
+    pub(super) fn part_with(&mut self, write: impl FnOnce(&mut String, &TagSet)) {
         self.flush();
         if let Some((id, chunk_type, part)) = &self.owner {
-            let ids = Some(FacetIds::from_buf([id.clone()]));
-            self.builder.push_text(text, ids, chunk_type.clone(), self.role, part.clone());
+            let (ids, tags) = (FacetIds::from_buf([id.clone()]), self.tags);
+            let (chunk_type, part) = (chunk_type.clone(), part.clone());
+            let write = |out: &mut String| write(out, tags);
+            self.builder.push_written(Some(ids), chunk_type, self.role, part, write);
         }
     }
 
     /// Writes text of the facet with every `<` that would begin one of the built-in tags, a
     /// facet's tag, or the closing of one, as `&lt;`. Nothing else in it changes.
     pub fn guarded(&mut self, text: &str) {
-        let tags = self.tags;
-        match guard::neutralised(text, tags) {
-            std::borrow::Cow::Borrowed(text) => self.text(text),
-            std::borrow::Cow::Owned(text) => self.text(&text),
+        if !text.is_empty() {
+            self.part_with(|out, tags| guard::push_neutralised(out, text, tags));
         }
     }
 
@@ -71,30 +76,39 @@ impl<'a> Canvas<'a> {
 
     /// Writes a tag or a label of the facet: a chunk of type `formatting` that the facet owns.
     pub fn tag(&mut self, text: &str) {
-        if text.is_empty() {
+        self.tag_of(&[text]);
+    }
+
+    /// As [`Canvas::tag`], for a tag that is put together.
+    pub(super) fn tag_of(&mut self, texts: &[&str]) {
+        if texts.iter().all(|text| text.is_empty()) {
             return;
         }
         self.flush();
-        let facet_ids = self.owner.as_ref().map(|(id, ..)| FacetIds::from_buf([id.clone()]));
-        self.builder.push_text(text, facet_ids, ChunkType::FORMATTING, self.role, Part::Text);
+        let ids = self.owner.as_ref().map(|(id, ..)| FacetIds::from_buf([id.clone()]));
+        let write = |out: &mut String| texts.iter().for_each(|text| out.push_str(text));
+        self.builder.push_written(ids, ChunkType::FORMATTING, self.role, Part::Text, write);
     }
 
     /// Writes formatting that no facet owns, for example between a facet's children.
     pub fn formatting(&mut self, text: &str) {
         if !text.is_empty() {
             self.flush();
-            self.builder.push_text(text, None, ChunkType::FORMATTING, self.role, Part::Text);
+            self.push_formatting(text);
         }
+    }
+
+    fn push_formatting(&mut self, text: &str) {
+        let write = |out: &mut String| out.push_str(text);
+        self.builder.push_written(None, ChunkType::FORMATTING, self.role, Part::Text, write);
     }
 
     /// Writes a JSON value as text of the facet, in compact form and unguarded.
     pub fn json(&mut self, value: &Value) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        // Writing to a string cannot fail.
-        let _ = write!(scratch, "{value}");
-        self.part(&scratch);
-        self.scratch = scratch;
+        self.part_with(|out, _| {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{value}");
+        });
     }
 
     /// Writes `child` with `write`, as a facet that is nested in what was written last.
@@ -138,7 +152,7 @@ impl<'a> Canvas<'a> {
     fn flush(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         if !pending.is_empty() {
-            self.builder.push_text(pending, None, ChunkType::FORMATTING, self.role, Part::Text);
+            self.push_formatting(pending);
         }
     }
 

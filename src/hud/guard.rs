@@ -17,26 +17,30 @@ pub(super) const RESERVED: [&str; 6] =
 ///
 /// Runs in O(n) time, and copies nothing where there is nothing to neutralise.
 pub(super) fn neutralised<'t>(text: &'t str, tags: &TagSet) -> Cow<'t, str> {
-    let mut candidates = memchr_iter(b'<', text.as_bytes()).peekable();
-    if candidates.peek().is_none() {
-        return Cow::Borrowed(text);
-    }
-    let longest = RESERVED.iter().map(|tag| tag.len()).fold(tags.longest(), usize::max);
-    let mut forged = candidates
-        .filter(|at| begins_tag(text.get(at + 1..).unwrap_or_default(), tags, longest))
-        .peekable();
-    if forged.peek().is_none() {
+    if forged(text, tags).next().is_none() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
+    push_neutralised(&mut out, text, tags);
+    Cow::Owned(out)
+}
+
+/// Appends the [`neutralised`] form of `text` to `out`.
+pub(super) fn push_neutralised(out: &mut String, text: &str, tags: &TagSet) {
     let mut from = 0;
-    for at in forged {
+    for at in forged(text, tags) {
         out.push_str(text.get(from..at).unwrap_or_default());
         out.push_str("&lt;");
         from = at + 1;
     }
     out.push_str(text.get(from..).unwrap_or_default());
-    Cow::Owned(out)
+}
+
+/// Where the tags begin that `text` must not contain.
+fn forged(text: &str, tags: &TagSet) -> impl Iterator<Item = usize> {
+    let longest = RESERVED.iter().map(|tag| tag.len()).fold(tags.longest(), usize::max);
+    memchr_iter(b'<', text.as_bytes())
+        .filter(move |at| begins_tag(text.get(at + 1..).unwrap_or_default(), tags, longest))
 }
 
 /// Whether what follows a `<` makes it a tag that means something here.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{Canvas, Format, RenderedContext, XmlFormat};
 use crate::{
     Result,
-    id::{Millis, Role},
+    id::{FacetType, Millis, Role},
     json::Value,
     snapshot::{FrameSnapshot, FrameSnapshotBuilder, SnapshotIdentity, SnapshotOptions},
     tokens::TokenCounter,
@@ -225,7 +225,9 @@ fn likely_len(facet: &Facet) -> usize {
             _ => 8,
         }
     }
-    let parameters = facet.call().and_then(|call| call.parameters).map_or(0, of_value);
+    let is_action = facet.facet_type == FacetType::ACTION;
+    let state = facet.state.as_ref().filter(|_| is_action);
+    let parameters = state.and_then(|state| state.get("parameters")).map_or(0, of_value);
     let children: usize = facet.children.iter().map(likely_len).sum();
     facet.content.len() + parameters + children + 48
 }

@@ -1,12 +1,10 @@
-use std::fmt::Write;
-
-use super::{Canvas, Format};
+use super::{Canvas, Format, guard::push_neutralised};
 use crate::{
     Result,
     id::{FacetType, Role},
     json::Value,
     text::tag_name,
-    veil::{Call, Facet},
+    veil::{Call, Facet, TagSet},
 };
 
 /// Structure as tags in the text: `<my_turn>` around what the agent did, a facet's display name
@@ -23,9 +21,8 @@ impl Format for XmlFormat {
 
     fn facet(&self, facet: &Facet, canvas: &mut Canvas<'_>) -> Result<()> {
         if let Some(call) = facet.call() {
-            canvas.tag(&format!("<tool_call name=\"{}\">\n", attribute(call.name)));
-            let body = parameters(call, canvas);
-            canvas.part(&body);
+            canvas.tag_of(&["<tool_call name=\"", &attribute(call.name), "\">\n"]);
+            canvas.part_with(|out, tags| push_parameters(out, call, tags));
             for child in &facet.children {
                 canvas.nested(child, |canvas| self.facet(child, canvas))?;
                 canvas.formatting("\n");
@@ -37,7 +34,7 @@ impl Format for XmlFormat {
         let display = facet.display_name.as_deref().filter(|name| !name.is_empty());
         if is_result {
             match facet.tool_name() {
-                Some(name) => canvas.tag(&format!("<tool_result name=\"{}\">\n", attribute(name))),
+                Some(name) => canvas.tag_of(&["<tool_result name=\"", &attribute(name), "\">\n"]),
                 None => canvas.tag("<tool_result>\n"),
             }
             self.body(facet, canvas)?;
@@ -45,9 +42,9 @@ impl Format for XmlFormat {
         } else if facet.content.is_empty() && facet.children.is_empty() {
         } else if let Some(display) = display {
             let tag = tag_name(display);
-            canvas.tag(&format!("<{tag}>\n"));
+            canvas.tag_of(&["<", &tag, ">\n"]);
             self.body(facet, canvas)?;
-            canvas.tag(&format!("\n</{tag}>"));
+            canvas.tag_of(&["\n</", &tag, ">"]);
         } else if facet.facet_type == FacetType::THOUGHT {
             canvas.tag("<thought>");
             self.body(facet, canvas)?;
@@ -84,31 +81,35 @@ impl XmlFormat {
 }
 
 /// The parameters of a call, one a line; arguments that are no object stand as they are.
-fn parameters(call: Call<'_>, canvas: &Canvas<'_>) -> String {
-    let mut out = String::new();
+fn push_parameters(out: &mut String, call: Call<'_>, tags: &TagSet) {
     match (call.parameters, call.arguments) {
         (Some(Value::Object(parameters)), _) => {
             for (name, value) in parameters {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "<parameter name=\"{}\">", attribute(name));
-                match value {
-                    Value::String(text) => out.push_str(&canvas.guard(text)),
-                    other => out.push_str(&canvas.guard(&other.to_string())),
-                }
+                out.push_str("<parameter name=\"");
+                out.push_str(&attribute(name));
+                out.push_str("\">");
+                push_value(out, value, tags);
                 out.push_str("</parameter>\n");
             }
         }
-        (_, Some(written)) if !written.is_empty() => {
-            out.push_str(&canvas.guard(written));
+        (_, Some("")) | (None, None) => {}
+        (_, Some(written)) => {
+            push_neutralised(out, written, tags);
             out.push('\n');
         }
         (Some(value), None) => {
-            out.push_str(&canvas.guard(&value.to_string()));
+            push_neutralised(out, &value.to_string(), tags);
             out.push('\n');
         }
-        (_, _) => {}
     }
-    out
+}
+
+/// A string as it is, anything else as JSON.
+fn push_value(out: &mut String, value: &Value, tags: &TagSet) {
+    match value {
+        Value::String(text) => push_neutralised(out, text, tags),
+        other => push_neutralised(out, &other.to_string(), tags),
+    }
 }
 
 /// Text as the value of an attribute.

@@ -136,30 +136,32 @@ impl<'c> FrameSnapshotBuilder<'c> {
         if !text.is_empty() {
             let ChunkOptions { facet_ids, chunk_type, role, part, metadata } = options;
             let rare = Rare { metadata, ..Rare::default() }.boxed();
-            self.add(text, Chunk { facet_ids, chunk_type, role, part, rare, ..Chunk::default() });
+            let chunk = Chunk { facet_ids, chunk_type, role, part, rare, ..Chunk::default() };
+            self.add(chunk, |out| out.push_str(text));
         }
     }
 
     /// Adds a chunk that was counted before, as it is; of its structure nothing stays, since
     /// positions belong to the snapshot that it came from.
     pub fn add_chunk(&mut self, chunk: RenderedChunk) {
-        let text = chunk.content.clone();
-        let chunk = RenderedChunk { structure: None, ..chunk }.into_stored(TextRange::default());
-        self.store(&text, chunk);
+        let range = TextRange::at(self.text.len(), chunk.content.len());
+        self.text.push_str(&chunk.content);
+        self.register(RenderedChunk { structure: None, ..chunk }.into_stored(range));
     }
 
-    /// Adds `text` as one chunk, or as several where it is too long; an empty text too.
-    pub(crate) fn push_text(
+    /// Adds what `write` appends as one chunk, or as several where it is too long; as an empty
+    /// chunk where it appends nothing.
+    pub(crate) fn push_written(
         &mut self,
-        text: &str,
         facet_ids: Option<FacetIds>,
         chunk_type: ChunkType,
         role: Role,
         part: Part,
+        write: impl FnOnce(&mut String),
     ) {
         let (range, tokens, rare) = Default::default();
         let (chunk_type, role) = (Some(chunk_type), Some(role));
-        self.add(text, Chunk { range, tokens, facet_ids, chunk_type, role, part, rare });
+        self.add(Chunk { range, tokens, facet_ids, chunk_type, role, part, rare }, write);
     }
 
     /// The number of chunks so far.
@@ -167,22 +169,30 @@ impl<'c> FrameSnapshotBuilder<'c> {
         self.chunks.len()
     }
 
-    fn add(&mut self, text: &str, mut chunk: Chunk) {
+    fn add(&mut self, chunk: Chunk, write: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        write(&mut self.text);
+        let range = TextRange::at(start, self.text.len() - start);
         match self.options.max_chunk_bytes {
-            Some(max) if text.len() > max => {
-                for piece in split(text, max) {
-                    let tokens = self.counter.count(piece) as u64;
-                    self.store(piece, Chunk { tokens, ..chunk.clone() });
+            Some(max) if range.len() > max => {
+                let lengths: Vec<usize> = split(range.of(&self.text), max).map(str::len).collect();
+                let mut at = start;
+                for length in lengths {
+                    let range = TextRange::at(at, length);
+                    self.register(Chunk { tokens: self.count(range), range, ..chunk.clone() });
+                    at = range.end();
                 }
             }
-            _ => {
-                chunk.tokens = if text.is_empty() { 0 } else { self.counter.count(text) as u64 };
-                self.store(text, chunk);
-            }
+            _ => self.register(Chunk { tokens: self.count(range), range, ..chunk }),
         }
     }
 
-    fn store(&mut self, text: &str, mut chunk: Chunk) {
+    fn count(&self, range: TextRange) -> u64 {
+        if range.is_empty() { 0 } else { self.counter.count(range.of(&self.text)) as u64 }
+    }
+
+    /// Takes a chunk whose text has been appended.
+    fn register(&mut self, mut chunk: Chunk) {
         let index = self.chunks.len();
         if !self.options.attribution {
             chunk.facet_ids = None;
@@ -198,9 +208,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
                 structure.children.get_or_insert_default().push(index);
             }
         }
-        chunk.range = TextRange::at(self.text.len(), text.len());
         self.total_tokens = self.total_tokens.saturating_add(chunk.tokens);
-        self.text.push_str(text);
         self.chunks.push(chunk);
     }
 
@@ -227,10 +235,16 @@ impl<'c> FrameSnapshotBuilder<'c> {
 
     /// The snapshot, taken at `now`.
     pub fn build(mut self, now: Millis) -> FrameSnapshot {
-        self.text.shrink_to_fit();
+        // Slack is given back where it is worth the call.
+        if self.text.capacity() > self.text.len() + self.text.len() / 8 + 64 {
+            self.text.shrink_to_fit();
+        }
+        if self.chunks.capacity() > self.chunks.len() + self.chunks.len() / 2 {
+            self.chunks.shrink_to_fit();
+        }
         FrameSnapshot {
             text: self.text,
-            chunks: self.chunks.into_boxed_slice(),
+            chunks: self.chunks,
             total_tokens: self.total_tokens,
             exact_tokens: None,
             captured_at: now,

@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSnapshot {
     pub(super) text: String,
-    pub(super) chunks: Box<[Chunk]>,
+    pub(super) chunks: Vec<Chunk>,
     pub(super) total_tokens: u64,
     pub(super) exact_tokens: Option<u64>,
     pub(super) captured_at: Millis,

@@ -73,7 +73,7 @@ impl FrameSnapshot {
         let identity = fields.nested("madeBy", SnapshotIdentity::from_json)?.map(Arc::new);
         let snapshot = Self {
             text,
-            chunks: chunks.into(),
+            chunks,
             total_tokens: total,
             exact_tokens,
             captured_at: Millis::new(captured_at),
