@@ -180,7 +180,6 @@ impl Text {
             return Ok(out.flush_if_terminal()?);
         }
         if self.session.as_ref().is_some_and(|last| last != session) {
-            writeln!(out)?;
             view::rule(out, &format!("session {session}"), style::HEADING, "")?;
         }
         self.session = Some(Arc::clone(session));

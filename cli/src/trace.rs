@@ -16,6 +16,7 @@ use crate::{
     output::Output,
     style,
     table::Table,
+    text::counted,
     view,
     viewer::{Viewer, hud},
 };
@@ -190,7 +191,7 @@ fn owner_of(
         return Err(source.fail(format!("there is no session {session:?}")).into());
     };
     let tail = viewer.tail(&session).map_err(|error| source.refuse(error))?;
-    match tail {
+    match &tail {
         Some(tail) if tail.message == message => {
             let chunk =
                 tail.snapshot.chunk_at(byte).ok_or_else(|| outside(source, &tail.snapshot))?;
@@ -199,8 +200,8 @@ fn owner_of(
             hit.map_or(Ok(()), |hit| hits.found(&hit.marking_byte(byte), out))
         }
         _ => {
-            let sentence =
-                format!("session {session} has {count} messages; there is no message {message}");
+            let count = counted((count + usize::from(tail.is_some())) as u64, "message");
+            let sentence = format!("session {session} has {count}; there is no message {message}");
             Err(source.fail(sentence).into())
         }
     }
