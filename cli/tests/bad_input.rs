@@ -73,7 +73,11 @@ fn nesting_over_128_is_refused() {
 fn a_document_of_another_kind_is_refused_with_what_was_found() {
     let run = run_with(&["stats", "-"], r#"{"recipe": "soup", "servings": 4}"#);
     assert_eq!(run.code, Some(1));
-    assert!(run.err.contains("found an object with the keys recipe, servings\n"), "{}", run.err);
+    assert!(
+        run.err.contains("found an object with the keys \"recipe\", \"servings\"\n"),
+        "{}",
+        run.err
+    );
     assert!(run.err.contains("\n  hint    `--input-format list`"), "{}", run.err);
 }
 
@@ -96,6 +100,19 @@ error: expected a file, found a directory
         )
     );
     assert_eq!(run.out.lines().count(), 1);
+}
+
+#[test]
+fn files_of_other_kinds_are_read_or_refused_and_never_more_than_that() {
+    let files = support::files_of(&["E-state", "F-json-robustness", "G-delta-md", "I-spacemolt"]);
+    for command in [&["frames"][..], &["render"], &["stats"], &TRACE] {
+        for some in files.chunks(100) {
+            let paths: Vec<&str> = some.iter().map(|path| path.to_str().unwrap()).collect();
+            // `run` fails where anything panicked.
+            let run = run(&[command, &paths].concat());
+            assert!(matches!(run.code, Some(0 | 1)), "{command:?}: {}", run.err);
+        }
+    }
 }
 
 #[test]

@@ -189,7 +189,7 @@ impl Head {
             // Values by line, none of which is known.
             return forced
                 .map(|format| (format, None))
-                .ok_or_else(|| self.unknown("lines of JSON"));
+                .ok_or_else(|| Self::unknown("lines of JSON"));
         }
         let document = if is_single { first } else { self.document(lines) }?;
         let found = TranscriptFormat::of_document(&document);
@@ -198,7 +198,7 @@ impl Head {
         }
         match TranscriptFormat::of_line(&document) {
             Some(format) => Ok((format, Some(document))),
-            None => Err(self.unknown(describe(&document))),
+            None => Err(Self::unknown(describe(&document))),
         }
     }
 
@@ -217,9 +217,8 @@ impl Head {
         json::read(&bytes)
     }
 
-    fn unknown(&self, found: impl std::fmt::Display) -> Error {
-        let names: Vec<_> = TranscriptFormat::ALL.iter().map(|format| format.name()).collect();
-        let message = format!("expected a transcript ({}), found {found}", names.join(", "));
+    fn unknown(found: impl std::fmt::Display) -> Error {
+        let message = format!("expected a transcript of a known format, found {found}");
         Error::new(ErrorKind::UnknownFormat, message)
     }
 }
@@ -233,14 +232,20 @@ fn is_jsonl(lines: &VecDeque<(u64, Vec<u8>)>) -> bool {
 fn describe(value: &Value) -> String {
     match value {
         Value::Object(object) => {
-            let keys: Vec<_> = object.keys().take(8).map(String::as_str).collect();
-            format!("an object with the keys {}", keys.join(", "))
+            let keys: Vec<_> = object.keys().take(8).map(|key| format!("{key:?}")).collect();
+            let more = if object.len() > keys.len() { ", …" } else { "" };
+            match keys.as_slice() {
+                [] => "an object without keys".to_owned(),
+                keys => format!("an object with the keys {}{more}", keys.join(", ")),
+            }
         }
-        Value::Array(array) => format!(
-            "an array of {} elements, the first of them {}",
-            array.len(),
-            array.first().map_or("absent", Value::kind)
-        ),
+        Value::Array(array) => match array.as_slice() {
+            [] => "an empty array".to_owned(),
+            [only] => format!("an array with {} alone", only.kind()),
+            [first, ..] => {
+                format!("an array of {} elements, the first of them {}", array.len(), first.kind())
+            }
+        },
         other => other.kind().to_owned(),
     }
 }
