@@ -16,7 +16,7 @@ use afterimage::{
 struct ShipsLog;
 
 impl Format for ShipsLog {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "ships-log"
     }
 

@@ -10,7 +10,7 @@ macro_rules! name_type {
         pub struct $name(Text);
 
         impl $name {
-            $($(#[$cmeta])* pub const $constant: Self = Self(Text::Static($text));)*
+            $($(#[$cmeta])* pub const $constant: Self = Self(Text::Static(&$text));)*
 
             /// The text of the name.
             pub fn as_str(&self) -> &str {
@@ -122,7 +122,8 @@ macro_rules! name_type {
 
 #[derive(Clone)]
 enum Text {
-    Static(&'static str),
+    /// A thin reference, so that a name is no wider than a shared text.
+    Static(&'static &'static str),
     Shared(Arc<str>),
 }
 

@@ -62,6 +62,12 @@
 //! * `bpe`: the same counts, faster, for 34 to 49 MB more in the binary.
 //! * `templates`: a template for each facet type.
 
+// Input never panics: what may be absent is matched, not unwrapped.
+#![cfg_attr(
+    not(test),
+    warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
 pub mod error;
 pub mod hud;
 pub mod id;

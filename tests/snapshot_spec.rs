@@ -36,7 +36,7 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/snapshots").join(folder);
     let mut files = files_under(&folder);
-    files.retain(|path| path.to_str().unwrap().ends_with(".json"));
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     assert!(!files.is_empty());
     files
 }

@@ -125,7 +125,8 @@ fn tiling_one_renderer_and_deterministic_over_recordings() {
                 {
                     let place = format!("{}: frame {sequence}, {format}", path.display());
                     assert!(snapshot == other, "{place}");
-                    let joined: String = snapshot.chunks().map(|chunk| chunk.content()).collect();
+                    let joined: String =
+                        snapshot.chunks().map(afterimage::snapshot::ChunkRef::content).collect();
                     assert!(joined == snapshot.text(), "{place}");
                     let back = FrameSnapshot::from_json(snapshot.to_json()).unwrap();
                     assert!(back == *snapshot, "{place}");

@@ -13,18 +13,18 @@ use afterimage::{
 };
 
 /// One session: its frames, each with what it shows.
-pub struct Session {
-    pub frames: Vec<(Frame, Shown)>,
+pub(crate) struct Session {
+    pub(crate) frames: Vec<(Frame, Shown)>,
 }
 
 /// The recorded sessions, or generated ones where no recordings are there; with their name.
-pub fn corpus() -> (&'static str, Vec<Session>) {
+pub(crate) fn corpus() -> (&'static str, Vec<Session>) {
     let recorded: Vec<Session> = recordings().iter().flat_map(|path| sessions_of(path)).collect();
     if recorded.is_empty() { ("generated", vec![generated(2_000)]) } else { ("recorded", recorded) }
 }
 
 /// The recorded transcripts.
-pub fn recordings() -> Vec<PathBuf> {
+pub(crate) fn recordings() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let mut files = Vec::new();
     for group in ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"] {
@@ -62,7 +62,7 @@ fn sessions_of(path: &Path) -> Vec<Session> {
 }
 
 /// A session of `turns` turns: a request, a thought, two calls and their results.
-pub fn generated(turns: u64) -> Session {
+pub(crate) fn generated(turns: u64) -> Session {
     let mut veil = Veil::default();
     let mut frames = Vec::new();
     let prose = "The sensor reads 4.2 GHz near (11, 7); compare it with the log of 2026-03-01. ";
@@ -101,11 +101,21 @@ pub fn generated(turns: u64) -> Session {
     Session { frames }
 }
 
+/// The generated session as frames by line.
+pub(crate) fn generated_lines(turns: u64) -> Vec<u8> {
+    let mut lines = String::new();
+    for (frame, _) in generated(turns).frames {
+        lines.push_str(&frame.to_json().to_string());
+        lines.push('\n');
+    }
+    lines.into_bytes()
+}
+
 /// A counter that costs nothing: what remains is the price of rendering and capture.
-pub struct KnownCounts;
+pub(crate) struct KnownCounts;
 
 impl TokenCounter for KnownCounts {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "known"
     }
 

@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt::Write};
+use std::fmt::Write;
 
 use super::guard;
 use crate::{
@@ -6,14 +6,14 @@ use crate::{
     id::{ChunkType, FacetId, Role},
     json::Value,
     snapshot::{FacetIds, FrameSnapshotBuilder, Part},
-    veil::Facet,
+    veil::{Facet, TagSet},
 };
 
 /// Where a format writes a facet: every text is a chunk with its owner.
 pub struct Canvas<'a> {
     builder: FrameSnapshotBuilder<'a>,
     role: Role,
-    tags: &'a BTreeSet<String>,
+    tags: &'a TagSet,
     /// The facet that is being written, with its part.
     owner: Option<(FacetId, ChunkType, Part)>,
     /// What must stand before the next text: a turn marker or a separator.
@@ -22,11 +22,7 @@ pub struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(
-        builder: FrameSnapshotBuilder<'a>,
-        role: Role,
-        tags: &'a BTreeSet<String>,
-    ) -> Self {
+    pub(super) fn new(builder: FrameSnapshotBuilder<'a>, role: Role, tags: &'a TagSet) -> Self {
         Self { builder, role, tags, owner: None, pending: "", scratch: String::new() }
     }
 
@@ -69,7 +65,7 @@ impl<'a> Canvas<'a> {
 
     /// The tags of facets that content must not forge.
     #[cfg(feature = "templates")]
-    pub(super) fn tags(&self) -> &'a BTreeSet<String> {
+    pub(super) fn tags(&self) -> &'a TagSet {
         self.tags
     }
 

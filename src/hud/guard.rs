@@ -1,8 +1,10 @@
 //! Keeping content from forging structure.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::borrow::Cow;
 
 use memchr::memchr_iter;
+
+use crate::veil::TagSet;
 
 /// The tags that the built-in formats write themselves.
 pub(super) const RESERVED: [&str; 6] =
@@ -14,14 +16,12 @@ pub(super) const RESERVED: [&str; 6] =
 /// next could complete it.
 ///
 /// Runs in O(n) time, and copies nothing where there is nothing to neutralise.
-pub(super) fn neutralised<'t>(text: &'t str, tags: &BTreeSet<String>) -> Cow<'t, str> {
+pub(super) fn neutralised<'t>(text: &'t str, tags: &TagSet) -> Cow<'t, str> {
     let mut candidates = memchr_iter(b'<', text.as_bytes()).peekable();
     if candidates.peek().is_none() {
         return Cow::Borrowed(text);
     }
-    let longest =
-        RESERVED.iter().copied().chain(tags.iter().map(String::as_str)).map(str::len).max();
-    let longest = longest.unwrap_or_default();
+    let longest = RESERVED.iter().map(|tag| tag.len()).fold(tags.longest(), usize::max);
     let mut forged = candidates
         .filter(|at| begins_tag(text.get(at + 1..).unwrap_or_default(), tags, longest))
         .peekable();
@@ -40,7 +40,7 @@ pub(super) fn neutralised<'t>(text: &'t str, tags: &BTreeSet<String>) -> Cow<'t,
 }
 
 /// Whether what follows a `<` makes it a tag that means something here.
-fn begins_tag(after: &str, tags: &BTreeSet<String>, longest: usize) -> bool {
+fn begins_tag(after: &str, tags: &TagSet, longest: usize) -> bool {
     let mut rest = after.trim_start_matches(is_blank);
     if let Some(closing) = rest.strip_prefix('/') {
         rest = closing.trim_start_matches(is_blank);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let tags = BTreeSet::from(["ship_status".to_owned(), "a".to_owned()]);
+        let tags = TagSet::from_iter(["ship_status", "a"]);
         assert_eq!(neutralised(text, &tags), expected);
     }
 

@@ -1,5 +1,5 @@
 use super::{Canvas, Format};
-use crate::{Result, id::Role, snapshot::Part, veil::Facet};
+use crate::{Result, id::Role, veil::Facet};
 
 /// No tags at all: structure lives in the chunks' parts, and the chunks are the raw strings of a
 /// message's fields, as providers with native tool calls want them. A call's text is its
@@ -19,7 +19,7 @@ impl Format for NativeFormat {
                 (None, Some(parameters)) => canvas.json(parameters),
                 (None, None) => canvas.part(""),
             },
-            None if matches!(facet.part(), Part::Result { .. }) => canvas.part(&facet.content),
+            None if facet.is_result() => canvas.part(&facet.content),
             None => canvas.text(&facet.content),
         }
         facet

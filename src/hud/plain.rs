@@ -1,5 +1,5 @@
 use super::{Canvas, Format};
-use crate::{Result, id::FacetType, snapshot::Part, veil::Facet};
+use crate::{Result, id::FacetType, veil::Facet};
 
 /// Text for people: labels in brackets, nothing escaped. Its labels are no structure to rely on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Format for PlainFormat {
                 (None, None) => {}
             }
         } else {
-            let is_result = matches!(facet.part(), Part::Result { .. });
+            let is_result = facet.is_result();
             let label = match facet.tool_name() {
                 Some(name) if is_result => Some(format!("[result {name}]\n")),
                 None if is_result => Some("[result]\n".to_owned()),

@@ -1,12 +1,13 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use super::{Canvas, Format, RenderedContext, XmlFormat};
 use crate::{
     Result,
     id::{Millis, Role},
+    json::Value,
     snapshot::{FrameSnapshot, FrameSnapshotBuilder, SnapshotIdentity, SnapshotOptions},
     tokens::TokenCounter,
-    veil::{Facet, Frame, History, Sealed, Shown, Source},
+    veil::{Facet, Frame, History, Sealed, Shown, Source, TagSet},
 };
 
 /// The version of the renderer and of the built-in formats. It rises when the same facets would
@@ -182,13 +183,13 @@ impl Hud {
         &'s self,
         facets: impl Iterator<Item = &'f Facet> + Clone,
         role: Role,
-        tags: &'s BTreeSet<String>,
+        tags: &'s TagSet,
         turn: Option<(&'s str, &'s str)>,
     ) -> Result<FrameSnapshotBuilder<'s>> {
         let mut builder = FrameSnapshotBuilder::with_options(&*self.counter, self.options.clone());
         let (shown, bytes) = facets
             .clone()
-            .fold((0, 0), |(shown, bytes), facet| (shown + 1, bytes + facet.content.len() + 32));
+            .fold((0, 0), |(shown, bytes), facet| (shown + 1, bytes + likely_len(facet)));
         builder.reserve(if turn.is_some() { 2 * shown + 1 } else { shown }, bytes);
         let mut canvas = Canvas::new(builder, role, tags);
         canvas.before_next(turn.map_or("", |(open, _)| open));
@@ -209,4 +210,22 @@ impl Hud {
         }
         Ok(canvas.into_builder())
     }
+}
+
+/// About how many bytes a facet renders to: what it says, its parameters, and its tags. A guess
+/// that is off costs an allocation.
+fn likely_len(facet: &Facet) -> usize {
+    fn of_value(value: &Value) -> usize {
+        match value {
+            Value::String(text) => text.len() + 2,
+            Value::Array(array) => array.iter().map(of_value).sum(),
+            Value::Object(object) => {
+                object.iter().map(|(key, value)| key.len() + 32 + of_value(value)).sum()
+            }
+            _ => 8,
+        }
+    }
+    let parameters = facet.call().and_then(|call| call.parameters).map_or(0, of_value);
+    let children: usize = facet.children.iter().map(likely_len).sum();
+    facet.content.len() + parameters + children + 48
 }

@@ -8,7 +8,7 @@ use crate::{
     id::{FacetType, Role},
     json::Value,
     text::tag_name,
-    veil::Facet,
+    veil::{Facet, TagSet},
 };
 
 /// How much work one facet's template may do; enough for any page of text, not for an endless loop.
@@ -81,7 +81,8 @@ impl Format for TemplateFormat {
             return self.fallback.facet(facet, canvas);
         };
         let value = Facet { children: Vec::new(), ..facet.clone() }.to_json();
-        let tags = self.tags.union(canvas.tags()).cloned().collect();
+        let mut tags = canvas.tags().clone();
+        self.tags.iter().for_each(|tag| tags.insert(tag.clone()));
         let text = template.render(neutralised(&value, &tags)).map_err(template_error)?;
         canvas.text(&text);
         for child in &facet.children {
@@ -112,8 +113,8 @@ fn template_error(error: minijinja::Error) -> Error {
         .caused_by(error)
 }
 
-/// The value as a template sees it: strings cannot forge a tag.
-fn neutralised(value: &Value, tags: &BTreeSet<String>) -> minijinja::Value {
+/// The value as a template sees it: neither strings nor the keys of objects can forge a tag.
+fn neutralised(value: &Value, tags: &TagSet) -> minijinja::Value {
     match value {
         Value::Null => ().into(),
         Value::Bool(flag) => (*flag).into(),
@@ -127,7 +128,9 @@ fn neutralised(value: &Value, tags: &BTreeSet<String>) -> minijinja::Value {
             array.iter().map(|value| neutralised(value, tags)).collect::<Vec<_>>().into()
         }
         Value::Object(object) => minijinja::Value::from_pairs(
-            object.iter().map(|(key, value)| (key.as_str(), neutralised(value, tags))),
+            object
+                .iter()
+                .map(|(key, value)| (guard::neutralised(key, tags), neutralised(value, tags))),
         ),
     }
 }

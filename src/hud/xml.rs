@@ -5,7 +5,6 @@ use crate::{
     Result,
     id::{FacetType, Role},
     json::Value,
-    snapshot::Part,
     text::tag_name,
     veil::{Call, Facet},
 };
@@ -27,10 +26,14 @@ impl Format for XmlFormat {
             canvas.tag(&format!("<tool_call name=\"{}\">\n", attribute(call.name)));
             let body = parameters(call, canvas);
             canvas.part(&body);
+            for child in &facet.children {
+                canvas.nested(child, |canvas| self.facet(child, canvas))?;
+                canvas.formatting("\n");
+            }
             canvas.tag("</tool_call>");
             return Ok(());
         }
-        let is_result = matches!(facet.part(), Part::Result { .. });
+        let is_result = facet.is_result();
         let display = facet.display_name.as_deref().filter(|name| !name.is_empty());
         if is_result {
             match facet.tool_name() {

@@ -16,6 +16,7 @@
 
 mod fields;
 mod number;
+mod object;
 mod path;
 mod read;
 mod serde;
@@ -24,7 +25,8 @@ mod write;
 
 pub(crate) use fields::{Fields, ObjectExt};
 pub use number::Number;
+pub use object::Object;
 pub use path::{Path, PathElement};
 pub use read::{MAX_BYTES, MAX_DEPTH, read};
 pub(crate) use serde::serde_through_json;
-pub use value::{Object, Value};
+pub use value::Value;

@@ -44,7 +44,7 @@ impl Reader<'_> {
                 // The bytes of a number are ASCII.
                 Ok(bytes) => std::str::from_utf8(bytes)
                     .map(|text| Value::Number(Number::from_json_text(text)))
-                    .map_err(|error| return_utf8(error)),
+                    .map_err(return_utf8),
                 Err(error) => Err(error),
             },
         }

@@ -1,4 +1,4 @@
-use super::Number;
+use super::{Number, Object};
 
 /// A JSON value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,9 +17,6 @@ pub enum Value {
     /// An object, in insertion order. Equality does not depend on the order.
     Object(Object),
 }
-
-/// A JSON object in insertion order.
-pub type Object = indexmap::IndexMap<String, Value>;
 
 impl Value {
     /// The member `key` of an object.

@@ -39,26 +39,30 @@ impl fmt::Display for Value {
 /// Writes `text` as a JSON string: what must be escaped is, everything else stands as it is.
 fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
-    let mut plain = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            0..0x20 => "",
-            _ => continue,
-        };
-        // An escaped byte is ASCII, so both ends are character borders.
-        out.write_str(text.get(plain..at).unwrap_or_default())?;
-        if escape.is_empty() { write!(out, "\\u{byte:04x}") } else { out.write_str(escape) }?;
-        plain = at + 1;
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(must_be_escaped) {
+        // An escaped byte is ASCII, so both of its ends are character borders.
+        let (plain, tail) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        out.write_str(plain)?;
+        match tail.bytes().next() {
+            Some(b'"') => out.write_str("\\\"")?,
+            Some(b'\\') => out.write_str("\\\\")?,
+            Some(b'\n') => out.write_str("\\n")?,
+            Some(b'\r') => out.write_str("\\r")?,
+            Some(b'\t') => out.write_str("\\t")?,
+            Some(0x08) => out.write_str("\\b")?,
+            Some(0x0c) => out.write_str("\\f")?,
+            Some(byte) => write!(out, "\\u{byte:04x}")?,
+            None => {}
+        }
+        rest = tail.get(1..).unwrap_or_default();
     }
-    out.write_str(text.get(plain..).unwrap_or_default())?;
+    out.write_str(rest)?;
     out.write_char('"')
+}
+
+fn must_be_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 #[cfg(test)]

@@ -226,15 +226,16 @@ impl<'c> FrameSnapshotBuilder<'c> {
     }
 
     /// The snapshot, taken at `now`.
-    pub fn build(self, now: Millis) -> FrameSnapshot {
+    pub fn build(mut self, now: Millis) -> FrameSnapshot {
+        self.text.shrink_to_fit();
         FrameSnapshot {
             text: self.text,
-            chunks: self.chunks,
+            chunks: self.chunks.into_boxed_slice(),
             total_tokens: self.total_tokens,
             exact_tokens: None,
             captured_at: now,
             identity: None,
-            extra: Object::new(),
+            extra: None,
         }
     }
 

@@ -109,6 +109,8 @@ pub(crate) struct Chunk {
     pub(crate) rare: Option<Box<Rare>>,
 }
 
+const _: () = assert!(size_of::<Chunk>() <= 136, "a history holds many chunks");
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rare {
     pub(crate) structure: Option<Structure>,

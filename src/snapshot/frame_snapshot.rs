@@ -13,12 +13,13 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSnapshot {
     pub(super) text: String,
-    pub(super) chunks: Vec<Chunk>,
+    pub(super) chunks: Box<[Chunk]>,
     pub(super) total_tokens: u64,
     pub(super) exact_tokens: Option<u64>,
     pub(super) captured_at: Millis,
     pub(super) identity: Option<Arc<SnapshotIdentity>>,
-    pub(super) extra: Object,
+    /// Members of the wire form that are not known here; most snapshots have none.
+    pub(super) extra: Option<Box<Object>>,
 }
 
 /// What made a snapshot. Two snapshots with the same identity compare byte by byte and token by

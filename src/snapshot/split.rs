@@ -20,8 +20,10 @@ fn cut(text: &str, max: usize) -> usize {
     if text.len() <= max {
         return text.len();
     }
-    let limit = text.floor_char_boundary(max);
-    let from = text.ceil_char_boundary(limit / 3);
+    let limit = border_at_or_before(text, max);
+    // Only what lies between these two is looked at, so that a text without a good place to cut
+    // costs no more than any other.
+    let from = border_at_or_before(text, limit / 3);
     let window = text.get(from..limit).unwrap_or_default();
     let place = window
         .rfind("\n\n")
@@ -33,16 +35,22 @@ fn cut(text: &str, max: usize) -> usize {
     if let Some(place) = place {
         return from + place;
     }
-    let border = GraphemeCursor::new(limit, text.len(), true).prev_boundary(text, 0);
-    let aligned = GraphemeCursor::new(limit, text.len(), true).is_boundary(text, 0);
-    match (aligned, border) {
-        (Ok(true), _) if limit > 0 => limit,
-        (_, Ok(Some(border))) if border > 0 => border,
+    let seen = text.get(from..).unwrap_or_default();
+    let mut cursor = GraphemeCursor::new(limit, text.len(), true);
+    if limit > 0 && cursor.is_boundary(seen, from) == Ok(true) {
+        return limit;
+    }
+    match cursor.prev_boundary(seen, from) {
+        Ok(Some(border)) if border > from => border,
         // One character as a reader sees it is longer than a piece may be: cut inside of it, but
         // never inside a code point.
         _ if limit > 0 => limit,
         _ => text.chars().next().map_or(text.len(), char::len_utf8),
     }
+}
+
+fn border_at_or_before(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -68,5 +76,6 @@ mod tests {
         check("e\u{301}e\u{301}", 4, &["e\u{301}", "e\u{301}"]);
         check("👩‍👩‍👧x", 12, &["👩‍👩", "\u{200d}👧x"]);
         check("漢字", 1, &["漢", "字"]);
+        check(&"\u{301}".repeat(5), 5, &["\u{301}\u{301}", "\u{301}\u{301}", "\u{301}"]);
     }
 }

@@ -29,7 +29,7 @@ impl FrameSnapshot {
         object.put("hasContent", self.has_content());
         object.put_some("exactTokens", self.exact_tokens);
         object.put_some("madeBy", self.identity.as_ref().map(|identity| identity.to_json()));
-        object.extend(self.extra.clone());
+        object.extend(self.extra.iter().flat_map(|extra| Object::clone(extra)));
         Value::Object(object)
     }
 
@@ -73,12 +73,12 @@ impl FrameSnapshot {
         let identity = fields.nested("madeBy", SnapshotIdentity::from_json)?.map(Arc::new);
         let snapshot = Self {
             text,
-            chunks,
+            chunks: chunks.into(),
             total_tokens: total,
             exact_tokens,
             captured_at: Millis::new(captured_at),
             identity,
-            extra: fields.rest(),
+            extra: Some(fields.rest()).filter(|extra| !extra.is_empty()).map(Box::new),
         };
         snapshot.check()?;
         let expected = snapshot.has_content();
@@ -150,7 +150,7 @@ impl RenderedChunk {
         let ids = self.facet_ids.as_ref();
         object.put_some(
             "facetIds",
-            ids.map(|ids| ids.iter().map(|id| id.as_str()).collect::<Value>()),
+            ids.map(|ids| ids.iter().map(super::super::id::FacetId::as_str).collect::<Value>()),
         );
         object.put_some("type", self.chunk_type.as_deref());
         object.put_some("role", self.role.map(Role::as_str));

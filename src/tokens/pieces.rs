@@ -56,6 +56,7 @@ pub(super) static CL100K: Pretokenizer = Pretokenizer {
     }),
 };
 
+#[allow(clippy::expect_used, reason = "the patterns are constants, and tests compile them")]
 fn compile(patterns: &[&str]) -> Regex {
     Regex::new_many(patterns).expect("the patterns are constants, and tests compile them")
 }

@@ -71,6 +71,7 @@ fn tokens(encoder: &CoreBPE) -> impl Iterator<Item = Vec<u8>> {
 
 /// The vocabulary of `encoder` with a pattern that takes each text for one piece, and that its
 /// engine hands to a finite automaton as a whole.
+#[allow(clippy::expect_used, reason = "the pattern is constant and the ranks are distinct")]
 fn long_piece_encoder(encoder: &CoreBPE) -> CoreBPE {
     CoreBPE::new(tokens(encoder).zip(0..).collect(), std::iter::empty().collect(), r"(?s:.)+")
         .expect("the pattern is constant and the ranks are distinct")

@@ -198,7 +198,7 @@ impl super::Decoder for Reader {
         match kind.as_str() {
             "user" | "assistant" if has_message => self.message(record, &kind, session, line, sink),
             "user" | "assistant" => {
-                sink.unknown(line, "a message that is no object", record.into())
+                sink.unknown(line, "a message that is no object", record.into());
             }
             "tool_use" | "tool_result" => {
                 self.joining.take(session, bare_block(record, &kind, line), Part::Whole, sink);

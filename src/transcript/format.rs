@@ -67,8 +67,6 @@ formats! {
     Codex "codex" never, codex::Reader::is_line, codex::Reader::default();
     /// Sessions of pi.
     Pi "pi" never, pi::Reader::is_line, pi::Reader::default();
-    /// Sessions of Claude Code.
-    ClaudeCode "claude-code" never, claude_code::Reader::is_line, claude_code::Reader::default();
     /// Logs of inspect, the evaluation framework.
     Inspect "inspect" inspect::Reader::is_document, never, inspect::Reader::default();
     /// Answers of ToolBench.
@@ -87,6 +85,8 @@ formats! {
     Copilot "copilot" never, copilot::Reader::is_line, copilot::Reader;
     /// Wire logs of the Kimi CLI.
     Kimi "kimi" never, kimi::Reader::is_line, kimi::Reader::default();
+    /// Sessions of Claude Code.
+    ClaudeCode "claude-code" never, claude_code::Reader::is_line, claude_code::Reader::default();
     /// Items of the Responses API.
     Responses "openai-responses" responses::Reader::is_document, responses::Reader::is_line, responses::Reader::default();
     /// Requests and message lists of Anthropic's Messages API.

@@ -2,6 +2,8 @@
 //!
 //! A conversation is its last request and the response to it, and becomes a session.
 
+use std::collections::HashMap;
+
 use super::{
     chat,
     exchange::{self, Api, Exchange},
@@ -15,7 +17,7 @@ use crate::json::{Object, Value};
 pub(super) struct Reader {
     conversations: Vec<Conversation>,
     /// Calls of a provider's tools with their outcome, by the id of the item.
-    outcomes: std::collections::HashMap<String, Value>,
+    outcomes: HashMap<String, Value>,
 }
 
 /// What the last request of a conversation holds, and the response to it.
@@ -89,7 +91,7 @@ impl Reader {
     }
 
     fn give(self, sink: &mut Sink) {
-        let Self { conversations, mut outcomes } = self;
+        let Self { conversations, outcomes } = self;
         for (index, conversation) in conversations.into_iter().enumerate() {
             let line = conversation.line;
             sink.session(&(index + 1).to_string());
@@ -100,7 +102,7 @@ impl Reader {
                 match conversation.api {
                     Api::Chat | Api::Messages => chat::message_or_unknown(message, line, sink),
                     Api::Responses => {
-                        responses::push(with_outcome(message, &mut outcomes), line, None, sink)
+                        responses::push(with_outcome(message, &outcomes), line, None, sink);
                     }
                 }
             }
@@ -109,7 +111,7 @@ impl Reader {
 }
 
 /// The item, from the response that gave it where the client dropped its outcome.
-fn with_outcome(item: Value, outcomes: &mut std::collections::HashMap<String, Value>) -> Value {
+fn with_outcome(item: Value, outcomes: &HashMap<String, Value>) -> Value {
     let is_bare = item.str_at("type").is_some_and(|kind| kind.ends_with("_call"))
         && !items::has_outcome(&item);
     let whole = item.str_at("id").filter(|_| is_bare).and_then(|id| outcomes.get(id));

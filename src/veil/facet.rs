@@ -170,6 +170,12 @@ impl Facet {
         self.state.as_ref()?.str_at("toolName")
     }
 
+    /// Whether the facet is the result of a tool call. A facet of type [`FacetType::RESULT`]
+    /// without a state is a text inside of one.
+    pub fn is_result(&self) -> bool {
+        self.facet_type == FacetType::RESULT && self.state.is_some()
+    }
+
     /// Which part of a message the facet is.
     pub fn part(&self) -> Part {
         let boxed = |id: &str| Box::<str>::from(id);

@@ -10,6 +10,7 @@ mod frame;
 mod history;
 mod op;
 mod state;
+mod tags;
 
 pub use facet::{Call, Facet, Saliency};
 pub use frame::{Frame, Source};
@@ -17,3 +18,4 @@ pub use history::History;
 pub(crate) use history::Sealed;
 pub use op::FacetOp;
 pub use state::{Shown, Veil};
+pub use tags::TagSet;

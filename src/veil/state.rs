@@ -1,9 +1,9 @@
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
-use super::{Facet, FacetOp, Frame, op::rewritten};
+use super::{Facet, FacetOp, Frame, TagSet, op::rewritten};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType},
@@ -17,7 +17,7 @@ pub struct Veil {
     facets: HashMap<FacetId, (u64, Arc<Facet>)>,
     ambient: BTreeMap<u64, FacetId>,
     /// The tag of every display name that was ever in the veil.
-    tags: Arc<BTreeSet<String>>,
+    tags: Arc<TagSet>,
     added: u64,
 }
 
@@ -28,7 +28,7 @@ pub struct Shown {
     pub facets: Vec<Arc<Facet>>,
     /// The [`tag_name`] of every display name that was in the veil up to this frame: what the
     /// content of a facet must not be able to forge.
-    pub tags: Arc<BTreeSet<String>>,
+    pub tags: Arc<TagSet>,
 }
 
 /// A frame's effect on the veil, worked out and not yet applied.
@@ -80,7 +80,7 @@ impl Veil {
     }
 
     /// The [`tag_name`] of every display name that was ever in the veil.
-    pub fn tags(&self) -> &Arc<BTreeSet<String>> {
+    pub fn tags(&self) -> &Arc<TagSet> {
         &self.tags
     }
 
@@ -208,10 +208,10 @@ impl Change {
     }
 }
 
-fn note_tags(tags: &mut Arc<BTreeSet<String>>, facet: &Facet) {
+fn note_tags(tags: &mut Arc<TagSet>, facet: &Facet) {
     if let Some(name) = &facet.display_name {
         let tag = tag_name(name);
-        if !tags.contains(&*tag) {
+        if !tags.contains(&tag) {
             Arc::make_mut(tags).insert(tag.into_owned());
         }
     }

@@ -44,24 +44,22 @@ enum Plan {
     Remove { target: usize },
 }
 
-/// A history of up to `most` frames.
+/// A history of up to `most` frames, whose sequences may have gaps.
 pub(crate) fn history(most: usize) -> impl Strategy<Value = Vec<Frame>> {
     let first = prop_oneof![8 => Just(0_u64), 1 => Just(1), 1 => 5..1_000_000_u64];
-    (first, vec((source(), vec(plan(), 0..7)), 0..=most))
+    let step = prop_oneof![9 => Just(1_u64), 1 => 2..99_u64];
+    (first, vec((step, source(), vec(plan(), 0..7)), 0..=most))
         .prop_map(|(first, plans)| frames_of(first, plans))
 }
 
-/// A facet with an id of its own, for whoever needs one beside a history.
-pub(crate) fn facet() -> impl Strategy<Value = Facet> {
-    (0..IDS.len(), shape(3)).prop_map(|(id, shape)| with_ids(shape, IDS[id]))
-}
-
-fn frames_of(first: u64, plans: Vec<(Source, Vec<Plan>)>) -> Vec<Frame> {
+fn frames_of(first: u64, plans: Vec<(u64, Source, Vec<Plan>)>) -> Vec<Frame> {
     // The facets that hold, each with whether it goes at the end of its frame.
     let mut holding: BTreeMap<String, bool> = BTreeMap::new();
     let mut frames = Vec::with_capacity(plans.len());
-    for (sequence, (source, plans)) in (first..).zip(plans) {
+    let mut sequence = first;
+    for (step, source, plans) in plans {
         let mut frame = Frame::new(sequence, source);
+        sequence += step;
         for plan in plans {
             let pick = |target: usize| {
                 let count = holding.len();

@@ -1,0 +1,40 @@
+//! Any bytes are a transcript or refused; its frames are captured, written and read again.
+#![no_main]
+
+use std::{collections::HashMap, sync::Arc};
+
+use afterimage::{
+    hud::{Hud, RenderRequest},
+    id::Millis,
+    json,
+    tokens::Chars4,
+    transcript::Transcript,
+    veil::{Frame, History},
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(transcript) = Transcript::new(bytes) else { return };
+    let hud = Hud::new(Arc::new(Chars4));
+    let mut sessions: HashMap<_, History> = HashMap::new();
+    for (number, record) in transcript.enumerate() {
+        let Ok(record) = record else { return };
+        let mut frame = record.frame;
+        assert_eq!(frame.sequence.get(), number as u64);
+        let wire = frame.to_json().to_string();
+        // Nesting may have grown past what is read.
+        if let Ok(value) = json::read(wire.as_bytes()) {
+            assert_eq!(Frame::from_json(value).expect("what was written is read"), frame);
+        }
+        let history = sessions.entry(record.session).or_default();
+        frame.sequence = history.next_sequence().expect("a short history");
+        // Frames of the library's own format may hold ops that cannot be applied.
+        let Ok(frame) = hud.capture(history, frame, Millis::new(0)) else { continue };
+        let snapshot = frame.rendered_snapshot.as_deref().expect("a captured frame");
+        let chunks: String = snapshot.chunks().map(|chunk| chunk.content()).collect();
+        assert_eq!(chunks, snapshot.text());
+    }
+    for history in sessions.values() {
+        let _ = hud.render(history, &RenderRequest::default(), Millis::new(0));
+    }
+});
