@@ -34,18 +34,28 @@ pub(crate) enum Command {
     /// A frame is one step of a history: where it came from, and how it changed the facets. On a
     /// terminal a table is shown; into a pipe or a file goes JSONL, one frame a line, which every
     /// command reads back.
-    #[command(after_help = "Example: afterimage frames session.jsonl | afterimage stats -")]
+    #[command(
+        after_help = "Example: afterimage frames session.jsonl | afterimage stats -",
+        override_usage = "afterimage frames [OPTIONS] <FILE>..."
+    )]
     Frames(Frames),
     /// What the model reads: as text, as messages with an owner for every byte, or as snapshots
     #[command(
-        after_help = "Example: afterimage render session.jsonl --from 3 --to 5 --as messages"
+        after_help = "Example: afterimage render session.jsonl --from 3 --to 5 --as messages",
+        override_usage = "afterimage render [OPTIONS] <FILE>..."
     )]
     Render(Render),
     /// Who wrote it: the facet behind a text, a byte, or the places of a facet
-    #[command(after_help = "Example: afterimage trace session.jsonl --text 'connection refused'")]
+    #[command(
+        after_help = "Example: afterimage trace session.jsonl --text 'connection refused'",
+        override_usage = "afterimage trace [OPTIONS] <--facet ID|--text STR|--at MESSAGE:BYTE> <FILE>..."
+    )]
     Trace(Trace),
     /// What a transcript holds and costs: messages, calls, chunks, tokens by role, type and facet
-    #[command(after_help = "Example: afterimage stats --json session.jsonl")]
+    #[command(
+        after_help = "Example: afterimage stats --json session.jsonl",
+        override_usage = "afterimage stats [OPTIONS] <FILE>..."
+    )]
     Stats(Stats),
     /// Completions for a shell
     #[command(
@@ -146,9 +156,9 @@ pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set
     #[default]
     Auto,
-    /// Always
+    /// Into a pipe or a file too
     Always,
-    /// Never
+    /// On a terminal neither
     Never,
 }
 

@@ -20,7 +20,7 @@ use crate::{
     text::counted,
     trace::occurrences,
     view,
-    viewer::{Seen, Viewer, hud},
+    viewer::{Lens, Seen, Viewer},
 };
 
 /// The session, and where it is in the repository.
@@ -32,9 +32,9 @@ const SHOWN: u64 = 7;
 const QUESTION: &str = "1  Morning Star       approved, no pilot needed";
 
 pub(crate) fn run(args: &args::Demo) -> Outcome {
-    let hud = hud(&args.rendering)?;
+    let lens = Lens::counting(&args.rendering)?;
     let transcript = Transcript::new(SESSION.as_bytes())?;
-    let mut viewer = Viewer::new(&hud, transcript.format());
+    let mut viewer = Viewer::new(&lens, transcript.format());
     let records = transcript.collect::<afterimage::Result<Vec<Record>>>()?;
     let frames: Vec<Seen> =
         records.into_iter().map(|record| viewer.see(record)).collect::<afterimage::Result<_>>()?;
@@ -44,7 +44,9 @@ pub(crate) fn run(args: &args::Demo) -> Outcome {
     for seen in &frames {
         let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
         for range in occurrences(seen.snapshot.text(), QUESTION) {
-            hits.extend(Hit::at(of, &seen.snapshot, range, |chunk| viewer.tokens(seen, chunk)));
+            hits.extend(Hit::at(of, &seen.snapshot, range, |chunk| {
+                viewer.tokens(&seen.snapshot, chunk)
+            }));
         }
     }
     let mut out = Output::new(args.color);
@@ -68,7 +70,7 @@ fn page(
     writeln!(out, "{bold}afterimage{bold:#} keeps what an LLM agent actually saw.")?;
     writeln!(out, "{dim}A foggy night at Port Lowmarsh, as its harbour agent saw it.{dim:#}\n")?;
 
-    let tokens: u64 = frames.iter().map(|seen| viewer.total_tokens(seen)).sum();
+    let tokens: u64 = frames.iter().map(|seen| viewer.total_tokens(&seen.snapshot)).sum();
     let after = format!("{}, {}", counted(frames.len() as u64, "frame"), counted(tokens, "token"));
     view::rule(out, "1  The session, frame by frame", style::HEADING, &after)?;
     let table = frames::frame_table();
@@ -80,7 +82,7 @@ fn page(
     let after = format!(
         "{}, {}",
         counted(shown.snapshot.len() as u64, "chunk"),
-        counted(viewer.total_tokens(shown), "token")
+        counted(viewer.total_tokens(&shown.snapshot), "token")
     );
     writeln!(out)?;
     view::rule(
@@ -142,7 +144,7 @@ fn json(
             "source": seen.frame.source.as_str(),
             "role": or_null(seen.snapshot.chunks().find_map(ChunkRef::role).map(Role::as_str)),
             "chunks": seen.snapshot.len() as u64,
-            "tokens": viewer.total_tokens(seen),
+            "tokens": viewer.total_tokens(&seen.snapshot),
         }
     });
     out.json(object! {

@@ -17,15 +17,15 @@ use crate::{
     table::{Column, Table, plain},
     text::{first_words, grouped},
     view,
-    viewer::{Seen, Viewer, hud},
+    viewer::{Lens, Seen, Viewer},
 };
 
 pub(crate) fn run(args: &args::Frames) -> Outcome {
     let mut out = Output::new(args.color);
     let as_table = args.table || (out.is_terminal && !args.json && !args.capture);
-    let hud = hud(&args.rendering)?;
+    let lens = Lens::counting(&args.rendering)?;
     input::each(&args.input, !out.is_terminal, |source| {
-        let mut viewer = Viewer::new(&hud, source.format());
+        let mut viewer = Viewer::new(&lens, source.format());
         if as_table {
             table(source, &mut viewer, &mut out)?;
         } else {
@@ -102,7 +102,7 @@ pub(crate) fn row(table: &Table, viewer: &Viewer<'_>, seen: &Seen, out: &mut Out
         plain(seen.frame.source.as_str()),
         (role.map_or("–", afterimage::id::Role::as_str).to_owned(), style::of_role(role)),
         plain(seen.snapshot.len().to_string()),
-        plain(grouped(viewer.total_tokens(seen))),
+        plain(grouped(viewer.total_tokens(&seen.snapshot))),
         (begins, kind),
     ];
     table.row(out, cells)

@@ -136,9 +136,14 @@ impl<'s> Hit<'s> {
     /// The line in which the hit begins, with the hit marked.
     fn quote(&self, out: &mut Output) -> Outcome {
         let text = self.snapshot.text();
-        let (before, rest) = text.split_at_checked(self.marked.start()).unwrap_or((text, ""));
+        // What begins with a line feed is shown from the line that follows.
+        let marked = self.marked.of(text);
+        let skipped = marked.len() - marked.trim_start_matches('\n').len();
+        let skipped = if skipped == marked.len() { 0 } else { skipped };
+        let marked = TextRange::at(self.marked.start() + skipped, marked.len() - skipped);
+        let (before, rest) = text.split_at_checked(marked.start()).unwrap_or((text, ""));
         let line_before = before.rsplit('\n').next().unwrap_or_default();
-        let hit = self.marked.of(text);
+        let hit = marked.of(text);
         let first = hit.split('\n').next().unwrap_or_default();
         let more = if first.len() < hit.len() { "⏎" } else { "" };
         let after = rest.get(hit.len()..).unwrap_or_default().split('\n').next();

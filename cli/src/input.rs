@@ -208,5 +208,7 @@ fn name(path: &Path) -> PathBuf {
 
 /// Names every format, one a line.
 pub(crate) fn list_formats(out: &mut impl io::Write) -> io::Result<()> {
-    TranscriptFormat::ALL.iter().try_for_each(|format| writeln!(out, "{format}"))
+    let mut names: Vec<_> = TranscriptFormat::ALL.iter().map(|format| format.name()).collect();
+    names.sort_unstable();
+    names.iter().try_for_each(|name| writeln!(out, "{name}"))
 }

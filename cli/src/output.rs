@@ -52,8 +52,9 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let paint = Paint::of(color, anstream::AutoStream::choice(&stdout));
+        let width = width(&stdout);
         let out = BufWriter::with_capacity(1 << 16, stdout.lock());
-        Self { out, paint, is_terminal, width: width() }
+        Self { out, paint, is_terminal, width }
     }
 
     /// Writes a value on a line of its own.
@@ -68,9 +69,9 @@ impl Output {
 }
 
 /// The columns of the terminal: at least 40, at most 140, 80 where there is no terminal.
-fn width() -> usize {
-    let columns = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
-    columns.clamp(40, 140)
+fn width(stdout: &io::Stdout) -> usize {
+    let columns = terminal_size::terminal_size_of(stdout).map_or(80, |(width, _)| width.0.into());
+    usize::clamp(columns, 40, 140)
 }
 
 impl Write for Output {

@@ -3,7 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
-    hud::{Hud, RenderRequest},
+    hud::RenderRequest,
     id::{FrameSeq, Millis, Role},
     snapshot::{ChunkRef, FrameSnapshot},
     veil::History,
@@ -19,7 +19,7 @@ use crate::{
     style,
     text::counted,
     view,
-    viewer::{Viewer, hud, moment},
+    viewer::{Lens, Viewer, moment},
 };
 
 pub(crate) fn run(args: &args::Render) -> Outcome {
@@ -30,17 +30,20 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
     {
         return Err(Failure::new(format!("the range runs from frame {from} back to {to}")).into());
     }
-    let hud = hud(&args.rendering)?;
     let default = if args.json { RenderAs::Messages } else { RenderAs::Text };
     let what = args.what.unwrap_or(default);
     let streams = what != RenderAs::Messages;
+    let lens = match what {
+        RenderAs::Text => Lens::counting_on_demand(&args.rendering)?,
+        RenderAs::Messages | RenderAs::Snapshots => Lens::counting(&args.rendering)?,
+    };
     let mut text = Text { is_view: out.paint.is_on() && !args.json, ..Text::default() };
     let outcome = input::each(&args.input, !(streams && out.is_terminal), |source| {
         wanted.seen = None;
         match what {
-            RenderAs::Text => text.file(source, &hud, &mut wanted, &mut out)?,
-            RenderAs::Snapshots => snapshots(source, &hud, &mut wanted, &mut out)?,
-            RenderAs::Messages => messages(source, &hud, &mut wanted, &mut out)?,
+            RenderAs::Text => text.file(source, &lens, &mut wanted, &mut out)?,
+            RenderAs::Snapshots => snapshots(source, &lens, &mut wanted, &mut out)?,
+            RenderAs::Messages => messages(source, &lens, &mut wanted, &mut out)?,
         }
         out.flush()?;
         wanted.check(source)
@@ -123,11 +126,11 @@ impl Text {
     fn file(
         &mut self,
         source: &mut Source,
-        hud: &Hud,
+        lens: &Lens,
         wanted: &mut Wanted,
         out: &mut Output,
     ) -> Outcome {
-        let mut viewer = Viewer::new(hud, source.format());
+        let mut viewer = Viewer::new(lens, source.format());
         self.session = None;
         if self.is_view && source.is_one_of_several {
             view::rule(out, &source.name(), style::HEADING, source.format().name())?;
@@ -147,17 +150,21 @@ impl Text {
                 shown.insert(Arc::clone(&seen.session));
             }
             if let Some(message) = seen.message {
-                let tokens = viewer.total_tokens(&seen);
-                let after = format!("frame {} · {}", seen.frame.sequence, counted(tokens, "token"));
-                self.message(&seen.snapshot, &seen.session, message, &after, out)?;
+                let after = || {
+                    let tokens = viewer.total_tokens(&seen.snapshot);
+                    format!("frame {} · {}", seen.frame.sequence, counted(tokens, "token"))
+                };
+                self.message(&seen.snapshot, &seen.session, message, after, out)?;
             }
         }
         for session in shown {
             let tail = viewer.tail(&session).map_err(|error| source.refuse(error))?;
             if let Some(tail) = tail {
-                let tokens = counted(tail.snapshot.total_tokens(), "token");
-                let after = format!("after the last frame · {tokens}");
-                self.message(&tail.snapshot, &tail.session, tail.message, &after, out)?;
+                let after = || {
+                    let tokens = viewer.total_tokens(&tail.snapshot);
+                    format!("after the last frame · {}", counted(tokens, "token"))
+                };
+                self.message(&tail.snapshot, &tail.session, tail.message, after, out)?;
             }
         }
         Ok(())
@@ -168,7 +175,7 @@ impl Text {
         snapshot: &FrameSnapshot,
         session: &Arc<str>,
         message: usize,
-        after: &str,
+        after: impl FnOnce() -> String,
         out: &mut Output,
     ) -> Outcome {
         if !self.is_view {
@@ -180,20 +187,19 @@ impl Text {
             return Ok(out.flush_if_terminal()?);
         }
         if self.session.as_ref().is_some_and(|last| last != session) {
-            writeln!(out)?;
             view::rule(out, &format!("session {session}"), style::HEADING, "")?;
         }
         self.session = Some(Arc::clone(session));
         let role: Option<Role> = snapshot.chunks().find_map(ChunkRef::role);
-        view::heading(out, message, role, after)?;
+        view::heading(out, message, role, &after())?;
         view::body(out, snapshot)?;
         writeln!(out)?;
         Ok(out.flush_if_terminal()?)
     }
 }
 
-fn snapshots(source: &mut Source, hud: &Hud, wanted: &mut Wanted, out: &mut Output) -> Outcome {
-    let mut viewer = Viewer::new(hud, source.format());
+fn snapshots(source: &mut Source, lens: &Lens, wanted: &mut Wanted, out: &mut Output) -> Outcome {
+    let mut viewer = Viewer::new(lens, source.format());
     while let Some(record) = source.next() {
         let record = record?;
         let place = wanted.place(record.frame.sequence);
@@ -214,7 +220,7 @@ fn snapshots(source: &mut Source, hud: &Hud, wanted: &mut Wanted, out: &mut Outp
     Ok(())
 }
 
-fn messages(source: &mut Source, hud: &Hud, wanted: &mut Wanted, out: &mut Output) -> Outcome {
+fn messages(source: &mut Source, lens: &Lens, wanted: &mut Wanted, out: &mut Output) -> Outcome {
     let mut sessions: IndexMap<Arc<str>, (History, bool)> = IndexMap::new();
     while let Some(record) = source.next() {
         let record = record?;
@@ -225,7 +231,7 @@ fn messages(source: &mut Source, hud: &Hud, wanted: &mut Wanted, out: &mut Outpu
         let (history, is_wanted) = sessions.entry(record.session).or_default();
         *is_wanted |= place == Place::Inside;
         let now = moment(&record.frame);
-        hud.capture(history, record.frame, now).map_err(|error| source.refuse(error))?;
+        lens.hud.capture(history, record.frame, now).map_err(|error| source.refuse(error))?;
     }
     let range = (wanted.from.is_some() || wanted.to.is_some())
         .then(|| wanted.from.unwrap_or(0).into()..=wanted.to.unwrap_or(u64::MAX).into());
@@ -234,7 +240,7 @@ fn messages(source: &mut Source, hud: &Hud, wanted: &mut Wanted, out: &mut Outpu
             continue;
         }
         let request = RenderRequest { frames: range.clone(), ..RenderRequest::default() };
-        let context = hud.render(&history, &request, Millis::default());
+        let context = lens.hud.render(&history, &request, Millis::default());
         let context = context.map_err(|error| source.refuse(error))?;
         let mut line = object! { "session": &*session };
         name_file(&mut line, source);

@@ -10,16 +10,16 @@ use crate::{
     failure::Outcome,
     input::{self, Source},
     output::Output,
-    viewer::{Viewer, hud},
+    viewer::{Lens, Viewer},
 };
 use ledger::Ledger;
 
 pub(crate) fn run(args: &args::Stats) -> Outcome {
     let mut out = Output::new(args.color);
-    let hud = hud(&args.rendering)?;
+    let lens = Lens::counting(&args.rendering)?;
     let mut is_first = true;
     input::each(&args.input, true, |source| {
-        let mut viewer = Viewer::new(&hud, source.format());
+        let mut viewer = Viewer::new(&lens, source.format());
         let ledger = read(source, &mut viewer)?;
         if args.json {
             out.json(ledger.to_json(source))?;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
             if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
-            page::print(&ledger, source, hud.counter().id(), &mut out)?;
+            page::print(&ledger, source, lens.counter.id(), &mut out)?;
         }
         Ok(out.flush()?)
     })
@@ -37,7 +37,7 @@ fn read(source: &mut Source, viewer: &mut Viewer<'_>) -> Outcome<Ledger> {
     let mut ledger = Ledger::new(source.format());
     while let Some(record) = source.next() {
         let seen = viewer.see(record?).map_err(|error| source.refuse(error))?;
-        ledger.add(&seen, |chunk| viewer.tokens(&seen, chunk));
+        ledger.add(&seen, |chunk| viewer.tokens(&seen.snapshot, chunk));
     }
     Ok(ledger)
 }

@@ -16,16 +16,17 @@ use crate::{
     output::Output,
     style,
     table::Table,
+    text::counted,
     view,
-    viewer::{Viewer, hud},
+    viewer::{Lens, Viewer},
 };
 
 pub(crate) fn run(args: &args::Trace) -> Outcome {
     let mut out = Output::new(args.color);
-    let hud = hud(&args.rendering)?;
+    let lens = Lens::counting_on_demand(&args.rendering)?;
     let mut hits = Hits::new(args.json, &mut out)?;
     let outcome = input::each(&args.input, args.json || !out.is_terminal, |source| {
-        let mut viewer = Viewer::new(&hud, source.format());
+        let mut viewer = Viewer::new(&lens, source.format());
         hits.begin(source);
         if let Some((message, byte)) = args.target.at {
             owner_of(source, &mut viewer, message, byte, args, &mut hits, &mut out)?;
@@ -118,7 +119,7 @@ fn search(
         }
         let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
         for range in ranges(&seen.snapshot, args) {
-            let tokens = |chunk| viewer.tokens(&seen, chunk);
+            let tokens = |chunk| viewer.tokens(&seen.snapshot, chunk);
             if let Some(hit) = Hit::at(of, &seen.snapshot, range, tokens) {
                 hits.found(&hit, out)?;
             }
@@ -131,7 +132,9 @@ fn search(
         }
         let of = (&tail.session, None, Some(tail.message));
         for range in ranges(&tail.snapshot, args) {
-            if let Some(hit) = Hit::at(of, &tail.snapshot, range, ChunkRef::tokens) {
+            if let Some(hit) =
+                Hit::at(of, &tail.snapshot, range, |chunk| viewer.tokens(&tail.snapshot, chunk))
+            {
                 hits.found(&hit, out)?;
             }
         }
@@ -182,7 +185,9 @@ fn owner_of(
         }
         let chunk = seen.snapshot.chunk_at(byte).ok_or_else(|| outside(source, &seen.snapshot))?;
         let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
-        let hit = Hit::at(of, &seen.snapshot, chunk.range(), |chunk| viewer.tokens(&seen, chunk));
+        let hit = Hit::at(of, &seen.snapshot, chunk.range(), |chunk| {
+            viewer.tokens(&seen.snapshot, chunk)
+        });
         return hit.map_or(Ok(()), |hit| hits.found(&hit.marking_byte(byte), out));
     }
     let Some(session) = session else { return Ok(()) };
@@ -190,17 +195,19 @@ fn owner_of(
         return Err(source.fail(format!("there is no session {session:?}")).into());
     };
     let tail = viewer.tail(&session).map_err(|error| source.refuse(error))?;
-    match tail {
+    match &tail {
         Some(tail) if tail.message == message => {
             let chunk =
                 tail.snapshot.chunk_at(byte).ok_or_else(|| outside(source, &tail.snapshot))?;
             let of = (&tail.session, None, Some(message));
-            let hit = Hit::at(of, &tail.snapshot, chunk.range(), ChunkRef::tokens);
+            let hit = Hit::at(of, &tail.snapshot, chunk.range(), |chunk| {
+                viewer.tokens(&tail.snapshot, chunk)
+            });
             hit.map_or(Ok(()), |hit| hits.found(&hit.marking_byte(byte), out))
         }
         _ => {
-            let sentence =
-                format!("session {session} has {count} messages; there is no message {message}");
+            let count = counted((count + usize::from(tail.is_some())) as u64, "message");
+            let sentence = format!("session {session} has {count}; there is no message {message}");
             Err(source.fail(sentence).into())
         }
     }

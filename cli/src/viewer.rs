@@ -7,7 +7,7 @@ use afterimage::{
     hud::{Hud, RenderRequest, format_by_name},
     id::{FacetType, Millis},
     snapshot::{ChunkRef, FrameSnapshot},
-    tokens::{self, Memo, TokenCounter},
+    tokens::{self, CountedText, Memo, TokenCounter},
     transcript::{Record, TranscriptFormat},
     veil::{FacetOp, Frame, Source, Veil},
 };
@@ -18,18 +18,63 @@ use crate::{
     failure::{Failure, Outcome},
 };
 
-/// The HUD that the command line asks for. A text that is counted again costs a look-up.
-pub(crate) fn hud(rendering: &Rendering) -> Outcome<Hud> {
-    let missing = |what: &str| Failure::new(format!("this build has no {what}"));
-    let (format, tokenizer) = (rendering.format.name(), rendering.tokenizer.name());
-    let counter = tokens::by_name(tokenizer).ok_or_else(|| missing(tokenizer))?;
-    let format = format_by_name(format).ok_or_else(|| missing(format))?;
-    Ok(Hud::builder(Arc::new(Memo::new(counter))).format(format).build())
+/// What renders and counts as the command line asks for.
+pub(crate) struct Lens {
+    pub(crate) hud: Hud,
+    /// Counts what is asked for. A text that is counted again costs a look-up.
+    pub(crate) counter: Arc<dyn TokenCounter>,
+}
+
+impl Lens {
+    /// A lens that counts every chunk when it is rendered.
+    pub(crate) fn counting(rendering: &Rendering) -> Outcome<Self> {
+        let counter = counter(rendering)?;
+        Ok(Self { hud: hud(rendering, Arc::clone(&counter))?, counter })
+    }
+
+    /// A lens that counts only what is asked for: where most text is only passed on, its counts
+    /// would be most of the work.
+    pub(crate) fn counting_on_demand(rendering: &Rendering) -> Outcome<Self> {
+        Ok(Self { hud: hud(rendering, Arc::new(Uncounted))?, counter: counter(rendering)? })
+    }
+}
+
+fn counter(rendering: &Rendering) -> Outcome<Arc<dyn TokenCounter>> {
+    let name = rendering.tokenizer.name();
+    let missing = || Failure::new(format!("this build has no tokenizer {name}"));
+    Ok(Arc::new(Memo::new(tokens::by_name(name).ok_or_else(missing)?)))
+}
+
+fn hud(rendering: &Rendering, counter: Arc<dyn TokenCounter>) -> Outcome<Hud> {
+    let name = rendering.format.name();
+    let missing = || Failure::new(format!("this build has no format {name}"));
+    Ok(Hud::builder(counter).format(format_by_name(name).ok_or_else(missing)?).build())
+}
+
+/// Counts nothing. Its snapshots say so by its id, and are not for output.
+struct Uncounted;
+
+impl TokenCounter for Uncounted {
+    fn id(&self) -> &'static str {
+        "uncounted"
+    }
+
+    fn is_exact(&self) -> bool {
+        false
+    }
+
+    fn count(&self, _text: &str) -> usize {
+        0
+    }
+
+    fn count_joined(&self, _parts: &[CountedText<'_>]) -> usize {
+        0
+    }
 }
 
 /// Renders the frames of one file, session by session, as they come.
-pub(crate) struct Viewer<'h> {
-    hud: &'h Hud,
+pub(crate) struct Viewer<'l> {
+    lens: &'l Lens,
     /// Whether later frames may change the facets of earlier ones. Those of imports never do, so
     /// their facets are let go at once.
     keeps_facets: bool,
@@ -49,7 +94,6 @@ pub(crate) struct Seen {
     pub(crate) snapshot: Arc<FrameSnapshot>,
     /// The index of its message in the session's context; `None` where it shows nothing.
     pub(crate) message: Option<usize>,
-    is_counted: bool,
 }
 
 /// What the model sees after the last frame of a session.
@@ -59,10 +103,10 @@ pub(crate) struct Tail {
     pub(crate) message: usize,
 }
 
-impl<'h> Viewer<'h> {
-    pub(crate) fn new(hud: &'h Hud, format: TranscriptFormat) -> Self {
+impl<'l> Viewer<'l> {
+    pub(crate) fn new(lens: &'l Lens, format: TranscriptFormat) -> Self {
         let keeps_facets = format == TranscriptFormat::Frames;
-        Self { hud, keeps_facets, sessions: IndexMap::new() }
+        Self { lens, keeps_facets, sessions: IndexMap::new() }
     }
 
     /// Renders a frame, unless it brings what it rendered to.
@@ -72,7 +116,7 @@ impl<'h> Viewer<'h> {
         let shown = session.veil.apply(&frame)?;
         let snapshot = match &frame.rendered_snapshot {
             Some(snapshot) => Arc::clone(snapshot),
-            None => Arc::new(self.hud.render_frame(&frame, &shown, moment(&frame))?),
+            None => Arc::new(self.lens.hud.render_frame(&frame, &shown, moment(&frame))?),
         };
         if !self.keeps_facets {
             let gone = session.veil.facets();
@@ -84,24 +128,22 @@ impl<'h> Viewer<'h> {
         }
         let message = (!snapshot.is_empty()).then_some(session.messages);
         session.messages += usize::from(message.is_some());
-        let made_by = snapshot.identity();
-        let is_counted =
-            made_by.is_some_and(|made_by| made_by.tokenizer == self.hud.counter().id());
-        Ok(Seen { session: name, frame, snapshot, message, is_counted })
+        Ok(Seen { session: name, frame, snapshot, message })
     }
 
-    /// The tokens of a chunk. What another tokenizer counted is counted again.
-    pub(crate) fn tokens(&self, seen: &Seen, chunk: ChunkRef<'_>) -> u64 {
-        if seen.is_counted {
+    /// The tokens of a chunk of this snapshot. What another tokenizer counted is counted again.
+    pub(crate) fn tokens(&self, snapshot: &FrameSnapshot, chunk: ChunkRef<'_>) -> u64 {
+        let made_by = snapshot.identity();
+        if made_by.is_some_and(|made_by| made_by.tokenizer == self.lens.counter.id()) {
             chunk.tokens()
         } else {
-            self.hud.counter().count(chunk.content()) as u64
+            self.lens.counter.count(chunk.content()) as u64
         }
     }
 
-    /// The tokens of all chunks of a frame.
-    pub(crate) fn total_tokens(&self, seen: &Seen) -> u64 {
-        seen.snapshot.chunks().map(|chunk| self.tokens(seen, chunk)).sum()
+    /// The tokens of all chunks of a snapshot.
+    pub(crate) fn total_tokens(&self, snapshot: &FrameSnapshot) -> u64 {
+        snapshot.chunks().map(|chunk| self.tokens(snapshot, chunk)).sum()
     }
 
     /// The number of messages of a session so far, the tail aside.
@@ -114,7 +156,7 @@ impl<'h> Viewer<'h> {
         let Some((_, name, Session { veil, messages })) = self.sessions.get_full(session) else {
             return Ok(None);
         };
-        let tail = self.hud.render_tail(veil, &RenderRequest::default(), Millis::default())?;
+        let tail = self.lens.hud.render_tail(veil, &RenderRequest::default(), Millis::default())?;
         Ok(tail.map(|snapshot| Tail { session: Arc::clone(name), snapshot, message: *messages }))
     }
 

@@ -150,7 +150,7 @@ impl RenderedChunk {
         let ids = self.facet_ids.as_ref();
         object.put_some(
             "facetIds",
-            ids.map(|ids| ids.iter().map(super::super::id::FacetId::as_str).collect::<Value>()),
+            ids.map(|ids| ids.iter().map(FacetId::as_str).collect::<Value>()),
         );
         object.put_some("type", self.chunk_type.as_deref());
         object.put_some("role", self.role.map(Role::as_str));

@@ -218,8 +218,7 @@ impl Head {
     }
 
     fn unknown(found: impl std::fmt::Display) -> Error {
-        let names: Vec<_> = TranscriptFormat::ALL.iter().map(|format| format.name()).collect();
-        let message = format!("expected a transcript ({}), found {found}", names.join(", "));
+        let message = format!("expected a transcript of a known format, found {found}");
         Error::new(ErrorKind::UnknownFormat, message)
     }
 }
@@ -233,14 +232,20 @@ fn is_jsonl(lines: &VecDeque<(u64, Vec<u8>)>) -> bool {
 fn describe(value: &Value) -> String {
     match value {
         Value::Object(object) => {
-            let keys: Vec<_> = object.keys().take(8).map(String::as_str).collect();
-            format!("an object with the keys {}", keys.join(", "))
+            let keys: Vec<_> = object.keys().take(8).map(|key| format!("{key:?}")).collect();
+            let more = if object.len() > keys.len() { ", …" } else { "" };
+            match keys.as_slice() {
+                [] => "an object without keys".to_owned(),
+                keys => format!("an object with the keys {}{more}", keys.join(", ")),
+            }
         }
-        Value::Array(array) => format!(
-            "an array of {} elements, the first of them {}",
-            array.len(),
-            array.first().map_or("absent", Value::kind)
-        ),
+        Value::Array(array) => match array.as_slice() {
+            [] => "an empty array".to_owned(),
+            [only] => format!("an array with {} alone", only.kind()),
+            [first, ..] => {
+                format!("an array of {} elements, the first of them {}", array.len(), first.kind())
+            }
+        },
         other => other.kind().to_owned(),
     }
 }

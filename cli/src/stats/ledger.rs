@@ -3,11 +3,12 @@
 use std::{collections::HashSet, hash::BuildHasher, hash::RandomState, sync::Arc};
 
 use afterimage::{
-    id::{FacetId, Role},
+    id::{FacetId, FacetType, Role},
     json::{Object, Value},
     snapshot::ChunkRef,
     tokens::{Chars4, TokenCounter},
     transcript::{Tally, TranscriptFormat},
+    veil::FacetOp,
 };
 use indexmap::IndexMap;
 
@@ -49,6 +50,9 @@ type FacetKey = (Arc<str>, FacetId);
 pub(super) struct Ledger {
     pub(super) frames: u64,
     pub(super) tally: Tally,
+    /// Records that were not understood, as the facets that keep them say. Frames that were
+    /// written of a transcript keep them too.
+    unknown_records: u64,
     pub(super) all: Sums,
     pub(super) estimated_tokens: u64,
     pub(super) unattributed: Sums,
@@ -66,6 +70,7 @@ impl Ledger {
         Self {
             frames: 0,
             tally: Tally::default(),
+            unknown_records: 0,
             all: Sums::default(),
             estimated_tokens: 0,
             unattributed: Sums::default(),
@@ -82,6 +87,8 @@ impl Ledger {
     pub(super) fn add(&mut self, seen: &Seen, tokens: impl Fn(ChunkRef<'_>) -> u64) {
         self.frames += 1;
         self.tally.add(&seen.frame);
+        let is_unknown = |op: &&FacetOp| matches!(op, FacetOp::Add(facet) if facet.facet_type == FacetType::UNKNOWN);
+        self.unknown_records += seen.frame.ops.iter().filter(is_unknown).count() as u64;
         for chunk in seen.snapshot.chunks() {
             let (bytes, tokens) = (chunk.content().len() as u64, tokens(chunk));
             self.all.add(bytes, tokens);
@@ -153,7 +160,7 @@ impl Ledger {
             "byFacet": facets.collect::<Value>(),
             "unattributedTokens": self.unattributed.tokens,
             "repeatedTextTokens": self.repeated.tokens,
-            "unknownRecords": report.unknown_records,
+            "unknownRecords": self.unknown_records,
             "sessions": report.sessions,
             "toolCalls": self.tally.tool_calls,
             "toolResults": self.tally.tool_results,

@@ -1,0 +1,91 @@
+//! What people see, held to files. `AFTERIMAGE_BLESS=1` writes them anew.
+#![allow(clippy::unwrap_used, reason = "a test that fails")]
+
+mod support;
+
+use std::{fs, path::Path};
+
+const CHAT: &str = "cli/tests/data/chat.json";
+const SESSIONS: &str = "cli/tests/data/sessions.jsonl";
+const HARBOUR: &str = "examples/sessions/harbour.jsonl";
+
+#[track_caller]
+fn check(name: &str, args: &[&str]) {
+    let found = support::out(args);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("AFTERIMAGE_BLESS").is_some() {
+        fs::write(&path, &found).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{name}: expected\n{expected}\nfound\n{found}");
+}
+
+#[test]
+fn the_demo_is_a_table_a_view_an_answer_and_what_to_try_next() {
+    check("demo.txt", &["demo"]);
+    check("demo-color.txt", &["demo", "--color", "always"]);
+}
+
+#[test]
+fn frames_are_jsonl_in_a_pipe_and_a_table_on_demand() {
+    check("frames-chat.jsonl", &["frames", CHAT]);
+    check("frames-chat.txt", &["frames", "--table", CHAT]);
+    check("frames-sessions.txt", &["frames", "--table", "--color", "always", SESSIONS]);
+    check("frames-captured.jsonl", &["frames", "--capture", "--tokenizer", "chars4", SESSIONS]);
+}
+
+#[test]
+fn text_is_nothing_but_the_text_unless_it_is_viewed() {
+    check("render-chat.txt", &["render", CHAT]);
+    check("render-chat-native.txt", &["render", "--format", "native", CHAT]);
+    check("render-chat-plain.txt", &["render", "--format", "plain", CHAT]);
+    check("render-sessions.txt", &["render", SESSIONS]);
+    check("view-sessions.txt", &["render", "--color", "always", SESSIONS]);
+    check(
+        "view-harbour.txt",
+        &["render", "--color", "always", "--from", "5", "--to", "7", HARBOUR],
+    );
+}
+
+#[test]
+fn messages_and_snapshots_are_json() {
+    check("messages-chat.json", &["render", "--as", "messages", CHAT]);
+    check("messages-sessions.jsonl", &["render", "--json", "--tokenizer", "cl100k", SESSIONS]);
+    check("snapshots-sessions.jsonl", &["render", "--as", "snapshots", "--from", "6", SESSIONS]);
+}
+
+#[test]
+fn traces_are_rows_with_their_line() {
+    check("trace-text.txt", &["trace", "--text", "11 logs", SESSIONS]);
+    check("trace-text-color.txt", &["trace", "--text", "11 logs", "--color", "always", SESSIONS]);
+    check("trace-facet.txt", &["trace", "--facet", "wood", SESSIONS]);
+    check("trace-at.json", &["trace", "--at", "0:20", "--json", SESSIONS]);
+    check("trace-files.txt", &["trace", "--text", "0", CHAT, SESSIONS]);
+}
+
+#[test]
+fn sums_have_bars() {
+    check("stats-chat.txt", &["stats", CHAT]);
+    check("stats-sessions.txt", &["stats", "--color", "always", SESSIONS]);
+    check("stats.jsonl", &["stats", "--json", CHAT, SESSIONS, HARBOUR]);
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for command in ["demo", "frames", "render", "trace", "stats", "completions", "man"] {
+        let help = support::out(&[command, "--help"]);
+        assert!(help.contains("Example: afterimage "), "{help}");
+        check(&format!("help-{command}.txt"), &[command, "--help"]);
+    }
+    check("help.txt", &["--help"]);
+    check("formats.txt", &["stats", "--input-format", "list"]);
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(support::out(&["completions", shell]).contains("afterimage"));
+    }
+    assert!(support::out(&["man"]).contains(".TH afterimage 1"));
+    assert!(support::out(&["man", "trace"]).contains(".TH afterimage-trace 1"));
+}
