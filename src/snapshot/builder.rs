@@ -126,7 +126,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
     /// Makes room for `bytes` more of text in `chunks` more chunks, so that a known size costs one
     /// allocation each.
     pub fn reserve(&mut self, chunks: usize, bytes: usize) {
-        self.chunks.reserve(chunks);
+        self.chunks.reserve_exact(chunks);
         self.text.reserve(bytes);
     }
 
