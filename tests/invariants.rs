@@ -18,7 +18,7 @@ use afterimage::{
     json::{self, Object, Value},
     snapshot::{FrameSnapshot, SnapshotOptions},
     tokens::TokenCounter,
-    veil::{Facet, FacetOp, Frame, History, Source, Veil},
+    veil::{Facet, FacetChange, FacetOp, Frame, History, Source, Veil},
 };
 use histories::{history, text};
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -455,10 +455,9 @@ fn bad_op() -> impl Strategy<Value = (Vec<FacetOp>, ErrorKind)> {
     let rewrite = |key: &str, value: Value| {
         FacetOp::rewrite("fresh", Object::from_iter([(key.to_owned(), value)]))
     };
-    let unset = |key: &str| FacetOp::Rewrite {
-        id: "fresh".into(),
-        changes: Object::new(),
-        unset: vec![json::Path::of_keys([key])],
+    let unset = |key: &str| {
+        let unset = vec![json::Path::of_keys([key])];
+        FacetOp::from(FacetChange::Rewrite { id: "fresh".into(), changes: Object::new(), unset })
     };
     let five = || Value::from(5_u64);
     let unknown = [

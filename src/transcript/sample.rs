@@ -6,7 +6,7 @@ use super::{MESSAGE_TOPIC, ORIGIN, Tally, Transcript};
 use crate::{
     id::FacetType,
     json::Value,
-    veil::{Facet, FacetOp, Frame},
+    veil::{Facet, FacetChange, Frame},
 };
 
 /// Reads `input` and compares what came of it with `expected`; indentation at the front of all
@@ -62,7 +62,7 @@ fn frame(out: &mut String, frame: &Frame) {
     }
     out.push('\n');
     for op in &frame.ops {
-        let FacetOp::Add(added) = op else { panic!("{op:?}") };
+        let FacetChange::Add(added) = &op.change else { panic!("{op:?}") };
         facet(out, added, 1);
     }
 }

@@ -2,7 +2,7 @@ use super::MESSAGE_TOPIC;
 use crate::{
     id::FacetType,
     json::Value,
-    veil::{FacetOp, Frame},
+    veil::{FacetChange, Frame},
 };
 
 /// What frames hold, counted from the frames alone.
@@ -33,7 +33,7 @@ impl Tally {
     pub fn add(&mut self, frame: &Frame) {
         self.messages += u64::from(is_message(frame));
         for op in &frame.ops {
-            let FacetOp::Add(facet) = op else { continue };
+            let FacetChange::Add(facet) = &op.change else { continue };
             self.tool_calls += u64::from(facet.call().is_some());
             self.tool_results += u64::from(facet.facet_type == FacetType::RESULT);
         }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{MESSAGE_TOPIC, ORIGIN, Report, Transcript, TranscriptFormat};
 use crate::{
     json::Value,
-    veil::{Facet, FacetOp},
+    veil::{Facet, FacetChange},
 };
 
 /// One line per facet, children indented: type, text, state, origin.
@@ -38,7 +38,7 @@ pub(super) fn outline(input: &str) -> (TranscriptFormat, String, Report) {
         let star = if topic == Some(MESSAGE_TOPIC) { "*" } else { "" };
         let _ = writeln!(out, "{}/{}{star}", record.session, record.frame.source.as_str());
         for op in &record.frame.ops {
-            if let FacetOp::Add(facet) = op {
+            if let FacetChange::Add(facet) = &op.change {
                 let mut facet = Facet::clone(facet);
                 forget_origin(&mut facet);
                 line(&mut out, &facet, "  ");

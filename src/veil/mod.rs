@@ -16,6 +16,6 @@ pub use facet::{Call, Facet, Saliency};
 pub use frame::{Frame, Source};
 pub use history::History;
 pub(crate) use history::Sealed;
-pub use op::FacetOp;
+pub use op::{FacetChange, FacetOp};
 pub use state::{Shown, Veil};
 pub use tags::TagSet;

@@ -11,7 +11,16 @@ serde_through_json!(FacetOp);
 
 /// One change to the facets.
 #[derive(Clone, Debug, PartialEq)]
-pub enum FacetOp {
+pub struct FacetOp {
+    /// What changes.
+    pub change: FacetChange,
+    /// Members of the wire form that are not known here.
+    pub extra: Object,
+}
+
+/// What an op changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FacetChange {
     /// Adds a facet; one with the same id is replaced.
     Add(Arc<Facet>),
     /// Changes members of a facet, named as in its wire form. Objects merge deeply; everything
@@ -28,39 +37,45 @@ pub enum FacetOp {
     Remove(FacetId),
 }
 
+impl From<FacetChange> for FacetOp {
+    fn from(change: FacetChange) -> Self {
+        Self { change, extra: Object::new() }
+    }
+}
+
 impl FacetOp {
     /// Adds `facet`.
     pub fn add(facet: Facet) -> Self {
-        Self::Add(Arc::new(facet))
+        FacetChange::Add(Arc::new(facet)).into()
     }
 
     /// Rewrites members of the facet `id`.
     pub fn rewrite(id: impl Into<FacetId>, changes: Object) -> Self {
-        Self::Rewrite { id: id.into(), changes, unset: Vec::new() }
+        FacetChange::Rewrite { id: id.into(), changes, unset: Vec::new() }.into()
     }
 
     /// Removes the facet `id`.
     pub fn remove(id: impl Into<FacetId>) -> Self {
-        Self::Remove(id.into())
+        FacetChange::Remove(id.into()).into()
     }
 
     /// The facet that the op is about.
     pub fn facet_id(&self) -> &FacetId {
-        match self {
-            Self::Add(facet) => &facet.id,
-            Self::Rewrite { id, .. } | Self::Remove(id) => id,
+        match &self.change {
+            FacetChange::Add(facet) => &facet.id,
+            FacetChange::Rewrite { id, .. } | FacetChange::Remove(id) => id,
         }
     }
 
     /// The wire form.
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
-        match self {
-            Self::Add(facet) => {
+        match &self.change {
+            FacetChange::Add(facet) => {
                 object.put("type", "addFacet");
                 object.put("facet", facet.to_json());
             }
-            Self::Rewrite { id, changes, unset } => {
+            FacetChange::Rewrite { id, changes, unset } => {
                 object.put("type", "rewriteFacet");
                 object.put("id", id.as_str());
                 object.put("changes", changes.clone());
@@ -68,11 +83,12 @@ impl FacetOp {
                     object.put("unset", unset.iter().map(Path::to_json).collect::<Value>());
                 }
             }
-            Self::Remove(id) => {
+            FacetChange::Remove(id) => {
                 object.put("type", "removeFacet");
                 object.put("id", id.as_str());
             }
         }
+        object.extend(self.extra.clone());
         Value::Object(object)
     }
 
@@ -82,10 +98,18 @@ impl FacetOp {
     /// [`ErrorKind::Shape`] for an unknown type, a missing member or one of the wrong type.
     pub fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "an op")?;
+        let change = FacetChange::from_fields(&mut fields)?;
+        Ok(Self { change, extra: fields.rest() })
+    }
+}
+
+impl FacetChange {
+    fn from_fields(fields: &mut Fields) -> Result<Self> {
         let kind = Fields::required(fields.string("type")?, "type", "a string")?;
         if kind == "addFacet" {
             let facet = Fields::required(fields.take("facet"), "facet", "a facet")?;
-            return Facet::from_json(facet).map(Self::add).map_err(|error| error.under("facet"));
+            let facet = Facet::from_json(facet).map_err(|error| error.under("facet"))?;
+            return Ok(Self::Add(Arc::new(facet)));
         }
         let mut id = fields.string("id")?;
         if id.is_none() {

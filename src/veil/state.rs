@@ -3,7 +3,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Facet, FacetOp, Frame, TagSet, op::rewritten};
+use super::{Facet, FacetChange, FacetOp, Frame, TagSet, op::rewritten};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType},
@@ -183,8 +183,8 @@ impl Change {
 
     fn take(&mut self, op: &FacetOp, index: usize) -> Result<()> {
         let unknown = || Error::new(ErrorKind::UnknownFacet, "no facet with this id holds");
-        match op {
-            FacetOp::Add(facet) => {
+        match &op.change {
+            FacetChange::Add(facet) => {
                 // What comes back after a removal in the same frame appears where it came back.
                 if self.now.is_none() {
                     self.appears = None;
@@ -193,14 +193,14 @@ impl Change {
                 self.appears.get_or_insert(index);
                 self.added = Some(index);
             }
-            FacetOp::Rewrite { changes, unset, .. } => {
+            FacetChange::Rewrite { changes, unset, .. } => {
                 let new = rewritten(self.now.as_ref().ok_or_else(unknown)?, changes, unset)?;
                 if new.facet_type == FacetType::STATE {
                     self.appears.get_or_insert(index);
                 }
                 self.now = Some(Arc::new(new));
             }
-            FacetOp::Remove(_) => {
+            FacetChange::Remove(_) => {
                 self.now.take().ok_or_else(unknown)?;
             }
         }

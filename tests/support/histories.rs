@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use afterimage::{
     id::FacetType,
     json::{self, Object, Value},
-    veil::{Facet, FacetOp, Frame, Source},
+    veil::{Facet, FacetChange, FacetOp, Frame, Source},
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -76,7 +76,7 @@ fn frames_of(first: u64, plans: Vec<(u64, Source, Vec<Plan>)>) -> Vec<Frame> {
                     if let Some(flag) = changes.get("ephemeral") {
                         holding.insert(id.clone(), flag.as_bool().unwrap_or_default());
                     }
-                    frame.ops.push(FacetOp::Rewrite { id: id.into(), changes, unset });
+                    frame.ops.push(FacetChange::Rewrite { id: id.into(), changes, unset }.into());
                 }
                 Plan::Remove { target } => {
                     let Some(id) = pick(target) else { continue };

@@ -5,7 +5,7 @@
 
 use afterimage::{
     json::{Object, PathElement, Value},
-    veil::{Facet, FacetOp, Frame},
+    veil::{Facet, FacetChange, FacetOp, Frame},
 };
 
 /// The facets that hold, in the order in which they were added.
@@ -30,18 +30,18 @@ impl VeilModel {
     pub(crate) fn apply(&mut self, frame: &Frame) -> Vec<Facet> {
         let before = self.holding.clone();
         for op in &frame.ops {
-            match op {
+            match &op.change {
                 // "Adding an id that exists replaces the facet."
-                FacetOp::Add(facet) => {
+                FacetChange::Add(facet) => {
                     self.holding.retain(|old| old.id != facet.id);
                     self.holding.push(Facet::clone(facet));
                 }
-                FacetOp::Rewrite { id, changes, unset } => {
+                FacetChange::Rewrite { id, changes, unset } => {
                     let facet = self.holding.iter_mut().find(|facet| facet.id == *id);
                     let facet = facet.expect("generated frames name facets that hold");
                     *facet = rewritten(facet, changes, unset);
                 }
-                FacetOp::Remove(id) => self.holding.retain(|old| old.id != *id),
+                FacetChange::Remove(id) => self.holding.retain(|old| old.id != *id),
             }
         }
         let shown = self.shown(frame, &before);
@@ -57,9 +57,9 @@ impl VeilModel {
             let ops: Vec<(usize, &FacetOp)> =
                 frame.ops.iter().enumerate().filter(|(_, op)| *op.facet_id() == facet.id).collect();
             // "Remove and re-add makes a facet visible again": what stood before the removal is past.
-            let gone = ops.iter().rposition(|(_, op)| matches!(op, FacetOp::Remove(_)));
+            let gone = ops.iter().rposition(|(_, op)| matches!(&op.change, FacetChange::Remove(_)));
             let ops = ops.get(gone.map_or(0, |at| at + 1)..).unwrap_or_default();
-            let added = ops.iter().find(|(_, op)| matches!(op, FacetOp::Add(_)));
+            let added = ops.iter().find(|(_, op)| matches!(&op.change, FacetChange::Add(_)));
             // "A frame of only rewrites renders the state facets that changed, else nothing."
             let old = before.iter().find(|old| old.id == facet.id);
             let changed = facet.facet_type == "state" && old.is_some_and(|old| old != facet);
@@ -69,15 +69,15 @@ impl VeilModel {
             // "A state facet changed several times renders once, where it first appeared."
             let mut then = if gone.is_some() { None } else { old.cloned() };
             let first = ops.iter().find(|(_, op)| {
-                match op {
-                    FacetOp::Add(facet) => then = Some(Facet::clone(facet)),
-                    FacetOp::Rewrite { changes, unset, .. } => {
+                match &op.change {
+                    FacetChange::Add(facet) => then = Some(Facet::clone(facet)),
+                    FacetChange::Rewrite { changes, unset, .. } => {
                         then = then.as_ref().map(|facet| rewritten(facet, changes, unset));
                     }
-                    FacetOp::Remove(_) => then = None,
+                    FacetChange::Remove(_) => then = None,
                 }
                 let state = then.as_ref().is_some_and(|facet| facet.facet_type == "state");
-                matches!(op, FacetOp::Add(_)) || state
+                matches!(&op.change, FacetChange::Add(_)) || state
             });
             let at = first.expect("what is shown was added or changed").0;
             // Ambient facets float; what was not understood was not seen.

@@ -8,7 +8,7 @@ use afterimage::{
     snapshot::ChunkRef,
     tokens::{Chars4, TokenCounter},
     transcript::{Tally, TranscriptFormat},
-    veil::FacetOp,
+    veil::{FacetChange, FacetOp},
 };
 use indexmap::IndexMap;
 
@@ -87,7 +87,7 @@ impl Ledger {
     pub(super) fn add(&mut self, seen: &Seen, tokens: impl Fn(ChunkRef<'_>) -> u64) {
         self.frames += 1;
         self.tally.add(&seen.frame);
-        let is_unknown = |op: &&FacetOp| matches!(op, FacetOp::Add(facet) if facet.facet_type == FacetType::UNKNOWN);
+        let is_unknown = |op: &&FacetOp| matches!(&op.change, FacetChange::Add(facet) if facet.facet_type == FacetType::UNKNOWN);
         self.unknown_records += seen.frame.ops.iter().filter(is_unknown).count() as u64;
         for chunk in seen.snapshot.chunks() {
             let (bytes, tokens) = (chunk.content().len() as u64, tokens(chunk));
