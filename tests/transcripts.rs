@@ -12,10 +12,11 @@ use afterimage::{
     Result,
     hud::{Hud, Merge, Owner, RenderRequest, format_by_name},
     id::{FrameSeq, Millis},
+    json::Object,
     snapshot::FrameSnapshot,
     tokens::{Memo, Tiktoken, TokenCounter},
     transcript::{Record, Tally, Transcript},
-    veil::{Frame, History},
+    veil::{FacetOp, Frame, History, Source},
 };
 
 const GROUPS: [&str; 4] = ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
@@ -171,8 +172,47 @@ fn owned_bytes_over_recordings() {
 }
 
 #[test]
+fn frozen_past_over_recordings() {
+    let hud = Hud::new(Arc::new(Memo::new(afterimage::tokens::Chars4)));
+    for path in files() {
+        for (session, frames) in sessions(&path) {
+            let half = frames.len() / 2;
+            let mut history = capture(&hud, &frames[..half]);
+            let before: Vec<String> =
+                snapshots(&history).map(|(_, snapshot)| snapshot.to_json().to_string()).collect();
+            // What comes later rewrites and removes everything that the first half added.
+            let mut next = history.next_sequence().unwrap();
+            for op in frames[..half].iter().flat_map(|frame| &frame.ops) {
+                let id = op.facet_id().clone();
+                if history.veil().get(&id).is_none() {
+                    continue;
+                }
+                let changes = Object::from_iter([("content", "rewritten".into())]);
+                let frame = Frame::new(next, Source::Environment)
+                    .with(FacetOp::rewrite(id.clone(), changes))
+                    .with(FacetOp::remove(id));
+                hud.capture(&mut history, frame, Millis::new(0)).unwrap();
+                next = next.next().unwrap();
+            }
+            let after =
+                snapshots(&history).take(half).map(|(_, snapshot)| snapshot.to_json().to_string());
+            assert!(after.eq(before), "{}: {session}", path.display());
+        }
+    }
+}
+
+#[test]
 fn counted_over_recordings() {
-    let reference = tiktoken_rs::o200k_base().unwrap();
+    check_counts(
+        &tiktoken_rs::o200k_base().unwrap(),
+        Tiktoken::o200k(),
+        &["xml", "plain", "native"],
+    );
+    check_counts(&tiktoken_rs::cl100k_base().unwrap(), Tiktoken::cl100k(), &["xml"]);
+}
+
+/// Every chunk's count, and every frame's, is the reference's own.
+fn check_counts(reference: &tiktoken_rs::CoreBPE, counter: Tiktoken, formats: &[&str]) {
     let mut known: std::collections::HashMap<String, u64> = std::collections::HashMap::new();
     let mut count = |text: &str| {
         if let Some(count) = known.get(text) {
@@ -182,8 +222,8 @@ fn counted_over_recordings() {
         known.insert(text.to_owned(), count);
         count
     };
-    let counter: Arc<dyn TokenCounter> = Arc::new(Memo::new(Tiktoken::o200k()));
-    for format in ["xml", "native"] {
+    let counter: Arc<dyn TokenCounter> = Arc::new(Memo::new(counter));
+    for format in formats {
         let hud = Hud::builder(counter.clone()).format(format_by_name(format).unwrap()).build();
         for path in files() {
             for (_, frames) in sessions(&path) {

@@ -24,6 +24,7 @@ const EARLY_UNKNOWNS: usize = 256;
 const MAX_START: u64 = 1 << 53;
 
 /// What an import saw besides the frames that it gave.
+#[non_exhaustive]
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Records that are known and that the model never saw, by kind.

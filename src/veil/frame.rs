@@ -11,6 +11,7 @@ use crate::{
 serde_through_json!(Frame);
 
 /// Where a frame comes from. It decides the role in which the frame is spoken.
+#[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// A person.

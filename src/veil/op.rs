@@ -1,10 +1,10 @@
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use super::Facet;
 use crate::{
     Error, ErrorKind, Result,
     id::FacetId,
-    json::{Fields, Object, ObjectExt, Path, PathElement, Value, serde_through_json},
+    json::{self, Fields, Object, ObjectExt, Path, PathElement, Value, serde_through_json},
 };
 
 serde_through_json!(FacetOp);
@@ -19,18 +19,23 @@ pub struct FacetOp {
 }
 
 /// What an op changes.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub enum FacetChange {
     /// Adds a facet; one with the same id is replaced.
     Add(Arc<Facet>),
     /// Changes members of a facet, named as in its wire form. Objects merge deeply; everything
-    /// else, `null` included, replaces what was there. The id cannot change.
+    /// else replaces what was there. `null` is stored inside of `state` and `attributes`, and
+    /// empties a member of the facet itself. The id cannot change.
+    ///
+    /// Costs time in the size of the facet, however small the change.
     Rewrite {
         /// The facet to change.
         id: FacetId,
         /// The new members.
         changes: Object,
-        /// Members to take away, by path; those that are not there are passed over.
+        /// Members to take away, by path; those that are not there are passed over. All paths
+        /// speak of the facet with `changes` merged in, before anything is taken away.
         unset: Vec<Path>,
     },
     /// Removes a facet.
@@ -120,7 +125,10 @@ impl FacetChange {
             "rewriteFacet" => {
                 let changes = fields.object("changes")?.unwrap_or_default();
                 let unset = fields.array("unset")?.unwrap_or_default();
-                let unset = unset.iter().map(Path::from_json).collect::<Result<_>>()?;
+                let path = |(index, path)| {
+                    Path::from_json(path).map_err(|error| error.under(index).under("unset"))
+                };
+                let unset = unset.iter().enumerate().map(path).collect::<Result<_>>()?;
                 Ok(Self::Rewrite { id, changes, unset })
             }
             "removeFacet" => Ok(Self::Remove(id)),
@@ -144,8 +152,10 @@ pub(super) fn rewritten(facet: &Facet, changes: &Object, unset: &[Path]) -> Resu
     if let Value::Object(object) = &mut value {
         merge(object, changes);
     }
-    for path in unset {
-        remove(&mut value, path.elements());
+    if !unset.is_empty() {
+        let mut unsets = Unset::default();
+        unset.iter().for_each(|path| unsets.note(path.elements()));
+        unsets.apply(&mut value);
     }
     Facet::from_json(value)
 }
@@ -162,24 +172,81 @@ fn merge(into: &mut Object, changes: &Object) {
     }
 }
 
-fn remove(value: &mut Value, path: &[PathElement]) {
-    match (path, value) {
-        ([PathElement::Key(key)], Value::Object(object)) => {
-            object.shift_remove(key);
+/// The members to take away, as a tree: so that each object and list is gone through once,
+/// however many of its members go, and all paths speak of the value as it was before.
+#[derive(Default)]
+struct Unset<'p> {
+    /// Whether the value at this place goes itself.
+    goes: bool,
+    inside: HashMap<&'p PathElement, Unset<'p>>,
+}
+
+impl<'p> Unset<'p> {
+    fn note(&mut self, path: &'p [PathElement]) {
+        // No value is nested that deep, so nothing is at the end of a longer path.
+        if path.is_empty() || path.len() > 2 * json::MAX_DEPTH {
+            return;
         }
-        ([PathElement::Index(index)], Value::Array(array)) if *index < array.len() => {
-            array.remove(*index);
+        let mut at = self;
+        for element in path {
+            at = at.inside.entry(element).or_default();
         }
-        ([PathElement::Key(key), rest @ ..], Value::Object(object)) => {
-            if let Some(inner) = object.get_mut(key) {
-                remove(inner, rest);
+        at.goes = true;
+    }
+
+    fn apply(&self, value: &mut Value) {
+        let keeps = |element: &PathElement, value: &mut Value| match self.inside.get(element) {
+            Some(unset) if unset.goes => false,
+            Some(unset) => {
+                unset.apply(value);
+                true
             }
-        }
-        ([PathElement::Index(index), rest @ ..], Value::Array(array)) => {
-            if let Some(inner) = array.get_mut(*index) {
-                remove(inner, rest);
+            None => true,
+        };
+        match value {
+            Value::Object(object) => {
+                object.retain(|key, value| keeps(&PathElement::Key(key.clone()), value));
             }
+            Value::Array(array) => {
+                let mut index = 0..;
+                array.retain_mut(|value| {
+                    let index = index.next().unwrap_or_default();
+                    keeps(&PathElement::Index(index), value)
+                });
+            }
+            _ => {}
         }
-        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(state: &str, unset: &str, expected: &str) {
+        let read = |text: &str| json::read(text.as_bytes()).unwrap();
+        let facet = Facet { state: Some(read(state)), ..Facet::new("a", "state", "") };
+        let unset = read(unset);
+        let paths = unset.as_array().unwrap().iter().map(Path::from_json);
+        let paths: Vec<Path> = paths.collect::<Result<_>>().unwrap();
+        let state = rewritten(&facet, &Object::new(), &paths).unwrap().state;
+        assert_eq!(state, Some(read(expected)));
+    }
+
+    #[test]
+    fn paths_speak_of_the_value_before_anything_is_taken_away() {
+        check(
+            r#"{"a":1,"b":{"c":2,"d":3}}"#,
+            r#"[["state","a"],["state","b","c"]]"#,
+            r#"{"b":{"d":3}}"#,
+        );
+        check("[0,1,2,3]", r#"[["state",0],["state",2]]"#, "[1,3]");
+        check(r#"[{"x":1,"y":2}]"#, r#"[["state",0,"x"],["state",0]]"#, "[]");
+        check(
+            r#"{"a":1}"#,
+            r#"[["state","b"],["state","a","b"],["state",0],[],["nothing"]]"#,
+            r#"{"a":1}"#,
+        );
     }
 }
