@@ -19,7 +19,6 @@ pub struct FacetOp {
 }
 
 /// What an op changes.
-#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub enum FacetChange {
     /// Adds a facet; one with the same id is replaced.
