@@ -104,7 +104,7 @@ impl Hud {
         let frames = history.frames();
         let last_missing =
             frames.iter().rposition(|frame| wanted(frame) && frame.rendered_snapshot.is_none());
-        let mut veil = Veil::default();
+        let mut veil = history.start().clone();
         let mut rendered = Vec::with_capacity(frames.len());
         for (index, frame) in frames.iter().enumerate() {
             let follows = last_missing.is_some_and(|last| index <= last);

@@ -58,7 +58,7 @@ fn never(_: &Value) -> bool {
 
 formats! {
     /// Frames of afterimage, as JSONL or in a document.
-    Frames "frames" frames::Reader::is_document, frames::Reader::is_line, frames::Reader::default();
+    Frames "frames" frames::Reader::is_document, frames::Reader::is_line, frames::Reader;
     /// Recorded requests and responses of the three APIs.
     Wire "wire" wire::Reader::is_document, never, wire::Reader::default();
     /// Sessions of Claude Code on the web.

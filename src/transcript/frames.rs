@@ -4,10 +4,7 @@ use super::{sink::Sink, take};
 use crate::{json::Value, veil::Frame};
 
 /// Reads frames, one a line or as a list. They are kept as they are.
-#[derive(Default)]
-pub(super) struct Reader {
-    started: bool,
-}
+pub(super) struct Reader;
 
 /// The members under which a document may hold frames.
 const LISTS: [&str; 2] = ["frames", "frameHistory"];
@@ -24,7 +21,7 @@ impl Reader {
         is_numbered && value.get("deltas").is_some_and(|deltas| deltas.as_array().is_some())
     }
 
-    fn frame(&mut self, value: Value, line: u64, sink: &mut Sink) {
+    fn frame(value: Value, line: u64, sink: &mut Sink) {
         // Loading takes the value apart, and what does not load is kept as it was. The session is
         // not part of the frame.
         let (session, frame) = match value.clone() {
@@ -38,14 +35,10 @@ impl Reader {
         }
         match frame {
             Ok(frame) => {
-                if !self.started {
-                    sink.start_at(frame.sequence.get());
-                }
-                sink.push_frame(frame);
+                sink.push_own(frame);
             }
             Err(error) => sink.unknown(line, error.to_string(), value),
         }
-        self.started = true;
     }
 }
 
@@ -54,13 +47,13 @@ impl super::Decoder for Reader {
         match value {
             Value::Array(frames) => {
                 for frame in frames {
-                    self.frame(frame, line, sink);
+                    Self::frame(frame, line, sink);
                 }
             }
             Value::Object(mut object) if !object.contains_key("sequence") => {
                 let list = LISTS.iter().find_map(|key| take::list(&mut object, key));
                 let Some(frames) = list else {
-                    return self.frame(object.into(), line, sink);
+                    return Self::frame(object.into(), line, sink);
                 };
                 if let Some(session) = take::text(&mut object, "session") {
                     sink.session(&session);
@@ -69,10 +62,10 @@ impl super::Decoder for Reader {
                     sink.skip(key);
                 }
                 for frame in frames {
-                    self.frame(frame, line, sink);
+                    Self::frame(frame, line, sink);
                 }
             }
-            other => self.frame(other, line, sink),
+            other => Self::frame(other, line, sink),
         }
     }
 }
@@ -125,18 +118,20 @@ mod tests {
     }
 
     #[test]
-    fn sessions_interleave_and_sequences_are_renumbered_where_they_must_be() {
+    fn sessions_interleave_and_sequences_are_kept_where_they_rise_in_their_session() {
         let (frames, _) = read(
             r#"{"session":"a","sequence":3,"deltas":[]}
 {"session":"b","sequence":1,"deltas":[]}
 {"session":"a","sequence":5,"deltas":[]}
-{"sequence":9,"deltas":[]}"#,
+{"sequence":9,"deltas":[]}
+{"session":"b","sequence":1,"deltas":[]}
+{"session":"a","sequence":20,"deltas":[]}"#,
         );
         assert_eq!(
             frames.iter().map(|(session, _)| &**session).collect::<Vec<_>>(),
-            ["a", "b", "a", "a"]
+            ["a", "b", "a", "a", "b", "a"]
         );
-        assert_eq!(sequences(&frames), [3, 4, 5, 6]);
+        assert_eq!(sequences(&frames), [3, 1, 5, 9, 2, 20]);
     }
 
     #[test]

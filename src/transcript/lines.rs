@@ -18,6 +18,17 @@ impl<R: BufRead> Lines<R> {
     /// # Errors
     /// `Limit` for a line over 256 MiB, after which the input must not be read on; `Io`.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
+        let line = self.read()?;
+        Ok(line.map(|mut line| {
+            // A byte order mark says nothing about UTF-8 and is no part of the text.
+            if self.number == 1 && line.starts_with(&[0xef, 0xbb, 0xbf]) {
+                line.drain(..3);
+            }
+            (self.number, line)
+        }))
+    }
+
+    fn read(&mut self) -> Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         self.number += 1;
         loop {
@@ -27,7 +38,7 @@ impl<R: BufRead> Lines<R> {
                 Err(error) => return Err(Error::io(error, "cannot read").at_line(self.number)),
             };
             if buffer.is_empty() {
-                return Ok((!line.is_empty()).then_some((self.number, line)));
+                return Ok((!line.is_empty()).then_some(line));
             }
             let (taken, ended) = match memchr::memchr(b'\n', buffer) {
                 Some(at) => (at + 1, true),
@@ -40,7 +51,7 @@ impl<R: BufRead> Lines<R> {
                 return Err(Error::new(ErrorKind::Limit, message).at_line(self.number));
             }
             if ended {
-                return Ok(Some((self.number, line)));
+                return Ok(Some(line));
             }
         }
     }

@@ -71,7 +71,7 @@ pub struct Record {
     /// The session that the frame belongs to. A file may hold several, one after the other or
     /// interleaved; contexts never cross them.
     pub session: Arc<str>,
-    /// The frame. Sequences rise by one over the whole file.
+    /// The frame. Sequences rise by one over the whole file; afterimage's own frames keep theirs.
     pub frame: Frame,
 }
 

@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -20,8 +20,8 @@ const NAMED_UNKNOWNS: usize = 1_000;
 /// How many of them may wait for the session that they belong to.
 const EARLY_UNKNOWNS: usize = 256;
 
-/// The highest sequence that a file's first frame keeps: what every reader of JSON holds exactly.
-const MAX_START: u64 = 1 << 53;
+/// The highest sequence that a frame keeps: what every reader of JSON holds exactly.
+const MAX_SEQUENCE: u64 = 1 << 53;
 
 /// What an import saw besides the frames that it gave.
 #[non_exhaustive]
@@ -35,6 +35,9 @@ pub struct Report {
     pub unknown: Vec<UnknownRecord>,
     /// How many sessions were seen.
     pub sessions: u64,
+    /// How many frames of our own had a sequence that was not greater than the last of their
+    /// session, and got the next.
+    pub renumbered: u64,
 }
 
 /// A record that was not understood.
@@ -85,6 +88,8 @@ pub(super) struct Sink {
     /// Records that were not understood and that came before any session.
     early: Vec<Draft>,
     sequence: u64,
+    /// The last sequence of each session whose frames bring their own.
+    last: HashMap<Arc<str>, u64>,
 }
 
 impl Sink {
@@ -143,18 +148,28 @@ impl Sink {
         self.push_frame(frame);
     }
 
-    /// Makes `sequence` that of the first frame. Without effect once there is one, and for
-    /// sequences that no history of this size would have.
-    pub(super) fn start_at(&mut self, sequence: u64) {
-        if self.sequence == 0 && sequence <= MAX_START {
-            self.sequence = sequence;
+    /// Passes a frame of our own on. It keeps its sequence where that is greater than the last of
+    /// its session, else it gets the next, and that is reported.
+    pub(super) fn push_own(&mut self, mut frame: Frame) {
+        let session = self.current();
+        let last = self.last.get(&session).copied();
+        let sequence = frame.sequence.get();
+        if sequence > MAX_SEQUENCE || last.is_some_and(|last| sequence <= last) {
+            self.report.renumbered += 1;
+            frame.sequence = last.map_or(0, |last| last + 1).into();
         }
+        self.last.insert(Arc::clone(&session), frame.sequence.get());
+        self.sequence = self.sequence.max(frame.sequence.get() + 1);
+        self.ready.push_back(Record { session, frame });
     }
 
-    /// Passes a frame on as it is, but for its sequence, which goes on from the last.
-    pub(super) fn push_frame(&mut self, mut frame: Frame) {
+    /// Passes a frame on under the next sequence of the file.
+    fn push_frame(&mut self, mut frame: Frame) {
         let session = self.current();
         frame.sequence = self.sequence.into();
+        if let Some(last) = self.last.get_mut(&session) {
+            *last = self.sequence;
+        }
         self.sequence += 1;
         self.ready.push_back(Record { session, frame });
     }

@@ -52,6 +52,13 @@ struct Change {
 }
 
 impl Veil {
+    /// A veil without facets that knows these display names already.
+    pub(super) fn with_display_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Self {
+        let tags: TagSet =
+            names.into_iter().map(|name| tag_name(name.as_ref()).into_owned()).collect();
+        Self { tags: Arc::new(tags), ..Self::default() }
+    }
+
     /// The facet with this id, in O(1).
     pub fn get(&self, id: &str) -> Option<&Arc<Facet>> {
         self.facets.get(id).map(|(_, facet)| facet)
