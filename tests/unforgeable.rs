@@ -129,7 +129,20 @@ fn check_content(snapshot: &FrameSnapshot, facet: &Facet, tags: &BTreeSet<String
         assert_eq!(rendered, guarded(&facet.content, tags), "{:?}", facet.content);
         assert_eq!(unguarded(&rendered, &facet.content), facet.content);
     }
-    facet.children.iter().for_each(|child| check_content(snapshot, child, tags));
+    for child in &facet.children {
+        let ambient = child.facet_type == "ambient" && facet.facet_type == "ambient";
+        if child.is_shown_in_frames() || ambient {
+            check_content(snapshot, child, tags);
+        } else {
+            check_hidden(snapshot, child);
+        }
+    }
+}
+
+/// A child that is not shown takes its own children along.
+fn check_hidden(snapshot: &FrameSnapshot, facet: &Facet) {
+    assert!(snapshot.chunks().all(|chunk| chunk.facet_ids() != [facet.id.clone()]));
+    facet.children.iter().for_each(|child| check_hidden(snapshot, child));
 }
 
 fn own_tags() -> BTreeSet<String> {

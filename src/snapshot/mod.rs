@@ -13,6 +13,7 @@ mod query;
 mod split;
 mod wire;
 
+pub(crate) use builder::Nesting;
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
 pub use chunk::{ChunkRef, FacetIds, Part, RenderedChunk, Structure};
 pub use frame_snapshot::{FrameSnapshot, SnapshotIdentity};
