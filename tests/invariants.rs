@@ -18,7 +18,7 @@ use afterimage::{
     },
     id::{FrameSeq, Millis, Role},
     json::{self, Object, Value},
-    snapshot::{FrameSnapshot, SnapshotOptions},
+    snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, SnapshotOptions},
     tokens::TokenCounter,
     veil::{Facet, FacetChange, FacetOp, Frame, History, Source, Veil},
 };
@@ -260,8 +260,13 @@ proptest! {
         let history = capture(&hud, &frames);
         let first = history.frames().first().map_or(0, |frame| frame.sequence.get());
         let wanted = range.map(|(a, b)| FrameSeq::new(first + a)..=FrameSeq::new(first + b));
-        let request = RenderRequest { frames: wanted, ..request };
-        let context = hud.render(&history, &request, NOW).unwrap();
+        let request = RenderRequest { frames: wanted.clone(), ..request };
+        let context = hud.render(&history, &request, NOW);
+        if wanted.is_some_and(|range| range.is_empty()) {
+            prop_assert_eq!(context.unwrap_err().kind(), ErrorKind::OutOfRange);
+            return Ok(());
+        }
+        let context = context.unwrap();
         check_owned_bytes(&context, &request);
         // Without a separator a context is the concatenation of what was captured, and nothing else.
         if request.merge == Merge::PerFrame {
@@ -769,6 +774,65 @@ fn children_that_are_not_shown_leave_no_trace() {
         let (with, without) = (rendered(&format, vec![with]), rendered(&format, vec![without]));
         assert_eq!(with, without, "{}", format.id());
     }
+}
+
+#[test]
+fn the_tail_of_a_range_is_what_held_after_it() {
+    let hud = Hud::new(Arc::new(Words));
+    let time = |text: &str| FacetOp::rewrite("time", Object::from_iter([("content", text.into())]));
+    let frame = |sequence: u64| Frame::new(sequence, Source::User);
+    let history = capture(
+        &hud,
+        &[
+            frame(2).with(FacetOp::add(Facet::new("a", "event", "a"))),
+            frame(4).with(FacetOp::add(Facet::new("time", "ambient", "four"))),
+            frame(6).with(time("six")),
+            frame(8).with(FacetOp::remove("time")),
+        ],
+    );
+    for history in [history.clone(), without_snapshots(&history, |_| true)] {
+        for (start, end, expected) in [
+            (0, 1, None),
+            (0, 3, None),
+            (0, 4, Some("four")),
+            (5, 5, Some("four")),
+            (6, 7, Some("six")),
+            (0, 8, None),
+            (9, 20, None),
+        ] {
+            let frames = Some(FrameSeq::new(start)..=FrameSeq::new(end));
+            let request = RenderRequest { frames, ..RenderRequest::default() };
+            let context = hud.render(&history, &request, NOW).unwrap();
+            let found = context.tail().map(|tail| tail.text());
+            assert_eq!(found, expected, "{start}..={end}");
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_keeps_the_role_in_which_its_chunks_agree() {
+    let message = |roles: &[Option<Role>]| {
+        let mut builder = FrameSnapshotBuilder::new(&Words);
+        for role in roles {
+            let options = ChunkOptions::new().facet("a");
+            let options = role.map_or(options.clone(), |role| options.role(role));
+            builder.add_content("x", options);
+        }
+        let mut frame = Frame::new(0, Source::Environment);
+        frame.rendered_snapshot = Some(Arc::new(builder.build(NOW)));
+        let mut history = History::new();
+        history.push(frame).unwrap();
+        let hud = Hud::new(Arc::new(Words));
+        hud.render(&history, &RenderRequest::default(), NOW).unwrap().messages()[0].role()
+    };
+    let (user, assistant) = (Some(Role::User), Some(Role::Assistant));
+    assert_eq!(message(&[assistant, assistant]), Role::Assistant);
+    assert_eq!(message(&[None, assistant, None]), Role::Assistant);
+    assert_eq!(message(&[Some(Role::System)]), Role::System);
+    assert_eq!(message(&[assistant, user]), Role::User);
+    assert_eq!(message(&[user, assistant]), Role::User);
+    assert_eq!(message(&[Some(Role::System), assistant]), Role::User);
+    assert_eq!(message(&[None]), Role::User);
 }
 
 #[test]
