@@ -27,8 +27,7 @@ impl Format for ShipsLog {
         let watch = facet.attributes.get("watch").and_then(|watch| watch.as_str());
         canvas.tag(&format!("[{}] ", watch.unwrap_or("all watches")));
         canvas.text(&facet.content);
-        let mut nested = |child| canvas.nested(child, |canvas| self.facet(child, canvas));
-        facet.children.iter().try_for_each(&mut nested)
+        canvas.children(facet, "\n", |child, canvas| self.facet(child, canvas))
     }
 }
 

@@ -13,10 +13,12 @@ use std::{
 
 use afterimage::{
     ErrorKind,
-    hud::{Hud, Merge, Owner, ProviderFraming, RenderRequest, RenderedContext, format_by_name},
+    hud::{
+        Format, Hud, Merge, Owner, ProviderFraming, RenderRequest, RenderedContext, format_by_name,
+    },
     id::{FrameSeq, Millis, Role},
     json::{self, Object, Value},
-    snapshot::{FrameSnapshot, SnapshotOptions},
+    snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, SnapshotOptions},
     tokens::TokenCounter,
     veil::{Facet, FacetChange, FacetOp, Frame, History, Source, Veil},
 };
@@ -258,8 +260,13 @@ proptest! {
         let history = capture(&hud, &frames);
         let first = history.frames().first().map_or(0, |frame| frame.sequence.get());
         let wanted = range.map(|(a, b)| FrameSeq::new(first + a)..=FrameSeq::new(first + b));
-        let request = RenderRequest { frames: wanted, ..request };
-        let context = hud.render(&history, &request, NOW).unwrap();
+        let request = RenderRequest { frames: wanted.clone(), ..request };
+        let context = hud.render(&history, &request, NOW);
+        if wanted.is_some_and(|range| range.is_empty()) {
+            prop_assert_eq!(context.unwrap_err().kind(), ErrorKind::OutOfRange);
+            return Ok(());
+        }
+        let context = context.unwrap();
         check_owned_bytes(&context, &request);
         // Without a separator a context is the concatenation of what was captured, and nothing else.
         if request.merge == Merge::PerFrame {
@@ -664,6 +671,168 @@ fn a_part_without_text_where_the_tail_is_cut_is_in_one_message() {
         context.messages().iter().map(|message| message.chunks().count()).collect();
     assert_eq!(chunks, [3, 1]);
     check_owned_bytes(&context, &request);
+}
+
+/// The formats that write children, with templates for `box` and `leaf` in the last.
+fn formats() -> Vec<Arc<dyn Format>> {
+    let built_in = ["xml", "plain", "native"].map(|name| format_by_name(name).unwrap());
+    #[cfg(feature = "templates")]
+    let built_in = {
+        let format = afterimage::hud::TemplateFormat::new("t", built_in[0].clone());
+        let format = format.template("box", "{{ content }}").unwrap();
+        let format = format.template("leaf", "* {{ content }}").unwrap();
+        built_in.into_iter().chain([Arc::new(format) as Arc<dyn Format>])
+    };
+    built_in.into_iter().collect()
+}
+
+fn rendered(format: &Arc<dyn Format>, facets: Vec<Facet>) -> Arc<FrameSnapshot> {
+    let hud = Hud::builder(Arc::new(Words)).format(Arc::clone(format)).build();
+    let frame = Frame::new(0, Source::User);
+    let frame = facets.into_iter().fold(frame, |frame, facet| frame.with(FacetOp::add(facet)));
+    capture(&hud, &[frame]).frames()[0].rendered_snapshot.clone().unwrap()
+}
+
+#[test]
+fn children_are_nested_in_the_first_chunk_of_their_parent() {
+    let leaf = |id: &str| Facet::new(id, "leaf", id);
+    let middle = Facet::new("middle", "box", "m").with_child(leaf("middle.1"));
+    let middle = middle.with_child(leaf("middle.2"));
+    let outer = Facet::new("outer", "box", "o").with_child(leaf("outer.1"));
+    let outer = outer.with_child(middle).with_child(leaf("outer.3"));
+    // It has no chunk to nest in where nothing is written of it.
+    let bare = Facet::new("bare", "box", "").with_child(leaf("bare.1")).with_child(leaf("bare.2"));
+    let call = Facet::tool_call("call", None, "f", Value::from(1_u64)).with_child(leaf("call.1"));
+    let call = call.with_child(leaf("call.2"));
+    for format in formats() {
+        let facets = vec![leaf("before"), outer.clone(), bare.clone(), call.clone()];
+        let snapshot = rendered(&format, facets);
+        let first =
+            |id: &str| snapshot.chunks().find(|chunk| chunk.facet_ids() == [id]).unwrap().index();
+        for chunk in snapshot.chunks() {
+            let (level, parent) = match chunk.facet_ids() {
+                [] => (0, None),
+                [id] => match id.as_str() {
+                    "middle.1" | "middle.2" => (2, Some(first("middle"))),
+                    "bare.1" | "bare.2" => (0, None),
+                    id if id.contains('.') => (1, Some(first(id.split('.').next().unwrap()))),
+                    "middle" => (1, Some(first("outer"))),
+                    _ => (0, None),
+                },
+                more => panic!("{more:?}"),
+            };
+            let structure = chunk.structure().cloned().unwrap_or_default();
+            assert_eq!(
+                (structure.level, structure.parent),
+                (level, parent),
+                "{} {chunk:?}",
+                format.id()
+            );
+            let children = snapshot.chunks().filter(|other| {
+                other.structure().and_then(|structure| structure.parent) == Some(chunk.index())
+            });
+            let children: Vec<usize> = children.map(|child| child.index()).collect();
+            assert_eq!(structure.children.unwrap_or_default(), children, "{}", format.id());
+        }
+        let text = snapshot.text();
+        let expected = match format.id() {
+            "xml" => {
+                "before\no\nouter.1\nm\nmiddle.1\nmiddle.2\nouter.3\nbare.1\nbare.2\n\
+                 <tool_call name=\"f\">\n1\ncall.1\ncall.2\n</tool_call>"
+            }
+            "plain" => {
+                "before\no\nouter.1\nm\nmiddle.1\nmiddle.2\nouter.3\nbare.1\nbare.2\n\
+                 [call f] 1\ncall.1\ncall.2"
+            }
+            "native" => "beforeoouter.1mmiddle.1middle.2outer.3bare.1bare.21call.1call.2",
+            _ => {
+                "* before\no\n* outer.1\nm\n* middle.1\n* middle.2\n* outer.3\n* bare.1\n* bare.2\n\
+                 <tool_call name=\"f\">\n1\ncall.1\ncall.2\n</tool_call>"
+            }
+        };
+        assert_eq!(text, expected, "{}", format.id());
+    }
+}
+
+#[test]
+fn children_that_are_not_shown_leave_no_trace() {
+    let hidden = ["unknown", "ambient"].map(|of| Facet::new(of, of, "x").named("tag"));
+    let empty = Facet::new("empty", "event", "").named("tag");
+    let hidden = hidden.into_iter().chain([empty]);
+    let around = |facet: Facet| hidden.clone().fold(facet, Facet::with_child);
+    for format in formats() {
+        let hollow = around(Facet::new("hollow", "event", "").named("box"));
+        let nested =
+            around(Facet::new("nested", "event", "").named("box").with_child(hollow.clone()));
+        let thought = around(Facet::new("thought", "thought", ""));
+        let facets = vec![hollow.clone(), nested, thought];
+        assert!(rendered(&format, facets).is_empty(), "{}", format.id());
+
+        let said = Facet::new("said", "event", "a").named("box");
+        let with = around(around(said.clone()).with_child(Facet::new("b", "event", "b")));
+        let without = said.with_child(Facet::new("b", "event", "b"));
+        let (with, without) = (rendered(&format, vec![with]), rendered(&format, vec![without]));
+        assert_eq!(with, without, "{}", format.id());
+    }
+}
+
+#[test]
+fn the_tail_of_a_range_is_what_held_after_it() {
+    let hud = Hud::new(Arc::new(Words));
+    let time = |text: &str| FacetOp::rewrite("time", Object::from_iter([("content", text.into())]));
+    let frame = |sequence: u64| Frame::new(sequence, Source::User);
+    let history = capture(
+        &hud,
+        &[
+            frame(2).with(FacetOp::add(Facet::new("a", "event", "a"))),
+            frame(4).with(FacetOp::add(Facet::new("time", "ambient", "four"))),
+            frame(6).with(time("six")),
+            frame(8).with(FacetOp::remove("time")),
+        ],
+    );
+    for history in [history.clone(), without_snapshots(&history, |_| true)] {
+        for (start, end, expected) in [
+            (0, 1, None),
+            (0, 3, None),
+            (0, 4, Some("four")),
+            (5, 5, Some("four")),
+            (6, 7, Some("six")),
+            (0, 8, None),
+            (9, 20, None),
+        ] {
+            let frames = Some(FrameSeq::new(start)..=FrameSeq::new(end));
+            let request = RenderRequest { frames, ..RenderRequest::default() };
+            let context = hud.render(&history, &request, NOW).unwrap();
+            let found = context.tail().map(|tail| tail.text());
+            assert_eq!(found, expected, "{start}..={end}");
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_keeps_the_role_in_which_its_chunks_agree() {
+    let message = |roles: &[Option<Role>]| {
+        let mut builder = FrameSnapshotBuilder::new(&Words);
+        for role in roles {
+            let options = ChunkOptions::new().facet("a");
+            let options = role.map_or(options.clone(), |role| options.role(role));
+            builder.add_content("x", options);
+        }
+        let mut frame = Frame::new(0, Source::Environment);
+        frame.rendered_snapshot = Some(Arc::new(builder.build(NOW)));
+        let mut history = History::new();
+        history.push(frame).unwrap();
+        let hud = Hud::new(Arc::new(Words));
+        hud.render(&history, &RenderRequest::default(), NOW).unwrap().messages()[0].role()
+    };
+    let (user, assistant) = (Some(Role::User), Some(Role::Assistant));
+    assert_eq!(message(&[assistant, assistant]), Role::Assistant);
+    assert_eq!(message(&[None, assistant, None]), Role::Assistant);
+    assert_eq!(message(&[Some(Role::System)]), Role::System);
+    assert_eq!(message(&[assistant, user]), Role::User);
+    assert_eq!(message(&[user, assistant]), Role::User);
+    assert_eq!(message(&[Some(Role::System), assistant]), Role::User);
+    assert_eq!(message(&[None]), Role::User);
 }
 
 #[test]

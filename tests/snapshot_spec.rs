@@ -22,10 +22,11 @@ use std::{
 use afterimage::{
     ErrorKind,
     id::{ChunkType, FrameSeq, Millis, Role},
-    json::{self, Value},
+    json::{self, Object, Value},
     snapshot::{
-        ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, extract_snapshot_range,
-        find_chunks_by_facet, find_chunks_by_type, get_snapshot_facets, group_chunks_by_role,
+        ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, Part, RenderedChunk,
+        extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type, get_snapshot_facets,
+        group_chunks_by_role,
     },
     tokens::Chars4,
     veil::Frame,
@@ -137,6 +138,19 @@ fn the_builder_captures_what_the_specification_says() {
     assert_eq!(snapshot.chunk(0).unwrap().role(), Some(Role::User));
     assert_eq!((snapshot.total_tokens(), snapshot.captured_at()), (3, Millis::new(5)));
     assert!(snapshot.has_content());
+}
+
+#[test]
+fn an_unknown_field_never_takes_the_place_of_a_known_one() {
+    let extra = Object::from_iter([("content", "b".into()), ("kind", "image".into())]);
+    let part_extra = extra.clone();
+    let part = Part::Reasoning;
+    let chunk =
+        RenderedChunk { content: "a".to_owned(), part, part_extra, extra, ..Default::default() };
+    assert_eq!(
+        chunk.to_json().to_string(),
+        r#"{"content":"a","tokens":0,"part":{"kind":"reasoning","content":"b"},"kind":"image"}"#
+    );
 }
 
 #[test]

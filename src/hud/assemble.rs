@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Result,
     id::{ChunkType, FacetType, FrameSeq, Millis, Role},
-    snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder},
+    snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, check_range},
     text::TextRange,
     tokens::CountedText,
     veil::{Facet, Frame, History, Veil},
@@ -30,7 +30,8 @@ pub struct RenderRequest {
     pub context_id: String,
     /// The first message, unless it is empty. A system facet in the history does the same and is captured with it.
     pub system_prompt: Option<String>,
-    /// The frames to render; all by default.
+    /// The frames to render; all by default. The tail is what the model sees after the last of
+    /// them.
     pub frames: Option<RangeInclusive<FrameSeq>>,
     /// How frames become messages.
     pub merge: Merge,
@@ -48,10 +49,15 @@ impl Hud {
     ///
     /// Frames with a snapshot are neither rendered nor, where this HUD's counter made it, counted
     /// again; merged messages count the text around the joints. Frames without one are rendered
-    /// from the veil as it was at that frame.
+    /// from the veil as it was at that frame. The veil is followed from the beginning where such a
+    /// frame, or the tail of a range that ends before the history, asks for it.
+    ///
+    /// A frame is spoken in the role of its snapshot's chunks where they agree, so that a snapshot
+    /// that was made with other roles keeps its own; else in the role of its source.
     ///
     /// # Errors
-    /// Those of the format.
+    /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the range runs backwards, and
+    /// those of the format.
     pub fn render(
         &self,
         history: &History,
@@ -65,7 +71,8 @@ impl Hud {
             add(&mut assembly.tokens.chunks, self.counter().count(prompt) as u64);
             assembly.open(Role::System, None, from);
         }
-        let rendered = self.rendered_frames(history, request.frames.as_ref(), now)?;
+        request.frames.as_ref().map_or(Ok(()), check_range)?;
+        let (rendered, veil) = self.rendered_frames(history, request.frames.as_ref(), now)?;
         for (frame, snapshot) in rendered {
             assembly.add_frame(frame, snapshot, request.merge);
         }
@@ -76,7 +83,7 @@ impl Hud {
                 _ => None,
             }));
         }
-        let tail = self.render_tail(history.veil(), request, now)?.map(Arc::new);
+        let tail = self.render_tail(&veil, request, now)?.map(Arc::new);
         if let Some(tail) = &tail {
             assembly.add_tail(tail);
         }
@@ -93,22 +100,30 @@ impl Hud {
         Ok(RenderedContext { id, messages, tail, frame_to_message, tokens })
     }
 
-    /// The snapshots of the frames in `range`. Only where one is missing is the veil followed.
+    /// The snapshots of the frames in `range`, and the veil after it. Only where a snapshot is
+    /// missing, or where the history goes on after the range, is the veil followed.
     fn rendered_frames<'h>(
         &self,
         history: &'h History,
         range: Option<&RangeInclusive<FrameSeq>>,
         now: Millis,
-    ) -> Result<Vec<(&'h Frame, Arc<FrameSnapshot>)>> {
+    ) -> Result<(Vec<(&'h Frame, Arc<FrameSnapshot>)>, Cow<'h, Veil>)> {
         let wanted = |frame: &Frame| range.is_none_or(|range| range.contains(&frame.sequence));
-        let frames = history.frames();
-        let last_missing =
-            frames.iter().rposition(|frame| wanted(frame) && frame.rendered_snapshot.is_none());
+        let all = history.frames();
+        let until = |end: FrameSeq| all.partition_point(|frame| frame.sequence <= end);
+        let until = range.map_or(all.len(), |range| until(*range.end()));
+        let frames = all.get(..until).unwrap_or(all);
+        let ends_early = until < all.len();
+        let followed = if ends_early {
+            until
+        } else {
+            let missing = |frame: &Arc<Frame>| wanted(frame) && frame.rendered_snapshot.is_none();
+            frames.iter().rposition(missing).map_or(0, |last| last + 1)
+        };
         let mut veil = history.start().clone();
         let mut rendered = Vec::with_capacity(frames.len());
         for (index, frame) in frames.iter().enumerate() {
-            let follows = last_missing.is_some_and(|last| index <= last);
-            let shown = if follows { Some(veil.apply(frame)?) } else { None };
+            let shown = if index < followed { Some(veil.apply(frame)?) } else { None };
             if !wanted(frame) {
                 continue;
             }
@@ -120,7 +135,8 @@ impl Hud {
             };
             rendered.push((&**frame, snapshot));
         }
-        Ok(rendered)
+        let veil = if ends_early { Cow::Owned(veil) } else { Cow::Borrowed(history.veil()) };
+        Ok((rendered, veil))
     }
 
     /// What the model sees after the last frame: the ambient facets of `veil`, the pending
@@ -217,7 +233,9 @@ impl Assembly<'_> {
             snapshot.chunks().map(|chunk| self.hud.counter().count(chunk.content()) as u64).sum()
         };
         add(&mut self.tokens.chunks, tokens);
-        let (role, sequence) = (self.hud.role_of(&frame.source), frame.sequence);
+        let sequence = frame.sequence;
+        let role = self.hud.role_of(&frame.source);
+        let role = role_of_chunks(&snapshot, role).unwrap_or(role);
         if merge == Merge::AdjacentRoles
             && let Some(message) = self.messages.last_mut()
             && let Some((_, last)) = &mut message.frames
@@ -250,6 +268,13 @@ impl Assembly<'_> {
             }
         }
     }
+}
+
+/// The role in which the chunks agree; those that have none follow the others. Does not look
+/// further where the first agrees with `usual`.
+fn role_of_chunks(snapshot: &FrameSnapshot, usual: Role) -> Option<Role> {
+    let mut roles = snapshot.chunks().filter_map(|chunk| chunk.role());
+    roles.next().filter(|first| *first == usual || roles.all(|role| role == *first))
 }
 
 /// Adds and saturates: the counts of a loaded snapshot are what its file declares.

@@ -3,9 +3,9 @@ use std::fmt::Write;
 use super::guard;
 use crate::{
     Result,
-    id::{ChunkType, FacetId, Role},
+    id::{ChunkType, FacetId, FacetType, Role},
     json::Value,
-    snapshot::{FacetIds, FrameSnapshotBuilder, Part},
+    snapshot::{FacetIds, FrameSnapshotBuilder, Nesting, Part},
     veil::{Facet, TagSet},
 };
 
@@ -14,10 +14,23 @@ pub struct Canvas<'a> {
     builder: FrameSnapshotBuilder<'a>,
     role: Role,
     tags: &'a TagSet,
-    /// The facet that is being written, with its part.
-    owner: Option<(FacetId, ChunkType, Part)>,
+    /// The facet that is being written.
+    owner: Option<Owner>,
     /// What must stand before the next text: a turn marker or a separator.
     pending: &'a str,
+}
+
+/// The facet that is being written, and what of it is there.
+struct Owner {
+    id: FacetId,
+    chunk_type: ChunkType,
+    part: Part,
+    /// In which chunk of the parent it is nested; `None` at the top, and where the parent has none.
+    nesting: Option<Nesting>,
+    /// The index of its first chunk.
+    first: Option<usize>,
+    /// Whether it has said something that a separator has to part from its first child.
+    said: bool,
 }
 
 impl<'a> Canvas<'a> {
@@ -41,17 +54,26 @@ impl<'a> Canvas<'a> {
     /// without text. What native exports pair by must be there.
     pub fn part(&mut self, text: &str) {
         self.part_with(|out, _| out.push_str(text));
+        self.said(!text.is_empty());
     }
 
-    /// As [`Canvas::part`], for text that is put together: `write` appends it, and gets the tags
-    /// that content must not forge.
+    /// As [`Canvas::part`], for text that is put together of whole lines, so that nothing parts it
+    /// from a child: `write` appends it, and gets the tags that content must not forge.
     pub(super) fn part_with(&mut self, write: impl FnOnce(&mut String, &TagSet)) {
         self.flush();
-        if let Some((id, chunk_type, part)) = &self.owner {
-            let (ids, tags) = (FacetIds::from_buf([id.clone()]), self.tags);
-            let (chunk_type, part) = (chunk_type.clone(), part.clone());
+        if let Some(owner) = &mut self.owner {
+            owner.first.get_or_insert(self.builder.len());
+            let (ids, tags) = (FacetIds::from_buf([owner.id.clone()]), self.tags);
+            let (chunk_type, part) = (owner.chunk_type.clone(), owner.part.clone());
             let write = |out: &mut String| write(out, tags);
-            self.builder.push_written(Some(ids), chunk_type, self.role, part, write);
+            let nesting = owner.nesting;
+            self.builder.push_written(nesting, Some(ids), chunk_type, self.role, part, write);
+        }
+    }
+
+    fn said(&mut self, something: bool) {
+        if let Some(owner) = &mut self.owner {
+            owner.said |= something;
         }
     }
 
@@ -60,6 +82,7 @@ impl<'a> Canvas<'a> {
     pub fn guarded(&mut self, text: &str) {
         if !text.is_empty() {
             self.part_with(|out, tags| guard::push_neutralised(out, text, tags));
+            self.said(true);
         }
     }
 
@@ -85,9 +108,15 @@ impl<'a> Canvas<'a> {
             return;
         }
         self.flush();
-        let ids = self.owner.as_ref().map(|(id, ..)| FacetIds::from_buf([id.clone()]));
+        let (mut ids, mut nesting) = (None, None);
+        if let Some(owner) = &mut self.owner {
+            owner.first.get_or_insert(self.builder.len());
+            ids = Some(FacetIds::from_buf([owner.id.clone()]));
+            nesting = owner.nesting;
+        }
         let write = |out: &mut String| texts.iter().for_each(|text| out.push_str(text));
-        self.builder.push_written(ids, ChunkType::FORMATTING, self.role, Part::Text, write);
+        let (formatting, role) = (ChunkType::FORMATTING, self.role);
+        self.builder.push_written(nesting, ids, formatting, role, Part::Text, write);
     }
 
     /// Writes formatting that no facet owns, for example between a facet's children.
@@ -100,7 +129,8 @@ impl<'a> Canvas<'a> {
 
     fn push_formatting(&mut self, text: &str) {
         let write = |out: &mut String| out.push_str(text);
-        self.builder.push_written(None, ChunkType::FORMATTING, self.role, Part::Text, write);
+        let (formatting, role) = (ChunkType::FORMATTING, self.role);
+        self.builder.push_written(None, None, formatting, role, Part::Text, write);
     }
 
     /// Writes a JSON value as text of the facet, in compact form and unguarded.
@@ -109,21 +139,39 @@ impl<'a> Canvas<'a> {
             // Writing to a string cannot fail.
             let _ = write!(out, "{value}");
         });
+        self.said(true);
     }
 
-    /// Writes `child` with `write`, as a facet that is nested in what was written last.
+    /// Writes the children of `facet`, the facet that is being written, each with `write`. A child
+    /// that is not shown is passed over: see [`Facet::is_shown_in_frames`]; ambient children are
+    /// shown in an ambient facet.
+    ///
+    /// `separator` stands between two children that write something, and between what the facet
+    /// said and the first of them; no facet owns it. The chunks of a child are nested in the first
+    /// chunk of `facet`, where it has one by then.
     ///
     /// # Errors
     /// Those of `write`.
-    pub fn nested(
+    pub fn children(
         &mut self,
-        child: &Facet,
-        write: impl FnOnce(&mut Self) -> Result<()>,
+        facet: &Facet,
+        separator: &'a str,
+        mut write: impl FnMut(&Facet, &mut Self) -> Result<()>,
     ) -> Result<()> {
-        self.builder.nest();
-        let outcome = self.owned(child, write);
-        self.builder.unnest();
-        outcome
+        let mut parts = self.owner.as_ref().is_some_and(|owner| owner.said);
+        for child in shown_children(facet) {
+            let (before, pending) = (self.chunks(), self.pending);
+            if parts {
+                self.pending = separator;
+            }
+            self.owned(child, |canvas| write(child, canvas))?;
+            if self.chunks() > before {
+                parts = true;
+            } else {
+                self.pending = pending;
+            }
+        }
+        Ok(())
     }
 
     /// Writes `facet` with `write`: what is written belongs to it.
@@ -132,12 +180,19 @@ impl<'a> Canvas<'a> {
         facet: &Facet,
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        let part = match (facet.part(), &self.owner) {
+        let outer = self.owner.as_ref();
+        let part = match (facet.part(), outer.map(|owner| &owner.part)) {
             // The text inside of a result is the result's.
-            (Part::Text, Some((_, _, part @ Part::Result { .. }))) => part.clone(),
+            (Part::Text, Some(part @ Part::Result { .. })) => part.clone(),
             (part, _) => part,
         };
-        let owner = (facet.id.clone(), ChunkType::from(&facet.facet_type), part);
+        let nesting = outer.and_then(|owner| {
+            let level = owner.nesting.map_or(0, |nesting| nesting.level) + 1;
+            owner.first.map(|parent| Nesting { level, parent })
+        });
+        let (id, chunk_type) = (facet.id.clone(), ChunkType::from(&facet.facet_type));
+        let (first, said) = Default::default();
+        let owner = Owner { id, chunk_type, part, nesting, first, said };
         let outer = self.owner.replace(owner);
         let outcome = write(self);
         self.owner = outer;
@@ -163,4 +218,22 @@ impl<'a> Canvas<'a> {
     pub(super) fn into_builder(self) -> FrameSnapshotBuilder<'a> {
         self.builder
     }
+}
+
+/// The children that are shown with `facet`.
+fn shown_children(facet: &Facet) -> impl Iterator<Item = &Facet> {
+    let ambient = facet.facet_type == FacetType::AMBIENT;
+    let is_shown = move |child: &&Facet| {
+        child.is_shown_in_frames() || ambient && child.facet_type == FacetType::AMBIENT
+    };
+    facet.children.iter().filter(is_shown)
+}
+
+/// Whether the built-in formats write anything of `facet`: a call, a result, a content, or a child
+/// that does. Labels and tags alone say nothing.
+pub(super) fn says_something(facet: &Facet) -> bool {
+    !facet.content.is_empty()
+        || facet.is_result()
+        || facet.call().is_some()
+        || shown_children(facet).any(says_something)
 }

@@ -23,7 +23,7 @@ use crate::{Result, id::Role, veil::Facet};
 ///     fn facet(&self, facet: &Facet, canvas: &mut Canvas<'_>) -> Result<()> {
 ///         canvas.tag("- ");
 ///         canvas.text(&facet.content);
-///         facet.children.iter().try_for_each(|child| canvas.nested(child, |canvas| self.facet(child, canvas)))
+///         canvas.children(facet, "\n", |child, canvas| self.facet(child, canvas))
 ///     }
 /// }
 /// ```

@@ -11,9 +11,9 @@ pub(super) const RESERVED: [&str; 6] =
     ["my_turn", "parameter", "pending_activations", "thought", "tool_call", "tool_result"];
 
 /// `text` with every `<` that begins the opening or the closing of a reserved tag, or of one of
-/// `tags`, as `&lt;`. Case and blanks do not hide a tag: models read `</ MY_TURN>` as one. A `<` with
-/// nothing but blanks and a slash up to the end counts as such a beginning too: what is rendered
-/// next could complete it.
+/// `tags`, as `&lt;`. Case, blanks and what cannot be seen do not hide a tag: models read
+/// `</ MY_TURN>` as one. A `<` with nothing but blanks and a slash up to the end counts as such a
+/// beginning too: what is rendered next could complete it.
 ///
 /// Runs in O(n) time, and copies nothing where there is nothing to neutralise.
 pub(super) fn neutralised<'t>(text: &'t str, tags: &TagSet) -> Cow<'t, str> {
@@ -44,6 +44,9 @@ fn forged(text: &str, tags: &TagSet) -> impl Iterator<Item = usize> {
 }
 
 /// Whether what follows a `<` makes it a tag that means something here.
+///
+/// Blanks may stand before and after the slash, and what cannot be seen anywhere. Reads `after` up
+/// to the end of one name, or to what cannot stand in a tag.
 fn begins_tag(after: &str, tags: &TagSet, longest: usize) -> bool {
     let mut rest = after.trim_start_matches(is_blank);
     if let Some(closing) = rest.strip_prefix('/') {
@@ -58,16 +61,49 @@ fn begins_tag(after: &str, tags: &TagSet, longest: usize) -> bool {
     if name.is_empty() || len > longest {
         return false;
     }
-    if RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
+    if is_tag(name, tags) {
         return true;
     }
-    !tags.is_empty() && (tags.contains(name) || tags.contains(&name.to_ascii_lowercase()))
+    // What cannot be seen does not end a name for every reader.
+    if !rest.get(len..).and_then(|rest| rest.chars().next()).is_some_and(is_invisible) {
+        return false;
+    }
+    let mut name = String::with_capacity(longest + 1);
+    for c in rest.chars().filter(|c| !is_invisible(*c)) {
+        if !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
+            break;
+        }
+        if name.len() == longest {
+            return false;
+        }
+        name.push(c);
+    }
+    is_tag(&name, tags)
 }
 
-/// What a reader may pass over inside of a tag: white space, and what cannot be seen.
+fn is_tag(name: &str, tags: &TagSet) -> bool {
+    RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
+        || !tags.is_empty() && (tags.contains(name) || tags.contains(&name.to_ascii_lowercase()))
+}
+
+/// What a reader may pass over between the signs of a tag: white space, controls, and what cannot
+/// be seen.
 fn is_blank(c: char) -> bool {
-    let invisible = ['\u{ad}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}'];
-    c.is_whitespace() || c.is_control() || invisible.contains(&c)
+    c.is_whitespace() || c.is_control() || is_invisible(c)
+}
+
+/// Whether `c` is of Unicode's category Cf or ignorable by default (`Default_Ignorable_Code_Point`,
+/// Unicode 17); what is unassigned of the latter included.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+        | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -94,5 +130,19 @@ mod tests {
         check("a </ ", "a &lt;/ ");
         check("a < b <my_", "a < b <my_");
         check("<é", "<é");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_hides_no_tag() {
+        check("</\u{200e}my_turn>", "&lt;/\u{200e}my_turn>");
+        check("<my\u{200b}_turn>", "&lt;my\u{200b}_turn>");
+        check(
+            "<my\u{e0041}_\u{fe0f}\u{3164}turn\u{ad}>",
+            "&lt;my\u{e0041}_\u{fe0f}\u{3164}turn\u{ad}>",
+        );
+        check("<\u{180e}ship\u{34f}_status", "&lt;\u{180e}ship\u{34f}_status");
+        check("<my_turn\u{200b}s>", "&lt;my_turn\u{200b}s>");
+        check("<my_turn漢 <b\u{200b}> <my_漢turn>", "&lt;my_turn漢 <b\u{200b}> <my_漢turn>");
+        check("<a\u{200b}b\u{200b}c>", "&lt;a\u{200b}b\u{200b}c>");
     }
 }

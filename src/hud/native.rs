@@ -22,10 +22,7 @@ impl Format for NativeFormat {
             None if facet.is_result() => canvas.part(&facet.content),
             None => canvas.text(&facet.content),
         }
-        facet
-            .children
-            .iter()
-            .try_for_each(|child| canvas.nested(child, |canvas| self.facet(child, canvas)))
+        canvas.children(facet, "", |child, canvas| self.facet(child, canvas))
     }
 
     fn separator(&self, _role: Role) -> &'static str {

@@ -1,4 +1,4 @@
-use super::{Canvas, Format};
+use super::{Canvas, Format, canvas::says_something};
 use crate::{Result, id::FacetType, veil::Facet};
 
 /// Text for people: labels in brackets, nothing escaped. Its labels are no structure to rely on.
@@ -25,22 +25,14 @@ impl Format for PlainFormat {
                 None if is_result => Some("[result]\n".to_owned()),
                 _ => facet.display_name.as_ref().map(|name| format!("{name}: ")),
             };
-            let says = !facet.content.is_empty() || !facet.children.is_empty();
-            if let Some(label) = label.filter(|_| says || is_result) {
+            let says = says_something(facet);
+            if let Some(label) = label.filter(|_| says) {
                 canvas.tag(&label);
             } else if facet.facet_type == FacetType::THOUGHT && says {
                 canvas.tag("[thought] ");
             }
             canvas.text(&facet.content);
         }
-        let mut wrote = !facet.content.is_empty();
-        for child in &facet.children {
-            if wrote {
-                canvas.formatting("\n");
-            }
-            canvas.nested(child, |canvas| self.facet(child, canvas))?;
-            wrote = true;
-        }
-        Ok(())
+        canvas.children(facet, "\n", |child, canvas| self.facet(child, canvas))
     }
 }

@@ -4,7 +4,7 @@ use super::{Canvas, Format, RenderedContext, XmlFormat};
 use crate::{
     Result,
     id::{FacetType, Millis, Role},
-    json::Value,
+    json::{Object, Value},
     snapshot::{FrameSnapshot, FrameSnapshotBuilder, SnapshotIdentity, SnapshotOptions},
     tokens::TokenCounter,
     veil::{Facet, Frame, History, Sealed, Shown, Source, TagSet},
@@ -81,6 +81,7 @@ impl HudBuilder {
             renderer: RENDERER_VERSION,
             tokenizer: counter.id().to_owned(),
             max_chunk_bytes: options.max_chunk_bytes,
+            extra: Object::new(),
         });
         Hud { format, counter, roles, options, identity }
     }

@@ -85,11 +85,7 @@ impl Format for TemplateFormat {
         self.tags.iter().for_each(|tag| tags.insert(tag.clone()));
         let text = template.render(neutralised(&value, &tags)).map_err(template_error)?;
         canvas.text(&text);
-        for child in &facet.children {
-            canvas.formatting("\n");
-            canvas.nested(child, |canvas| self.facet(child, canvas))?;
-        }
-        Ok(())
+        canvas.children(facet, "\n", |child, canvas| self.facet(child, canvas))
     }
 
     fn turn(&self, role: Role) -> Option<(&str, &str)> {

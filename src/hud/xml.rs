@@ -1,4 +1,4 @@
-use super::{Canvas, Format, guard::push_neutralised};
+use super::{Canvas, Format, canvas::says_something, guard::push_neutralised};
 use crate::{
     Result,
     id::{FacetType, Role},
@@ -23,8 +23,9 @@ impl Format for XmlFormat {
         if let Some(call) = facet.call() {
             canvas.tag_of(&["<tool_call name=\"", &attribute(call.name), "\">\n"]);
             canvas.part_with(|out, tags| push_parameters(out, call, tags));
-            for child in &facet.children {
-                canvas.nested(child, |canvas| self.facet(child, canvas))?;
+            let before = canvas.chunks();
+            canvas.children(facet, "\n", |child, canvas| self.facet(child, canvas))?;
+            if canvas.chunks() > before {
                 canvas.formatting("\n");
             }
             canvas.tag("</tool_call>");
@@ -39,7 +40,7 @@ impl Format for XmlFormat {
             }
             self.body(facet, canvas)?;
             canvas.tag("\n</tool_result>");
-        } else if facet.content.is_empty() && facet.children.is_empty() {
+        } else if !says_something(facet) {
         } else if let Some(display) = display {
             let tag = tag_name(display);
             canvas.tag_of(&["<", &tag, ">\n"]);
@@ -68,15 +69,7 @@ impl XmlFormat {
     /// What the facet says, then its children, line by line.
     fn body(self, facet: &Facet, canvas: &mut Canvas<'_>) -> Result<()> {
         canvas.guarded(&facet.content);
-        let mut wrote = !facet.content.is_empty();
-        for child in &facet.children {
-            if wrote {
-                canvas.formatting("\n");
-            }
-            canvas.nested(child, |canvas| self.facet(child, canvas))?;
-            wrote = true;
-        }
-        Ok(())
+        canvas.children(facet, "\n", |child, canvas| self.facet(child, canvas))
     }
 }
 

@@ -120,6 +120,8 @@ fn found(value: &Value) -> String {
 pub(crate) trait ObjectExt {
     fn put(&mut self, key: &str, value: impl Into<Value>);
     fn put_some<V: Into<Value>>(&mut self, key: &str, value: Option<V>);
+    /// Puts the members that are not known here after those that are; a known one stays as it is.
+    fn put_unknown(&mut self, extra: &Object);
 }
 
 impl ObjectExt for Object {
@@ -130,6 +132,14 @@ impl ObjectExt for Object {
     fn put_some<V: Into<Value>>(&mut self, key: &str, value: Option<V>) {
         if let Some(value) = value {
             self.put(key, value);
+        }
+    }
+
+    fn put_unknown(&mut self, extra: &Object) {
+        for (key, value) in extra {
+            if !self.contains_key(key) {
+                self.put(key, value.clone());
+            }
         }
     }
 }

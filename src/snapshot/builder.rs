@@ -111,6 +111,13 @@ pub struct FrameSnapshotBuilder<'c> {
     nesting: Vec<usize>,
 }
 
+/// In which chunk a chunk is nested, and how deep that makes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nesting {
+    pub(crate) level: u32,
+    pub(crate) parent: usize,
+}
+
 impl<'c> FrameSnapshotBuilder<'c> {
     /// A builder without limits that counts with `counter`.
     pub fn new(counter: &'c dyn TokenCounter) -> Self {
@@ -137,7 +144,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
             let ChunkOptions { facet_ids, chunk_type, role, part, metadata } = options;
             let rare = Rare { metadata, ..Rare::default() }.boxed();
             let chunk = Chunk { facet_ids, chunk_type, role, part, rare, ..Chunk::default() };
-            self.add(chunk, |out| out.push_str(text));
+            self.add(chunk, self.innermost(), |out| out.push_str(text));
         }
     }
 
@@ -146,13 +153,15 @@ impl<'c> FrameSnapshotBuilder<'c> {
     pub fn add_chunk(&mut self, chunk: RenderedChunk) {
         let range = TextRange::at(self.text.len(), chunk.content.len());
         self.text.push_str(&chunk.content);
-        self.register(RenderedChunk { structure: None, ..chunk }.into_stored(range));
+        let chunk = RenderedChunk { structure: None, ..chunk }.into_stored(range);
+        self.register(chunk, self.innermost());
     }
 
     /// Adds what `write` appends as one chunk, or as several where it is too long; as an empty
-    /// chunk where it appends nothing.
+    /// chunk where it appends nothing. [`FrameSnapshotBuilder::nest`] does not count here.
     pub(crate) fn push_written(
         &mut self,
+        nesting: Option<Nesting>,
         facet_ids: Option<FacetIds>,
         chunk_type: ChunkType,
         role: Role,
@@ -161,7 +170,8 @@ impl<'c> FrameSnapshotBuilder<'c> {
     ) {
         let (range, tokens, rare) = Default::default();
         let (chunk_type, role) = (Some(chunk_type), Some(role));
-        self.add(Chunk { range, tokens, facet_ids, chunk_type, role, part, rare }, write);
+        let chunk = Chunk { range, tokens, facet_ids, chunk_type, role, part, rare };
+        self.add(chunk, nesting, write);
     }
 
     /// The number of chunks so far.
@@ -169,7 +179,13 @@ impl<'c> FrameSnapshotBuilder<'c> {
         self.chunks.len()
     }
 
-    fn add(&mut self, chunk: Chunk, write: impl FnOnce(&mut String)) {
+    /// Where what is added now is nested.
+    fn innermost(&self) -> Option<Nesting> {
+        let parent = *self.nesting.last()?;
+        Some(Nesting { level: self.nesting.len() as u32, parent })
+    }
+
+    fn add(&mut self, chunk: Chunk, nesting: Option<Nesting>, write: impl FnOnce(&mut String)) {
         let start = self.text.len();
         write(&mut self.text);
         let range = TextRange::at(start, self.text.len() - start);
@@ -179,11 +195,12 @@ impl<'c> FrameSnapshotBuilder<'c> {
                 let mut at = start;
                 for length in lengths {
                     let range = TextRange::at(at, length);
-                    self.register(Chunk { tokens: self.count(range), range, ..chunk.clone() });
+                    let tokens = self.count(range);
+                    self.register(Chunk { tokens, range, ..chunk.clone() }, nesting);
                     at = range.end();
                 }
             }
-            _ => self.register(Chunk { tokens: self.count(range), range, ..chunk }),
+            _ => self.register(Chunk { tokens: self.count(range), range, ..chunk }, nesting),
         }
     }
 
@@ -192,15 +209,15 @@ impl<'c> FrameSnapshotBuilder<'c> {
     }
 
     /// Takes a chunk whose text has been appended.
-    fn register(&mut self, mut chunk: Chunk) {
+    fn register(&mut self, mut chunk: Chunk, nesting: Option<Nesting>) {
         let index = self.chunks.len();
         if !self.options.attribution {
             chunk.facet_ids = None;
         }
         if !self.options.metadata {
             chunk.rare = chunk.rare.and_then(|rare| Rare { metadata: None, ..*rare }.boxed());
-        } else if let Some(&parent) = self.nesting.last() {
-            let structure = Structure::new(self.nesting.len() as u32, Some(parent));
+        } else if let Some(Nesting { level, parent }) = nesting {
+            let structure = Structure::new(level, Some(parent));
             chunk.rare.get_or_insert_default().structure = Some(structure);
             if let Some(parent) = self.chunks.get_mut(parent) {
                 let structure =

@@ -88,6 +88,8 @@ pub struct RenderedChunk {
     pub role: Option<Role>,
     /// Which part of a message it is.
     pub part: Part,
+    /// Members of the part's wire form that are not known here.
+    pub part_extra: Object,
     /// Where it stands in the frame's nesting.
     pub structure: Option<Structure>,
     /// Free fields of whoever made the chunk.
@@ -115,6 +117,7 @@ const _: () = assert!(size_of::<Chunk>() <= 136, "a history holds many chunks");
 pub(crate) struct Rare {
     pub(crate) structure: Option<Structure>,
     pub(crate) metadata: Option<Object>,
+    pub(crate) part_extra: Object,
     pub(crate) extra: Object,
 }
 
@@ -198,6 +201,7 @@ impl<'a> ChunkRef<'a> {
             chunk_type: self.chunk.chunk_type.clone(),
             role: self.chunk.role,
             part: self.chunk.part.clone(),
+            part_extra: rare.part_extra,
             structure: rare.structure,
             metadata: rare.metadata,
             extra: rare.extra,

@@ -24,7 +24,7 @@ pub struct FrameSnapshot {
 
 /// What made a snapshot. Two snapshots with the same identity compare byte by byte and token by
 /// token; without one, counts are declared by whoever wrote them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotIdentity {
     /// For whom the frame was rendered.
     pub viewer: String,
@@ -36,6 +36,8 @@ pub struct SnapshotIdentity {
     pub tokenizer: String,
     /// The longest chunk in bytes, where one was set.
     pub max_chunk_bytes: Option<usize>,
+    /// Members of the wire form that are not known here.
+    pub extra: Object,
 }
 
 impl FrameSnapshot {

@@ -28,10 +28,7 @@ pub fn extract_snapshot_range<'a>(
     frames: impl IntoIterator<Item = (FrameSeq, &'a FrameSnapshot)>,
     range: RangeInclusive<FrameSeq>,
 ) -> Result<SnapshotRange<'a>> {
-    if range.start() > range.end() {
-        let message = format!("the range runs from {} back to {}", range.start(), range.end());
-        return Err(Error::new(ErrorKind::OutOfRange, message));
-    }
+    check_range(&range)?;
     let (mut chunks, mut total_content, mut total_tokens) = (Vec::new(), String::new(), 0);
     for (_, snapshot) in frames.into_iter().filter(|(sequence, _)| range.contains(sequence)) {
         chunks.extend(snapshot.chunks());
@@ -39,6 +36,15 @@ pub fn extract_snapshot_range<'a>(
         total_tokens = u64::saturating_add(total_tokens, snapshot.total_tokens());
     }
     Ok(SnapshotRange { chunks, total_content, total_tokens })
+}
+
+/// Checks that `range` does not run backwards.
+pub(crate) fn check_range(range: &RangeInclusive<FrameSeq>) -> Result<()> {
+    if range.start() > range.end() {
+        let message = format!("the range runs from {} back to {}", range.start(), range.end());
+        return Err(Error::new(ErrorKind::OutOfRange, message));
+    }
+    Ok(())
 }
 
 /// The chunks that represent `facet`, alone or with others.

@@ -1,6 +1,6 @@
 //! The wire form of snapshots and chunks. Loading checks what can be checked and names what is off.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     FrameSnapshot, SnapshotIdentity,
@@ -29,7 +29,9 @@ impl FrameSnapshot {
         object.put("hasContent", self.has_content());
         object.put_some("exactTokens", self.exact_tokens);
         object.put_some("madeBy", self.identity.as_ref().map(|identity| identity.to_json()));
-        object.extend(self.extra.iter().flat_map(|extra| Object::clone(extra)));
+        if let Some(extra) = &self.extra {
+            object.put_unknown(extra);
+        }
         Value::Object(object)
     }
 
@@ -116,19 +118,32 @@ fn gap(text: &str, at: usize, content: &str) -> Error {
     Error::new(ErrorKind::Tiling, message)
 }
 
+/// Checks that parents stand before their children, so that no chunk is nested in itself, and that
+/// no chunk is named as a child twice.
 fn check_structure(chunks: &[Chunk]) -> Result<()> {
+    let mut named = BTreeSet::new();
     for (index, chunk) in chunks.iter().enumerate() {
         let Some(structure) = chunk.rare.as_ref().and_then(|rare| rare.structure.as_ref()) else {
             continue;
         };
-        let outside = |other: &&usize| **other >= chunks.len() || **other == index;
-        if let Some(other) =
-            structure.parent.iter().chain(structure.children.iter().flatten()).find(outside)
-        {
-            let expected = format_args!("the index of another of the {} chunks", chunks.len());
-            return Err(Error::expected(expected, other)
-                .under("structure")
-                .at(|place| place.chunk = Some(index)));
+        let error = |error: Error| error.under("structure").at(|place| place.chunk = Some(index));
+        if let Some(parent) = structure.parent.filter(|parent| *parent >= index) {
+            let expected = format_args!("the index of a chunk before chunk {index}");
+            return Err(error(Error::expected(expected, parent).under("parent")));
+        }
+        for (at, child) in structure.children.iter().flatten().copied().enumerate() {
+            let wrong = |error_of: Error| error(error_of.under(at).under("children"));
+            if child <= index || child >= chunks.len() {
+                let expected = format_args!(
+                    "the index of a chunk after chunk {index} of the {} chunks",
+                    chunks.len()
+                );
+                return Err(wrong(Error::expected(expected, child)));
+            }
+            if !named.insert(child) {
+                let found = format_args!("chunk {child} again");
+                return Err(wrong(Error::expected("a chunk that is named as a child once", found)));
+            }
         }
     }
     Ok(())
@@ -136,9 +151,9 @@ fn check_structure(chunks: &[Chunk]) -> Result<()> {
 
 impl RenderedChunk {
     pub(super) fn into_stored(self, range: TextRange) -> Chunk {
-        let Self { tokens, facet_ids, chunk_type, role, part, structure, metadata, extra, .. } =
-            self;
-        let rare = Rare { structure, metadata, extra }.boxed();
+        let Self { content: _, tokens, facet_ids, chunk_type, role, part, .. } = self;
+        let Self { part_extra, structure, metadata, extra, .. } = self;
+        let rare = Rare { structure, metadata, part_extra, extra }.boxed();
         Chunk { range, tokens, facet_ids, chunk_type, role, part, rare }
     }
 
@@ -154,10 +169,10 @@ impl RenderedChunk {
         );
         object.put_some("type", self.chunk_type.as_deref());
         object.put_some("role", self.role.map(Role::as_str));
-        object.put_some("part", self.part.to_json());
+        object.put_some("part", self.part.to_json(&self.part_extra));
         object.put_some("structure", self.structure.as_ref().map(Structure::to_json));
         object.put_some("metadata", self.metadata.clone());
-        object.extend(self.extra.clone());
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 
@@ -180,7 +195,7 @@ impl RenderedChunk {
                 Error::expected("user, assistant or system", format_args!("{name:?}")).under("role")
             })
         });
-        let part = fields.nested("part", Part::from_json)?.unwrap_or_default();
+        let (part, part_extra) = fields.nested("part", Part::from_json)?.unwrap_or_default();
         let structure = fields.nested("structure", Structure::from_json)?;
         let metadata = fields.object("metadata")?;
         Ok(Self {
@@ -190,6 +205,7 @@ impl RenderedChunk {
             chunk_type: chunk_type.map(ChunkType::from),
             role: role.transpose()?,
             part,
+            part_extra,
             structure,
             metadata,
             extra: fields.rest(),
@@ -198,33 +214,35 @@ impl RenderedChunk {
 }
 
 impl Part {
-    /// The wire form; plain text has none.
-    pub(crate) fn to_json(&self) -> Option<Value> {
+    /// The wire form with the members that are not known here; plain text without any has none.
+    fn to_json(&self, extra: &Object) -> Option<Value> {
         let mut object = Object::new();
         object.put("kind", self.kind());
         match self {
-            Part::Text => return None,
+            Part::Text if extra.is_empty() => return None,
             Part::Call { id, name } => {
                 object.put_some("id", id.as_deref());
                 object.put("name", &**name);
             }
             Part::Result { id } => object.put_some("id", id.as_deref()),
-            Part::Reasoning | Part::Image | Part::Opaque => {}
+            Part::Text | Part::Reasoning | Part::Image | Part::Opaque => {}
         }
+        object.put_unknown(extra);
         Some(Value::Object(object))
     }
 
-    fn from_json(value: Value) -> Result<Self> {
+    /// The part and the members that are not known here.
+    fn from_json(value: Value) -> Result<(Self, Object)> {
         let mut fields = Fields::of(value, "a part")?;
         let kind = Fields::required(fields.string("kind")?, "kind", "a string")?;
-        let id = fields.string("id")?.map(String::into_boxed_str);
-        Ok(match kind.as_str() {
+        let id = |fields: &mut Fields| Ok(fields.string("id")?.map(String::into_boxed_str));
+        let part = match kind.as_str() {
             "text" => Part::Text,
             "call" => {
                 let name = Fields::required(fields.string("name")?, "name", "a string")?;
-                Part::Call { id, name: name.into() }
+                Part::Call { id: id(&mut fields)?, name: name.into() }
             }
-            "result" => Part::Result { id },
+            "result" => Part::Result { id: id(&mut fields)? },
             "reasoning" => Part::Reasoning,
             "image" => Part::Image,
             "opaque" => Part::Opaque,
@@ -232,7 +250,8 @@ impl Part {
                 let expected = "text, call, result, reasoning, image or opaque";
                 return Err(Error::expected(expected, format_args!("{other:?}")).under("kind"));
             }
-        })
+        };
+        Ok((part, fields.rest()))
     }
 }
 
@@ -246,7 +265,7 @@ impl Structure {
         object.put_some("parent", self.parent.as_ref().map(index));
         let children = self.children.as_ref();
         object.put_some("children", children.map(|all| all.iter().map(index).collect::<Value>()));
-        object.extend(self.extra.clone());
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 
@@ -286,6 +305,7 @@ impl SnapshotIdentity {
         object.put("renderer", u64::from(self.renderer));
         object.put("tokenizer", self.tokenizer.as_str());
         object.put_some("maxChunkBytes", self.max_chunk_bytes.map(|bytes| bytes as u64));
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 
@@ -293,10 +313,15 @@ impl SnapshotIdentity {
         let mut fields = Fields::of(value, "the maker of a snapshot")?;
         let mut text = |key: &str| Fields::required(fields.string(key)?, key, "a string");
         let (viewer, format, tokenizer) = (text("viewer")?, text("format")?, text("tokenizer")?);
-        let renderer = fields.u64("renderer")?.and_then(|version| u32::try_from(version).ok());
-        let renderer = Fields::required(renderer, "renderer", "a version")?;
-        let max_chunk_bytes =
-            fields.u64("maxChunkBytes")?.and_then(|bytes| usize::try_from(bytes).ok());
-        Ok(Self { viewer, format, renderer, tokenizer, max_chunk_bytes })
+        let renderer = Fields::required(fields.u64("renderer")?, "renderer", "a version")?;
+        let renderer = u32::try_from(renderer)
+            .map_err(|_| Error::expected("a version of 32 bits", renderer).under("renderer"))?;
+        let of_bytes = |bytes: u64| {
+            usize::try_from(bytes)
+                .map_err(|_| Error::expected("a size in memory", bytes).under("maxChunkBytes"))
+        };
+        let max_chunk_bytes = fields.u64("maxChunkBytes")?.map(of_bytes).transpose()?;
+        let extra = fields.rest();
+        Ok(Self { viewer, format, renderer, tokenizer, max_chunk_bytes, extra })
     }
 }

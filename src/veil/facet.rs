@@ -226,7 +226,7 @@ impl Facet {
         }
         object.put_some("saliency", self.saliency.as_ref().map(Saliency::to_json));
         put_list(&mut object, "targetFacetIds", &self.target_facet_ids, |id| id.as_str().into());
-        object.extend(self.extra.clone());
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 
@@ -294,7 +294,7 @@ impl Saliency {
             }
         }
         object.put_some("transient", self.transient.clone().map(Value::Number));
-        object.extend(self.extra.clone());
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 

@@ -101,7 +101,7 @@ impl Frame {
         object.put("deltas", self.ops.iter().map(FacetOp::to_json).collect::<Value>());
         object.put_some("renderedSnapshot", self.rendered_snapshot.as_ref().map(|s| s.to_json()));
         object.put_some("renderedTail", self.rendered_tail.as_ref().map(|s| s.to_json()));
-        object.extend(self.extra.clone());
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 

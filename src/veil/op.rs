@@ -92,7 +92,7 @@ impl FacetOp {
                 object.put("id", id.as_str());
             }
         }
-        object.extend(self.extra.clone());
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 

@@ -6,14 +6,23 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use afterimage::{
     id::FacetType,
     json::{self, Object, Value},
     veil::{Facet, FacetChange, FacetOp, Frame, Source},
 };
-use proptest::{collection::vec, option, prelude::*, sample::select};
+use proptest::{
+    collection::vec,
+    option,
+    prelude::*,
+    sample::{Index, select},
+};
+use regex_automata::meta::Regex;
 
 /// The ids that facets have: few, so that they meet again.
 const IDS: [&str; 7] = ["a", "b", "c", "event-1", "état", "漢", "<my_turn>"];
@@ -303,13 +312,27 @@ fn forged() -> impl Strategy<Value = String> {
     };
     let case = select(&[str::to_owned as fn(&str) -> String, str::to_uppercase, capitalised][..]);
     let end = select(&[">", " >", "/>", " name=\"x\">", ""][..]);
-    (blank(), select(&["", "/"][..]), blank(), select(names.to_vec()), case, end).prop_map(
-        |(before, slash, after, name, case, end)| {
-            let after = if slash.is_empty() { "" } else { after };
-            format!("<{before}{slash}{after}{}{end}", case(name))
-        },
-    )
+    let tag = (blank(), select(&["", "/"][..]), blank(), select(names.to_vec()), case, end);
+    let tag = tag.prop_map(|(before, slash, after, name, case, end)| {
+        let after = if slash.is_empty() { "" } else { after };
+        format!("<{before}{slash}{after}{}{end}", case(name))
+    });
+    let hidden = vec((any::<Index>(), select(&INVISIBLE[..])), 1..4);
+    (tag, option::weighted(0.4, hidden)).prop_map(|(mut tag, hidden)| {
+        for (at, invisible) in hidden.into_iter().flatten() {
+            let places: Vec<usize> = tag.char_indices().map(|(at, _)| at).skip(1).collect();
+            tag.insert(*at.get(&places), invisible);
+        }
+        tag
+    })
 }
+
+/// What cannot be seen, by Unicode's properties; of the many tags of plane 14 only the first.
+pub(crate) static INVISIBLE: LazyLock<Vec<char>> = LazyLock::new(|| {
+    let all: String = ('\0'..'\u{e0080}').chain('\u{e0fff}'..'\u{e1001}').collect();
+    let invisible = Regex::new(r"[\p{Cf}\p{Default_Ignorable_Code_Point}]").unwrap();
+    invisible.find_iter(&all).filter_map(|found| all[found.range()].chars().next()).collect()
+});
 
 fn capitalised(name: &str) -> String {
     let (first, rest) = name.split_at(1);
