@@ -58,7 +58,7 @@ mod tests {
     use super::{super::RECORD_TOPIC, *};
     use crate::{
         json,
-        veil::{Facet, Source},
+        veil::{Facet, FacetOp, Source},
     };
 
     #[test]
