@@ -276,3 +276,45 @@ fn a_full_disk_is_reported() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.starts_with("error: cannot write to standard output: "), "{error}");
 }
+
+#[test]
+fn declared_counts_that_exceed_64_bits_together_stay_at_the_largest_number() {
+    let frame = |sequence: u64, chunks: &str, total: u64| {
+        format!(
+            r#"{{"session":"a","sequence":{sequence},"source":"user","events":[],"deltas":[],"renderedSnapshot":{{"chunks":[{chunks}],"totalContent":"x","totalTokens":{total},"capturedAt":0,"madeBy":{{"viewer":"agent","format":"xml","renderer":1,"tokenizer":"o200k_base"}}}}}}
+"#
+        )
+    };
+    let largest = format!(
+        r#"{{"content":"x","tokens":{},"facetIds":["f"],"type":"event","role":"user"}}"#,
+        u64::MAX
+    );
+    let input = frame(0, &largest, u64::MAX) + &frame(1, &largest, u64::MAX);
+    let run = run_with(&["stats", "--json", "-"], input.clone());
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let stats: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(stats["frames"], 2);
+    for sum in [
+        &stats["tokens"],
+        &stats["byRole"]["user"]["tokens"],
+        &stats["byType"]["event"]["tokens"],
+        &stats["byFacet"][0]["tokens"],
+        &stats["repeatedTextTokens"],
+    ] {
+        assert_eq!(sum, u64::MAX);
+    }
+    for command in [
+        &["stats"][..],
+        &["frames"],
+        &["frames", "--table"],
+        &["frames", "--capture"],
+        &["render"],
+        &["render", "--color", "always"],
+        &["render", "--as", "snapshots"],
+        &["render", "--json"],
+        &TRACE,
+    ] {
+        let run = run_with(&[command, &["-"]].concat(), input.clone());
+        assert_eq!(run.code, Some(0), "{command:?}: {}", run.err);
+    }
+}

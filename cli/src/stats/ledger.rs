@@ -19,7 +19,8 @@ const LARGEST: usize = 10;
 /// From how many facets on those are let go that cannot become one of the largest.
 const MANY: usize = 10_000;
 
-/// Sums over chunks.
+/// Sums over chunks. A sum that outgrows 64 bits stays at their largest number: a frame may declare
+/// any count for what it brings along.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) chunks: u64,
@@ -30,8 +31,8 @@ pub(super) struct Sums {
 impl Sums {
     fn add(&mut self, bytes: u64, tokens: u64) {
         self.chunks += 1;
-        self.bytes += bytes;
-        self.tokens += tokens;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.tokens = self.tokens.saturating_add(tokens);
     }
 }
 
@@ -92,7 +93,8 @@ impl Ledger {
         for chunk in seen.snapshot.chunks() {
             let (bytes, tokens) = (chunk.content().len() as u64, tokens(chunk));
             self.all.add(bytes, tokens);
-            self.estimated_tokens += Chars4.count(chunk.content()) as u64;
+            let estimate = Chars4.count(chunk.content()) as u64;
+            self.estimated_tokens = self.estimated_tokens.saturating_add(estimate);
             named(&mut self.by_role, chunk.role().map_or("none", Role::as_str)).add(bytes, tokens);
             let chunk_type = chunk.chunk_type().map_or("none", |kind| kind.as_str());
             named(&mut self.by_type, chunk_type).add(bytes, tokens);
