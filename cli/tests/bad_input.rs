@@ -3,7 +3,11 @@
 
 mod support;
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
 
 use support::{run, run_with};
 
@@ -67,6 +71,57 @@ fn nesting_over_128_is_refused() {
     let run = run_with(&["render", "-"], deep);
     assert_eq!(run.code, Some(1));
     assert!(run.err.starts_with("error: nesting deeper than 128 levels\n"), "{}", run.err);
+}
+
+/// Runs the program on what `write` puts into its standard input once it has started.
+fn run_on(args: &[&str], write: impl FnOnce(&mut dyn Write) + Send) -> support::Run {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_afterimage"))
+        .current_dir(support::root())
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = program.stdin.take().unwrap();
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || write(&mut input));
+        program.wait_with_output().unwrap()
+    });
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    support::Run { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn a_line_without_an_end_is_refused_at_256_mib() {
+    let run = run_on(&["stats", "-"], |input| {
+        let some = [b'x'; 1 << 16];
+        // The program stops reading before the end: what is left finds no reader.
+        for _ in 0..300_000_000 / some.len() {
+            if input.write_all(&some).is_err() {
+                return;
+            }
+        }
+    });
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert!(run.err.starts_with("error: a line of more than 256 MiB; "), "{}", run.err);
+}
+
+#[test]
+fn a_file_that_vanishes_while_another_is_read_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("brief.json");
+    fs::copy(support::root().join(CHAT), &path).unwrap();
+    let name = path.to_str().unwrap();
+    let run = run_on(&["stats", "--json", "-", name, CHAT], |input| {
+        fs::remove_file(&path).unwrap();
+        input.write_all(b"[]").unwrap();
+    });
+    assert_eq!(run.code, Some(1));
+    let error =
+        format!("error: cannot open the file: no such file or directory\n  file    {name}\n");
+    assert!(run.err.ends_with(&error), "{}", run.err);
+    assert_eq!(run.out.lines().count(), 2);
 }
 
 #[test]
