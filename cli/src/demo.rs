@@ -70,7 +70,8 @@ fn page(
     writeln!(out, "{bold}afterimage{bold:#} keeps what an LLM agent actually saw.")?;
     writeln!(out, "{dim}A foggy night at Port Lowmarsh, as its harbour agent saw it.{dim:#}\n")?;
 
-    let tokens: u64 = frames.iter().map(|seen| viewer.total_tokens(&seen.snapshot)).sum();
+    let tokens = frames.iter().map(|seen| viewer.total_tokens(&seen.snapshot));
+    let tokens = tokens.fold(0, u64::saturating_add);
     let after = format!("{}, {}", counted(frames.len() as u64, "frame"), counted(tokens, "token"));
     view::rule(out, "1  The session, frame by frame", style::HEADING, &after)?;
     let table = frames::frame_table();

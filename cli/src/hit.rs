@@ -15,7 +15,7 @@ use crate::{
     output::Output,
     style,
     table::{Column, Table, plain},
-    text::{grouped, last_columns, printable, truncated, width},
+    text::{grouped, head, line_from, line_to, truncated, width},
 };
 
 /// A place in the rendered text of a frame, or of what follows the last one.
@@ -44,7 +44,7 @@ impl<'s> Hit<'s> {
     ) -> Option<Self> {
         let (session, sequence, message) = of;
         let chunk = snapshot.chunk_at(range.start())?;
-        let touched = snapshot.chunks().skip(chunk.index());
+        let touched = (chunk.index()..).map_while(|index| snapshot.chunk(index));
         let touched = touched.take_while(|chunk| chunk.range().start() < range.end());
         let mut facet_ids: Vec<&FacetId> = Vec::new();
         for id in touched.flat_map(ChunkRef::facet_ids) {
@@ -142,18 +142,16 @@ impl<'s> Hit<'s> {
         let skipped = if skipped == marked.len() { 0 } else { skipped };
         let marked = TextRange::at(self.marked.start() + skipped, marked.len() - skipped);
         let (before, rest) = text.split_at_checked(marked.start()).unwrap_or((text, ""));
-        let line_before = before.rsplit('\n').next().unwrap_or_default();
         let hit = marked.of(text);
-        let first = hit.split('\n').next().unwrap_or_default();
-        let more = if first.len() < hit.len() { "⏎" } else { "" };
-        let after = rest.get(hit.len()..).unwrap_or_default().split('\n').next();
-        let after = after.filter(|_| more.is_empty()).unwrap_or_default();
+        let after = rest.get(hit.len()..).unwrap_or_default();
         let columns = out.width.saturating_sub(10);
-        let marked = truncated(&printable(first), columns.saturating_sub(width(more))).into_owned();
+        let more = if head(hit, columns).contains('\n') { "⏎" } else { "" };
+        let marked = line_from(hit, columns.saturating_sub(width(more)));
         let room = columns.saturating_sub(width(&marked));
         let after_room = room - room / 3;
-        let lead = last_columns(&printable(line_before), room - after_room.min(width(after)));
-        let after = truncated(&printable(after), room.saturating_sub(width(&lead))).into_owned();
+        let after = if more.is_empty() { line_from(after, room) } else { String::new() };
+        let lead = line_to(before, room - after_room.min(width(&after)));
+        let after = truncated(&after, room.saturating_sub(width(&lead)));
         let (dim, hit) = (out.paint.style(style::DIM), out.paint.style(style::HIT));
         Ok(writeln!(out, "{:7}{dim}│{dim:#} {lead}{hit}{marked}{more}{hit:#}{after}", "")?)
     }

@@ -98,14 +98,61 @@ pub(crate) fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
     format!("{head}{tail}").into()
 }
 
-/// The end of `text` that fits into `columns`.
-pub(crate) fn last_columns(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
+/// The end of `text` that fits into `columns`, with `…` where something is missing.
+fn last_columns(text: &str, columns: usize) -> String {
+    let mut used = 0;
+    // The beginning of what fits beside a `…`.
+    let mut fits = text.len();
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        used += grapheme.width();
+        if used > columns {
+            return format!("…{}", text.get(fits..).unwrap_or_default());
+        }
+        if used < columns {
+            fits = at;
+        }
     }
-    let start = text.char_indices().rev().map(|(at, _)| at);
-    let fits = start.take_while(|at| width(text.get(*at..).unwrap_or_default()) < columns).last();
-    format!("…{}", fits.and_then(|at| text.get(at..)).unwrap_or_default())
+    text.to_owned()
+}
+
+/// The most bytes that are looked at for each column that there is: a line may have no end, and a
+/// character as people see it any number of marks.
+const BYTES_PER_COLUMN: usize = 32;
+
+/// As much of the beginning of `text` as is looked at for `columns`.
+pub(crate) fn head(text: &str, columns: usize) -> &str {
+    let most = columns.saturating_mul(BYTES_PER_COLUMN).min(text.len());
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+/// As much of the end of `text` as is looked at for `columns`.
+fn foot(text: &str, columns: usize) -> &str {
+    let least = text.len().saturating_sub(columns.saturating_mul(BYTES_PER_COLUMN));
+    let start = (least..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text.get(start..).unwrap_or_default()
+}
+
+/// The first line of `text`, printable, as far as it fits into `columns`. Its length costs nothing.
+pub(crate) fn line_from(text: &str, columns: usize) -> String {
+    let head = head(text, columns);
+    let line = head.split('\n').next().unwrap_or_default();
+    let goes_on =
+        text.get(line.len()..).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('\n'));
+    let shown = printable(line);
+    let shown = if goes_on { format!("{shown}…").into() } else { shown };
+    truncated(&shown, columns).into_owned()
+}
+
+/// The last line of `text`, printable, as far as its end fits into `columns`. Its length costs
+/// nothing.
+pub(crate) fn line_to(text: &str, columns: usize) -> String {
+    let line = foot(text, columns).rsplit('\n').next().unwrap_or_default();
+    let before = text.len().checked_sub(line.len()).and_then(|end| text.get(..end));
+    let goes_on = before.is_some_and(|before| !before.is_empty() && !before.ends_with('\n'));
+    let shown = printable(line);
+    let shown = if goes_on { format!("…{shown}").into() } else { shown };
+    last_columns(&shown, columns)
 }
 
 /// The first words of a text: its white space as single blanks, at most `columns` wide.
@@ -152,5 +199,26 @@ mod tests {
         assert_eq!(last_columns("abc", 3), "abc");
         assert_eq!(last_columns("abcdef", 4), "…def");
         assert_eq!(last_columns("日本語", 4), "…語");
+    }
+
+    #[test]
+    fn a_line_is_shown_by_the_end_that_is_asked_for() {
+        assert_eq!(line_from("one\ntwo", 5), "one");
+        assert_eq!(line_from("one two\nthree", 5), "one …");
+        assert_eq!(line_to("one\ntwo", 5), "two");
+        assert_eq!(line_to("three\none two", 5), "… two");
+        assert_eq!((line_from("\n", 5), line_to("\n", 5)), (String::new(), String::new()));
+        assert_eq!((line_from("", 0), line_to("", 0)), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn of_a_line_without_an_end_only_what_may_fit_is_looked_at() {
+        let marks = format!("e{}", "\u{301}".repeat(1 << 20));
+        assert_eq!(width(&line_from(&marks, 10)), 2);
+        assert!(line_from(&marks, 10).len() <= 10 * BYTES_PER_COLUMN + "…".len());
+        assert!(line_to(&marks, 10).len() <= 10 * BYTES_PER_COLUMN + "…".len());
+        let words = "日本 ".repeat(1 << 18);
+        assert_eq!(line_from(&words, 6), "日本 …");
+        assert_eq!(line_to(&words, 6), "…日本 ");
     }
 }

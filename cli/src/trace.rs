@@ -1,6 +1,6 @@
 //! `afterimage trace`: who wrote it.
 
-use std::{io::Write, sync::Arc};
+use std::{cell::Cell, io::Write, sync::Arc};
 
 use afterimage::{
     json::Value,
@@ -118,12 +118,7 @@ fn search(
             continue;
         }
         let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
-        for range in ranges(&seen.snapshot, args) {
-            let tokens = |chunk| viewer.tokens(&seen.snapshot, chunk);
-            if let Some(hit) = Hit::at(of, &seen.snapshot, range, tokens) {
-                hits.found(&hit, out)?;
-            }
-        }
+        search_in(&seen.snapshot, of, viewer, args, hits, out)?;
     }
     for tail in viewer.tails() {
         let tail = tail.map_err(|error| source.refuse(error))?;
@@ -131,12 +126,32 @@ fn search(
             continue;
         }
         let of = (&tail.session, None, Some(tail.message));
-        for range in ranges(&tail.snapshot, args) {
-            if let Some(hit) =
-                Hit::at(of, &tail.snapshot, range, |chunk| viewer.tokens(&tail.snapshot, chunk))
-            {
-                hits.found(&hit, out)?;
-            }
+        search_in(&tail.snapshot, of, viewer, args, hits, out)?;
+    }
+    Ok(())
+}
+
+fn search_in(
+    snapshot: &FrameSnapshot,
+    of: (&Arc<str>, Option<u64>, Option<usize>),
+    viewer: &Viewer<'_>,
+    args: &args::Trace,
+    hits: &mut Hits,
+    out: &mut Output,
+) -> Outcome {
+    // A long chunk may hold many hits; it is counted once.
+    let counted = Cell::new(None);
+    let tokens = |chunk: ChunkRef<'_>| match counted.get() {
+        Some((index, tokens)) if index == chunk.index() => tokens,
+        _ => {
+            let tokens = viewer.tokens(snapshot, chunk);
+            counted.set(Some((chunk.index(), tokens)));
+            tokens
+        }
+    };
+    for range in ranges(snapshot, args) {
+        if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
+            hits.found(&hit, out)?;
         }
     }
     Ok(())

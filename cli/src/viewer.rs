@@ -141,9 +141,11 @@ impl<'l> Viewer<'l> {
         }
     }
 
-    /// The tokens of all chunks of a snapshot.
+    /// The tokens of all chunks of a snapshot, at most as many as 64 bits hold: a frame may declare
+    /// any count for what it brings along.
     pub(crate) fn total_tokens(&self, snapshot: &FrameSnapshot) -> u64 {
-        snapshot.chunks().map(|chunk| self.tokens(snapshot, chunk)).sum()
+        let counts = snapshot.chunks().map(|chunk| self.tokens(snapshot, chunk));
+        counts.fold(0, u64::saturating_add)
     }
 
     /// The number of messages of a session so far, the tail aside.

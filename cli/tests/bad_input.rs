@@ -3,7 +3,11 @@
 
 mod support;
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
 
 use support::{run, run_with};
 
@@ -67,6 +71,57 @@ fn nesting_over_128_is_refused() {
     let run = run_with(&["render", "-"], deep);
     assert_eq!(run.code, Some(1));
     assert!(run.err.starts_with("error: nesting deeper than 128 levels\n"), "{}", run.err);
+}
+
+/// Runs the program on what `write` puts into its standard input once it has started.
+fn run_on(args: &[&str], write: impl FnOnce(&mut dyn Write) + Send) -> support::Run {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_afterimage"))
+        .current_dir(support::root())
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = program.stdin.take().unwrap();
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || write(&mut input));
+        program.wait_with_output().unwrap()
+    });
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    support::Run { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn a_line_without_an_end_is_refused_at_256_mib() {
+    let run = run_on(&["stats", "-"], |input| {
+        let some = [b'x'; 1 << 14];
+        // The program stops reading before the end: what is left finds no reader.
+        for _ in 0..300_000_000 / some.len() {
+            if input.write_all(&some).is_err() {
+                return;
+            }
+        }
+    });
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert!(run.err.starts_with("error: a line of more than 256 MiB; "), "{}", run.err);
+}
+
+#[test]
+fn a_file_that_vanishes_while_another_is_read_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("brief.json");
+    fs::copy(support::root().join(CHAT), &path).unwrap();
+    let name = path.to_str().unwrap();
+    let run = run_on(&["stats", "--json", "-", name, CHAT], |input| {
+        fs::remove_file(&path).unwrap();
+        input.write_all(b"[]").unwrap();
+    });
+    assert_eq!(run.code, Some(1));
+    let error =
+        format!("error: cannot open the file: no such file or directory\n  file    {name}\n");
+    assert!(run.err.ends_with(&error), "{}", run.err);
+    assert_eq!(run.out.lines().count(), 2);
 }
 
 #[test]
@@ -275,4 +330,46 @@ fn a_full_disk_is_reported() {
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.starts_with("error: cannot write to standard output: "), "{error}");
+}
+
+#[test]
+fn declared_counts_that_exceed_64_bits_together_stay_at_the_largest_number() {
+    let frame = |sequence: u64, chunks: &str, total: u64| {
+        format!(
+            r#"{{"session":"a","sequence":{sequence},"source":"user","events":[],"deltas":[],"renderedSnapshot":{{"chunks":[{chunks}],"totalContent":"x","totalTokens":{total},"capturedAt":0,"madeBy":{{"viewer":"agent","format":"xml","renderer":1,"tokenizer":"o200k_base"}}}}}}
+"#
+        )
+    };
+    let largest = format!(
+        r#"{{"content":"x","tokens":{},"facetIds":["f"],"type":"event","role":"user"}}"#,
+        u64::MAX
+    );
+    let input = frame(0, &largest, u64::MAX) + &frame(1, &largest, u64::MAX);
+    let run = run_with(&["stats", "--json", "-"], input.clone());
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let stats: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(stats["frames"], 2);
+    for sum in [
+        &stats["tokens"],
+        &stats["byRole"]["user"]["tokens"],
+        &stats["byType"]["event"]["tokens"],
+        &stats["byFacet"][0]["tokens"],
+        &stats["repeatedTextTokens"],
+    ] {
+        assert_eq!(sum, u64::MAX);
+    }
+    for command in [
+        &["stats"][..],
+        &["frames"],
+        &["frames", "--table"],
+        &["frames", "--capture"],
+        &["render"],
+        &["render", "--color", "always"],
+        &["render", "--as", "snapshots"],
+        &["render", "--json"],
+        &TRACE,
+    ] {
+        let run = run_with(&[command, &["-"]].concat(), input.clone());
+        assert_eq!(run.code, Some(0), "{command:?}: {}", run.err);
+    }
 }

@@ -259,6 +259,20 @@ fn hits_are_where_they_say() {
 }
 
 #[test]
+fn many_hits_on_one_long_line_are_each_shown_by_what_is_around_them() {
+    let line = "needle in a haystack without a single line feed ".repeat(20_000);
+    let input = serde_json::json!([{"role": "user", "content": line}]).to_string();
+    let table = run_with(&["trace", "--text", "needle in", "-"], input.clone());
+    assert_eq!((table.code, table.err.as_str()), (Some(0), ""));
+    let quotes: Vec<&str> = table.out.lines().filter(|line| line.contains('│')).collect();
+    assert_eq!(quotes.len(), 20_000);
+    assert!(quotes.iter().all(|quote| quote.contains("needle in") && quote.chars().count() <= 80));
+    let hits = run_with(&["trace", "--json", "--text", "needle in", "-"], input);
+    let hits: Value = serde_json::from_str(&hits.out).unwrap();
+    assert_eq!(hits.as_array().unwrap().len(), 20_000);
+}
+
+#[test]
 fn a_hit_over_several_chunks_names_every_facet_once() {
     let hits = json(&["trace", "--json", "--text", "12 logs\n</wood_pile>", SESSIONS]);
     assert_eq!(hits.as_array().unwrap().len(), 1);

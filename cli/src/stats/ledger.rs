@@ -19,7 +19,8 @@ const LARGEST: usize = 10;
 /// From how many facets on those are let go that cannot become one of the largest.
 const MANY: usize = 10_000;
 
-/// Sums over chunks.
+/// Sums over chunks. A sum that outgrows 64 bits stays at their largest number: a frame may declare
+/// any count for what it brings along.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) chunks: u64,
@@ -30,8 +31,8 @@ pub(super) struct Sums {
 impl Sums {
     fn add(&mut self, bytes: u64, tokens: u64) {
         self.chunks += 1;
-        self.bytes += bytes;
-        self.tokens += tokens;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.tokens = self.tokens.saturating_add(tokens);
     }
 }
 
@@ -92,10 +93,12 @@ impl Ledger {
         for chunk in seen.snapshot.chunks() {
             let (bytes, tokens) = (chunk.content().len() as u64, tokens(chunk));
             self.all.add(bytes, tokens);
-            self.estimated_tokens += Chars4.count(chunk.content()) as u64;
-            named(&mut self.by_role, chunk.role().map_or("none", Role::as_str)).add(bytes, tokens);
+            let estimate = Chars4.count(chunk.content()) as u64;
+            self.estimated_tokens = self.estimated_tokens.saturating_add(estimate);
+            let role = chunk.role().map_or("none", Role::as_str);
+            add_to(&mut self.by_role, role, bytes, tokens);
             let chunk_type = chunk.chunk_type().map_or("none", |kind| kind.as_str());
-            named(&mut self.by_type, chunk_type).add(bytes, tokens);
+            add_to(&mut self.by_type, chunk_type, bytes, tokens);
             if !chunk.is_attributed() {
                 self.unattributed.add(bytes, tokens);
             }
@@ -173,11 +176,12 @@ fn largest_first(a: &FacetSums, b: &FacetSums) -> std::cmp::Ordering {
     (b.sums.tokens, b.sums.bytes).cmp(&(a.sums.tokens, a.sums.bytes))
 }
 
-fn named<'m>(sums: &'m mut IndexMap<Arc<str>, Sums>, name: &str) -> &'m mut Sums {
-    if !sums.contains_key(name) {
-        sums.insert(name.into(), Sums::default());
+fn add_to(sums: &mut IndexMap<Arc<str>, Sums>, name: &str, bytes: u64, tokens: u64) {
+    if let Some(sums) = sums.get_mut(name) {
+        sums.add(bytes, tokens);
+    } else {
+        sums.entry(name.into()).or_default().add(bytes, tokens);
     }
-    sums.entry(name.into()).or_default()
 }
 
 fn sums_json(sums: &IndexMap<Arc<str>, Sums>) -> Object {
