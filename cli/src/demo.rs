@@ -88,7 +88,7 @@ fn page(
     writeln!(out)?;
     view::rule(
         out,
-        &format!("2  Frame {SHOWN} as the model read it, and who wrote it"),
+        &format!("2  Frame {SHOWN} as the model read it, and its facets"),
         style::HEADING,
         &after,
     )?;

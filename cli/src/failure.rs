@@ -21,6 +21,8 @@ pub(crate) enum Stop {
     ClosedPipe,
     /// The input was refused, or the system failed.
     Failure(Box<Failure>),
+    /// Standard output takes no more, so no other file needs to be read.
+    Output(Box<Failure>),
     /// A failure that was reported already.
     Reported,
 }

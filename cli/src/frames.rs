@@ -51,9 +51,12 @@ fn sealed(source: &Source, viewer: &mut Viewer<'_>, record: Record) -> Outcome<R
 fn line(record: &Record, source: &Source) -> Object {
     let mut line = Object::new();
     if source.is_one_of_several {
+        // The files' sessions must stay apart for whoever reads the lines of all of them.
         line.insert("file".to_owned(), source.name().into());
+        line.insert("session".to_owned(), format!("{}#{}", source.name(), record.session).into());
+    } else {
+        line.insert("session".to_owned(), (*record.session).into());
     }
-    line.insert("session".to_owned(), (*record.session).into());
     if let Value::Object(frame) = record.frame.to_json() {
         for (key, value) in frame {
             // Members that are not the wire form's own come last, and do not hide the session.

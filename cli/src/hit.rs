@@ -35,24 +35,44 @@ pub(crate) struct Hit<'s> {
 }
 
 impl<'s> Hit<'s> {
-    /// The place of a text.
+    /// The place of a text; `None` where it has no byte.
     pub(crate) fn at(
         of: (&'s Arc<str>, Option<u64>, Option<usize>),
         snapshot: &'s FrameSnapshot,
         range: TextRange,
         tokens: impl Fn(ChunkRef<'s>) -> u64,
     ) -> Option<Self> {
-        let (session, sequence, message) = of;
         let chunk = snapshot.chunk_at(range.start())?;
+        Some(Self::from(of, snapshot, chunk, range, tokens))
+    }
+
+    /// The place of a chunk, which may be empty.
+    pub(crate) fn of_chunk(
+        of: (&'s Arc<str>, Option<u64>, Option<usize>),
+        snapshot: &'s FrameSnapshot,
+        chunk: ChunkRef<'s>,
+        tokens: impl Fn(ChunkRef<'s>) -> u64,
+    ) -> Self {
+        Self::from(of, snapshot, chunk, chunk.range(), tokens)
+    }
+
+    fn from(
+        of: (&'s Arc<str>, Option<u64>, Option<usize>),
+        snapshot: &'s FrameSnapshot,
+        chunk: ChunkRef<'s>,
+        range: TextRange,
+        tokens: impl Fn(ChunkRef<'s>) -> u64,
+    ) -> Self {
+        let (session, sequence, message) = of;
         let touched = (chunk.index()..).map_while(|index| snapshot.chunk(index));
-        let touched = touched.take_while(|chunk| chunk.range().start() < range.end());
+        let touched = touched.skip(1).take_while(|chunk| chunk.range().start() < range.end());
         let mut facet_ids: Vec<&FacetId> = Vec::new();
-        for id in touched.flat_map(ChunkRef::facet_ids) {
+        for id in std::iter::once(chunk).chain(touched).flat_map(ChunkRef::facet_ids) {
             if !facet_ids.contains(&id) {
                 facet_ids.push(id);
             }
         }
-        Some(Self {
+        Self {
             session,
             sequence,
             message,
@@ -62,7 +82,7 @@ impl<'s> Hit<'s> {
             facet_ids,
             tokens: tokens(chunk),
             snapshot,
-        })
+        }
     }
 
     /// Marks the character that holds this byte.

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     };
     match run(&cli.command) {
         Ok(()) | Err(Stop::ClosedPipe) => ExitCode::SUCCESS,
-        Err(Stop::Failure(failure)) => {
+        Err(Stop::Failure(failure) | Stop::Output(failure)) => {
             failure.report();
             ExitCode::FAILURE
         }

@@ -90,7 +90,7 @@ impl From<io::Error> for Stop {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
         }
-        Failure::new(format!("cannot write to standard output: {error}")).into()
+        Self::Output(Box::new(Failure::new(format!("cannot write to standard output: {error}"))))
     }
 }
 

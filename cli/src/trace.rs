@@ -149,22 +149,19 @@ fn search_in(
             tokens
         }
     };
-    for range in ranges(snapshot, args) {
-        if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
-            hits.found(&hit, out)?;
+    if let Some(facet) = &args.target.facet {
+        for chunk in find_chunks_by_facet(snapshot, facet) {
+            hits.found(&Hit::of_chunk(of, snapshot, chunk, tokens), out)?;
+        }
+    }
+    if let Some(wanted) = &args.target.text {
+        for range in occurrences(snapshot.text(), wanted) {
+            if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
+                hits.found(&hit, out)?;
+            }
         }
     }
     Ok(())
-}
-
-/// Where the text is, or what the facet wrote.
-fn ranges(snapshot: &FrameSnapshot, args: &args::Trace) -> Vec<TextRange> {
-    if let Some(facet) = &args.target.facet {
-        let chunks = find_chunks_by_facet(snapshot, facet);
-        return chunks.into_iter().map(ChunkRef::range).collect();
-    }
-    let Some(wanted) = &args.target.text else { return Vec::new() };
-    occurrences(snapshot.text(), wanted)
 }
 
 /// Every place of `wanted` in `text`, overlapping ones included.
@@ -200,10 +197,9 @@ fn owner_of(
         }
         let chunk = seen.snapshot.chunk_at(byte).ok_or_else(|| outside(source, &seen.snapshot))?;
         let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
-        let hit = Hit::at(of, &seen.snapshot, chunk.range(), |chunk| {
-            viewer.tokens(&seen.snapshot, chunk)
-        });
-        return hit.map_or(Ok(()), |hit| hits.found(&hit.marking_byte(byte), out));
+        let tokens = |chunk: ChunkRef<'_>| viewer.tokens(&seen.snapshot, chunk);
+        let hit = Hit::of_chunk(of, &seen.snapshot, chunk, tokens);
+        return hits.found(&hit.marking_byte(byte), out);
     }
     let Some(session) = session else { return Ok(()) };
     let Some(count) = viewer.messages(&session) else {
@@ -215,10 +211,9 @@ fn owner_of(
             let chunk =
                 tail.snapshot.chunk_at(byte).ok_or_else(|| outside(source, &tail.snapshot))?;
             let of = (&tail.session, None, Some(message));
-            let hit = Hit::at(of, &tail.snapshot, chunk.range(), |chunk| {
-                viewer.tokens(&tail.snapshot, chunk)
-            });
-            hit.map_or(Ok(()), |hit| hits.found(&hit.marking_byte(byte), out))
+            let tokens = |chunk: ChunkRef<'_>| viewer.tokens(&tail.snapshot, chunk);
+            let hit = Hit::of_chunk(of, &tail.snapshot, chunk, tokens);
+            hits.found(&hit.marking_byte(byte), out)
         }
         _ => {
             let count = counted((count + usize::from(tail.is_some())) as u64, "message");
