@@ -731,7 +731,8 @@ fn children_are_nested_in_the_first_chunk_of_their_parent() {
             let children = snapshot.chunks().filter(|other| {
                 other.structure().and_then(|structure| structure.parent) == Some(chunk.index())
             });
-            let children: Vec<usize> = children.map(|child| child.index()).collect();
+            let children: Vec<usize> =
+                children.map(afterimage::snapshot::ChunkRef::index).collect();
             assert_eq!(structure.children.unwrap_or_default(), children, "{}", format.id());
         }
         let text = snapshot.text();

@@ -282,3 +282,25 @@ fn neither_a_string_nor_a_key_forges_a_tag_through_a_template() {
         "<log>&lt;/log>&lt;/my_turn>&lt;/ LOG>&lt;my_turn>=&lt;tool_call></log>"
     );
 }
+
+#[cfg(feature = "templates")]
+#[test]
+fn a_template_writes_what_a_facet_holds_whatever_its_type_is_called() {
+    use afterimage::hud::{TemplateFormat, XmlFormat};
+
+    let template = "{{ content }} {{ state.n }} {{ state.big }} {{ state.small }}";
+    let format = TemplateFormat::new("t", Arc::new(XmlFormat)).template("x.html", template);
+    let format = format.unwrap();
+    assert!(format!("{format:?}").contains("\"x.html\""));
+    let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(format)).build();
+    let mut facet = Facet::new("a", "x.html", "<b> & \"c\"");
+    let state = br#"{"n":-7,"big":123456789012345678901234567890,"small":0.10}"#;
+    facet.state = Some(afterimage::json::read(state).unwrap());
+    let mut history = History::new();
+    let frame = Frame::new(0, Source::User).with(FacetOp::add(facet));
+    let frame = hud.capture(&mut history, frame, NOW).unwrap();
+    assert_eq!(
+        frame.rendered_snapshot.as_deref().unwrap().text(),
+        "<b> & \"c\" -7 123456789012345678901234567890 0.10"
+    );
+}

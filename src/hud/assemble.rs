@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Result,
     id::{ChunkType, FacetType, FrameSeq, Millis, Role},
-    snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, check_range},
+    snapshot::{ChunkOptions, ChunkRef, FrameSnapshot, FrameSnapshotBuilder, check_range},
     text::TextRange,
     tokens::CountedText,
     veil::{Facet, Frame, History, Veil},
@@ -67,7 +67,7 @@ impl Hud {
         let mut assembly =
             Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
         if let Some(prompt) = request.system_prompt.as_ref().filter(|prompt| !prompt.is_empty()) {
-            let from = From::Framing("system_prompt", Cow::Owned(prompt.clone()));
+            let from = From::Framing("system_prompt", prompt.as_str().into());
             add(&mut assembly.tokens.chunks, self.counter().count(prompt) as u64);
             assembly.open(Role::System, None, from);
         }
@@ -107,7 +107,7 @@ impl Hud {
         history: &'h History,
         range: Option<&RangeInclusive<FrameSeq>>,
         now: Millis,
-    ) -> Result<(Vec<(&'h Frame, Arc<FrameSnapshot>)>, Cow<'h, Veil>)> {
+    ) -> Result<(Vec<Rendered<'h>>, Cow<'h, Veil>)> {
         let wanted = |frame: &Frame| range.is_none_or(|range| range.contains(&frame.sequence));
         let all = history.frames();
         let until = |end: FrameSeq| all.partition_point(|frame| frame.sequence <= end);
@@ -205,6 +205,9 @@ impl Hud {
     }
 }
 
+/// A frame with what it rendered to.
+type Rendered<'h> = (&'h Frame, Arc<FrameSnapshot>);
+
 /// A context in the making.
 struct Assembly<'h> {
     hud: &'h Hud,
@@ -242,10 +245,10 @@ impl Assembly<'_> {
             && message.role == role
         {
             *last = sequence;
-            let separator = self.hud.format().frame_separator();
+            let separator = self.hud.frame_separator();
             if !separator.is_empty() {
                 add(&mut self.tokens.chunks, self.hud.counter().count(separator) as u64);
-                let from = From::Framing("separator", separator.into());
+                let from = From::Framing("separator", Arc::clone(separator));
                 message.pieces.push(Piece { start: message.len(), from });
             }
             message
@@ -273,7 +276,7 @@ impl Assembly<'_> {
 /// The role in which the chunks agree; those that have none follow the others. Does not look
 /// further where the first agrees with `usual`.
 fn role_of_chunks(snapshot: &FrameSnapshot, usual: Role) -> Option<Role> {
-    let mut roles = snapshot.chunks().filter_map(|chunk| chunk.role());
+    let mut roles = snapshot.chunks().filter_map(ChunkRef::role);
     roles.next().filter(|first| *first == usual || roles.all(|role| role == *first))
 }
 

@@ -1,4 +1,4 @@
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::guard;
 use crate::{
@@ -21,6 +21,7 @@ pub struct Canvas<'a> {
 }
 
 /// The facet that is being written, and what of it is there.
+#[derive(Debug)]
 struct Owner {
     id: FacetId,
     chunk_type: ChunkType,
@@ -217,6 +218,17 @@ impl<'a> Canvas<'a> {
 
     pub(super) fn into_builder(self) -> FrameSnapshotBuilder<'a> {
         self.builder
+    }
+}
+
+impl fmt::Debug for Canvas<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canvas")
+            .field("role", &self.role)
+            .field("owner", &self.owner)
+            .field("pending", &self.pending)
+            .field("builder", &self.builder)
+            .finish_non_exhaustive()
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) enum From {
     Frame(FrameSeq, Arc<FrameSnapshot>),
     /// A range of the tail's text.
     Tail(Arc<FrameSnapshot>, TextRange),
-    Framing(&'static str, Cow<'static, str>),
+    Framing(&'static str, Arc<str>),
 }
 
 impl From {

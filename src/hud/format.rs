@@ -43,12 +43,14 @@ pub trait Format: Send + Sync {
     }
 
     /// What stands between two facets of a frame that is spoken in `role`.
-    fn separator(&self, _role: Role) -> &'static str {
+    #[allow(clippy::unnecessary_literal_bound, reason = "other formats give what they hold")]
+    fn separator(&self, _role: Role) -> &str {
         "\n"
     }
 
     /// What stands between two frames that are merged into one message.
-    fn frame_separator(&self) -> &'static str {
+    #[allow(clippy::unnecessary_literal_bound, reason = "other formats give what they hold")]
+    fn frame_separator(&self) -> &str {
         "\n\n"
     }
 }

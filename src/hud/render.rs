@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use super::{Canvas, Format, RenderedContext, XmlFormat};
 use crate::{
@@ -25,6 +25,8 @@ pub struct Hud {
     roles: Roles,
     options: SnapshotOptions,
     identity: Arc<SnapshotIdentity>,
+    /// The format's, shared by the messages that hold it.
+    frame_separator: Arc<str>,
 }
 
 /// Configures a [`Hud`]; nothing can be changed once it is built.
@@ -44,6 +46,27 @@ pub fn default_roles(source: &Source) -> Role {
         Source::Agent => Role::Assistant,
         Source::System => Role::System,
         Source::User | Source::Environment | Source::Other(_) => Role::User,
+    }
+}
+
+impl fmt::Debug for Hud {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (identity, options) = (&self.identity, &self.options);
+        f.debug_struct("Hud")
+            .field("identity", identity)
+            .field("options", options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for HudBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HudBuilder")
+            .field("format", &self.format.id())
+            .field("counter", &self.counter.id())
+            .field("viewer", &self.viewer)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }
 
@@ -83,7 +106,8 @@ impl HudBuilder {
             max_chunk_bytes: options.max_chunk_bytes,
             extra: Object::new(),
         });
-        Hud { format, counter, roles, options, identity }
+        let frame_separator = format.frame_separator().into();
+        Hud { format, counter, roles, options, identity, frame_separator }
     }
 }
 
@@ -114,8 +138,8 @@ impl Hud {
         &self.counter
     }
 
-    pub(super) fn format(&self) -> &dyn Format {
-        &*self.format
+    pub(super) fn frame_separator(&self) -> &Arc<str> {
+        &self.frame_separator
     }
 
     /// The role in which a frame of `source` is spoken.

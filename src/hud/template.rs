@@ -1,6 +1,6 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use minijinja::{Environment, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use super::{Canvas, Format, guard};
 use crate::{
@@ -18,7 +18,8 @@ const FUEL: u64 = 1_000_000;
 ///
 /// A template sees the facet's wire form: `content`, `type`, `id`, `displayName`, `state`,
 /// `attributes`, `tags`, … Strings are neutralised against the built-in tags, the tags of facets,
-/// and the tags that stand in the templates. Children follow, each in its own form.
+/// and the tags that stand in the templates; numbers that are no integers of 64 bits are the text of
+/// their digits. Children follow, each in its own form.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -45,6 +46,8 @@ impl TemplateFormat {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Lenient);
         environment.set_fuel(Some(FUEL));
+        // By default a facet type with a file's ending, as `x.html`, would turn escaping on.
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
         let (tags, digest) = Default::default();
         let id = format!("{name}/{}", fallback.id());
         Self { environment, tags, fallback, name, id, digest }
@@ -71,6 +74,17 @@ impl TemplateFormat {
     }
 }
 
+impl fmt::Debug for TemplateFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let types: Vec<&str> = self.environment.templates().map(|(name, _)| name).collect();
+        f.debug_struct("TemplateFormat")
+            .field("id", &self.id)
+            .field("templates", &types)
+            .field("tags", &self.tags)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Format for TemplateFormat {
     fn id(&self) -> &str {
         &self.id
@@ -92,11 +106,11 @@ impl Format for TemplateFormat {
         self.fallback.turn(role)
     }
 
-    fn separator(&self, role: Role) -> &'static str {
+    fn separator(&self, role: Role) -> &str {
         self.fallback.separator(role)
     }
 
-    fn frame_separator(&self) -> &'static str {
+    fn frame_separator(&self) -> &str {
         self.fallback.frame_separator()
     }
 }
@@ -117,7 +131,8 @@ fn neutralised(value: &Value, tags: &TagSet) -> minijinja::Value {
         Value::Number(number) => match (number.as_u64(), number.as_i64()) {
             (Some(value), _) => value.into(),
             (None, Some(value)) => value.into(),
-            (None, None) => number.as_f64().into(),
+            // Its digits as they stand: as a float it would be another number.
+            (None, None) => number.to_string().into(),
         },
         Value::String(text) => guard::neutralised(text, tags).into_owned().into(),
         Value::Array(array) => {

@@ -60,7 +60,7 @@ impl Format for XmlFormat {
         (role == Role::Assistant).then_some(("<my_turn>\n\n", "\n\n</my_turn>"))
     }
 
-    fn separator(&self, role: Role) -> &'static str {
+    fn separator(&self, role: Role) -> &str {
         if role == Role::Assistant { "\n\n" } else { "\n" }
     }
 }

@@ -111,6 +111,18 @@ pub struct FrameSnapshotBuilder<'c> {
     nesting: Vec<usize>,
 }
 
+impl std::fmt::Debug for FrameSnapshotBuilder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameSnapshotBuilder")
+            .field("counter", &self.counter.id())
+            .field("options", &self.options)
+            .field("text", &self.text)
+            .field("chunks", &self.chunks.len())
+            .field("total_tokens", &self.total_tokens)
+            .finish_non_exhaustive()
+    }
+}
+
 /// In which chunk a chunk is nested, and how deep that makes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nesting {
@@ -196,7 +208,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
                 for length in lengths {
                     let range = TextRange::at(at, length);
                     let tokens = self.count(range);
-                    self.register(Chunk { tokens, range, ..chunk.clone() }, nesting);
+                    self.register(Chunk { range, tokens, ..chunk.clone() }, nesting);
                     at = range.end();
                 }
             }
