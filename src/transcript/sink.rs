@@ -20,6 +20,10 @@ const NAMED_UNKNOWNS: usize = 1_000;
 /// How many of them may wait for the session that they belong to.
 const EARLY_UNKNOWNS: usize = 256;
 
+/// How deep a value within a frame may nest. Frames are written as JSON, in which what they hold
+/// stands some levels deeper, and are read again up to [`MAX_DEPTH`](crate::json::MAX_DEPTH).
+const LEVELS: usize = 100;
+
 /// The highest sequence that a file's first frame keeps: what every reader of JSON holds exactly.
 const MAX_START: u64 = 1 << 53;
 
@@ -121,8 +125,10 @@ impl Sink {
 
     /// Makes the next frame of the current session.
     pub(super) fn push(&mut self, draft: Draft) {
-        let Draft { source, line, timestamp, uuid, is_message, payload, mut facets } = draft;
+        let Draft { source, line, timestamp, uuid, is_message, mut payload, mut facets } = draft;
         let session = self.current();
+        payload.values_mut().for_each(|value| flatten(value, LEVELS));
+        facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
         self.pairing.pair(&session, &mut facets);
         let mut event = Object::new();
         event.put("topic", if is_message { MESSAGE_TOPIC } else { RECORD_TOPIC });
@@ -187,9 +193,97 @@ impl Sink {
     }
 }
 
+/// Makes a value that nests deeper than `levels` a string: its JSON text.
+fn flatten(value: &mut Value, levels: usize) {
+    if is_deeper(value, levels) {
+        *value = Value::String(value.to_string());
+    }
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let next = levels.checked_sub(1);
+    let is_deeper = |value| next.is_none_or(|next| is_deeper(value, next));
+    match value {
+        Value::Array(array) => next.is_none() || array.iter().any(is_deeper),
+        Value::Object(object) => next.is_none() || object.values().any(is_deeper),
+        _ => false,
+    }
+}
+
+/// The same for what a facet holds. The parameters of a call become its arguments.
+fn flatten_facet(facet: &mut Facet, levels: usize) {
+    match &mut facet.state {
+        Some(Value::Object(state)) if facet.facet_type != FacetType::UNKNOWN => {
+            if facet.facet_type == FacetType::ACTION
+                && state.get("parameters").is_some_and(|value| is_deeper(value, levels))
+                && let Some(parameters) = state.shift_remove("parameters")
+                && !state.contains_key("arguments")
+            {
+                state.put("arguments", parameters.to_string());
+            }
+            state.values_mut().for_each(|value| flatten(value, levels));
+        }
+        Some(state) => flatten(state, levels),
+        None => {}
+    }
+    facet.attributes.values_mut().for_each(|value| flatten(value, levels));
+    // A child stands in a list, in an object.
+    let levels = levels.saturating_sub(2);
+    facet.children.iter_mut().for_each(|child| flatten_facet(child, levels));
+}
+
 fn give_ids(facet: &mut Facet, id: &str) {
     facet.id = FacetId::from(id);
     for (index, child) in facet.children.iter_mut().enumerate() {
         give_ids(child, &format!("{id}.{index}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Transcript;
+    use crate::{
+        json::{self, Value},
+        veil::{Facet, FacetChange, Frame},
+    };
+
+    /// The first facet of an input, whose frames read back equal.
+    fn read(input: &str) -> Facet {
+        let frames: Vec<_> = Transcript::new(input.as_bytes())
+            .unwrap()
+            .map(|record| record.unwrap().frame)
+            .collect();
+        for frame in &frames {
+            let written = json::read(frame.to_json().to_string().as_bytes()).unwrap();
+            assert_eq!(Frame::from_json(written).unwrap(), *frame);
+        }
+        let FacetChange::Add(facet) = &frames[0].ops[0].change else { panic!("{frames:?}") };
+        Facet::clone(facet)
+    }
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[test]
+    fn a_call_with_deep_arguments_is_a_call_whose_frame_reads_back() {
+        for levels in [100, 101, 125] {
+            let arguments = nested(levels);
+            let facet = read(&format!(
+                r#"[{{"role":"assistant","tool_calls":[{{"id":"c","function":{{"name":"f","arguments":"{arguments}"}}}}]}}]"#
+            ));
+            let call = facet.call().unwrap();
+            assert_eq!(call.parameters.is_some(), levels <= 100);
+            assert_eq!(call.arguments.is_some(), levels > 100);
+            let written = call.arguments.map(str::to_owned);
+            assert_eq!(written.or_else(|| call.parameters.map(Value::to_string)), Some(arguments));
+        }
+    }
+
+    #[test]
+    fn a_deep_unknown_record_is_kept_as_its_text() {
+        let record = format!(r#"{{"x":{}}}"#, nested(126));
+        let facet = read(&format!("{record}\n{{\"role\":\"user\",\"content\":\"a\"}}\n"));
+        assert_eq!(facet.state, Some(Value::String(record)));
     }
 }
