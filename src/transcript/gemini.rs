@@ -1,12 +1,11 @@
 //! Gemini CLI sessions: one document, or a log by line in which later lines replace messages.
 
-use std::collections::HashSet;
-
 use indexmap::IndexMap;
 
 use super::{
     chat,
     parts::{self, Arguments, with_origin},
+    recent::Recent,
     sink::{Draft, Sink},
     take,
 };
@@ -29,7 +28,7 @@ pub(super) struct Reader {
     /// The messages that may still be replaced, in the order of their first lines.
     held: IndexMap<Key, (u64, Object)>,
     /// The ids of messages that were given out.
-    given: HashSet<String>,
+    given: Recent<()>,
     nameless: u64,
 }
 
@@ -58,7 +57,7 @@ impl Reader {
     /// Takes a message of a line; one with an id that is held replaces what is held.
     fn hold(&mut self, message: Object, line: u64, sink: &mut Sink) {
         let key = match id_of(&message) {
-            Some(id) if self.given.contains(&id) => {
+            Some(id) if self.given.get(&id).is_some() => {
                 let reason = format!("replaces a message more than {HELD} messages before it");
                 return sink.unknown(line, reason, message.into());
             }
@@ -85,7 +84,7 @@ impl Reader {
     fn give_first(&mut self, sink: &mut Sink) {
         if let Some((key, (line, message))) = self.held.shift_remove_index(0) {
             if let Key::Id(id) = key {
-                self.given.insert(id);
+                self.given.insert(&id, ());
             }
             give(message, line, sink);
         }
@@ -99,8 +98,9 @@ impl Reader {
         for message in take::list(&mut change, "messages").unwrap_or_default() {
             match message {
                 Value::Object(message) => {
-                    let is_seen =
-                        |id| self.given.contains(&id) || self.held.contains_key(&Key::Id(id));
+                    let is_seen = |id: String| {
+                        self.given.get(&id).is_some() || self.held.contains_key(&Key::Id(id))
+                    };
                     if !id_of(&message).is_some_and(is_seen) {
                         self.hold(message, line, sink);
                     }
@@ -133,7 +133,9 @@ impl super::Decoder for Reader {
             for message in messages {
                 match message {
                     Value::Object(message) => {
-                        self.given.extend(id_of(&message));
+                        if let Some(id) = id_of(&message) {
+                            self.given.insert(&id, ());
+                        }
                         give(message, line, sink);
                     }
                     other => sink.unknown(line, format!("{} is no message", other.kind()), other),

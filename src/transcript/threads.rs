@@ -144,13 +144,6 @@ impl Threads {
     }
 }
 
-/// The size of a value in bytes, roughly.
-pub(super) fn size(value: &Value) -> usize {
-    let mut hasher = Wide::default();
-    feed(value, &mut hasher);
-    hasher.bytes
-}
-
 /// A hasher of 128 bits that counts what it is fed.
 struct Wide {
     halves: [DefaultHasher; 2],

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use super::{
     chat,
     exchange::{self, Api, Exchange},
-    items, responses,
+    items, joining, responses,
     sink::Sink,
-    threads::{self, Budget, Print, ThreadId, Threads},
+    threads::{Budget, Print, ThreadId, Threads},
 };
 use crate::json::{Object, ObjectExt, Value};
 
@@ -129,7 +129,7 @@ fn with_outcome(item: Value, outcomes: &HashMap<String, Value>, budget: &mut Bud
         && !items::has_outcome(&item);
     let whole = item.str_at("id").filter(|_| is_bare).and_then(|id| outcomes.get(id));
     let whole = whole.filter(|whole| whole.get("type") == item.get("type"));
-    whole.filter(|whole| budget.take(0, threads::size(whole))).cloned().unwrap_or(item)
+    whole.filter(|whole| budget.take(0, joining::size(whole))).cloned().unwrap_or(item)
 }
 
 impl super::Decoder for Reader {
