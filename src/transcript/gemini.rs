@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::{
-    chat,
+    chat, joining,
     parts::{self, Arguments, with_origin},
     recent::Recent,
     sink::{Draft, Sink},
@@ -21,12 +21,15 @@ use crate::{
 const HELD: usize = 256;
 #[cfg(test)]
 const HELD: usize = 4;
+/// How much they may hold, in bytes.
+const HELD_BYTES: usize = 64 << 20;
 
 /// Reads `{sessionId, projectHash, messages}`, and the same messages by line.
 #[derive(Default)]
 pub(super) struct Reader {
     /// The messages that may still be replaced, in the order of their first lines.
     held: IndexMap<Key, (u64, Object)>,
+    held_bytes: usize,
     /// The ids of messages that were given out.
     given: Recent<()>,
     nameless: u64,
@@ -67,8 +70,10 @@ impl Reader {
                 Key::Nameless(self.nameless)
             }
         };
+        self.held_bytes += joining::size_of_members(&message);
         match self.held.get_mut(&key) {
             Some((_, held)) => {
+                self.held_bytes -= joining::size_of_members(held);
                 *held = message;
                 sink.skip("replaced message");
             }
@@ -76,13 +81,14 @@ impl Reader {
                 self.held.insert(key, (line, message));
             }
         }
-        if self.held.len() > HELD {
+        while self.held.len() > HELD || self.held.len() > 1 && self.held_bytes > HELD_BYTES {
             self.give_first(sink);
         }
     }
 
     fn give_first(&mut self, sink: &mut Sink) {
         if let Some((key, (line, message))) = self.held.shift_remove_index(0) {
+            self.held_bytes -= joining::size_of_members(&message);
             if let Key::Id(id) = key {
                 self.given.insert(&id, ());
             }

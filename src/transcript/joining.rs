@@ -15,6 +15,8 @@ use crate::{
 const MESSAGES: usize = 1 << 16;
 /// How many sessions may have a message that is not ended.
 const OPEN: usize = 64;
+/// And how much these may hold together, in bytes.
+const OPEN_BYTES: usize = 64 << 20;
 /// How many records one message may be made of, with those that wait for its end, and how much
 /// text they may hold, in bytes.
 pub(super) const RECORDS: usize = 1_024;
@@ -75,6 +77,12 @@ impl Joining {
                 self.end(&session, sink);
                 give(&session, draft, sink);
             }
+        }
+        while self.open.len() > 1
+            && self.open.values().map(|open| open.bytes).sum::<usize>() > OPEN_BYTES
+            && let Some((session, open)) = self.open.shift_remove_index(0)
+        {
+            open.end(&session, sink);
         }
     }
 
@@ -176,7 +184,8 @@ pub(super) fn size_of_members(object: &Object) -> usize {
     object.iter().map(|(key, value)| 8 + key.len() + size(value)).sum()
 }
 
-fn bytes(draft: &Draft) -> usize {
+/// The size of a draft in bytes, roughly.
+pub(super) fn bytes(draft: &Draft) -> usize {
     fn of_facet(facet: &Facet) -> usize {
         let values = facet.state.iter().chain(facet.attributes.values()).map(size).sum::<usize>();
         facet.content.len() + values + facet.children.iter().map(of_facet).sum::<usize>()

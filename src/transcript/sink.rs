@@ -1,9 +1,10 @@
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashSet, VecDeque},
     sync::Arc,
 };
 
-use super::{Record, pairing::Pairing};
+use super::{Record, joining, pairing::Pairing};
 use crate::{
     id::{FacetId, FacetType},
     json::{Object, ObjectExt, Value},
@@ -19,6 +20,14 @@ pub const RECORD_TOPIC: &str = "transcript:record";
 const NAMED_UNKNOWNS: usize = 1_000;
 /// How many of them may wait for the session that they belong to.
 const EARLY_UNKNOWNS: usize = 256;
+/// And how much they may hold, in bytes.
+const EARLY_BYTES: usize = 64 << 20;
+/// How many kinds of skipped records are told apart, and the kind of the others.
+const SKIPPED_KINDS: usize = 200;
+const OTHER_KINDS: &str = "other";
+/// How many characters a kind, and a reason, may have: both quote the input.
+const KIND_LENGTH: usize = 80;
+const REASON_LENGTH: usize = 240;
 
 /// How deep a value within a frame may nest. Frames are written as JSON, in which what they hold
 /// stands some levels deeper, and are read again up to [`MAX_DEPTH`](crate::json::MAX_DEPTH).
@@ -30,7 +39,8 @@ const MAX_START: u64 = 1 << 53;
 /// What an import saw besides the frames that it gave.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Records that are known and that the model never saw, by kind.
+    /// Records that are known and that the model never saw, by kind: the first 200 kinds, and
+    /// `other`.
     pub skipped: BTreeMap<String, u64>,
     /// How many records were not understood; each is kept as a facet of type `unknown`.
     pub unknown_records: u64,
@@ -87,6 +97,7 @@ pub(super) struct Sink {
     pairing: Pairing,
     /// Records that were not understood and that came before any session.
     early: Vec<Draft>,
+    early_bytes: usize,
     sequence: u64,
 }
 
@@ -166,17 +177,21 @@ impl Sink {
 
     /// Counts a record that is known and that the model never saw.
     pub(super) fn skip(&mut self, kind: &str) {
-        match self.report.skipped.get_mut(kind) {
+        let kind = clip(kind, KIND_LENGTH);
+        let skipped = &mut self.report.skipped;
+        let is_kept = skipped.len() < SKIPPED_KINDS || skipped.contains_key(&*kind);
+        let kind = if is_kept { &*kind } else { OTHER_KINDS };
+        match skipped.get_mut(kind) {
             Some(count) => *count += 1,
             None => {
-                self.report.skipped.insert(kind.to_owned(), 1);
+                skipped.insert(kind.to_owned(), 1);
             }
         }
     }
 
     /// Reports a record that was not understood, and keeps it.
     pub(super) fn unknown(&mut self, line: u64, reason: impl Into<String>, record: Value) {
-        let reason = reason.into();
+        let reason = clip(&reason.into(), REASON_LENGTH).into_owned();
         self.report.unknown_records += 1;
         if self.report.unknown.len() < NAMED_UNKNOWNS {
             self.report.unknown.push(UnknownRecord { line, reason: reason.clone() });
@@ -185,11 +200,21 @@ impl Sink {
         facet.attributes.put("reason", reason);
         facet.state = Some(record);
         let draft = Draft { facets: vec![facet], ..Draft::record(Source::Environment, line) };
-        if self.session.is_none() && self.early.len() < EARLY_UNKNOWNS {
+        let bytes = self.early_bytes + joining::bytes(&draft);
+        if self.session.is_none() && self.early.len() < EARLY_UNKNOWNS && bytes <= EARLY_BYTES {
+            self.early_bytes = bytes;
             self.early.push(draft);
         } else {
             self.push(draft);
         }
+    }
+}
+
+/// The text, without its end where it has more than `limit` characters.
+fn clip(text: &str, limit: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(text),
     }
 }
 
@@ -241,7 +266,7 @@ fn give_ids(facet: &mut Facet, id: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Transcript;
+    use super::{super::Transcript, KIND_LENGTH, OTHER_KINDS, SKIPPED_KINDS, Sink};
     use crate::{
         json::{self, Value},
         veil::{Facet, FacetChange, Frame},
@@ -278,6 +303,19 @@ mod tests {
             let written = call.arguments.map(str::to_owned);
             assert_eq!(written.or_else(|| call.parameters.map(Value::to_string)), Some(arguments));
         }
+    }
+
+    #[test]
+    fn what_a_report_quotes_is_bounded() {
+        let mut sink = Sink::default();
+        for kind in 0..1_000 {
+            sink.skip(&format!("{kind}{}", "é".repeat(1_000)));
+        }
+        sink.unknown(1, "é".repeat(1_000), Value::Null);
+        let skipped = &sink.report.skipped;
+        assert_eq!((skipped.len(), skipped[OTHER_KINDS]), (SKIPPED_KINDS + 1, 800));
+        assert!(skipped.keys().all(|kind| kind.chars().count() <= KIND_LENGTH + 1));
+        assert!(sink.report.unknown[0].reason.chars().count() < 300);
     }
 
     #[test]
