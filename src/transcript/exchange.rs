@@ -4,7 +4,7 @@ use super::{responses, sse};
 use crate::json::{self, Object, ObjectExt, Value};
 
 /// The APIs whose traffic is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Api {
     /// Chat Completions.
     Chat,

@@ -1,12 +1,11 @@
 //! Gemini CLI sessions: one document, or a log by line in which later lines replace messages.
 
-use std::collections::HashSet;
-
 use indexmap::IndexMap;
 
 use super::{
-    chat,
+    chat, joining,
     parts::{self, Arguments, with_origin},
+    recent::Recent,
     sink::{Draft, Sink},
     take,
 };
@@ -22,14 +21,17 @@ use crate::{
 const HELD: usize = 256;
 #[cfg(test)]
 const HELD: usize = 4;
+/// How much they may hold, in bytes.
+const HELD_BYTES: usize = 64 << 20;
 
 /// Reads `{sessionId, projectHash, messages}`, and the same messages by line.
 #[derive(Default)]
 pub(super) struct Reader {
     /// The messages that may still be replaced, in the order of their first lines.
     held: IndexMap<Key, (u64, Object)>,
+    held_bytes: usize,
     /// The ids of messages that were given out.
-    given: HashSet<String>,
+    given: Recent<()>,
     nameless: u64,
 }
 
@@ -58,7 +60,7 @@ impl Reader {
     /// Takes a message of a line; one with an id that is held replaces what is held.
     fn hold(&mut self, message: Object, line: u64, sink: &mut Sink) {
         let key = match id_of(&message) {
-            Some(id) if self.given.contains(&id) => {
+            Some(id) if self.given.get(&id).is_some() => {
                 let reason = format!("replaces a message more than {HELD} messages before it");
                 return sink.unknown(line, reason, message.into());
             }
@@ -68,8 +70,10 @@ impl Reader {
                 Key::Nameless(self.nameless)
             }
         };
+        self.held_bytes += joining::size_of_members(&message);
         match self.held.get_mut(&key) {
             Some((_, held)) => {
+                self.held_bytes -= joining::size_of_members(held);
                 *held = message;
                 sink.skip("replaced message");
             }
@@ -77,15 +81,16 @@ impl Reader {
                 self.held.insert(key, (line, message));
             }
         }
-        if self.held.len() > HELD {
+        while self.held.len() > HELD || self.held.len() > 1 && self.held_bytes > HELD_BYTES {
             self.give_first(sink);
         }
     }
 
     fn give_first(&mut self, sink: &mut Sink) {
         if let Some((key, (line, message))) = self.held.shift_remove_index(0) {
+            self.held_bytes -= joining::size_of_members(&message);
             if let Key::Id(id) = key {
-                self.given.insert(id);
+                self.given.insert(&id, ());
             }
             give(message, line, sink);
         }
@@ -99,8 +104,9 @@ impl Reader {
         for message in take::list(&mut change, "messages").unwrap_or_default() {
             match message {
                 Value::Object(message) => {
-                    let is_seen =
-                        |id| self.given.contains(&id) || self.held.contains_key(&Key::Id(id));
+                    let is_seen = |id: String| {
+                        self.given.get(&id).is_some() || self.held.contains_key(&Key::Id(id))
+                    };
                     if !id_of(&message).is_some_and(is_seen) {
                         self.hold(message, line, sink);
                     }
@@ -133,7 +139,9 @@ impl super::Decoder for Reader {
             for message in messages {
                 match message {
                     Value::Object(message) => {
-                        self.given.extend(id_of(&message));
+                        if let Some(id) = id_of(&message) {
+                            self.given.insert(&id, ());
+                        }
                         give(message, line, sink);
                     }
                     other => sink.unknown(line, format!("{} is no message", other.kind()), other),

@@ -2,7 +2,7 @@ use std::{
     collections::VecDeque,
     fs::File,
     io::{BufRead, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::{
@@ -31,18 +31,22 @@ pub struct Transcript<R> {
     lines: Lines<R>,
     sink: Sink,
     ended: bool,
+    /// Where the input was opened, for errors.
+    file: Option<PathBuf>,
 }
 
 impl Transcript<BufReader<File>> {
     /// Opens a file and recognises its format.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`], and what [`Transcript::new`] refuses; all name the file.
+    /// [`ErrorKind::Io`], and what [`Transcript::new`] refuses; these and the errors of reading on
+    /// name the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let named = |error: Error| error.in_file(path);
         let file = File::open(path).map_err(|error| named(Error::io(error, "cannot open")))?;
-        Self::new(BufReader::with_capacity(1 << 16, file)).map_err(named)
+        let transcript = Self::new(BufReader::with_capacity(1 << 16, file)).map_err(named)?;
+        Ok(Self { file: Some(path.to_owned()), ..transcript })
     }
 }
 
@@ -68,7 +72,7 @@ impl<R: BufRead> Transcript<R> {
         let (found, document) = head.recognise(&mut lines, format)?;
         let (decoder, sink) = (found.decoder(), Sink::default());
         let head = if document.is_some() { VecDeque::new() } else { head.lines };
-        Ok(Self { format: found, decoder, head, document, lines, sink, ended: false })
+        Ok(Self { format: found, decoder, head, document, lines, sink, ended: false, file: None })
     }
 
     /// The format that is being read.
@@ -127,7 +131,10 @@ impl<R: BufRead> Iterator for Transcript<R> {
                 Ok(more) => self.ended = !more,
                 Err(error) => {
                     self.ended = true;
-                    return Some(Err(error));
+                    return Some(Err(match &self.file {
+                        Some(file) => error.in_file(file),
+                        None => error,
+                    }));
                 }
             }
         }

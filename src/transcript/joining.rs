@@ -15,10 +15,12 @@ use crate::{
 const MESSAGES: usize = 1 << 16;
 /// How many sessions may have a message that is not ended.
 const OPEN: usize = 64;
+/// And how much these may hold together, in bytes.
+const OPEN_BYTES: usize = 64 << 20;
 /// How many records one message may be made of, with those that wait for its end, and how much
 /// text they may hold, in bytes.
-const RECORDS: usize = 1_024;
-const BYTES: usize = 32 << 20;
+pub(super) const RECORDS: usize = 1_024;
+pub(super) const BYTES: usize = 32 << 20;
 
 /// What a record is to the messages around it.
 pub(super) enum Part {
@@ -75,6 +77,12 @@ impl Joining {
                 self.end(&session, sink);
                 give(&session, draft, sink);
             }
+        }
+        while self.open.len() > 1
+            && self.open.values().map(|open| open.bytes).sum::<usize>() > OPEN_BYTES
+            && let Some((session, open)) = self.open.shift_remove_index(0)
+        {
+            open.end(&session, sink);
         }
     }
 
@@ -161,22 +169,27 @@ fn note(draft: &Draft) -> Value {
     note.into()
 }
 
-fn bytes(draft: &Draft) -> usize {
-    fn of_value(value: &Value) -> usize {
-        match value {
-            Value::String(text) => text.len(),
-            Value::Array(array) => array.iter().map(|value| 8 + of_value(value)).sum(),
-            Value::Object(object) => {
-                object.iter().map(|(key, value)| 8 + key.len() + of_value(value)).sum()
-            }
-            _ => 8,
-        }
+/// The size of a value in bytes, roughly.
+pub(super) fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(array) => array.iter().map(|value| 8 + size(value)).sum(),
+        Value::Object(object) => size_of_members(object),
+        _ => 8,
     }
+}
+
+/// The size of an object in bytes, roughly.
+pub(super) fn size_of_members(object: &Object) -> usize {
+    object.iter().map(|(key, value)| 8 + key.len() + size(value)).sum()
+}
+
+/// The size of a draft in bytes, roughly.
+pub(super) fn bytes(draft: &Draft) -> usize {
     fn of_facet(facet: &Facet) -> usize {
-        let values =
-            facet.state.iter().chain(facet.attributes.values()).map(of_value).sum::<usize>();
+        let values = facet.state.iter().chain(facet.attributes.values()).map(size).sum::<usize>();
         facet.content.len() + values + facet.children.iter().map(of_facet).sum::<usize>()
     }
     draft.facets.iter().map(of_facet).sum::<usize>()
-        + draft.payload.values().map(of_value).sum::<usize>()
+        + draft.payload.values().map(size).sum::<usize>()
 }

@@ -1,10 +1,10 @@
 //! Kimi CLI wire logs: messages, and the events that a step of the loop builds a message from.
 
-use std::collections::HashSet;
-
 use super::{
     chat,
+    joining::{self, BYTES, RECORDS},
     parts::{self, Arguments, with_origin},
+    recent::Recent,
     sink::{Draft, Sink},
     take,
 };
@@ -19,7 +19,7 @@ use crate::{
 pub(super) struct Reader {
     open: Option<Step>,
     /// Steps whose message was given out.
-    given: HashSet<String>,
+    given: Recent<()>,
     /// The system prompt is written again with every change of the settings.
     system: Option<String>,
 }
@@ -31,6 +31,20 @@ struct Step {
     message: Draft,
     /// Results that came before the message was whole; they follow it.
     results: Vec<Draft>,
+    /// How many events it was made of, and how much they hold: memory is bounded.
+    events: usize,
+    bytes: usize,
+}
+
+impl Step {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.events < RECORDS && self.bytes + bytes <= BYTES
+    }
+
+    fn grow(&mut self, bytes: usize) {
+        self.events += 1;
+        self.bytes += bytes;
+    }
 }
 
 impl Reader {
@@ -44,8 +58,10 @@ impl Reader {
     }
 
     fn close(&mut self, sink: &mut Sink) {
-        let Some(Step { id, message, results }) = self.open.take() else { return };
-        self.given.extend(id);
+        let Some(Step { id, message, results, .. }) = self.open.take() else { return };
+        if let Some(id) = id {
+            self.given.insert(&id, ());
+        }
         sink.push(message);
         for result in results {
             sink.push(result);
@@ -58,6 +74,7 @@ impl Reader {
         event: &Object,
         time: Option<&str>,
         line: u64,
+        bytes: usize,
         sink: &mut Sink,
     ) -> &mut Step {
         let id = event.get("stepUuid").and_then(Value::as_str);
@@ -65,16 +82,24 @@ impl Reader {
         if self.open.as_ref().is_some_and(is_other) {
             self.close(sink);
         }
+        // What does not fit any more follows as a record that is not counted.
+        let is_full = self.open.as_ref().is_some_and(|open| !open.has_room(bytes));
+        if is_full {
+            self.close(sink);
+        }
         let given = &self.given;
-        self.open.get_or_insert_with(|| {
+        let step = self.open.get_or_insert_with(|| {
             // A step whose message was closed by something in between goes on, uncounted.
-            let goes_on = id.is_some_and(|id| given.contains(id));
+            let goes_on = is_full || id.is_some_and(|id| given.get(id).is_some());
             let mut message = Draft::message(Source::Agent, line);
             message.is_message = !goes_on;
             message.timestamp = time.map(str::to_owned);
             message.uuid = id.map(str::to_owned);
-            Step { id: id.map(str::to_owned), message, results: Vec::new() }
-        })
+            let id = id.map(str::to_owned);
+            Step { id, message, results: Vec::new(), events: 0, bytes: 0 }
+        });
+        step.grow(bytes);
+        step
     }
 
     fn loop_event(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
@@ -83,20 +108,28 @@ impl Reader {
         };
         let mut event = std::mem::take(event);
         let time = time_of(&record);
+        let bytes = joining::size_of_members(&event);
         match event.get("type").and_then(Value::as_str).unwrap_or_default() {
             "content.part" => {
                 let value = event.shift_remove("part").unwrap_or_default();
                 let facets = part(value, &FacetType::SPEECH);
-                self.step(&event, time.as_deref(), line, sink).message.facets.extend(facets);
+                let step = self.step(&event, time.as_deref(), line, bytes, sink);
+                step.message.facets.extend(facets);
             }
             "tool.call" => {
-                let step = self.step(&event, time.as_deref(), line, sink);
+                let step = self.step(&event, time.as_deref(), line, bytes, sink);
                 step.message.facets.push(call(event));
             }
             "tool.result" => {
                 let draft = Draft { timestamp: time, ..result(event, line) };
+                if self.open.as_ref().is_some_and(|step| !step.has_room(bytes)) {
+                    self.close(sink);
+                }
                 match &mut self.open {
-                    Some(step) => step.results.push(draft),
+                    Some(step) => {
+                        step.grow(bytes);
+                        step.results.push(draft);
+                    }
                     None => sink.push(draft),
                 }
             }

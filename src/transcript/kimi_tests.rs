@@ -91,3 +91,23 @@ fn messages_may_hold_calls_and_results_and_a_compaction_leaves_a_summary() {
         "#,
     );
 }
+
+#[test]
+fn a_step_without_an_end_is_given_out_in_bounded_records_and_counted_once() {
+    let part = r#"{"type":"context.append_loop_event","event":{"type":"content.part","stepUuid":"s","part":{"type":"text","text":"a"}}}"#;
+    let input = format!(
+        "{{\"type\":\"metadata\",\"protocol_version\":\"1\"}}\n{}",
+        format!("{part}\n").repeat(2_500)
+    );
+    let transcript = crate::transcript::Transcript::new(input.as_bytes()).unwrap();
+    let mut tally = crate::transcript::Tally::default();
+    let sizes: Vec<_> = transcript
+        .map(|record| {
+            let frame = record.unwrap().frame;
+            tally.add(&frame);
+            frame.ops.len()
+        })
+        .collect();
+    assert_eq!(sizes, [1_024, 1_024, 452]);
+    assert_eq!(tally.messages, 1);
+}

@@ -51,6 +51,7 @@ mod tally;
 mod tau_bench;
 #[cfg(test)]
 mod testing;
+mod threads;
 mod toolbench;
 mod wire;
 

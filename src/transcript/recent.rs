@@ -13,6 +13,13 @@ pub(super) struct Recent<V> {
     old: HashMap<u64, V>,
 }
 
+impl<V> Default for Recent<V> {
+    /// Remembers at least 65,536 keys.
+    fn default() -> Self {
+        Self { limit: 1 << 16, new: HashMap::new(), old: HashMap::new() }
+    }
+}
+
 impl<V: Copy> Recent<V> {
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, new: HashMap::new(), old: HashMap::new() }

@@ -1,9 +1,10 @@
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
-use super::{Record, pairing::Pairing};
+use super::{Record, joining, pairing::Pairing};
 use crate::{
     id::{FacetId, FacetType},
     json::{Object, ObjectExt, Value},
@@ -19,6 +20,18 @@ pub const RECORD_TOPIC: &str = "transcript:record";
 const NAMED_UNKNOWNS: usize = 1_000;
 /// How many of them may wait for the session that they belong to.
 const EARLY_UNKNOWNS: usize = 256;
+/// And how much they may hold, in bytes.
+const EARLY_BYTES: usize = 64 << 20;
+/// How many kinds of skipped records are told apart, and the kind of the others.
+const SKIPPED_KINDS: usize = 200;
+const OTHER_KINDS: &str = "other";
+/// How many characters a kind, and a reason, may have: both quote the input.
+const KIND_LENGTH: usize = 80;
+const REASON_LENGTH: usize = 240;
+
+/// How deep a value within a frame may nest. Frames are written as JSON, in which what they hold
+/// stands some levels deeper, and are read again up to [`MAX_DEPTH`](crate::json::MAX_DEPTH).
+const LEVELS: usize = 100;
 
 /// The highest sequence that a frame keeps: what every reader of JSON holds exactly.
 const MAX_SEQUENCE: u64 = 1 << 53;
@@ -27,7 +40,8 @@ const MAX_SEQUENCE: u64 = 1 << 53;
 #[non_exhaustive]
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Records that are known and that the model never saw, by kind.
+    /// Records that are known and that the model never saw, by kind: the first 200 kinds, and
+    /// `other`.
     pub skipped: BTreeMap<String, u64>,
     /// How many records were not understood; each is kept as a facet of type `unknown`.
     pub unknown_records: u64,
@@ -87,6 +101,7 @@ pub(super) struct Sink {
     pairing: Pairing,
     /// Records that were not understood and that came before any session.
     early: Vec<Draft>,
+    early_bytes: usize,
     sequence: u64,
     /// The last sequence of each session whose frames bring their own.
     last: HashMap<Arc<str>, u64>,
@@ -127,8 +142,10 @@ impl Sink {
 
     /// Makes the next frame of the current session.
     pub(super) fn push(&mut self, draft: Draft) {
-        let Draft { source, line, timestamp, uuid, is_message, payload, mut facets } = draft;
+        let Draft { source, line, timestamp, uuid, is_message, mut payload, mut facets } = draft;
         let session = self.current();
+        payload.values_mut().for_each(|value| flatten(value, LEVELS));
+        facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
         self.pairing.pair(&session, &mut facets);
         let mut event = Object::new();
         event.put("topic", if is_message { MESSAGE_TOPIC } else { RECORD_TOPIC });
@@ -176,17 +193,21 @@ impl Sink {
 
     /// Counts a record that is known and that the model never saw.
     pub(super) fn skip(&mut self, kind: &str) {
-        match self.report.skipped.get_mut(kind) {
+        let kind = clip(kind, KIND_LENGTH);
+        let skipped = &mut self.report.skipped;
+        let is_kept = skipped.len() < SKIPPED_KINDS || skipped.contains_key(&*kind);
+        let kind = if is_kept { &*kind } else { OTHER_KINDS };
+        match skipped.get_mut(kind) {
             Some(count) => *count += 1,
             None => {
-                self.report.skipped.insert(kind.to_owned(), 1);
+                skipped.insert(kind.to_owned(), 1);
             }
         }
     }
 
     /// Reports a record that was not understood, and keeps it.
     pub(super) fn unknown(&mut self, line: u64, reason: impl Into<String>, record: Value) {
-        let reason = reason.into();
+        let reason = clip(&reason.into(), REASON_LENGTH).into_owned();
         self.report.unknown_records += 1;
         if self.report.unknown.len() < NAMED_UNKNOWNS {
             self.report.unknown.push(UnknownRecord { line, reason: reason.clone() });
@@ -195,7 +216,9 @@ impl Sink {
         facet.attributes.put("reason", reason);
         facet.state = Some(record);
         let draft = Draft { facets: vec![facet], ..Draft::record(Source::Environment, line) };
-        if self.session.is_none() && self.early.len() < EARLY_UNKNOWNS {
+        let bytes = self.early_bytes + joining::bytes(&draft);
+        if self.session.is_none() && self.early.len() < EARLY_UNKNOWNS && bytes <= EARLY_BYTES {
+            self.early_bytes = bytes;
             self.early.push(draft);
         } else {
             self.push(draft);
@@ -203,9 +226,118 @@ impl Sink {
     }
 }
 
+/// The text, without its end where it has more than `limit` characters.
+fn clip(text: &str, limit: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Makes a value that nests deeper than `levels` a string: its JSON text.
+fn flatten(value: &mut Value, levels: usize) {
+    if is_deeper(value, levels) {
+        *value = Value::String(value.to_string());
+    }
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let next = levels.checked_sub(1);
+    let is_deeper = |value| next.is_none_or(|next| is_deeper(value, next));
+    match value {
+        Value::Array(array) => next.is_none() || array.iter().any(is_deeper),
+        Value::Object(object) => next.is_none() || object.values().any(is_deeper),
+        _ => false,
+    }
+}
+
+/// The same for what a facet holds. The parameters of a call become its arguments.
+fn flatten_facet(facet: &mut Facet, levels: usize) {
+    match &mut facet.state {
+        Some(Value::Object(state)) if facet.facet_type != FacetType::UNKNOWN => {
+            if facet.facet_type == FacetType::ACTION
+                && state.get("parameters").is_some_and(|value| is_deeper(value, levels))
+                && let Some(parameters) = state.shift_remove("parameters")
+                && !state.contains_key("arguments")
+            {
+                state.put("arguments", parameters.to_string());
+            }
+            state.values_mut().for_each(|value| flatten(value, levels));
+        }
+        Some(state) => flatten(state, levels),
+        None => {}
+    }
+    facet.attributes.values_mut().for_each(|value| flatten(value, levels));
+    // A child stands in a list, in an object.
+    let levels = levels.saturating_sub(2);
+    facet.children.iter_mut().for_each(|child| flatten_facet(child, levels));
+}
+
 fn give_ids(facet: &mut Facet, id: &str) {
     facet.id = FacetId::from(id);
     for (index, child) in facet.children.iter_mut().enumerate() {
         give_ids(child, &format!("{id}.{index}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Transcript, KIND_LENGTH, OTHER_KINDS, SKIPPED_KINDS, Sink};
+    use crate::{
+        json::{self, Value},
+        veil::{Facet, FacetChange, Frame},
+    };
+
+    /// The first facet of an input, whose frames read back equal.
+    fn read(input: &str) -> Facet {
+        let frames: Vec<_> = Transcript::new(input.as_bytes())
+            .unwrap()
+            .map(|record| record.unwrap().frame)
+            .collect();
+        for frame in &frames {
+            let written = json::read(frame.to_json().to_string().as_bytes()).unwrap();
+            assert_eq!(Frame::from_json(written).unwrap(), *frame);
+        }
+        let FacetChange::Add(facet) = &frames[0].ops[0].change else { panic!("{frames:?}") };
+        Facet::clone(facet)
+    }
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[test]
+    fn a_call_with_deep_arguments_is_a_call_whose_frame_reads_back() {
+        for levels in [100, 101, 125] {
+            let arguments = nested(levels);
+            let facet = read(&format!(
+                r#"[{{"role":"assistant","tool_calls":[{{"id":"c","function":{{"name":"f","arguments":"{arguments}"}}}}]}}]"#
+            ));
+            let call = facet.call().unwrap();
+            assert_eq!(call.parameters.is_some(), levels <= 100);
+            assert_eq!(call.arguments.is_some(), levels > 100);
+            let written = call.arguments.map(str::to_owned);
+            assert_eq!(written.or_else(|| call.parameters.map(Value::to_string)), Some(arguments));
+        }
+    }
+
+    #[test]
+    fn what_a_report_quotes_is_bounded() {
+        let mut sink = Sink::default();
+        for kind in 0..1_000 {
+            sink.skip(&format!("{kind}{}", "é".repeat(1_000)));
+        }
+        sink.unknown(1, "é".repeat(1_000), Value::Null);
+        let skipped = &sink.report.skipped;
+        assert_eq!((skipped.len(), skipped[OTHER_KINDS]), (SKIPPED_KINDS + 1, 800));
+        assert!(skipped.keys().all(|kind| kind.chars().count() <= KIND_LENGTH + 1));
+        assert!(sink.report.unknown[0].reason.chars().count() < 300);
+    }
+
+    #[test]
+    fn a_deep_unknown_record_is_kept_as_its_text() {
+        let record = format!(r#"{{"x":{}}}"#, nested(126));
+        let facet = read(&format!("{record}\n{{\"role\":\"user\",\"content\":\"a\"}}\n"));
+        assert_eq!(facet.state, Some(Value::String(record)));
     }
 }

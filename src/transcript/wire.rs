@@ -7,15 +7,28 @@ use std::collections::HashMap;
 use super::{
     chat,
     exchange::{self, Api, Exchange},
-    items, responses,
+    items, joining, responses,
     sink::Sink,
+    threads::{Budget, Print, ThreadId, Threads},
 };
-use crate::json::{Object, Value};
+use crate::json::{Object, ObjectExt, Value};
+
+/// How many earlier threads a request is looked for in, besides its own messages: a retry, or what
+/// follows a response, is next to it.
+const LOOK_BACK: usize = 64;
+
+/// What may be given again in a session that forks from another, and from outcomes.
+const REPEATED: Budget = Budget { messages: 1 << 16, bytes: 64 << 20 };
 
 /// Reads `{"interactions": [{uri, request, status, response}]}`.
 #[derive(Default)]
 pub(super) struct Reader {
     conversations: Vec<Conversation>,
+    /// The conversation whose last request has these messages.
+    ends: HashMap<(Api, Print), usize>,
+    threads: Threads,
+    /// What the responses answered, with them, by id: a request may build on one.
+    responses: HashMap<String, ThreadId>,
     /// Calls of a provider's tools with their outcome, by the id of the item.
     outcomes: HashMap<String, Value>,
 }
@@ -27,12 +40,8 @@ struct Conversation {
     line: u64,
     /// The system prompt in a field of its own.
     system: Option<Value>,
-    messages: Vec<Value>,
-    /// Messages or items of the response; none if it failed.
-    reply: Vec<Value>,
-    reply_id: Option<String>,
-    /// The response that the last request builds on, and how many of the messages came with it.
-    base: Option<(String, usize)>,
+    /// Messages or items of the request, then of the response; none of that if it failed.
+    thread: ThreadId,
 }
 
 impl Reader {
@@ -47,7 +56,7 @@ impl Reader {
     }
 
     fn take(&mut self, exchange: Exchange, sink: &mut Sink) {
-        let Exchange { api, line, system, mut messages, reply, reply_id, previous } = exchange;
+        let Exchange { api, line, system, messages, reply, reply_id, previous } = exchange;
         if reply.is_none() {
             sink.skip("failed response");
         }
@@ -57,52 +66,56 @@ impl Reader {
                 self.outcomes.insert(id.to_owned(), item.clone());
             }
         }
-        let mut base = None;
-        if let Some(previous) = previous
-            && let Some(earlier) = self.before(&previous)
-        {
-            base = Some((previous, earlier.len()));
-            messages.splice(..0, earlier);
+        let base = previous.and_then(|previous| self.responses.get(&previous).copied());
+        let (request, prints) = self.threads.add(base, messages);
+        let (thread, _) = self.threads.add(Some(request), reply);
+        if let (Api::Responses, Some(id)) = (api, reply_id) {
+            self.responses.insert(id, thread);
         }
-        let next = Conversation { api, line, system, messages, reply, reply_id, base };
-        let continued = self.conversations.iter_mut().filter(|earlier| next.continues(earlier));
-        // `max_by_key` gives the last, and so the most recent, of several that are longest.
-        match continued.max_by_key(|earlier| earlier.messages.len()) {
+        let next = Conversation { api, line, system, thread };
+        let mut beginnings = prints
+            .iter()
+            .rev()
+            .copied()
+            .chain(base.into_iter().flat_map(|base| self.threads.prints(base)).take(LOOK_BACK));
+        let continued = beginnings.find_map(|print| self.ends.remove(&(api, print)));
+        let index = continued.unwrap_or(self.conversations.len());
+        match self.conversations.get_mut(index) {
             Some(earlier) => {
                 sink.skip("superseded request");
                 *earlier = next;
             }
             None => self.conversations.push(next),
         }
-    }
-
-    /// The messages up to and with the response `id`, if it is the last of a conversation, or if
-    /// the last request of one builds on it too: then this one is a retry or a fork.
-    fn before(&self, id: &str) -> Option<Vec<Value>> {
-        let last =
-            self.conversations.iter().find(|earlier| earlier.reply_id.as_deref() == Some(id));
-        if let Some(last) = last {
-            return Some(last.messages.iter().chain(&last.reply).cloned().collect());
+        // A request without messages is continued by none.
+        if let Some(print) = self.threads.prints(request).next().filter(|print| !print.is_empty()) {
+            self.ends.insert((api, print), index);
         }
-        self.conversations.iter().find_map(|earlier| {
-            let (base, length) = earlier.base.as_ref()?;
-            (base == id).then(|| earlier.messages.iter().take(*length).cloned().collect())
-        })
     }
 
     fn give(self, sink: &mut Sink) {
-        let Self { conversations, outcomes } = self;
+        let Self { conversations, mut threads, outcomes, .. } = self;
+        let mut budget = REPEATED;
+        threads.count_uses(conversations.iter().map(|conversation| conversation.thread));
         for (index, conversation) in conversations.into_iter().enumerate() {
             let line = conversation.line;
             sink.session(&(index + 1).to_string());
             if let Some(system) = conversation.system {
                 chat::system_prompt(system, line, sink);
             }
-            for message in conversation.messages.into_iter().chain(conversation.reply) {
+            let (messages, left_out) = threads.give(conversation.thread, &mut budget);
+            if left_out > 0 {
+                let mut shared = Object::new();
+                shared.put("messages", left_out as u64);
+                let reason = "begins as another session does, with too much to repeat";
+                sink.unknown(line, reason, shared.into());
+            }
+            for message in messages {
                 match conversation.api {
                     Api::Chat | Api::Messages => chat::message_or_unknown(message, line, sink),
                     Api::Responses => {
-                        responses::push(with_outcome(message, &outcomes), line, None, sink);
+                        let item = with_outcome(message, &outcomes, &mut budget);
+                        responses::push(item, line, None, sink);
                     }
                 }
             }
@@ -111,37 +124,12 @@ impl Reader {
 }
 
 /// The item, from the response that gave it where the client dropped its outcome.
-fn with_outcome(item: Value, outcomes: &HashMap<String, Value>) -> Value {
+fn with_outcome(item: Value, outcomes: &HashMap<String, Value>, budget: &mut Budget) -> Value {
     let is_bare = item.str_at("type").is_some_and(|kind| kind.ends_with("_call"))
         && !items::has_outcome(&item);
     let whole = item.str_at("id").filter(|_| is_bare).and_then(|id| outcomes.get(id));
-    whole.filter(|whole| whole.get("type") == item.get("type")).cloned().unwrap_or(item)
-}
-
-impl Conversation {
-    fn continues(&self, earlier: &Conversation) -> bool {
-        self.api == earlier.api
-            && !earlier.messages.is_empty()
-            && self.messages.len() >= earlier.messages.len()
-            && earlier.messages.iter().zip(&self.messages).all(|(a, b)| is_same(a, b))
-    }
-}
-
-/// Whether two messages are the same, but for the cache markers, which move from turn to turn.
-fn is_same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Object(a), Value::Object(b)) => {
-            let size =
-                |object: &Object| object.len() - usize::from(object.contains_key("cache_control"));
-            let mut members = a.iter().filter(|(key, _)| *key != "cache_control");
-            size(a) == size(b)
-                && members.all(|(key, value)| b.get(key).is_some_and(|other| is_same(value, other)))
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
-        }
-        (a, b) => a == b,
-    }
+    let whole = whole.filter(|whole| whole.get("type") == item.get("type"));
+    whole.filter(|whole| budget.take(0, joining::size(whole))).cloned().unwrap_or(item)
 }
 
 impl super::Decoder for Reader {
@@ -350,6 +338,67 @@ mod tests {
   speech "a"
 3/agent*
   speech "c""#,
+        );
+    }
+
+    #[test]
+    fn forks_share_what_they_build_on_and_repeat_only_so_much_of_it() {
+        let item = r#"{"type":"message","role":"assistant","content":"x"}"#;
+        let reply = vec![item; 2_000].join(",");
+        let exchange = |request: &str, id: &str, output: &str| {
+            format!(
+                r#"{{"uri":"{RESPONSES}","request":{request},"status":200,"response":{{"id":"{id}","output":[{output}]}}}}"#
+            )
+        };
+        let mut list = vec![exchange(r#"{"input":"a"}"#, "r", &reply)];
+        for fork in 0..200 {
+            let request = format!(r#"{{"previous_response_id":"r","input":"{fork}"}}"#);
+            list.push(exchange(&request, &format!("f{fork}"), ""));
+        }
+        let input = format!(r#"{{"interactions":[{}]}}"#, list.join(","));
+        let mut transcript = crate::transcript::Transcript::new(input.as_bytes()).unwrap();
+        let frames = transcript.by_ref().map(Result::unwrap).count();
+        let report = transcript.report();
+        let repeated = (1 << 16) / 2_001;
+        assert_eq!((report.sessions, report.unknown_records), (200, 199 - repeated));
+        assert_eq!(frames as u64, (1 + repeated) * 2_001 + 200 + (199 - repeated));
+    }
+
+    #[test]
+    fn a_fork_of_an_earlier_response_begins_as_far_as_it_goes() {
+        let reply = |id: &str| {
+            format!(
+                r#"{{"id":"{id}","output":[{{"type":"message","role":"assistant","content":"{id}"}}]}}"#
+            )
+        };
+        check(
+            &[
+                (RESPONSES, r#"{"input":"a"}"#, "200", &reply("r1")),
+                (RESPONSES, r#"{"previous_response_id":"r1","input":"b"}"#, "200", &reply("r2")),
+                (RESPONSES, r#"{"previous_response_id":"r2","input":"c"}"#, "200", &reply("r3")),
+                (RESPONSES, r#"{"previous_response_id":"r1","input":"d"}"#, "200", &reply("r4")),
+            ],
+            r#"
+1/user*
+  event "a"
+1/agent*
+  speech "r1"
+1/user*
+  event "b"
+1/agent*
+  speech "r2"
+1/user*
+  event "c"
+1/agent*
+  speech "r3"
+2/user*
+  event "a"
+2/agent*
+  speech "r1"
+2/user*
+  event "d"
+2/agent*
+  speech "r4""#,
         );
     }
 }
