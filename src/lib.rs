@@ -86,3 +86,8 @@ pub mod format_of_files {}
 
 #[doc = include_str!("../docs/transcripts.md")]
 pub mod formats_of_transcripts {}
+
+/// The README's example is a test.
+#[cfg(all(doctest, feature = "tiktoken"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
