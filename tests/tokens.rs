@@ -319,12 +319,6 @@ fn a_quarter_of_a_megabyte_of_any_hostile_text_is_counted() {
     count_runs(HOSTILE, 256 << 10);
 }
 
-#[test]
-#[ignore = "takes ten minutes"]
-fn ten_megabytes_of_any_hostile_text_are_counted() {
-    count_runs(HOSTILE, 10 << 20);
-}
-
 /// `tiktoken-rs` takes a piece of up to a million characters, and the counters switch from its
 /// splitter long before.
 #[test]
