@@ -135,6 +135,16 @@ mod tests {
     }
 
     #[test]
+    fn sequences_rise_after_an_unknown_record_too() {
+        let (frames, _) = read(
+            r#"{"session":"a","sequence":1,"deltas":[{}]}
+{"session":"a","sequence":0,"deltas":[]}
+{"session":"a","sequence":7,"deltas":[]}"#,
+        );
+        assert_eq!(sequences(&frames), [0, 1, 7]);
+    }
+
+    #[test]
     fn what_does_not_load_is_reported_with_what_is_off_and_keeps_its_place() {
         let (frames, reasons) = read(
             r#"{"sequence":1,"deltas":[]}

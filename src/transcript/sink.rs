@@ -103,7 +103,7 @@ pub(super) struct Sink {
     early: Vec<Draft>,
     early_bytes: usize,
     sequence: u64,
-    /// The last sequence of each session whose frames bring their own.
+    /// The last sequence of each session.
     last: HashMap<Arc<str>, u64>,
 }
 
@@ -184,9 +184,7 @@ impl Sink {
     fn push_frame(&mut self, mut frame: Frame) {
         let session = self.current();
         frame.sequence = self.sequence.into();
-        if let Some(last) = self.last.get_mut(&session) {
-            *last = self.sequence;
-        }
+        self.last.insert(Arc::clone(&session), self.sequence);
         self.sequence += 1;
         self.ready.push_back(Record { session, frame });
     }
