@@ -48,6 +48,12 @@ pub enum ErrorKind {
     Tiling,
     /// A stored sum is not the sum of its parts.
     Sum,
+    /// Tokens were counted by another tokenizer than those that they would be added to.
+    Tokenizer,
+    /// The text was dropped to save memory.
+    Dropped,
+    /// The text is in a store, not in memory.
+    Stored,
     /// A template is wrong or failed.
     Template,
     /// A position lies outside what it points into.

@@ -6,6 +6,8 @@
 //! ([`find_chunks_by_facet`], [`get_snapshot_facets`]) and about a range of frames
 //! ([`extract_snapshot_range`]).
 
+#[allow(dead_code, reason = "a store reads what it wrote")]
+mod archive;
 mod builder;
 mod chunk;
 mod frame_snapshot;
@@ -13,6 +15,10 @@ mod query;
 mod split;
 mod wire;
 
+pub use archive::{
+    ArchiveOptions, ArchiveReader, ArchivedChunk, RangeChunk, RangeText, RangeView,
+    SnapshotArchive, Totals,
+};
 pub(crate) use builder::Nesting;
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
 pub use chunk::{ChunkRef, FacetIds, Part, RenderedChunk, Structure};

@@ -1,0 +1,23 @@
+//! The archive: all snapshots of a history in one arena, with what is asked of them answered in
+//! time that does not depend on how long the history is.
+//!
+//! A [`SnapshotArchive`] takes snapshots, an [`ArchiveReader`] answers. Frames gather in a
+//! *segment*: one text, and `tables` of its frames and chunks with their facets and words. A full
+//! segment is sealed: it never changes again, so readers share it. The `directory` lists the
+//! segments with what stands before each, so any range is found by two binary searches and its
+//! sums are two differences. The `index` knows which segments hold a facet, the tables which chunks.
+
+mod directory;
+mod index;
+mod names;
+mod reader;
+mod state;
+mod tables;
+mod text;
+mod view;
+mod writer;
+
+pub use directory::Totals;
+pub use reader::ArchiveReader;
+pub use view::{ArchivedChunk, RangeChunk, RangeText, RangeView};
+pub use writer::{ArchiveOptions, SnapshotArchive};

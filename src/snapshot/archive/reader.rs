@@ -1,0 +1,184 @@
+use std::{ops::RangeInclusive, sync::Arc};
+
+use super::{
+    ArchivedChunk, RangeView, Totals,
+    state::{CountedBy, Cursor, State},
+    writer::segments,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, check_range},
+};
+
+/// What an archive held at one moment. Cheap to clone, and may be sent to other threads; an
+/// archive that takes more frames does not change it.
+#[derive(Clone, Debug, Default)]
+pub struct ArchiveReader {
+    pub(super) state: Arc<State>,
+}
+
+impl ArchiveReader {
+    /// The number of frames.
+    pub fn len(&self) -> usize {
+        self.totals().frames as usize
+    }
+
+    /// Whether there is no frame.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many frames, chunks, bytes and tokens there are in all. O(1).
+    pub fn totals(&self) -> Totals {
+        self.state.totals()
+    }
+
+    /// The sequence of the last frame.
+    pub fn last_sequence(&self) -> Option<FrameSeq> {
+        self.state.last_sequence
+    }
+
+    /// What counted the tokens; `None` where nobody said, and as long as there is no chunk.
+    pub fn tokenizer(&self) -> Option<&str> {
+        match &self.state.counted_by {
+            CountedBy::Tokenizer(name) => Some(name),
+            CountedBy::Nothing | CountedBy::Declared => None,
+        }
+    }
+
+    /// Whether there is a frame with this sequence. O(log n).
+    ///
+    /// # Errors
+    /// Those of reading a store.
+    pub fn contains(&self, sequence: FrameSeq) -> Result<bool> {
+        let (from, to) = self.cursors(&(sequence..=sequence))?;
+        Ok(from.before != to.before)
+    }
+
+    /// A view of one frame; `None` where there is none with this sequence. O(log n).
+    ///
+    /// # Errors
+    /// Those of [`ArchiveReader::range`].
+    pub fn get(&self, sequence: impl Into<FrameSeq>) -> Result<Option<RangeView<'_>>> {
+        let sequence = sequence.into();
+        let view = self.range(sequence..=sequence)?;
+        Ok((view.totals().frames > 0).then_some(view))
+    }
+
+    /// The snapshot of a frame, equal to the one that was pushed. Copies its text.
+    ///
+    /// # Errors
+    /// Those of [`ArchiveReader::range`].
+    pub fn snapshot(&self, sequence: impl Into<FrameSeq>) -> Result<Option<FrameSnapshot>> {
+        Ok(self
+            .get(sequence)?
+            .and_then(|view| view.snapshots().next())
+            .map(|(_, snapshot)| snapshot))
+    }
+
+    /// A view of the frames from `range.start()` to `range.end()`, both included; sequences that
+    /// do not exist are passed over, so a range outside of the history is empty.
+    ///
+    /// Runs in O(log n) time and copies nothing where all text is in memory. Text in a store is
+    /// read here, so that a view never fails.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`] where the range runs backwards, [`ErrorKind::Dropped`] where text
+    /// in it was dropped, and those of reading a store.
+    pub fn range(&self, range: RangeInclusive<FrameSeq>) -> Result<RangeView<'_>> {
+        let (from, to) = self.cursors(&range)?;
+        RangeView::new(&self.state, from, to)
+    }
+
+    /// A view of all frames.
+    ///
+    /// # Errors
+    /// Those of [`ArchiveReader::range`].
+    pub fn all(&self) -> Result<RangeView<'_>> {
+        self.range(FrameSeq::new(0)..=FrameSeq::new(u64::MAX))
+    }
+
+    /// How many frames, chunks, bytes and tokens a range holds, also where its text was dropped.
+    /// Runs in O(log n) time over the segments and reads no text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`] where the range runs backwards, and those of reading a store.
+    pub fn measure(&self, range: RangeInclusive<FrameSeq>) -> Result<Totals> {
+        let (from, to) = self.cursors(&range)?;
+        Ok(to.before.since(from.before))
+    }
+
+    /// The chunks that represent `facet`, alone or with others, in order; none for a facet that is
+    /// not known. Their text may have been dropped.
+    ///
+    /// Runs in time proportional to the chunks found, and O(log n) for each segment that holds
+    /// some. The first call after opening a stored archive reads the tables of all segments.
+    ///
+    /// # Errors
+    /// Those of reading a store.
+    pub fn chunks_of(&self, facet: &str) -> Result<Vec<ArchivedChunk<'_>>> {
+        self.chunks_of_in(facet, FrameSeq::new(0)..=FrameSeq::new(u64::MAX))
+    }
+
+    /// As [`ArchiveReader::chunks_of`], in the frames of a range.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`] where the range runs backwards, and those of reading a store.
+    pub fn chunks_of_in(
+        &self,
+        facet: &str,
+        range: RangeInclusive<FrameSeq>,
+    ) -> Result<Vec<ArchivedChunk<'_>>> {
+        let (from, to) = self.cursors(&range)?;
+        let mut found = Vec::new();
+        if from.before == to.before {
+            return Ok(found);
+        }
+        let last = segments(from, to).end.saturating_sub(1);
+        for segment in self.state.segments_of(facet, from.segment, last)? {
+            let tables = self.state.tables(segment)?;
+            let chunks = tables.chunks_of(facet);
+            let first =
+                if segment == from.segment { tables.before(from.frame).chunk_end } else { 0 };
+            let end =
+                if segment == to.segment { tables.before(to.frame).chunk_end } else { u32::MAX };
+            let skip = chunks.partition_point(|chunk| *chunk < first);
+            let chunks = chunks.iter().skip(skip).take_while(|chunk| **chunk < end);
+            found.extend(chunks.map(|chunk| ArchivedChunk::new(tables, *chunk)));
+        }
+        Ok(found)
+    }
+
+    /// The chunk that holds the byte at `byte` of the whole text, all frames one after the other;
+    /// `None` past its end. Runs in O(log n) time.
+    ///
+    /// # Errors
+    /// Those of reading a store.
+    pub fn owner_at(&self, byte: u64) -> Result<Option<ArchivedChunk<'_>>> {
+        if byte >= self.totals().bytes {
+            return Ok(None);
+        }
+        let segment = self.state.segment_of_byte(byte);
+        let tables = self.state.tables(segment)?;
+        let inside = byte - self.state.before(segment).bytes;
+        let chunk = u32::try_from(inside).map_or(u32::MAX, |inside| tables.chunk_at(inside));
+        Ok(((chunk as usize) < tables.chunks.len()).then(|| ArchivedChunk::new(tables, chunk)))
+    }
+
+    /// The places before the first frame of a range and after its last.
+    pub(super) fn cursors(&self, range: &RangeInclusive<FrameSeq>) -> Result<(Cursor, Cursor)> {
+        check_range(range)?;
+        let from = self.state.seek(range.start().get())?;
+        let to = match range.end().next().filter(|next| self.last_sequence() >= Some(*next)) {
+            Some(next) => self.state.seek(next.get())?,
+            None => self.state.end(),
+        };
+        Ok((from, to))
+    }
+}
+
+/// The error of a frame whose text was dropped.
+pub(super) fn dropped(sequence: FrameSeq) -> Error {
+    Error::new(ErrorKind::Dropped, "the text of the frame was dropped").at_frame(sequence.get())
+}

@@ -1,0 +1,267 @@
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use super::{
+    directory::{Directory, Entry, TablesOf, TextOf, Totals},
+    index::Index,
+    names,
+    tables::Tables,
+    text::SegmentText,
+};
+use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
+
+/// What an archive holds at one moment. Cloning shares everything.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    pub(super) sealed: Directory,
+    /// The segment that takes frames.
+    pub(super) open: Arc<Segment>,
+    /// What is sealed.
+    pub(super) sealed_totals: Totals,
+    pub(super) last_sequence: Option<FrameSeq>,
+    /// Where the chunks of a facet are. It only grows: segments that came later are passed over.
+    pub(super) index: Arc<RwLock<Index>>,
+    pub(super) counted_by: CountedBy,
+    pub(super) store: Option<Arc<dyn Store>>,
+    /// Whether some text was dropped, so that it must be looked for.
+    pub(super) has_gaps: bool,
+}
+
+/// What counted the tokens of all chunks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum CountedBy {
+    /// There is no chunk.
+    #[default]
+    Nothing,
+    /// Whoever wrote them declared them.
+    Declared,
+    Tokenizer(Arc<str>),
+}
+
+impl CountedBy {
+    pub(super) fn of(snapshot: &FrameSnapshot) -> Self {
+        match snapshot.identity() {
+            _ if snapshot.is_empty() => Self::Nothing,
+            None => Self::Declared,
+            Some(identity) => Self::Tokenizer(identity.tokenizer.as_str().into()),
+        }
+    }
+
+    /// Whether `snapshot` may be added.
+    pub(super) fn takes(&self, snapshot: &FrameSnapshot) -> bool {
+        match (self, snapshot.identity()) {
+            _ if snapshot.is_empty() => true,
+            (Self::Nothing, _) | (Self::Declared, None) => true,
+            (Self::Tokenizer(name), Some(identity)) => **name == *identity.tokenizer,
+            (Self::Declared, Some(_)) | (Self::Tokenizer(_), None) => false,
+        }
+    }
+}
+
+impl fmt::Display for CountedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("no counts"),
+            Self::Declared => f.write_str("declared counts"),
+            Self::Tokenizer(name) => write!(f, "counts of {name}"),
+        }
+    }
+}
+
+/// The frames that still gain neighbours.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Segment {
+    pub(super) tables: Tables,
+    pub(super) text: SegmentText,
+}
+
+/// Where segments are read from that are not in memory.
+pub(super) trait Store: fmt::Debug + Send + Sync {
+    fn tables(&self, segment: u32) -> Result<Arc<Tables>>;
+    fn text(&self, segment: u32, tables: &Tables) -> Result<Arc<SegmentText>>;
+}
+
+/// A place between two frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cursor {
+    pub(super) segment: u32,
+    /// The frame in the segment before which it is.
+    pub(super) frame: u32,
+    /// What is before it.
+    pub(super) before: Totals,
+}
+
+impl State {
+    /// The number of the segment that takes frames.
+    pub(super) fn open_segment(&self) -> u32 {
+        self.sealed.len() as u32
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        add(self.sealed_totals, &self.open.tables, self.open.tables.frames.len() as u32)
+    }
+
+    /// The tables of a segment, read from the store where they are not here.
+    pub(super) fn tables(&self, segment: u32) -> Result<&Tables> {
+        let Some(entry) = self.sealed.get(segment) else { return Ok(&self.open.tables) };
+        match &entry.tables {
+            TablesOf::Memory(tables) => Ok(tables),
+            TablesOf::Store(cell) => {
+                if cell.get().is_none() {
+                    let tables = self.store()?.tables(segment)?;
+                    // Where another thread was faster, its tables are the same.
+                    let _ = cell.set(tables);
+                }
+                cell.get().map(|tables| &**tables).ok_or_else(missing)
+            }
+        }
+    }
+
+    /// The tables of a segment that were asked for before.
+    pub(super) fn loaded(&self, segment: u32) -> &Tables {
+        match self.sealed.get(segment).map(|entry| &entry.tables) {
+            Some(TablesOf::Memory(tables)) => tables,
+            Some(TablesOf::Store(cell)) => cell.get().map_or(&self.open.tables, |tables| tables),
+            None => &self.open.tables,
+        }
+    }
+
+    /// The text of a segment that is in memory.
+    pub(super) fn text_here(&self, segment: u32) -> Option<&SegmentText> {
+        match self.sealed.get(segment).map(|entry| &entry.text) {
+            Some(TextOf::Memory(text)) => Some(text),
+            Some(TextOf::Store) => None,
+            None => Some(&self.open.text),
+        }
+    }
+
+    /// The text of a segment from the store.
+    pub(super) fn text_from_store(&self, segment: u32) -> Result<Arc<SegmentText>> {
+        self.store()?.text(segment, self.tables(segment)?)
+    }
+
+    fn store(&self) -> Result<&Arc<dyn Store>> {
+        self.store.as_ref().ok_or_else(missing)
+    }
+
+    /// What all segments before this one hold.
+    pub(super) fn before(&self, segment: u32) -> Totals {
+        self.sealed.get(segment).map_or(self.sealed_totals, |entry| entry.before)
+    }
+
+    /// The place before the first frame whose sequence is not below `sequence`. Runs in O(log n)
+    /// time over the segments.
+    pub(super) fn seek(&self, sequence: u64) -> Result<Cursor> {
+        let sealed = self.sealed.partition_point(|entry| entry.first_sequence <= sequence);
+        let open = &self.open.tables;
+        let is_open = sealed == self.sealed.len()
+            && !open.frames.is_empty()
+            && open.first_sequence <= sequence;
+        let segment = if is_open { sealed } else { sealed.saturating_sub(1) } as u32;
+        let tables = self.tables(segment)?;
+        let frame = tables.frame_from(sequence);
+        let before = add(self.before(segment), tables, frame);
+        if (frame as usize) < tables.frames.len() || segment == self.open_segment() {
+            Ok(Cursor { segment, frame, before })
+        } else {
+            Ok(Cursor { segment: segment + 1, frame: 0, before })
+        }
+    }
+
+    pub(super) fn end(&self) -> Cursor {
+        let frame = self.open.tables.frames.len() as u32;
+        Cursor { segment: self.open_segment(), frame, before: self.totals() }
+    }
+
+    /// The segment that holds the byte at this place of the whole text. Runs in O(log n) time.
+    pub(super) fn segment_of_byte(&self, byte: u64) -> u32 {
+        if byte >= self.sealed_totals.bytes {
+            return self.open_segment();
+        }
+        let after = self.sealed.partition_point(|entry| entry.before.bytes <= byte);
+        after.saturating_sub(1) as u32
+    }
+
+    /// Adds the segments to the index that it lacks: those that were opened from a store.
+    fn fill_index(&self) -> Result<()> {
+        if self.index.read().unwrap_or_else(PoisonError::into_inner).segments >= self.open_segment()
+        {
+            return Ok(());
+        }
+        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        while index.segments < self.open_segment() {
+            let segment = index.segments;
+            match self.sealed.get(segment).map(|entry| &entry.tables) {
+                Some(TablesOf::Store(cell)) if cell.get().is_none() => {
+                    // They are only passed through, and need not stay.
+                    index.add_segment(segment, &*self.store()?.tables(segment)?);
+                }
+                _ => index.add_segment(segment, self.loaded(segment)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Seals the segment that takes frames and begins a new one.
+    pub(super) fn seal(&mut self) {
+        if self.open.tables.frames.is_empty() {
+            return;
+        }
+        let mut segment = Arc::unwrap_or_clone(std::mem::take(&mut self.open));
+        segment.tables.seal();
+        segment.text.shrink_to_fit();
+        let number = self.open_segment();
+        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        // Else it is filled when a facet is first asked for.
+        if index.segments == number {
+            index.add_segment(number, &segment.tables);
+        }
+        drop(index);
+        let frames = segment.tables.frames.len() as u32;
+        let totals = add(self.sealed_totals, &segment.tables, frames);
+        self.sealed.push(Entry::in_memory(self.sealed_totals, segment));
+        self.sealed_totals = totals;
+    }
+
+    /// The segments from `first` to `last` that may hold chunks of `facet`, rising.
+    pub(super) fn segments_of(&self, facet: &str, first: u32, last: u32) -> Result<Vec<u32>> {
+        let print = names::print(names::hash(facet));
+        let open = self.open_segment();
+        self.fill_index()?;
+        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+        let found = index.segments(print);
+        let found = found.as_slice();
+        let from = found.partition_point(|segment| *segment < first);
+        let sealed = found.iter().skip(from).copied().take_while(|at| *at < open && *at <= last);
+        Ok(sealed.chain((open == last).then_some(open)).collect())
+    }
+}
+
+/// `before` and the first `frames` frames of `tables`.
+fn add(before: Totals, tables: &Tables, frames: u32) -> Totals {
+    let row = tables.before(frames);
+    Totals {
+        frames: before.frames + u64::from(frames),
+        chunks: before.chunks + u64::from(row.chunk_end),
+        bytes: before.bytes + u64::from(row.text_end),
+        tokens: before.tokens + row.tokens_end,
+    }
+}
+
+fn missing() -> Error {
+    Error::new(ErrorKind::Dropped, "the segment is neither in memory nor in a store")
+}
+
+impl Entry {
+    pub(super) fn in_memory(before: Totals, segment: Segment) -> Self {
+        let Segment { tables, text } = segment;
+        Self {
+            first_sequence: tables.first_sequence,
+            before,
+            tables: TablesOf::Memory(Arc::new(tables)),
+            text: TextOf::Memory(Arc::new(text)),
+        }
+    }
+}
