@@ -35,7 +35,7 @@
 //! need: [`DiskFiles`] is the operating system's. [`RecordWriter`] appends records and
 //! [`RecordFile`] reads them; a [`Scan`] tells sound records, [`Damage`] and a [`Torn`] tail apart,
 //! and covers each byte of the file. [`write_atomic`] is for small files that are replaced as a
-//! whole. The bytes are described in [`format_of_files`](crate::format_of_files).
+//! whole, [`line`](mod@line) for lines of JSON that carry their checksum. The bytes are described in [`format_of_files`](crate::format_of_files).
 //!
 //! Checksums find what disks and crashes do. They are no protection against someone who forges
 //! them.
@@ -46,9 +46,12 @@ mod dir_lock;
 mod disk;
 mod files;
 mod layout;
+pub mod line;
 mod record_file;
 mod record_writer;
 mod scan;
+#[doc(hidden)]
+pub mod testing;
 
 pub use atomic::{create_dirs, write_atomic};
 pub use damage::{Damage, Reason};
