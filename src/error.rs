@@ -60,6 +60,14 @@ pub enum ErrorKind {
     OutOfRange,
     /// The operating system refused.
     Io,
+    /// What a file holds is not what was written to it.
+    Damaged,
+    /// A file is of a version that is not known here.
+    Version,
+    /// Another writer holds the lock.
+    Locked,
+    /// An earlier write failed, so what the file holds is unknown until it is opened anew.
+    Poisoned,
 }
 
 /// Where an error happened. Fields that do not apply are `None`.
@@ -72,6 +80,10 @@ pub struct Place {
     pub line: Option<u64>,
     /// The column in bytes, from one.
     pub column: Option<u64>,
+    /// The index of the record in its file, from zero.
+    pub record: Option<u64>,
+    /// The offset in the file in bytes, from zero.
+    pub offset: Option<u64>,
     /// The sequence of the frame.
     pub frame: Option<u64>,
     /// The index of the op in its frame, from zero.
@@ -168,6 +180,12 @@ impl fmt::Display for Place {
         }
         if let Some(column) = self.column {
             part(f, "column ", &column)?;
+        }
+        if let Some(record) = self.record {
+            part(f, "record ", &record)?;
+        }
+        if let Some(offset) = self.offset {
+            part(f, "offset ", &offset)?;
         }
         if let Some(frame) = self.frame {
             part(f, "frame ", &frame)?;

@@ -47,6 +47,7 @@
 //! | [`tokens`] | exact counters, an estimate, a memo | [`tokens::TokenCounter`] |
 //! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
 //! | [`json`] | JSON that keeps order and digits | [`json::read`] |
+//! | `log` (feature `storage`) | files of checksummed records, locks, atomic writes | `log::RecordWriter` |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
 //!
 //! Wire types implement serde's traits with the field names of the wire (`docs/FORMAT.md`).
@@ -54,13 +55,15 @@
 //! # What it does not do
 //!
 //! It calls no model, has no clock, no randomness, no globals and no threads, and it touches no
-//! file but through [`transcript::Transcript::open`]: the caller passes `now` and hands input in.
+//! file but through [`transcript::Transcript::open`] and, with the feature `storage`, through
+//! `log`: the caller passes `now` and hands input in.
 //!
 //! # Features
 //!
 //! * `tiktoken` (default): exact counts through tiktoken-rs.
 //! * `bpe`: the same counts, faster, for 34 to 49 MB more in the binary.
 //! * `templates`: a template for each facet type.
+//! * `storage`: what stores write through, files of checksummed records.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(
@@ -72,6 +75,8 @@ pub mod error;
 pub mod hud;
 pub mod id;
 pub mod json;
+#[cfg(feature = "storage")]
+pub mod log;
 pub mod snapshot;
 pub mod text;
 pub mod tokens;
