@@ -54,6 +54,8 @@ pub enum ErrorKind {
     Dropped,
     /// The text is in a store, not in memory.
     Stored,
+    /// Someone else has changed what is stored, or something else is there.
+    Conflict,
     /// A template is wrong or failed.
     Template,
     /// A position lies outside what it points into.

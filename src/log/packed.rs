@@ -36,8 +36,9 @@ pub fn unpack(packed: &[u8], limit: u64) -> Result<Vec<u8>> {
         Some((&PLAIN, bytes)) if bytes.len() as u64 > limit => Err(too_long()),
         Some((&PLAIN, bytes)) => Ok(bytes.to_vec()),
         Some((&ZSTD, bytes)) => {
-            let damaged =
-                |error: std::io::Error| Error::new(ErrorKind::Damaged, "no zstd frame").caused_by(error);
+            let damaged = |error: std::io::Error| {
+                Error::new(ErrorKind::Damaged, "no zstd frame").caused_by(error)
+            };
             let decoder = zstd::Decoder::with_buffer(bytes).map_err(damaged)?;
             let mut unpacked = Vec::with_capacity(limit.min(RESERVED) as usize);
             decoder.take(limit.saturating_add(1)).read_to_end(&mut unpacked).map_err(damaged)?;

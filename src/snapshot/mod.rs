@@ -15,6 +15,8 @@ mod query;
 mod split;
 mod wire;
 
+#[cfg(feature = "storage")]
+pub use archive::OpenedArchive;
 pub use archive::{
     ArchiveOptions, ArchiveReader, ArchivedChunk, RangeChunk, RangeText, RangeView,
     SnapshotArchive, Totals,

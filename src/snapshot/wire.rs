@@ -298,7 +298,7 @@ impl Structure {
 }
 
 impl SnapshotIdentity {
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("viewer", self.viewer.as_str());
         object.put("format", self.format.as_str());
@@ -309,7 +309,7 @@ impl SnapshotIdentity {
         Value::Object(object)
     }
 
-    fn from_json(value: Value) -> Result<Self> {
+    pub(super) fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "the maker of a snapshot")?;
         let mut text = |key: &str| Fields::required(fields.string(key)?, key, "a string");
         let (viewer, format, tokenizer) = (text("viewer")?, text("format")?, text("tokenizer")?);

@@ -1,6 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use super::{tables::Tables, text::SegmentText};
+use super::{state::Places, tables::Tables, text::SegmentText};
 
 /// Segments are listed in blocks, so that a new one moves no more than a block while readers hold
 /// the list.
@@ -21,6 +21,16 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// The sums of both; `None` past 64 bits.
+    pub(super) fn checked_add(self, other: Self) -> Option<Self> {
+        Some(Self {
+            frames: self.frames.checked_add(other.frames)?,
+            chunks: self.chunks.checked_add(other.chunks)?,
+            bytes: self.bytes.checked_add(other.bytes)?,
+            tokens: self.tokens.checked_add(other.tokens)?,
+        })
+    }
+
     /// What is here and was not in `before`.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
@@ -40,6 +50,8 @@ pub(super) struct Entry {
     pub(super) before: Totals,
     pub(super) tables: TablesOf,
     pub(super) text: TextOf,
+    /// Where it is in the store; `None` where it is not, and where that was lost.
+    pub(super) places: Option<Places>,
 }
 
 /// Where the tables of a segment are.

@@ -27,6 +27,8 @@ pub(super) struct Index {
     tables: Vec<u32>,
     shards: Vec<Shard>,
     lists: Vec<Vec<Vec<u32>>>,
+    /// The segments whose facets could not be read.
+    unknown: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -46,7 +48,14 @@ struct Entry {
 impl Default for Index {
     fn default() -> Self {
         let shard = Shard { depth: 0, entries: HashTable::new() };
-        Self { segments: 0, depth: 0, tables: vec![0], shards: vec![shard], lists: Vec::new() }
+        Self {
+            segments: 0,
+            depth: 0,
+            tables: vec![0],
+            shards: vec![shard],
+            lists: Vec::new(),
+            unknown: Vec::new(),
+        }
     }
 }
 
@@ -55,6 +64,17 @@ impl Index {
     pub(super) fn add_segment(&mut self, segment: u32, tables: &Tables) {
         tables.prints().for_each(|print| self.add(print, segment));
         self.segments = segment + 1;
+    }
+
+    /// Adds the next segment, which cannot be read.
+    pub(super) fn add_unknown(&mut self, segment: u32) {
+        self.unknown.push(segment);
+        self.segments = segment + 1;
+    }
+
+    /// The segments whose facets are not known, rising.
+    pub(super) fn unknown(&self) -> &[u32] {
+        &self.unknown
     }
 
     /// Adds that `segment` holds chunks of the facet with this print. Segments come in order.

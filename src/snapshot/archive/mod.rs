@@ -12,6 +12,8 @@ mod index;
 mod names;
 mod reader;
 mod state;
+#[cfg(feature = "storage")]
+mod store;
 mod tables;
 mod text;
 mod view;
@@ -19,5 +21,7 @@ mod writer;
 
 pub use directory::Totals;
 pub use reader::ArchiveReader;
+#[cfg(feature = "storage")]
+pub use store::OpenedArchive;
 pub use view::{ArchivedChunk, RangeChunk, RangeText, RangeView};
 pub use writer::{ArchiveOptions, SnapshotArchive};

@@ -25,7 +25,7 @@ impl Names {
         end_of(number).and_then(|end| self.text.get(start..end)).unwrap_or_default()
     }
 
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         (0..self.ends.len()).map(|number| self.get(number as u32))
     }
 

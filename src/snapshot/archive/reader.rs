@@ -136,7 +136,7 @@ impl ArchiveReader {
             return Ok(found);
         }
         let last = segments(from, to).end.saturating_sub(1);
-        for segment in self.state.segments_of(facet, from.segment, last)? {
+        for segment in self.state.segments_of(facet, from.segment, last) {
             let tables = self.state.tables(segment)?;
             let chunks = tables.chunks_of(facet);
             let first =

@@ -3,6 +3,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+#[cfg(feature = "storage")]
+pub(super) use super::store::Places;
 use super::{
     directory::{Directory, Entry, TablesOf, TextOf, Totals},
     index::Index,
@@ -77,10 +79,15 @@ pub(super) struct Segment {
     pub(super) text: SegmentText,
 }
 
+/// Without storage no segment is in a store.
+#[cfg(not(feature = "storage"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Places {}
+
 /// Where segments are read from that are not in memory.
 pub(super) trait Store: fmt::Debug + Send + Sync {
-    fn tables(&self, segment: u32) -> Result<Arc<Tables>>;
-    fn text(&self, segment: u32, tables: &Tables) -> Result<Arc<SegmentText>>;
+    fn tables(&self, places: Places) -> Result<Arc<Tables>>;
+    fn text(&self, places: Places, tables: &Tables) -> Result<Arc<SegmentText>>;
 }
 
 /// A place between two frames.
@@ -110,7 +117,7 @@ impl State {
             TablesOf::Memory(tables) => Ok(tables),
             TablesOf::Store(cell) => {
                 if cell.get().is_none() {
-                    let tables = self.store()?.tables(segment)?;
+                    let tables = self.store()?.tables(self.places(segment)?)?;
                     // Where another thread was faster, its tables are the same.
                     let _ = cell.set(tables);
                 }
@@ -139,11 +146,21 @@ impl State {
 
     /// The text of a segment from the store.
     pub(super) fn text_from_store(&self, segment: u32) -> Result<Arc<SegmentText>> {
-        self.store()?.text(segment, self.tables(segment)?)
+        self.store()?.text(self.places(segment)?, self.tables(segment)?)
     }
 
     fn store(&self) -> Result<&Arc<dyn Store>> {
         self.store.as_ref().ok_or_else(missing)
+    }
+
+    /// Where a segment is in the store.
+    fn places(&self, segment: u32) -> Result<Places> {
+        let entry = self.sealed.get(segment);
+        entry.and_then(|entry| entry.places).ok_or_else(|| {
+            let first = entry.map_or(0, |entry| entry.first_sequence);
+            let message = format!("what was known of segment {segment} is damaged");
+            Error::new(ErrorKind::Damaged, message).at_frame(first)
+        })
     }
 
     /// What all segments before this one hold.
@@ -159,6 +176,14 @@ impl State {
         let is_open = sealed == self.sealed.len()
             && !open.frames.is_empty()
             && open.first_sequence <= sequence;
+        // A segment's first frame is known without its tables; of segments that are lost, several
+        // may begin with the same.
+        let first = self.sealed.partition_point(|entry| entry.first_sequence < sequence) as u32;
+        if let Some(entry) = self.sealed.get(first)
+            && entry.first_sequence == sequence
+        {
+            return Ok(Cursor { segment: first, frame: 0, before: entry.before });
+        }
         let segment = if is_open { sealed } else { sealed.saturating_sub(1) } as u32;
         let tables = self.tables(segment)?;
         let frame = tables.frame_from(sequence);
@@ -185,23 +210,26 @@ impl State {
     }
 
     /// Adds the segments to the index that it lacks: those that were opened from a store.
-    fn fill_index(&self) -> Result<()> {
-        if self.index.read().unwrap_or_else(PoisonError::into_inner).segments >= self.open_segment()
-        {
-            return Ok(());
+    fn fill_index(&self) {
+        let is_filled = |index: &Index| index.segments >= self.open_segment();
+        if is_filled(&self.index.read().unwrap_or_else(PoisonError::into_inner)) {
+            return;
         }
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        while index.segments < self.open_segment() {
+        while !is_filled(&index) {
             let segment = index.segments;
             match self.sealed.get(segment).map(|entry| &entry.tables) {
                 Some(TablesOf::Store(cell)) if cell.get().is_none() => {
                     // They are only passed through, and need not stay.
-                    index.add_segment(segment, &*self.store()?.tables(segment)?);
+                    let read = self.places(segment).and_then(|at| self.store()?.tables(at));
+                    match read {
+                        Ok(tables) => index.add_segment(segment, &tables),
+                        Err(_) => index.add_unknown(segment),
+                    }
                 }
                 _ => index.add_segment(segment, self.loaded(segment)),
             }
         }
-        Ok(())
     }
 
     /// Seals the segment that takes frames and begins a new one.
@@ -226,16 +254,26 @@ impl State {
     }
 
     /// The segments from `first` to `last` that may hold chunks of `facet`, rising.
-    pub(super) fn segments_of(&self, facet: &str, first: u32, last: u32) -> Result<Vec<u32>> {
+    pub(super) fn segments_of(&self, facet: &str, first: u32, last: u32) -> Vec<u32> {
         let print = names::print(names::hash(facet));
         let open = self.open_segment();
-        self.fill_index()?;
+        self.fill_index();
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
-        let found = index.segments(print);
-        let found = found.as_slice();
-        let from = found.partition_point(|segment| *segment < first);
-        let sealed = found.iter().skip(from).copied().take_while(|at| *at < open && *at <= last);
-        Ok(sealed.chain((open == last).then_some(open)).collect())
+        let known = index.segments(print);
+        let within = |segments: &[u32]| {
+            let from = segments.partition_point(|segment| *segment < first);
+            let end = segments.partition_point(|segment| *segment < open && *segment <= last);
+            segments.get(from..end).unwrap_or_default().to_vec()
+        };
+        let mut found = within(known.as_slice());
+        let unknown = within(index.unknown());
+        if !unknown.is_empty() {
+            // Reading them says what is wrong with them.
+            found.extend(unknown);
+            found.sort_unstable();
+        }
+        found.extend((open == last).then_some(open));
+        found
     }
 }
 
@@ -262,6 +300,7 @@ impl Entry {
             before,
             tables: TablesOf::Memory(Arc::new(tables)),
             text: TextOf::Memory(Arc::new(text)),
+            places: None,
         }
     }
 }

@@ -92,6 +92,12 @@ pub(super) enum PartKind {
 }
 
 impl PartKind {
+    pub(super) fn from_number(number: u8) -> Option<Self> {
+        let all =
+            [Self::Text, Self::Call, Self::Result, Self::Reasoning, Self::Image, Self::Opaque];
+        all.get(usize::from(number)).copied()
+    }
+
     fn of(part: &Part) -> Self {
         match part {
             Part::Text => Self::Text,

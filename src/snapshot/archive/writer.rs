@@ -3,6 +3,8 @@ use std::{
     sync::Arc,
 };
 
+#[cfg(feature = "storage")]
+use super::store::StoreFiles;
 use super::{
     ArchiveReader, Totals,
     directory::TextOf,
@@ -71,6 +73,17 @@ impl Default for ArchiveOptions {
 pub struct SnapshotArchive {
     pub(super) reader: ArchiveReader,
     pub(super) options: ArchiveOptions,
+    /// Where it is stored.
+    #[cfg(feature = "storage")]
+    pub(super) home: Option<Home>,
+}
+
+/// The directory that an archive belongs to, and how many segments are in it.
+#[cfg(feature = "storage")]
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub(super) store: Arc<StoreFiles>,
+    pub(super) segments: u64,
 }
 
 impl Deref for SnapshotArchive {

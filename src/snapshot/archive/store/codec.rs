@@ -56,7 +56,9 @@ pub(super) fn unpack_text(payload: &[u8], tables: &Tables) -> Result<SegmentText
             while let (Some(start), Some(len)) = (column.next(), column.next()) {
                 let end = start.checked_add(len).filter(|end| *end <= whole);
                 runs.push(Kept { start, len, at });
-                at = end.map(|_| at.wrapping_add(len)).ok_or_else(|| damaged("a run in the text", "one past its end"))?;
+                at = end
+                    .map(|_| at.wrapping_add(len))
+                    .ok_or_else(|| damaged("a run in the text", "one past its end"))?;
             }
             Some(runs.into())
         }
@@ -64,7 +66,8 @@ pub(super) fn unpack_text(payload: &[u8], tables: &Tables) -> Result<SegmentText
     let text = String::from_utf8(bytes.0.to_vec())
         .map_err(|error| damaged("UTF-8", error.utf8_error()))?;
     let found = text.len();
-    let text = SegmentText::from_parts(text, kept).ok_or_else(|| damaged("runs that fit the text", "others"))?;
+    let text = SegmentText::from_parts(text, kept)
+        .ok_or_else(|| damaged("runs that fit the text", "others"))?;
     if text.is_whole() && found != whole as usize {
         return Err(damaged(format_args!("{whole} bytes of text"), found));
     }
@@ -184,14 +187,15 @@ fn put_json(out: &mut Vec<u8>, value: Option<Value>) -> Result<()> {
 /// What few chunks have, as a chunk that has nothing else.
 fn rare_to_json(rare: &Rare) -> Value {
     let Rare { structure, metadata, part_extra, extra } = rare.clone();
-    RenderedChunk { structure, metadata, part_extra, extra, ..RenderedChunk::default() }.to_json()
+    RenderedChunk { part_extra, structure, metadata, extra, ..RenderedChunk::default() }.to_json()
 }
 
 /// The tables of a segment.
 pub(super) fn unpack_tables(payload: &[u8]) -> Result<Tables> {
     let bytes = unpack(payload, MOST_TABLE_BYTES)?;
     let mut bytes = Bytes(&bytes);
-    let mut tables = Tables { first_sequence: bytes.u64()?, ..Tables::default() };
+    let mut tables = Tables::default();
+    tables.first_sequence = bytes.u64()?;
     let mut counts = [0; 12];
     for count in &mut counts {
         *count = bytes.u32()?;
@@ -246,8 +250,18 @@ fn take_frames(bytes: &mut Bytes<'_>, rows: u32) -> Result<Vec<FrameRow>> {
     let captured = bytes.column_u64(rows)?;
     let exact = bytes.column_u32(rows)?;
     let ends = sequences.into_iter().zip(texts).zip(chunks).zip(tokens);
-    let row = |((((sequence, text_end), chunk_end), tokens_end), (captured_at, exact)): (_, (u64, u32))| {
-        FrameRow { tokens_end, captured_at: captured_at.cast_signed(), text_end, chunk_end, exact, sequence }
+    let row = |((((sequence, text_end), chunk_end), tokens_end), (captured_at, exact)): (
+        _,
+        (u64, u32),
+    )| {
+        FrameRow {
+            tokens_end,
+            captured_at: captured_at.cast_signed(),
+            text_end,
+            chunk_end,
+            exact,
+            sequence,
+        }
     };
     Ok(ends.zip(captured.zip(exact)).map(row).collect())
 }
@@ -289,10 +303,13 @@ fn take_kind(bytes: &mut Bytes<'_>) -> Result<Kind> {
 
 /// Checks that every number is that of something, and that what must rise does.
 fn check(tables: &Tables) -> Result<()> {
-    let Tables { frames, chunks, facets, words, kinds, sets, set_ends, identities, rare, .. } = tables;
+    let Tables { frames, chunks, facets, words, kinds, sets, set_ends, identities, rare, .. } =
+        tables;
     let contradicts = |what: &str| Err(damaged(what, "others"));
     let last = frames.last().copied().unwrap_or_default();
-    if frames.is_empty() || frames.iter().zip(frames.iter().skip(1)).any(|(a, b)| a.sequence >= b.sequence) {
+    if frames.is_empty()
+        || frames.iter().zip(frames.iter().skip(1)).any(|(a, b)| a.sequence >= b.sequence)
+    {
         return contradicts("sequences that rise");
     }
     if frames.first().is_some_and(|first| first.sequence != 0)
@@ -301,7 +318,10 @@ fn check(tables: &Tables) -> Result<()> {
         return contradicts("sequences from the first frame's on");
     }
     let ends_of = |chunk_end: u32| {
-        (chunk_end as usize).checked_sub(1).and_then(|at| chunks.get(at)).map_or(0, |chunk| chunk.text_end)
+        (chunk_end as usize)
+            .checked_sub(1)
+            .and_then(|at| chunks.get(at))
+            .map_or(0, |chunk| chunk.text_end)
     };
     if last.chunk_end as usize != chunks.len()
         || frames.iter().any(|frame| ends_of(frame.chunk_end) != frame.text_end)
@@ -322,7 +342,8 @@ fn check(tables: &Tables) -> Result<()> {
         return contradicts("numbers of facets and kinds that are there");
     }
     let is_word = |word: u32| word as usize <= words.len();
-    let has_words = |kind: &Kind| [kind.chunk_type, kind.part_id, kind.part_name].into_iter().all(is_word);
+    let has_words =
+        |kind: &Kind| [kind.chunk_type, kind.part_id, kind.part_name].into_iter().all(is_word);
     if !kinds.iter().all(has_words) {
         return contradicts("numbers of words that are there");
     }
@@ -330,8 +351,9 @@ fn check(tables: &Tables) -> Result<()> {
         return contradicts("makers from the first frame on");
     }
     let wide = |count: usize, rows: &[(u32, u64)]| count == rows.len();
-    let is_complete = wide(chunks.iter().filter(|chunk| chunk.tokens == WIDE).count(), &rare.tokens)
-        && wide(frames.iter().filter(|frame| frame.exact == WIDE).count(), &rare.exact);
+    let is_complete =
+        wide(chunks.iter().filter(|chunk| chunk.tokens == WIDE).count(), &rare.tokens)
+            && wide(frames.iter().filter(|frame| frame.exact == WIDE).count(), &rare.exact);
     if !is_complete
         || !rises(&rare.tokens, chunks.len())
         || !rises(&rare.exact, frames.len())
@@ -340,15 +362,14 @@ fn check(tables: &Tables) -> Result<()> {
     {
         return contradicts("rare rows in order");
     }
-    let mut tokens = 0_u64;
-    let mut frame = 0;
-    for (number, _) in chunks.iter().enumerate() {
-        tokens = tokens.checked_add(tables.tokens_of_chunk(number as u32)).ok_or_else(too_many)?;
-        while let Some(row) = frames.get(frame).filter(|row| row.chunk_end as usize == number + 1) {
-            if row.tokens_end != tokens {
-                return contradicts("frames whose tokens are the sum of their chunks'");
-            }
-            frame += 1;
+    let (mut tokens, mut chunk) = (0_u64, 0);
+    for frame in frames {
+        while chunk < frame.chunk_end {
+            tokens = tokens.checked_add(tables.tokens_of_chunk(chunk)).ok_or_else(too_many)?;
+            chunk += 1;
+        }
+        if frame.tokens_end != tokens {
+            return contradicts("frames whose tokens are the sum of their chunks'");
         }
     }
     Ok(())
