@@ -243,7 +243,7 @@ fn after(last: Option<&RecordInfo>) -> (u64, u64) {
 /// Writes a copy of a torn tail beside the file, durably.
 fn copy_tail(files: &dyn Files, records: &RecordFile, torn: &Torn) -> Result<PathBuf> {
     let copy = free_name(files, &with_suffix(records.path(), format!(".torn-{}", torn.offset)))?;
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; usize::try_from(torn.length).unwrap_or(BLOCK).min(BLOCK)];
     replace(files, &copy, |file| {
         let (mut at, end) = (torn.offset, torn.offset + torn.length);
         while at < end {
