@@ -254,6 +254,40 @@ fn bytes_that_are_missing_in_the_middle_are_no_torn_tail() {
 }
 
 #[test]
+fn a_record_that_was_taken_out_is_noticed() {
+    let (files, positions) = filled(&payloads());
+    let mut bytes = files.bytes(PATH).unwrap();
+    bytes.drain(positions[1].offset() as usize..positions[2].offset() as usize);
+    let files = holding(bytes);
+    let found = scan(&files).unwrap();
+    assert_eq!(found.records.len(), 1);
+    let [damage] = &found.damage[..] else { panic!("{:?}", found.damage) };
+    let from = positions[2].offset();
+    assert_eq!((damage.record, damage.reason), (1, Reason::Displaced { from }));
+    let file = RecordFile::open(&files, PATH, KIND).unwrap();
+    assert_eq!(file.read(positions[1]).unwrap_err().kind(), ErrorKind::Damaged);
+    assert_eq!(open(&files).unwrap_err().kind(), ErrorKind::Damaged);
+}
+
+#[test]
+fn a_tail_of_several_records_is_cut_as_one() {
+    let payloads = payloads();
+    let (files, positions) = filled(&payloads);
+    let mut bytes = files.bytes(PATH).unwrap();
+    // The header of one, and the payload of the last.
+    bytes[positions[3].offset() as usize + 9] ^= 1;
+    bytes[positions[4].offset() as usize + HEADER] ^= 1;
+    let files = holding(bytes.clone());
+    let torn = scan(&files).unwrap().torn.unwrap();
+    assert_eq!((torn.record, torn.offset), (3, positions[3].offset()));
+    let (_, recovery) = open(&files).unwrap();
+    let cut = recovery.cut.unwrap();
+    assert_eq!((recovery.records, recovery.damage), (3, Vec::new()));
+    assert_eq!(cut.torn, torn);
+    assert_eq!(files.bytes(cut.copy).unwrap(), bytes[torn.offset as usize..]);
+}
+
+#[test]
 fn a_record_file_inside_of_a_payload_is_never_taken_for_records() {
     let (inner, _) = filled(&[vec![1; 4], vec![2; 4], vec![3; 4]]);
     let payload = inner.bytes(PATH).unwrap();

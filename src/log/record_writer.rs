@@ -222,6 +222,9 @@ fn recover(files: &dyn Files, records: &RecordFile) -> Result<(Recovery, u64, u6
         found.pop();
     }
     let (next, end) = after(found.last());
+    // The tail is named after the check that its first record failed.
+    let first = damage.iter().find(|stretch| stretch.offset == end && stretch.length > 0);
+    let reason = first.map(|stretch| stretch.reason).or(reason);
     damage.retain(|stretch| stretch.offset < end);
     let mut recovery = Recovery { records: found.len() as u64, damage, cut: None };
     if let Some(reason) = reason.filter(|_| end < length) {

@@ -258,6 +258,33 @@ mod tests {
     }
 
     #[test]
+    fn records_that_were_appended_to_a_torn_one_are_found() {
+        let files = testing::MemoryFiles::new();
+        let mut bytes = KIND.header();
+        let mut write = |index, length, payload: &[u8]| {
+            let offset = bytes.len() as u64;
+            RecordHeader { index, offset, length, crc: crc32fast::hash(payload) }.write(&mut bytes);
+            bytes.extend(payload);
+            offset
+        };
+        // The first says that it goes on to the middle of the last.
+        let torn = write(0, 40, b"half");
+        let next = write(1, 2, b"ab");
+        write(2, 2, b"cd");
+        files.put("a", bytes);
+        let file = RecordFile::open(&files, "a", KIND).unwrap();
+        let entries: Vec<Entry> = file.scan().unwrap().map(Result::unwrap).collect();
+        assert!(
+            matches!(
+                &entries[..],
+                [Entry::Damage(damage), Entry::Record(second), Entry::Record(_)]
+                    if damage.offset == torn && second.position.offset() == next
+            ),
+            "{entries:?}"
+        );
+    }
+
+    #[test]
     fn a_record_that_repeats_an_index_is_named_and_given() {
         let files = testing::MemoryFiles::new();
         let mut bytes = KIND.header();
