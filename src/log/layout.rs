@@ -178,3 +178,33 @@ fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
 fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
     take(bytes).map(u64::from_le_bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_are_those_of_the_format() {
+        let file = FileKind::new(*b"archive\0", 0x0102).header();
+        let expected = [
+            &b"\x89AIR\r\n\x1a\n\x01\0\0\0archive\0\x02\x01\0\0\0\0\0\0"[..],
+            &0x3ff2_32b1_u32.to_le_bytes(),
+        ];
+        assert_eq!(file, expected.concat());
+        assert_eq!(file.len() as u64, FILE_HEADER);
+
+        let header =
+            RecordHeader { index: 2, offset: 0x300, length: 5, crc: crc32fast::hash(b"bytes") };
+        let mut record = Vec::new();
+        header.write(&mut record);
+        let expected = [
+            &b"\xfeREC"[..],
+            &0xb199_43ce_u32.to_le_bytes(),
+            b"\x02\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\x05\0\0\0\0\0\0\0",
+            &0x751e_7042_u32.to_le_bytes(),
+        ];
+        assert_eq!(record, expected.concat());
+        assert_eq!(record.len() as u64, RECORD_HEADER);
+        assert_eq!(RecordHeader::read(&record), Some(header));
+    }
+}

@@ -4,7 +4,7 @@ use crate::{Error, ErrorKind, Result};
 
 const NAME: &str = "\"crc\":\"";
 
-/// Adds the checksum to a JSON object of one line: `{"a":1}` becomes `{"a":1,"crc":"9dfbe3a4"}`.
+/// Adds the checksum to a JSON object of one line: `{"a":1}` becomes `{"a":1,"crc":"561bacaf"}`.
 ///
 /// Runs in O(n) time. The object must not have a member `crc` itself; that is not looked for.
 ///

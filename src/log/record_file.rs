@@ -235,7 +235,8 @@ impl RecordFile {
         header: RecordHeader,
         block: &mut Vec<u8>,
     ) -> Result<Option<Reason>> {
-        block.resize(BLOCK, 0);
+        let size = usize::try_from(header.length).unwrap_or(BLOCK).min(BLOCK);
+        block.resize(size.max(block.len()), 0);
         let mut at = header.offset.saturating_add(RECORD_HEADER);
         let mut left = header.length;
         let mut crc = crc32fast::Hasher::new();

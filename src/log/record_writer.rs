@@ -222,6 +222,9 @@ fn recover(files: &dyn Files, records: &RecordFile) -> Result<(Recovery, u64, u6
         found.pop();
     }
     let (next, end) = after(found.last());
+    // The tail is named after the check that its first record failed.
+    let first = damage.iter().find(|stretch| stretch.offset == end && stretch.length > 0);
+    let reason = first.map(|stretch| stretch.reason).or(reason);
     damage.retain(|stretch| stretch.offset < end);
     let mut recovery = Recovery { records: found.len() as u64, damage, cut: None };
     if let Some(reason) = reason.filter(|_| end < length) {
@@ -243,7 +246,7 @@ fn after(last: Option<&RecordInfo>) -> (u64, u64) {
 /// Writes a copy of a torn tail beside the file, durably.
 fn copy_tail(files: &dyn Files, records: &RecordFile, torn: &Torn) -> Result<PathBuf> {
     let copy = free_name(files, &with_suffix(records.path(), format!(".torn-{}", torn.offset)))?;
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; usize::try_from(torn.length).unwrap_or(BLOCK).min(BLOCK)];
     replace(files, &copy, |file| {
         let (mut at, end) = (torn.offset, torn.offset + torn.length);
         while at < end {

@@ -163,7 +163,8 @@ impl<'f> Scan<'f> {
     /// ones before `covered` are the content of a payload.
     fn search(&mut self, mut from: u64, covered: u64) -> Result<Option<u64>> {
         let finder = Finder::new(&RECORD_MAGIC);
-        let mut window = vec![0; WINDOW];
+        let left = self.end.saturating_sub(from);
+        let mut window = vec![0; usize::try_from(left).unwrap_or(WINDOW).min(WINDOW)];
         while from < self.end {
             let read = self.file.fill(&mut window, from)?;
             let bytes = window.get(..read).unwrap_or_default();
@@ -224,3 +225,91 @@ impl Iterator for Scan<'_> {
 }
 
 impl std::iter::FusedIterator for Scan<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{super::*, *};
+
+    const KIND: FileKind = FileKind::new(*b"test\0\0\0\0", 1);
+
+    #[test]
+    fn the_next_record_is_found_wherever_the_borders_of_windows_fall() {
+        for length in 0..4 * WINDOW {
+            let files = testing::MemoryFiles::new();
+            let (mut writer, _) = RecordWriter::open(Arc::new(files.clone()), "a", KIND).unwrap();
+            // Full of what looks like the beginning of a record.
+            let mut payload = RECORD_MAGIC.repeat(length / RECORD_MAGIC.len() + 1);
+            payload.truncate(length);
+            let first = writer.append(&payload).unwrap();
+            let second = writer.append(b"second").unwrap();
+            let mut bytes = files.bytes("a").unwrap();
+            bytes[first.offset() as usize] ^= 1;
+            files.put("a", bytes);
+
+            let file = RecordFile::open(&files, "a", KIND).unwrap();
+            let entries: Vec<Entry> = file.scan().unwrap().map(Result::unwrap).collect();
+            let length = second.offset() - first.offset();
+            let damage = file.damage(0, first.offset(), length, Reason::Header);
+            let record = RecordInfo { index: 1, position: second, length: 6 };
+            assert_eq!(entries, [Entry::Damage(damage), Entry::Record(record)]);
+        }
+    }
+
+    #[test]
+    fn records_that_were_appended_to_a_torn_one_are_found() {
+        let files = testing::MemoryFiles::new();
+        let mut bytes = KIND.header();
+        let mut write = |index, length, payload: &[u8]| {
+            let offset = bytes.len() as u64;
+            RecordHeader { index, offset, length, crc: crc32fast::hash(payload) }.write(&mut bytes);
+            bytes.extend(payload);
+            offset
+        };
+        // The first says that it goes on to the middle of the last.
+        let torn = write(0, 40, b"half");
+        let next = write(1, 2, b"ab");
+        write(2, 2, b"cd");
+        files.put("a", bytes);
+        let file = RecordFile::open(&files, "a", KIND).unwrap();
+        let entries: Vec<Entry> = file.scan().unwrap().map(Result::unwrap).collect();
+        assert!(
+            matches!(
+                &entries[..],
+                [Entry::Damage(damage), Entry::Record(second), Entry::Record(_)]
+                    if damage.offset == torn && second.position.offset() == next
+            ),
+            "{entries:?}"
+        );
+    }
+
+    #[test]
+    fn a_record_that_repeats_an_index_is_named_and_given() {
+        let files = testing::MemoryFiles::new();
+        let mut bytes = KIND.header();
+        for index in [0, 1, 1, 5] {
+            let offset = bytes.len() as u64;
+            RecordHeader { index, offset, length: 0, crc: 0 }.write(&mut bytes);
+        }
+        files.put("a", bytes);
+        let file = RecordFile::open(&files, "a", KIND).unwrap();
+        let mut found = Vec::new();
+        for entry in file.scan().unwrap() {
+            found.push(match entry.unwrap() {
+                Entry::Record(record) => format!("{}", record.index),
+                Entry::Damage(damage) => damage.reason.to_string(),
+                Entry::Torn(torn) => torn.to_string(),
+            });
+        }
+        let expected = [
+            "0",
+            "1",
+            "expected record 2, found record 1",
+            "1",
+            "expected record 2, found record 5",
+            "5",
+        ];
+        assert_eq!(found, expected);
+    }
+}
