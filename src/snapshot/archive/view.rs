@@ -43,7 +43,8 @@ impl<'a> RangeView<'a> {
                 view.read.push(read);
             }
         }
-        if state.has_gaps {
+        let has_gaps = |text: &Arc<SegmentText>| !text.is_whole();
+        if state.has_gaps || view.read.iter().flatten().any(has_gaps) {
             view.check_gaps()?;
         }
         Ok(view)

@@ -78,12 +78,13 @@ pub struct SnapshotArchive {
     pub(super) home: Option<Home>,
 }
 
-/// The directory that an archive belongs to, and how many segments are in it.
+/// The directory that an archive belongs to, and how many segments and commits are in it.
 #[cfg(feature = "storage")]
 #[derive(Clone, Debug)]
 pub(super) struct Home {
     pub(super) store: Arc<StoreFiles>,
-    pub(super) segments: u64,
+    pub(super) segments: u32,
+    pub(super) records: u64,
 }
 
 impl Deref for SnapshotArchive {

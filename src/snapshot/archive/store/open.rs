@@ -12,7 +12,7 @@ use super::{
         state::{CountedBy, State},
         writer::Home,
     },
-    commit::Commit,
+    commit::{Commit, Committed},
     files::{SEGMENTS, StoreFiles},
 };
 use crate::{
@@ -59,18 +59,21 @@ impl SnapshotArchive {
         for entry in records.scan()? {
             match entry? {
                 log::Entry::Record(record) => {
-                    let commit = records.read(record.position).and_then(|bytes| {
-                        Commit::from_bytes(&bytes).map_err(|error| {
-                            error.in_file(records.path()).at(|place| {
-                                place.record = Some(record.index);
-                                place.offset = Some(record.position.offset());
-                            })
-                        })
+                    opening.records = record.index + 1;
+                    let read = records.read(record.position);
+                    let added = read.and_then(|bytes| {
+                        let commit = Commit::from_bytes(&bytes)?;
+                        commit
+                            .segments
+                            .iter()
+                            .try_for_each(|of| opening.add(of, &commit.counted_by))
                     });
-                    match commit.and_then(|commit| opening.add(record.index, &commit)) {
-                        Ok(()) => {}
-                        Err(error) => opening.problems.push(error),
-                    }
+                    opening.problems.extend(added.err().map(|error| {
+                        error.in_file(records.path()).at(|place| {
+                            place.record = Some(record.index);
+                            place.offset = Some(record.position.offset());
+                        })
+                    }));
                 }
                 log::Entry::Damage(damage) => opening.problems.push(damage.to_error()),
                 log::Entry::Torn(torn) => {
@@ -79,11 +82,11 @@ impl SnapshotArchive {
                 }
             }
         }
-        let Opening { mut state, problems, .. } = opening;
-        let segments = u64::from(state.open_segment());
+        let Opening { mut state, problems, records } = opening;
+        let segments = state.open_segment();
         state.store = Some(Arc::clone(&store) as Arc<_>);
         let reader = ArchiveReader { state: Arc::new(state) };
-        let home = Some(Home { store, segments });
+        let home = Some(Home { store, segments, records });
         let archive = SnapshotArchive { reader, home, ..SnapshotArchive::default() };
         Ok(OpenedArchive { archive, problems })
     }
@@ -93,47 +96,50 @@ impl SnapshotArchive {
 struct Opening {
     state: State,
     problems: Vec<Error>,
+    /// How many records there are.
+    records: u64,
 }
 
 impl Opening {
-    /// Adds the segment with this number. Those between it and the last one are lost.
-    fn add(&mut self, number: u64, commit: &Commit) -> Result<()> {
+    /// Adds a segment. Those between it and the last one are lost.
+    fn add(&mut self, segment: &Committed, counted_by: &CountedBy) -> Result<()> {
         let state = &mut self.state;
+        let number = segment.number;
         let refused =
             |what: &str| Err(Error::new(ErrorKind::Damaged, format!("segment {number} {what}")));
-        let known = u64::from(state.open_segment());
-        if number < known || u32::try_from(number).map_or(true, |number| number >= 1 << 31) {
+        let Some(lost) = number.checked_sub(state.open_segment()) else {
             return refused("comes again");
-        }
-        if state.last_sequence.is_some_and(|last| commit.first <= last) {
+        };
+        if state.last_sequence.is_some_and(|last| segment.first <= last) {
             return refused("does not come after those before it");
         }
-        let lost = number - known;
-        let is_next = commit.before == state.sealed_totals;
-        let has_room = commit.before.frames >= state.sealed_totals.frames + lost
-            && commit.before.bytes >= state.sealed_totals.bytes
-            && commit.before.tokens >= state.sealed_totals.tokens
-            && commit.before.chunks >= state.sealed_totals.chunks;
-        if (lost == 0 && !is_next) || !has_room {
+        let (known, before) = (state.sealed_totals, segment.before);
+        let fits = if lost == 0 {
+            before == known
+        } else {
+            before.frames >= known.frames.saturating_add(lost.into())
+                && before.chunks >= known.chunks
+                && before.bytes >= known.bytes
+                && before.tokens >= known.tokens
+        };
+        if !fits {
             return refused("does not begin where those before it end");
+        }
+        match (&state.counted_by, counted_by) {
+            (_, CountedBy::Nothing) => {}
+            (CountedBy::Nothing, _) => state.counted_by = counted_by.clone(),
+            (known, found) if known == found => {}
+            (known, found) => return refused(&format!("has {found}, and not {known}")),
         }
         for _ in 0..lost {
             let first = state.last_sequence.and_then(FrameSeq::next).unwrap_or_default();
             // All that is missing is counted to the first of them.
             state.sealed.push(entry(first, state.sealed_totals, None));
-            state.sealed_totals = commit.before;
+            state.sealed_totals = before;
         }
-        let counted_by = state.counted_by.clone();
-        match (&counted_by, &commit.counted_by) {
-            (_, CountedBy::Nothing) => {}
-            (CountedBy::Nothing, _) => state.counted_by = commit.counted_by.clone(),
-            (known, found) if known == found => {}
-            (known, found) => return refused(&format!("has {found}, and not {known}")),
-        }
-        let Some(after) = commit.after() else { return refused("exceeds 64 bits") };
-        state.sealed.push(entry(commit.first, commit.before, Some(commit.places)));
-        state.sealed_totals = after;
-        state.last_sequence = Some(commit.last);
+        state.sealed.push(entry(segment.first, before, Some(segment.places)));
+        state.sealed_totals = before.checked_add(segment.own).unwrap_or(before);
+        state.last_sequence = Some(segment.last);
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use super::{
         writer::Home,
     },
     Places, codec,
-    commit::Commit,
+    commit::{Commit, Committed},
     files::{SEGMENTS, StoreFiles, TABLES, TEXTS},
 };
 use crate::{
@@ -63,14 +63,16 @@ impl SnapshotArchive {
         }
         let state = Arc::make_mut(&mut self.reader.state);
         state.seal();
-        let written = write(&store, state, 0);
+        let written = write_all(&store, state);
         if written.is_err() {
-            for file in [SEGMENTS, TEXTS, TABLES] {
+            for file in [SEGMENTS, NEW_SEGMENTS, TEXTS, TABLES] {
                 // What went wrong first is what the caller has to know.
                 let _ = store.files.remove(&store.path(file));
             }
         }
-        self.mark(&Arc::new(store), 0, &written?);
+        let written = written?;
+        let records = written.len() as u64;
+        self.mark(&Arc::new(store), &written, records);
         Ok(())
     }
 
@@ -86,32 +88,34 @@ impl SnapshotArchive {
     /// [`ErrorKind::Io`] where the disk refuses or is full. The archive then holds what it held,
     /// and the directory what it did: what was begun is cut when it is next written to.
     pub fn append(&mut self, holder: &Holder) -> Result<Totals> {
-        let Some(Home { store, segments }) = self.home.clone() else {
+        let Some(Home { store, segments: from, records }) = self.home.clone() else {
             let message = "the archive has no directory: save it first";
             return Err(Error::new(ErrorKind::Conflict, message));
         };
         let _lock = DirLock::acquire(&*store.files, &store.directory, holder)?;
         let state = Arc::make_mut(&mut self.reader.state);
         state.seal();
-        let from = u32::try_from(segments).unwrap_or(u32::MAX);
         let before = state.before(from);
-        let written = write(&store, state, from)?;
+        if from == state.open_segment() {
+            return Ok(Totals::default());
+        }
+        let written = write_new(&store, state, from, records)?;
         let after = state.sealed_totals;
-        self.mark(&store, from, &written);
+        self.mark(&store, &written, records + 1);
         Ok(after.since(before))
     }
 
-    /// Makes `store` the archive's own, where the segments from `from` on are at these places.
-    fn mark(&mut self, store: &Arc<StoreFiles>, from: u32, written: &[Places]) {
+    /// Makes `store`, with so many commits, the archive's own: these segments were written to it.
+    fn mark(&mut self, store: &Arc<StoreFiles>, written: &[Committed], records: u64) {
         let state = Arc::make_mut(&mut self.reader.state);
-        for (segment, places) in (from..).zip(written) {
-            if let Some(entry) = state.sealed.get_mut(segment) {
-                entry.places = Some(*places);
+        for segment in written {
+            if let Some(entry) = state.sealed.get_mut(segment.number) {
+                entry.places = Some(segment.places);
             }
         }
         state.store = Some(Arc::clone(store) as Arc<_>);
-        let segments = u64::from(state.open_segment());
-        self.home = Some(Home { store: Arc::clone(store), segments });
+        let segments = state.open_segment();
+        self.home = Some(Home { store: Arc::clone(store), segments, records });
     }
 
     /// Gives back the memory of the frames before `sequence` that are in the archive's directory,
@@ -153,50 +157,76 @@ impl SnapshotArchive {
     }
 }
 
-/// Writes the segments from `from` on; says where they are.
-fn write(store: &StoreFiles, state: &State, from: u32) -> Result<Vec<Places>> {
-    let open = |file: (&str, FileKind)| {
-        RecordWriter::open(Arc::clone(&store.files), store.path(file), file.1)
-    };
-    let (mut commits, _) = open(SEGMENTS)?;
-    if commits.next_index() != u64::from(from) {
-        let message = format!(
-            "expected {from} segments in the directory, found {}: open the archive again",
-            commits.next_index()
-        );
+/// The commits of an archive that is being saved.
+const NEW_SEGMENTS: (&str, FileKind) = ("segments.rec.new", SEGMENTS.1);
+
+/// Writes all segments, each with a commit of its own. They are there at once, when the file of
+/// their commits gets its name.
+fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<Committed>> {
+    let written = write_segments(store, state, 0)?;
+    let (path, new) = (store.path(SEGMENTS), store.path(NEW_SEGMENTS));
+    let failed = |error| Error::io(error, "cannot write").in_file(&path);
+    if store.files.open(&new, OpenMode::Read).is_ok() {
+        // What a killed process left.
+        store.files.remove(&new).map_err(failed)?;
+    }
+    let mut commits = writer(store, NEW_SEGMENTS)?;
+    for segment in &written {
+        commits.append(&commit(state, vec![*segment])?)?;
+    }
+    commits.sync()?;
+    store.files.rename(&new, &path).map_err(failed)?;
+    store.files.sync_dir(&store.directory).map_err(failed)?;
+    Ok(written)
+}
+
+/// Writes the segments from `from` on with one commit, the next after so many.
+fn write_new(store: &StoreFiles, state: &State, from: u32, records: u64) -> Result<Vec<Committed>> {
+    let mut commits = writer(store, SEGMENTS)?;
+    let found = commits.next_index();
+    if found != records {
+        let message =
+            format!("expected {records} commits in the directory, found {found}: open it again");
         return Err(Error::new(ErrorKind::Conflict, message).in_file(store.path(SEGMENTS)));
     }
-    let ((mut texts, _), (mut tables, _)) = (open(TEXTS)?, open(TABLES)?);
+    let written = write_segments(store, state, from)?;
+    commits.append(&commit(state, written.clone())?)?;
+    commits.sync()?;
+    Ok(written)
+}
+
+fn commit(state: &State, segments: Vec<Committed>) -> Result<Vec<u8>> {
+    Commit { counted_by: state.counted_by.clone(), segments }.to_bytes()
+}
+
+fn writer(store: &StoreFiles, file: (&str, FileKind)) -> Result<RecordWriter> {
+    Ok(RecordWriter::open(Arc::clone(&store.files), store.path(file), file.1)?.0)
+}
+
+/// Writes tables and texts of the segments from `from` on, durably.
+fn write_segments(store: &StoreFiles, state: &State, from: u32) -> Result<Vec<Committed>> {
+    let (mut texts, mut tables) = (writer(store, TEXTS)?, writer(store, TABLES)?);
     let mut written = Vec::new();
-    let mut records = Vec::new();
-    for segment in from..state.open_segment() {
-        let tables_of = state.tables(segment)?;
-        let text = match state.text_here(segment) {
+    for number in from..state.open_segment() {
+        let of = state.tables(number)?;
+        let text = match state.text_here(number) {
             Some(text) => codec::pack_text(text),
-            None => codec::pack_text(&*state.text_from_store(segment)?),
+            None => codec::pack_text(&*state.text_from_store(number)?),
         };
-        let places = Places {
-            text: texts.append(&text)?,
-            tables: tables.append(&codec::pack_tables(tables_of)?)?,
-        };
-        let last = (tables_of.frames.len() as u32).saturating_sub(1);
-        let before = state.before(segment);
-        records.push(Commit {
-            first: tables_of.sequence(0),
-            last: tables_of.sequence(last),
+        let text = texts.append(&text)?;
+        let tables = tables.append(&codec::pack_tables(of)?)?;
+        let (before, frames) = (state.before(number), of.frames.len() as u32);
+        written.push(Committed {
+            number,
+            first: of.sequence(0),
+            last: of.sequence(frames.saturating_sub(1)),
             before,
-            own: state.before(segment + 1).since(before),
-            places,
-            counted_by: state.counted_by.clone(),
+            own: state.before(number + 1).since(before),
+            places: Places { text, tables },
         });
-        written.push(places);
     }
     texts.sync()?;
     tables.sync()?;
-    for record in &records {
-        commits.append(&record.to_bytes())?;
-    }
-    commits.sync()?;
     Ok(written)
 }
 
