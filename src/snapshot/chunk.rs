@@ -111,6 +111,9 @@ pub(crate) struct Chunk {
     pub(crate) rare: Option<Box<Rare>>,
 }
 
+/// The chunks of a snapshot. Most frames have one, which fits without an allocation.
+pub(super) type Chunks = SmallVec<[Chunk; 1]>;
+
 const _: () = assert!(size_of::<Chunk>() <= 136, "a history holds many chunks");
 
 #[derive(Clone, Debug, Default, PartialEq)]

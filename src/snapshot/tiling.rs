@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{
     FrameSnapshot, SnapshotIdentity, SnapshotOptions,
-    chunk::{Chunk, Rare, Structure},
+    chunk::{Chunk, Chunks, Rare, Structure},
     split::split,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) struct Tiling {
     options: SnapshotOptions,
     text: String,
-    chunks: Vec<Chunk>,
+    chunks: Chunks,
     total_tokens: u64,
 }
 
@@ -139,7 +139,9 @@ impl Tiling {
         if self.text.capacity() > self.text.len() + self.text.len() / 8 + 64 {
             self.text.shrink_to_fit();
         }
-        if self.chunks.capacity() > self.chunks.len() + self.chunks.len() / 2 {
+        if self.chunks.spilled()
+            && self.chunks.capacity() > self.chunks.len() + self.chunks.len() / 2
+        {
             self.chunks.shrink_to_fit();
         }
         FrameSnapshot {

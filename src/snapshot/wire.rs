@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     FrameSnapshot, SnapshotIdentity,
-    chunk::{Chunk, Part, Rare, RenderedChunk, Structure},
+    chunk::{Chunk, Chunks, Part, Rare, RenderedChunk, Structure},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -45,7 +45,7 @@ impl FrameSnapshot {
         let mut fields = Fields::of(value, "a frame snapshot")?;
         let array = Fields::required(fields.array("chunks")?, "chunks", "an array")?;
         let text = Fields::required(fields.string("totalContent")?, "totalContent", "a string")?;
-        let mut chunks = Vec::with_capacity(array.len());
+        let mut chunks = Chunks::with_capacity(array.len());
         let (mut end, mut sum) = (0_usize, 0_u64);
         for (index, value) in array.into_iter().enumerate() {
             let chunk = RenderedChunk::from_json(value)
