@@ -137,7 +137,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
     pub fn add_content(&mut self, text: &str, options: ChunkOptions) {
         if !text.is_empty() {
             let ChunkOptions { facet_ids, chunk_type, role, part, metadata } = options;
-            let rare = Rare { metadata, ..Rare::default() }.boxed();
+            let rare = Rare { metadata: metadata.map(Box::new), ..Rare::default() }.boxed();
             let chunk = Chunk { facet_ids, chunk_type, role, part, rare, ..Chunk::default() };
             let nesting = self.innermost();
             self.tiling.add(self.counter, chunk, nesting, |out| out.push_str(text));

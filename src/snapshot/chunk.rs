@@ -119,10 +119,14 @@ const _: () = assert!(size_of::<Chunk>() <= 136, "a history holds many chunks");
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rare {
     pub(crate) structure: Option<Structure>,
-    pub(crate) metadata: Option<Object>,
-    pub(crate) part_extra: Object,
-    pub(crate) extra: Object,
+    pub(crate) metadata: Option<Box<Object>>,
+    /// Absent where it is empty.
+    pub(crate) part_extra: Option<Box<Object>>,
+    /// Absent where it is empty.
+    pub(crate) extra: Option<Box<Object>>,
 }
+
+const _: () = assert!(size_of::<Rare>() <= 160, "each chunk that is nested has one");
 
 impl Rare {
     pub(crate) fn boxed(self) -> Option<Box<Self>> {
@@ -191,7 +195,7 @@ impl<'a> ChunkRef<'a> {
 
     /// Free fields of whoever made the chunk.
     pub fn metadata(self) -> Option<&'a Object> {
-        self.chunk.rare.as_ref()?.metadata.as_ref()
+        self.chunk.rare.as_ref()?.metadata.as_deref()
     }
 
     /// The owned form. Copies the text.
@@ -204,10 +208,10 @@ impl<'a> ChunkRef<'a> {
             chunk_type: self.chunk.chunk_type.clone(),
             role: self.chunk.role,
             part: self.chunk.part.clone(),
-            part_extra: rare.part_extra,
+            part_extra: rare.part_extra.map(|extra| *extra).unwrap_or_default(),
             structure: rare.structure,
-            metadata: rare.metadata,
-            extra: rare.extra,
+            metadata: rare.metadata.map(|metadata| *metadata),
+            extra: rare.extra.map(|extra| *extra).unwrap_or_default(),
         }
     }
 }

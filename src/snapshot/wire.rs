@@ -153,7 +153,14 @@ impl RenderedChunk {
     pub(super) fn into_stored(self, range: TextRange) -> Chunk {
         let Self { content: _, tokens, facet_ids, chunk_type, role, part, .. } = self;
         let Self { part_extra, structure, metadata, extra, .. } = self;
-        let rare = Rare { structure, metadata, part_extra, extra }.boxed();
+        let unless_empty = |extra: Object| (!extra.is_empty()).then(|| Box::new(extra));
+        let rare = Rare {
+            structure,
+            metadata: metadata.map(Box::new),
+            part_extra: unless_empty(part_extra),
+            extra: unless_empty(extra),
+        };
+        let rare = rare.boxed();
         Chunk { range, tokens, facet_ids, chunk_type, role, part, rare }
     }
 
