@@ -256,8 +256,7 @@ fn likely_len(facet: &Facet) -> usize {
             _ => 8,
         }
     }
-    let is_action = facet.facet_type == FacetType::ACTION;
-    let state = facet.state.as_ref().filter(|_| is_action);
+    let state = facet.state.as_ref().filter(|_| facet.facet_type == FacetType::ACTION);
     let parameters = state.and_then(|state| state.get("parameters")).map_or(0, of_value);
     let children: usize = facet.children.iter().map(likely_len).sum();
     facet.content.len() + parameters + children + 48
