@@ -1,4 +1,4 @@
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::guard;
 use crate::{
@@ -153,7 +153,7 @@ impl<'a> Canvas<'a> {
     pub fn json(&mut self, value: &Value) {
         self.part_with(|out, _| {
             // Writing to a string cannot fail.
-            let _ = write!(out, "{value}");
+            let _ = value.write(out);
         });
         self.said = true;
     }
