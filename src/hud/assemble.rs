@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Result,
     id::{ChunkType, FacetType, FrameSeq, Millis, Role},
-    snapshot::{ChunkOptions, ChunkRef, FrameSnapshot, FrameSnapshotBuilder, check_range},
+    snapshot::{ChunkOptions, ChunkRef, FrameSnapshot, check_range},
     text::TextRange,
     tokens::CountedText,
     veil::{Facet, Frame, History, Veil},
@@ -163,8 +163,8 @@ impl Hud {
         });
         let facets = veil.ambient().map(AsRef::as_ref).chain(&pending);
         let facets: Vec<&Facet> = facets.collect();
-        let mut builder: FrameSnapshotBuilder<'_> =
-            self.draw(facets.iter().copied(), Role::User, veil.tags(), None)?;
+        let mut builder = self.builder_of_frame();
+        self.draw(&mut builder, facets.iter().copied(), Role::User, veil.tags(), None)?;
         if let Some(prefill) = &request.prefill {
             let options = ChunkOptions::new().chunk_type(ChunkType::from("prefill"));
             builder.add_content(prefill, options.role(Role::Assistant));

@@ -1,47 +1,65 @@
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::guard;
 use crate::{
     Result,
-    id::{ChunkType, FacetId, FacetType, Role},
+    id::{ChunkType, FacetType, Role},
     json::Value,
-    snapshot::{FacetIds, FrameSnapshotBuilder, Nesting, Part},
+    snapshot::{Chunk, FacetIds, Nesting, Part, Tiling},
+    tokens::TokenCounter,
     veil::{Facet, TagSet},
 };
 
 /// Where a format writes a facet: every text is a chunk with its owner.
 pub struct Canvas<'a> {
-    builder: FrameSnapshotBuilder<'a>,
-    role: Role,
-    tags: &'a TagSet,
-    /// The facet that is being written.
-    owner: Option<Owner>,
+    page: Page<'a>,
+    /// The facet that is being written: what is written belongs to it.
+    owner: &'a Facet,
+    /// The result that the owner is a text inside of.
+    result: Option<&'a Facet>,
+    /// In which chunk of the parent the owner is nested; `None` at the top, and where the parent
+    /// has none.
+    nesting: Option<Nesting>,
+    /// The index of the owner's first chunk.
+    first: Option<usize>,
+    /// Whether the owner has said something that a separator has to part from its first child.
+    said: bool,
     /// What must stand before the next text: a turn marker or a separator.
     pending: &'a str,
 }
 
-/// The facet that is being written, and what of it is there.
-#[derive(Debug)]
-struct Owner {
-    id: FacetId,
-    chunk_type: ChunkType,
-    part: Part,
-    /// In which chunk of the parent it is nested; `None` at the top, and where the parent has none.
-    nesting: Option<Nesting>,
-    /// The index of its first chunk.
-    first: Option<usize>,
-    /// Whether it has said something that a separator has to part from its first child.
-    said: bool,
+/// What all facets of a frame are written on.
+pub(super) struct Page<'a> {
+    pub(super) tiling: &'a mut Tiling,
+    pub(super) counter: &'a dyn TokenCounter,
+    pub(super) role: Role,
+    pub(super) tags: &'a TagSet,
+}
+
+impl Page<'_> {
+    /// Writes formatting that no facet owns.
+    pub(super) fn formatting(&mut self, text: &str) {
+        let chunk = Chunk {
+            chunk_type: Some(ChunkType::FORMATTING),
+            role: Some(self.role),
+            ..Chunk::default()
+        };
+        self.tiling.add(self.counter, chunk, None, |out| out.push_str(text));
+    }
+
+    /// Where `owner` is written at the top of the frame, with `pending` before its first text.
+    pub(super) fn canvas<'c>(&'c mut self, owner: &'c Facet, pending: &'c str) -> Canvas<'c> {
+        let Self { counter, role, tags, .. } = *self;
+        let page = Page { tiling: self.tiling, counter, role, tags };
+        let (result, nesting, first, said) = Default::default();
+        Canvas { page, owner, result, nesting, first, said, pending }
+    }
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(builder: FrameSnapshotBuilder<'a>, role: Role, tags: &'a TagSet) -> Self {
-        Self { builder, role, tags, owner: None, pending: "" }
-    }
-
     /// The role in which the frame is spoken.
     pub fn role(&self) -> Role {
-        self.role
+        self.page.role
     }
 
     /// Writes text of the facet exactly as it is. An empty text writes nothing.
@@ -55,26 +73,36 @@ impl<'a> Canvas<'a> {
     /// without text. What native exports pair by must be there.
     pub fn part(&mut self, text: &str) {
         self.part_with(|out, _| out.push_str(text));
-        self.said(!text.is_empty());
+        self.said |= !text.is_empty();
     }
 
     /// As [`Canvas::part`], for text that is put together of whole lines, so that nothing parts it
     /// from a child: `write` appends it, and gets the tags that content must not forge.
     pub(super) fn part_with(&mut self, write: impl FnOnce(&mut String, &TagSet)) {
-        self.flush();
-        if let Some(owner) = &mut self.owner {
-            owner.first.get_or_insert(self.builder.len());
-            let (ids, tags) = (FacetIds::from_buf([owner.id.clone()]), self.tags);
-            let (chunk_type, part) = (owner.chunk_type.clone(), owner.part.clone());
-            let write = |out: &mut String| write(out, tags);
-            let nesting = owner.nesting;
-            self.builder.push_written(nesting, Some(ids), chunk_type, self.role, part, write);
-        }
+        let tags = self.page.tags;
+        let chunk_type = ChunkType::from(&self.owner.facet_type);
+        self.push(chunk_type, self.part_of_owner(), |out| write(out, tags));
     }
 
-    fn said(&mut self, something: bool) {
-        if let Some(owner) = &mut self.owner {
-            owner.said |= something;
+    /// Writes a chunk that the facet owns.
+    fn push(&mut self, chunk_type: ChunkType, part: Part, write: impl FnOnce(&mut String)) {
+        self.flush();
+        self.first.get_or_insert(self.page.tiling.len());
+        let chunk = Chunk {
+            facet_ids: Some(FacetIds::from_buf([self.owner.id.clone()])),
+            chunk_type: Some(chunk_type),
+            role: Some(self.page.role),
+            part,
+            ..Chunk::default()
+        };
+        self.page.tiling.add(self.page.counter, chunk, self.nesting, write);
+    }
+
+    /// Which part of a message the facet is; the text inside of a result is the result's.
+    fn part_of_owner(&self) -> Part {
+        match (self.owner.part(), self.result) {
+            (Part::Text, Some(result)) => result.part(),
+            (part, _) => part,
         }
     }
 
@@ -83,19 +111,19 @@ impl<'a> Canvas<'a> {
     pub fn guarded(&mut self, text: &str) {
         if !text.is_empty() {
             self.part_with(|out, tags| guard::push_neutralised(out, text, tags));
-            self.said(true);
+            self.said = true;
         }
     }
 
     /// The guarded form of `text`, for formats that put a chunk together from several texts.
     pub fn guard<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
-        guard::neutralised(text, self.tags)
+        guard::neutralised(text, self.page.tags)
     }
 
     /// The tags of facets that content must not forge.
     #[cfg(feature = "templates")]
     pub(super) fn tags(&self) -> &'a TagSet {
-        self.tags
+        self.page.tags
     }
 
     /// Writes a tag or a label of the facet: a chunk of type `formatting` that the facet owns.
@@ -108,39 +136,26 @@ impl<'a> Canvas<'a> {
         if texts.iter().all(|text| text.is_empty()) {
             return;
         }
-        self.flush();
-        let (mut ids, mut nesting) = (None, None);
-        if let Some(owner) = &mut self.owner {
-            owner.first.get_or_insert(self.builder.len());
-            ids = Some(FacetIds::from_buf([owner.id.clone()]));
-            nesting = owner.nesting;
-        }
-        let write = |out: &mut String| texts.iter().for_each(|text| out.push_str(text));
-        let (formatting, role) = (ChunkType::FORMATTING, self.role);
-        self.builder.push_written(nesting, ids, formatting, role, Part::Text, write);
+        self.push(ChunkType::FORMATTING, Part::Text, |out| {
+            texts.iter().for_each(|text| out.push_str(text));
+        });
     }
 
     /// Writes formatting that no facet owns, for example between a facet's children.
     pub fn formatting(&mut self, text: &str) {
         if !text.is_empty() {
             self.flush();
-            self.push_formatting(text);
+            self.page.formatting(text);
         }
-    }
-
-    fn push_formatting(&mut self, text: &str) {
-        let write = |out: &mut String| out.push_str(text);
-        let (formatting, role) = (ChunkType::FORMATTING, self.role);
-        self.builder.push_written(None, None, formatting, role, Part::Text, write);
     }
 
     /// Writes a JSON value as text of the facet, in compact form and unguarded.
     pub fn json(&mut self, value: &Value) {
         self.part_with(|out, _| {
             // Writing to a string cannot fail.
-            let _ = write!(out, "{value}");
+            let _ = value.write(out);
         });
-        self.said(true);
+        self.said = true;
     }
 
     /// Writes the children of `facet`, the facet that is being written, each with `write`. A child
@@ -153,81 +168,64 @@ impl<'a> Canvas<'a> {
     ///
     /// # Errors
     /// Those of `write`.
+    #[inline]
     pub fn children(
         &mut self,
         facet: &Facet,
-        separator: &'a str,
-        mut write: impl FnMut(&Facet, &mut Self) -> Result<()>,
+        separator: &str,
+        mut write: impl FnMut(&Facet, &mut Canvas<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut parts = self.owner.as_ref().is_some_and(|owner| owner.said);
+        if facet.children.is_empty() {
+            return Ok(());
+        }
+        let (result, nesting) = (self.result_around_children(), self.nesting_of_children());
+        let mut parts = self.said;
         for child in shown_children(facet) {
-            let (before, pending) = (self.chunks(), self.pending);
-            if parts {
-                self.pending = separator;
-            }
-            self.owned(child, |canvas| write(child, canvas))?;
+            let before = self.chunks();
+            let pending = if parts { separator } else { self.pending };
+            let canvas = self.page.canvas(child, pending);
+            write(child, &mut Canvas { result, nesting, ..canvas })?;
             if self.chunks() > before {
+                // What was pending stands there now.
+                self.pending = "";
                 parts = true;
-            } else {
-                self.pending = pending;
             }
         }
         Ok(())
     }
 
-    /// Writes `facet` with `write`: what is written belongs to it.
-    pub(super) fn owned(
-        &mut self,
-        facet: &Facet,
-        write: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<()> {
-        let outer = self.owner.as_ref();
-        let part = match (facet.part(), outer.map(|owner| &owner.part)) {
-            // The text inside of a result is the result's.
-            (Part::Text, Some(part @ Part::Result { .. })) => part.clone(),
-            (part, _) => part,
-        };
-        let nesting = outer.and_then(|owner| {
-            let level = owner.nesting.map_or(0, |nesting| nesting.level) + 1;
-            owner.first.map(|parent| Nesting { level, parent })
-        });
-        let (id, chunk_type) = (facet.id.clone(), ChunkType::from(&facet.facet_type));
-        let (first, said) = Default::default();
-        let owner = Owner { id, chunk_type, part, nesting, first, said };
-        let outer = self.owner.replace(owner);
-        let outcome = write(self);
-        self.owner = outer;
-        outcome
+    fn result_around_children(&self) -> Option<&'a Facet> {
+        if self.owner.is_result() {
+            Some(self.owner)
+        } else {
+            self.result.filter(|_| self.owner.part() == Part::Text)
+        }
     }
 
-    /// Has `text` stand before the next text, if there is one; replaces what was pending.
-    pub(super) fn before_next(&mut self, text: &'a str) {
-        self.pending = text;
+    fn nesting_of_children(&self) -> Option<Nesting> {
+        let level = self.nesting.map_or(0, |nesting| nesting.level) + 1;
+        self.first.map(|parent| Nesting { level, parent })
     }
 
     fn flush(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         if !pending.is_empty() {
-            self.push_formatting(pending);
+            self.page.formatting(pending);
         }
     }
 
     pub(super) fn chunks(&self) -> usize {
-        self.builder.len()
-    }
-
-    pub(super) fn into_builder(self) -> FrameSnapshotBuilder<'a> {
-        self.builder
+        self.page.tiling.len()
     }
 }
 
 impl fmt::Debug for Canvas<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Canvas")
-            .field("role", &self.role)
-            .field("owner", &self.owner)
+            .field("role", &self.page.role)
+            .field("owner", &self.owner.id)
             .field("pending", &self.pending)
-            .field("builder", &self.builder)
+            .field("tiling", &self.page.tiling)
             .finish_non_exhaustive()
     }
 }

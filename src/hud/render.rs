@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use super::{Canvas, Format, RenderedContext, XmlFormat};
+use super::{Format, RenderedContext, XmlFormat, canvas::Page};
 use crate::{
     Result,
     id::{FacetType, Millis, Role},
@@ -197,43 +197,49 @@ impl Hud {
     pub fn render_frame(&self, frame: &Frame, shown: &Shown, now: Millis) -> Result<FrameSnapshot> {
         let role = self.role_of(&frame.source);
         let facets = shown.facets.iter().map(AsRef::as_ref);
-        let builder = self
-            .draw(facets, role, &shown.tags, self.format.turn(role))
+        let mut builder = self.builder_of_frame();
+        self.draw(&mut builder, facets, role, &shown.tags, self.format.turn(role))
             .map_err(|error| error.at_frame(frame.sequence.get()))?;
         Ok(builder.seal(now, Arc::clone(&self.identity)))
     }
 
+    /// An empty builder with this HUD's counter and limits.
+    pub(super) fn builder_of_frame(&self) -> FrameSnapshotBuilder<'_> {
+        FrameSnapshotBuilder::with_options(&*self.counter, self.options.clone())
+    }
+
     /// Writes facets one after the other, `turn` around them where they show anything.
-    pub(super) fn draw<'s, 'f>(
-        &'s self,
+    pub(super) fn draw<'f>(
+        &self,
+        builder: &mut FrameSnapshotBuilder<'_>,
         facets: impl Iterator<Item = &'f Facet> + Clone,
         role: Role,
-        tags: &'s TagSet,
-        turn: Option<(&'s str, &'s str)>,
-    ) -> Result<FrameSnapshotBuilder<'s>> {
-        let mut builder = FrameSnapshotBuilder::with_options(&*self.counter, self.options.clone());
+        tags: &TagSet,
+        turn: Option<(&str, &str)>,
+    ) -> Result<()> {
         let (shown, bytes) = facets
             .clone()
             .fold((0, 0), |(shown, bytes), facet| (shown + 1, bytes + likely_len(facet)));
         builder.reserve(if turn.is_some() { 2 * shown + 1 } else { shown }, bytes);
-        let mut canvas = Canvas::new(builder, role, tags);
-        canvas.before_next(turn.map_or("", |(open, _)| open));
+        let (tiling, counter) = builder.parts();
+        let mut page = Page { tiling, counter, role, tags };
+        let mut before_next = turn.map_or("", |(open, _)| open);
         for facet in facets {
-            let before = canvas.chunks();
-            canvas
-                .owned(facet, |canvas| self.format.facet(facet, canvas))
+            let before = page.tiling.len();
+            self.format
+                .facet(facet, &mut page.canvas(facet, before_next))
                 .map_err(|error| error.at(|place| place.facet = Some(facet.id.to_string())))?;
-            if canvas.chunks() > before {
-                canvas.before_next(self.format.separator(role));
+            if page.tiling.len() > before {
+                before_next = self.format.separator(role);
             }
         }
         if let Some((_, close)) = turn
-            && canvas.chunks() > 0
+            && page.tiling.len() > 0
+            && !close.is_empty()
         {
-            canvas.before_next("");
-            canvas.formatting(close);
+            page.formatting(close);
         }
-        Ok(canvas.into_builder())
+        Ok(())
     }
 }
 
@@ -250,8 +256,7 @@ fn likely_len(facet: &Facet) -> usize {
             _ => 8,
         }
     }
-    let is_action = facet.facet_type == FacetType::ACTION;
-    let state = facet.state.as_ref().filter(|_| is_action);
+    let state = facet.state.as_ref().filter(|_| facet.facet_type == FacetType::ACTION);
     let parameters = state.and_then(|state| state.get("parameters")).map_or(0, of_value);
     let children: usize = facet.children.iter().map(likely_len).sum();
     facet.content.len() + parameters + children + 48

@@ -5,32 +5,39 @@ use super::Value;
 /// Writes the value as compact JSON.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl Value {
+    /// As `Display`, to any writer: into a string this takes less than through a formatter.
+    pub(crate) fn write(&self, out: &mut impl Write) -> fmt::Result {
         match self {
-            Value::Null => f.write_str("null"),
-            Value::Bool(flag) => flag.fmt(f),
-            Value::Number(number) => number.fmt(f),
-            Value::String(text) => write_string(f, text),
+            Value::Null => out.write_str("null"),
+            Value::Bool(flag) => out.write_str(if *flag { "true" } else { "false" }),
+            Value::Number(number) => write!(out, "{number}"),
+            Value::String(text) => write_string(out, text),
             Value::Array(array) => {
-                f.write_char('[')?;
+                out.write_char('[')?;
                 for (index, value) in array.iter().enumerate() {
                     if index > 0 {
-                        f.write_char(',')?;
+                        out.write_char(',')?;
                     }
-                    value.fmt(f)?;
+                    value.write(out)?;
                 }
-                f.write_char(']')
+                out.write_char(']')
             }
             Value::Object(object) => {
-                f.write_char('{')?;
+                out.write_char('{')?;
                 for (index, (key, value)) in object.iter().enumerate() {
                     if index > 0 {
-                        f.write_char(',')?;
+                        out.write_char(',')?;
                     }
-                    write_string(f, key)?;
-                    f.write_char(':')?;
-                    value.fmt(f)?;
+                    write_string(out, key)?;
+                    out.write_char(':')?;
+                    value.write(out)?;
                 }
-                f.write_char('}')
+                out.write_char('}')
             }
         }
     }
@@ -63,6 +70,8 @@ fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
 
 /// Where the first byte stands that must be escaped. Looks at sixteen bytes at a time, which the
 /// compiler turns into a few instructions: most text has nothing to escape for long stretches.
+#[allow(clippy::inline_always, reason = "keys are short: the call would cost as much as the look")]
+#[inline(always)]
 fn first_to_escape(bytes: &[u8]) -> Option<usize> {
     const STRIDE: usize = 16;
     let clean = |block: &&[u8]| !block.iter().fold(false, |any, byte| any | must_be_escaped(*byte));

@@ -111,19 +111,38 @@ pub(crate) struct Chunk {
     pub(crate) rare: Option<Box<Rare>>,
 }
 
+/// The chunks of a snapshot. Most frames have one, which fits without an allocation.
+pub(super) type Chunks = SmallVec<[Chunk; 1]>;
+
 const _: () = assert!(size_of::<Chunk>() <= 136, "a history holds many chunks");
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rare {
     pub(crate) structure: Option<Structure>,
-    pub(crate) metadata: Option<Object>,
-    pub(crate) part_extra: Object,
-    pub(crate) extra: Object,
+    pub(crate) metadata: Option<Box<Object>>,
+    /// Absent where it is empty.
+    pub(crate) part_extra: Option<Box<Object>>,
+    /// Absent where it is empty.
+    pub(crate) extra: Option<Box<Object>>,
 }
+
+const _: () = assert!(size_of::<Rare>() <= 160, "each chunk that is nested has one");
 
 impl Rare {
     pub(crate) fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
+    }
+
+    /// The chunk with this in it.
+    pub(crate) fn onto(self, chunk: RenderedChunk) -> RenderedChunk {
+        let Self { structure, metadata, part_extra, extra } = self;
+        RenderedChunk {
+            part_extra: part_extra.map(|extra| *extra).unwrap_or_default(),
+            structure,
+            metadata: metadata.map(|metadata| *metadata),
+            extra: extra.map(|extra| *extra).unwrap_or_default(),
+            ..chunk
+        }
     }
 }
 
@@ -188,24 +207,21 @@ impl<'a> ChunkRef<'a> {
 
     /// Free fields of whoever made the chunk.
     pub fn metadata(self) -> Option<&'a Object> {
-        self.chunk.rare.as_ref()?.metadata.as_ref()
+        self.chunk.rare.as_ref()?.metadata.as_deref()
     }
 
     /// The owned form. Copies the text.
     pub fn to_owned(self) -> RenderedChunk {
         let rare = self.chunk.rare.as_deref().cloned().unwrap_or_default();
-        RenderedChunk {
+        rare.onto(RenderedChunk {
             content: self.content().to_owned(),
             tokens: self.chunk.tokens,
             facet_ids: self.chunk.facet_ids.clone(),
             chunk_type: self.chunk.chunk_type.clone(),
             role: self.chunk.role,
             part: self.chunk.part.clone(),
-            part_extra: rare.part_extra,
-            structure: rare.structure,
-            metadata: rare.metadata,
-            extra: rare.extra,
-        }
+            ..RenderedChunk::default()
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::chunk::{Chunk, ChunkRef};
+use super::chunk::{ChunkRef, Chunks};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, Millis},
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSnapshot {
     pub(super) text: String,
-    pub(super) chunks: Vec<Chunk>,
+    pub(super) chunks: Chunks,
     pub(super) total_tokens: u64,
     pub(super) exact_tokens: Option<u64>,
     pub(super) captured_at: Millis,

@@ -16,6 +16,7 @@ mod chunk;
 mod frame_snapshot;
 mod query;
 mod split;
+mod tiling;
 mod wire;
 
 #[cfg(feature = "storage")]
@@ -24,8 +25,8 @@ pub use archive::{
     ArchiveOptions, ArchiveReader, ArchivedChunk, RangeChunk, RangeText, RangeView,
     SnapshotArchive, Totals,
 };
-pub(crate) use builder::Nesting;
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
+pub(crate) use chunk::Chunk;
 pub use chunk::{ChunkRef, FacetIds, Part, RenderedChunk, Structure};
 pub use frame_snapshot::{FrameSnapshot, SnapshotIdentity};
 pub(crate) use query::check_range;
@@ -33,3 +34,4 @@ pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,
     get_snapshot_facets, group_chunks_by_role,
 };
+pub(crate) use tiling::{Nesting, Tiling};

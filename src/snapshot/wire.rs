@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     FrameSnapshot, SnapshotIdentity,
-    chunk::{Chunk, Part, Rare, RenderedChunk, Structure},
+    chunk::{Chunk, Chunks, Part, Rare, RenderedChunk, Structure},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -45,7 +45,7 @@ impl FrameSnapshot {
         let mut fields = Fields::of(value, "a frame snapshot")?;
         let array = Fields::required(fields.array("chunks")?, "chunks", "an array")?;
         let text = Fields::required(fields.string("totalContent")?, "totalContent", "a string")?;
-        let mut chunks = Vec::with_capacity(array.len());
+        let mut chunks = Chunks::with_capacity(array.len());
         let (mut end, mut sum) = (0_usize, 0_u64);
         for (index, value) in array.into_iter().enumerate() {
             let chunk = RenderedChunk::from_json(value)
@@ -150,10 +150,17 @@ fn check_structure(chunks: &[Chunk]) -> Result<()> {
 }
 
 impl RenderedChunk {
-    pub(super) fn into_stored(self, range: TextRange) -> Chunk {
+    pub(crate) fn into_stored(self, range: TextRange) -> Chunk {
         let Self { content: _, tokens, facet_ids, chunk_type, role, part, .. } = self;
         let Self { part_extra, structure, metadata, extra, .. } = self;
-        let rare = Rare { structure, metadata, part_extra, extra }.boxed();
+        let unless_empty = |extra: Object| (!extra.is_empty()).then(|| Box::new(extra));
+        let rare = Rare {
+            structure,
+            metadata: metadata.map(Box::new),
+            part_extra: unless_empty(part_extra),
+            extra: unless_empty(extra),
+        };
+        let rare = rare.boxed();
         Chunk { range, tokens, facet_ids, chunk_type, role, part, rare }
     }
 

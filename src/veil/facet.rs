@@ -178,16 +178,19 @@ impl Facet {
 
     /// Which part of a message the facet is.
     pub fn part(&self) -> Part {
-        let boxed = |id: &str| Box::<str>::from(id);
-        if let Some(call) = self.call() {
-            return Part::Call { id: call.id.map(boxed), name: call.name.into() };
+        // A result without a state is a text inside of a result.
+        if let Some(state) = &self.state {
+            let id = || state.str_at("toolCallId").map(Box::from);
+            if self.facet_type == FacetType::RESULT {
+                return Part::Result { id: id() };
+            }
+            if self.facet_type == FacetType::ACTION
+                && let Some(name) = state.str_at("toolName")
+            {
+                return Part::Call { id: id(), name: name.into() };
+            }
         }
         match &self.facet_type {
-            // A result without a state is a text inside of a result.
-            t if *t == FacetType::RESULT => match &self.state {
-                Some(state) => Part::Result { id: state.str_at("toolCallId").map(boxed) },
-                None => Part::Text,
-            },
             t if *t == FacetType::THOUGHT => Part::Reasoning,
             t if *t == FacetType::IMAGE => Part::Image,
             t if *t == FacetType::OPAQUE => Part::Opaque,

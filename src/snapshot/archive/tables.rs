@@ -502,18 +502,14 @@ impl Tables {
             facets.iter().map(|facet| FacetId::from(self.facets.get(*facet))).collect::<FacetIds>()
         });
         let rare = self.rare_of_chunk(chunk).cloned().unwrap_or_default();
-        RenderedChunk {
-            content: String::new(),
+        rare.onto(RenderedChunk {
             tokens: self.tokens_of_chunk(chunk),
             facet_ids,
             chunk_type: self.word(kind.chunk_type).map(ChunkType::from),
             role: kind.role,
             part: self.part(kind),
-            part_extra: rare.part_extra,
-            structure: rare.structure,
-            metadata: rare.metadata,
-            extra: rare.extra,
-        }
+            ..RenderedChunk::default()
+        })
     }
 
     pub(super) fn part(&self, kind: Kind) -> Part {

@@ -306,7 +306,7 @@ impl<'a> ArchivedChunk<'a> {
 
     /// Free fields of whoever made the chunk.
     pub fn metadata(self) -> Option<&'a Object> {
-        self.tables.rare_of_chunk(self.chunk)?.metadata.as_ref()
+        self.tables.rare_of_chunk(self.chunk)?.metadata.as_deref()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     json::{self, Object, Value},
     log::{pack, unpack},
     snapshot::{RenderedChunk, SnapshotIdentity, chunk::Rare},
+    text::TextRange,
 };
 
 /// Stands for a text of which nothing was dropped.
@@ -186,8 +187,7 @@ fn put_json(out: &mut Vec<u8>, value: Option<Value>) -> Result<()> {
 
 /// What few chunks have, as a chunk that has nothing else.
 fn rare_to_json(rare: &Rare) -> Value {
-    let Rare { structure, metadata, part_extra, extra } = rare.clone();
-    RenderedChunk { part_extra, structure, metadata, extra, ..RenderedChunk::default() }.to_json()
+    rare.clone().onto(RenderedChunk::default()).to_json()
 }
 
 /// The tables of a segment.
@@ -226,9 +226,8 @@ pub(super) fn unpack_tables(payload: &[u8]) -> Result<Tables> {
     tables.rare = RareRows { tokens, exact, ..RareRows::default() };
     for _ in 0..rare {
         let (chunk, json) = (bytes.u32()?, bytes.sized()?);
-        let RenderedChunk { structure, metadata, part_extra, extra, .. } =
-            RenderedChunk::from_json(json::read(json)?)?;
-        tables.rare.chunks.push((chunk, Rare { structure, metadata, part_extra, extra }));
+        let stored = RenderedChunk::from_json(json::read(json)?)?.into_stored(TextRange::default());
+        tables.rare.chunks.extend(stored.rare.map(|rare| (chunk, *rare)));
     }
     for _ in 0..extra {
         let (frame, json) = (bytes.u32()?, bytes.sized()?);

@@ -1,0 +1,176 @@
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{
+    FrameSnapshot, SnapshotIdentity, SnapshotOptions,
+    chunk::{Chunk, Chunks, Rare, Structure},
+    split::split,
+};
+use crate::{
+    id::Millis,
+    text::TextRange,
+    tokens::{CountedText, TokenCounter},
+};
+
+/// A text that is being written, and the chunks that tile it so far.
+///
+/// Whoever writes brings the counter: a canvas and a builder hold it for different lifetimes.
+#[derive(Debug)]
+pub(crate) struct Tiling {
+    options: SnapshotOptions,
+    text: String,
+    chunks: Chunks,
+    total_tokens: u64,
+}
+
+/// In which chunk a chunk is nested, and how deep that makes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nesting {
+    pub(crate) level: u32,
+    pub(crate) parent: usize,
+}
+
+impl Tiling {
+    pub(super) fn new(options: SnapshotOptions) -> Self {
+        let (text, chunks) = Default::default();
+        Self { options, text, chunks, total_tokens: 0 }
+    }
+
+    /// The number of chunks so far.
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn reserve(&mut self, chunks: usize, bytes: usize) {
+        self.chunks.reserve_exact(chunks);
+        self.text.reserve(bytes);
+    }
+
+    /// Adds what `write` appends as one chunk, or as several where it is too long; as an empty
+    /// chunk where it appends nothing. Range and tokens of `chunk` are set here.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        counter: &dyn TokenCounter,
+        chunk: Chunk,
+        nesting: Option<Nesting>,
+        write: impl FnOnce(&mut String),
+    ) {
+        let start = self.text.len();
+        write(&mut self.text);
+        let range = TextRange::at(start, self.text.len() - start);
+        if self.options.max_chunk_bytes.is_some_and(|max| range.len() > max) {
+            self.add_split(counter, &chunk, nesting, range);
+        } else {
+            let tokens = self.count(counter, range);
+            self.register(Chunk { range, tokens, ..chunk }, nesting);
+        }
+    }
+
+    fn add_split(
+        &mut self,
+        counter: &dyn TokenCounter,
+        chunk: &Chunk,
+        nesting: Option<Nesting>,
+        range: TextRange,
+    ) {
+        let max = self.options.max_chunk_bytes.unwrap_or(usize::MAX);
+        let lengths: Vec<usize> = split(range.of(&self.text), max).map(str::len).collect();
+        let mut at = range.start();
+        for length in lengths {
+            let range = TextRange::at(at, length);
+            let tokens = self.count(counter, range);
+            self.register(Chunk { range, tokens, ..chunk.clone() }, nesting);
+            at = range.end();
+        }
+    }
+
+    /// Adds a chunk that was counted before; its range is set here.
+    pub(super) fn add_counted(&mut self, text: &str, chunk: Chunk, nesting: Option<Nesting>) {
+        let range = TextRange::at(self.text.len(), text.len());
+        self.text.push_str(text);
+        self.register(Chunk { range, ..chunk }, nesting);
+    }
+
+    fn count(&self, counter: &dyn TokenCounter, range: TextRange) -> u64 {
+        if range.is_empty() { 0 } else { counter.count(range.of(&self.text)) as u64 }
+    }
+
+    /// Takes a chunk whose text has been appended.
+    #[inline]
+    fn register(&mut self, mut chunk: Chunk, nesting: Option<Nesting>) {
+        if !self.options.attribution {
+            chunk.facet_ids = None;
+        }
+        if !self.options.metadata {
+            chunk.rare = chunk.rare.and_then(|rare| Rare { metadata: None, ..*rare }.boxed());
+        } else if let Some(nesting) = nesting {
+            self.nest(&mut chunk, nesting);
+        }
+        self.total_tokens = self.total_tokens.saturating_add(chunk.tokens);
+        self.chunks.push(chunk);
+    }
+
+    /// Writes into the next chunk and into the one that it is nested in that they are.
+    fn nest(&mut self, chunk: &mut Chunk, Nesting { level, parent }: Nesting) {
+        let index = self.chunks.len();
+        let structure = Structure::new(level, Some(parent));
+        chunk.rare.get_or_insert_default().structure = Some(structure);
+        if let Some(parent) = self.chunks.get_mut(parent) {
+            let structure = parent.rare.get_or_insert_default().structure.get_or_insert_default();
+            structure.children.get_or_insert_default().push(index);
+        }
+    }
+
+    /// The snapshot, taken at `now`.
+    #[inline]
+    pub(super) fn build(
+        mut self,
+        now: Millis,
+        exact_tokens: Option<u64>,
+        identity: Option<Arc<SnapshotIdentity>>,
+    ) -> FrameSnapshot {
+        // Slack is given back where it is worth the call.
+        if self.text.capacity() > self.text.len() + self.text.len() / 8 + 64 {
+            self.text.shrink_to_fit();
+        }
+        if self.chunks.spilled()
+            && self.chunks.capacity() > self.chunks.len() + self.chunks.len() / 2
+        {
+            self.chunks.shrink_to_fit();
+        }
+        FrameSnapshot {
+            text: self.text,
+            chunks: self.chunks,
+            total_tokens: self.total_tokens,
+            exact_tokens,
+            captured_at: now,
+            identity,
+            extra: None,
+        }
+    }
+
+    /// The exact count of the whole text, from what its chunks count.
+    #[inline]
+    pub(super) fn exact_tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        match self.chunks.as_slice() {
+            [] => 0,
+            [chunk] => chunk.tokens,
+            chunks => self.joined_tokens(counter, chunks),
+        }
+    }
+
+    fn joined_tokens(&self, counter: &dyn TokenCounter, chunks: &[Chunk]) -> u64 {
+        let counted = |chunk: &Chunk| CountedText {
+            text: chunk.range.of(&self.text),
+            tokens: chunk.tokens as usize,
+        };
+        let parts: SmallVec<[CountedText<'_>; 16]> = chunks.iter().map(counted).collect();
+        counter.count_joined(&parts) as u64
+    }
+}
