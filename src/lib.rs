@@ -42,7 +42,7 @@
 //! | module | holds | start with |
 //! |---|---|---|
 //! | [`veil`] | facets, the ops that change them, frames, histories | [`veil::Facet`], [`veil::History`] |
-//! | [`snapshot`] | what a frame rendered to: chunks that tile one text | [`snapshot::FrameSnapshotBuilder`] |
+//! | [`snapshot`] | what a frame rendered to: chunks that tile one text; the archive of a history | [`snapshot::FrameSnapshotBuilder`], [`snapshot::SnapshotArchive`] |
 //! | [`hud`] | the one renderer, formats, contexts | [`hud::Hud`] |
 //! | [`tokens`] | exact counters, an estimate, a memo | [`tokens::TokenCounter`] |
 //! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
@@ -63,7 +63,7 @@
 //! * `tiktoken` (default): exact counts through tiktoken-rs.
 //! * `bpe`: the same counts, faster, for 34 to 49 MB more in the binary.
 //! * `templates`: a template for each facet type.
-//! * `storage`: what stores write through, files of checksummed records.
+//! * `storage`: archives on disk, and what they write through: files of checksummed records.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(
