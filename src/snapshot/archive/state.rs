@@ -117,13 +117,36 @@ impl State {
             TablesOf::Memory(tables) => Ok(tables),
             TablesOf::Store(cell) => {
                 if cell.get().is_none() {
-                    let tables = self.store()?.tables(self.places(segment)?)?;
+                    let tables = self.read_tables(segment)?;
                     // Where another thread was faster, its tables are the same.
                     let _ = cell.set(tables);
                 }
                 cell.get().map(|tables| &**tables).ok_or_else(missing)
             }
         }
+    }
+
+    /// The tables of a segment from the store, which agree with what is known of it.
+    fn read_tables(&self, segment: u32) -> Result<Arc<Tables>> {
+        let tables = self.store()?.tables(self.places(segment)?)?;
+        let frames = tables.frames.len() as u32;
+        let before = self.before(segment);
+        let last = tables.sequence(frames.saturating_sub(1)).get();
+        let next = self.sealed.get(segment + 1).map(|next| next.first_sequence);
+        let is_within = match next {
+            Some(next) => last < next,
+            None => self.last_sequence.is_some_and(|end| last <= end.get()),
+        };
+        let first = self.sealed.get(segment).map(|entry| entry.first_sequence);
+        let is_known = add(before, &tables, frames) == self.before(segment + 1)
+            && first == Some(tables.first_sequence)
+            && is_within;
+        if !is_known {
+            let message = format!("the tables of segment {segment} are not those that it had");
+            let error = Error::new(ErrorKind::Damaged, message);
+            return Err(error.at_frame(first.unwrap_or_default()));
+        }
+        Ok(tables)
     }
 
     /// The tables of a segment that were asked for before.
@@ -221,8 +244,7 @@ impl State {
             match self.sealed.get(segment).map(|entry| &entry.tables) {
                 Some(TablesOf::Store(cell)) if cell.get().is_none() => {
                     // They are only passed through, and need not stay.
-                    let read = self.places(segment).and_then(|at| self.store()?.tables(at));
-                    match read {
+                    match self.read_tables(segment) {
                         Ok(tables) => index.add_segment(segment, &tables),
                         Err(_) => index.add_unknown(segment),
                     }
@@ -281,10 +303,10 @@ impl State {
 fn add(before: Totals, tables: &Tables, frames: u32) -> Totals {
     let row = tables.before(frames);
     Totals {
-        frames: before.frames + u64::from(frames),
-        chunks: before.chunks + u64::from(row.chunk_end),
-        bytes: before.bytes + u64::from(row.text_end),
-        tokens: before.tokens + row.tokens_end,
+        frames: before.frames.saturating_add(frames.into()),
+        chunks: before.chunks.saturating_add(row.chunk_end.into()),
+        bytes: before.bytes.saturating_add(row.text_end.into()),
+        tokens: before.tokens.saturating_add(row.tokens_end),
     }
 }
 
