@@ -71,6 +71,7 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+pub mod compress;
 pub mod error;
 pub mod hud;
 pub mod id;
