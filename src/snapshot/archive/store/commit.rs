@@ -6,6 +6,9 @@ use super::{
 };
 use crate::{Result, id::FrameSeq, log::Position};
 
+/// The bytes of a segment's entry.
+pub(super) const ENTRY_BYTES: u64 = 104;
+
 /// Where the records of a segment are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Places {
@@ -34,7 +37,7 @@ pub(super) struct Committed {
 
 impl Commit {
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut out = Vec::with_capacity(32 + self.segments.len() * 104);
+        let mut out = Vec::with_capacity(32 + self.segments.len() * ENTRY_BYTES as usize);
         let (kind, name) = match &self.counted_by {
             CountedBy::Nothing => (0, ""),
             CountedBy::Declared => (1, ""),

@@ -12,7 +12,7 @@ use super::{
         state::{CountedBy, State},
         writer::Home,
     },
-    commit::{Commit, Committed},
+    commit::{Commit, Committed, ENTRY_BYTES},
     files::{SEGMENTS, StoreFiles},
 };
 use crate::{
@@ -55,7 +55,9 @@ impl SnapshotArchive {
         let store = Arc::new(StoreFiles::new(files, directory.as_ref()));
         let (name, kind) = SEGMENTS;
         let records = RecordFile::open(&*store.files, store.path((name, kind)), kind)?;
-        let mut opening = Opening::default();
+        // No entry is lost that had no bytes in the file.
+        let most = records.length()? / ENTRY_BYTES;
+        let mut opening = Opening { most, ..Opening::default() };
         for entry in records.scan()? {
             match entry? {
                 log::Entry::Record(record) => {
@@ -82,7 +84,7 @@ impl SnapshotArchive {
                 }
             }
         }
-        let Opening { mut state, problems, records } = opening;
+        let Opening { mut state, problems, records, .. } = opening;
         let segments = state.open_segment();
         state.store = Some(Arc::clone(&store) as Arc<_>);
         let reader = ArchiveReader { state: Arc::new(state) };
@@ -98,6 +100,8 @@ struct Opening {
     problems: Vec<Error>,
     /// How many records there are.
     records: u64,
+    /// No more segments than this can be in the file.
+    most: u64,
 }
 
 impl Opening {
@@ -107,6 +111,9 @@ impl Opening {
         let number = segment.number;
         let refused =
             |what: &str| Err(Error::new(ErrorKind::Damaged, format!("segment {number} {what}")));
+        if u64::from(number) >= self.most {
+            return refused("is not one of as many as the file has room for");
+        }
         let Some(lost) = number.checked_sub(state.open_segment()) else {
             return refused("comes again");
         };
