@@ -5,9 +5,9 @@ use super::{
     context::{From, Piece},
 };
 use crate::{
-    Result,
+    Error, ErrorKind, Result,
     id::{ChunkType, FacetType, FrameSeq, Millis, Role},
-    snapshot::{ChunkOptions, ChunkRef, FrameSnapshot, check_range},
+    snapshot::{ChunkOptions, ChunkRef, FrameSnapshot, Substitution, check_range},
     text::TextRange,
     tokens::CountedText,
     veil::{Facet, Frame, History, Veil},
@@ -41,6 +41,29 @@ pub struct RenderRequest {
     pub prefill: Option<String>,
     /// What the provider adds.
     pub framing: ProviderFraming,
+    /// The blocks that stand for frames, in order and apart. One takes effect where all of its
+    /// frames are asked for.
+    pub substitutions: Vec<Substitution>,
+}
+
+impl RenderRequest {
+    /// The blocks all of whose frames are asked for.
+    fn blocks(&self) -> Result<Vec<&Substitution>> {
+        let all = &self.substitutions;
+        let follows = |(a, b): (&Substitution, &Substitution)| a.to < b.from;
+        if !all.iter().zip(all.iter().skip(1)).all(follows) || all.iter().any(|of| of.from > of.to)
+        {
+            let message = "expected blocks that stand for frames apart, in order, found others";
+            return Err(Error::new(ErrorKind::OutOfRange, message));
+        }
+        let is_asked = |block: &&Substitution| {
+            let contains = |range: &RangeInclusive<FrameSeq>| {
+                range.contains(&block.from) && range.contains(&block.to)
+            };
+            self.frames.as_ref().is_none_or(contains)
+        };
+        Ok(all.iter().filter(is_asked).collect())
+    }
 }
 
 impl Hud {
@@ -56,8 +79,8 @@ impl Hud {
     /// that was made with other roles keeps its own; else in the role of its source.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the range runs backwards, and
-    /// those of the format.
+    /// [`ErrorKind::OutOfRange`] where the range runs backwards or substitutions overlap, and those
+    /// of the format.
     pub fn render(
         &self,
         history: &History,
@@ -72,10 +95,16 @@ impl Hud {
             assembly.open(Role::System, None, from);
         }
         request.frames.as_ref().map_or(Ok(()), check_range)?;
-        let (rendered, veil) = self.rendered_frames(history, request.frames.as_ref(), now)?;
+        let blocks = request.blocks()?;
+        let (rendered, veil) = self.rendered_frames(history, request, &blocks, now)?;
+        let mut blocks = blocks.into_iter().peekable();
         for (frame, snapshot) in rendered {
+            while let Some(block) = blocks.next_if(|block| block.from <= frame.sequence) {
+                assembly.add_block(block);
+            }
             assembly.add_frame(frame, snapshot, request.merge);
         }
+        blocks.for_each(|block| assembly.add_block(block));
         let mut frame_to_message = BTreeMap::new();
         for (index, message) in assembly.messages.iter().enumerate() {
             frame_to_message.extend(message.pieces.iter().filter_map(|piece| match piece.from {
@@ -100,15 +129,24 @@ impl Hud {
         Ok(RenderedContext { id, messages, tail, frame_to_message, tokens })
     }
 
-    /// The snapshots of the frames in `range`, and the veil after it. Only where a snapshot is
+    /// The snapshots of the frames that are asked for and that no block stands for, and the veil
+    /// after them. Only where a snapshot is
     /// missing, or where the history goes on after the range, is the veil followed.
     fn rendered_frames<'h>(
         &self,
         history: &'h History,
-        range: Option<&RangeInclusive<FrameSeq>>,
+        request: &RenderRequest,
+        blocks: &[&Substitution],
         now: Millis,
     ) -> Result<(Vec<Rendered<'h>>, Cow<'h, Veil>)> {
-        let wanted = |frame: &Frame| range.is_none_or(|range| range.contains(&frame.sequence));
+        let range = request.frames.as_ref();
+        let wanted = |frame: &Frame| {
+            let sequence = frame.sequence;
+            let after = blocks.partition_point(|block| block.from <= sequence);
+            let block = after.checked_sub(1).and_then(|before| blocks.get(before));
+            range.is_none_or(|range| range.contains(&sequence))
+                && block.is_none_or(|block| block.to < sequence)
+        };
         let all = history.frames();
         let until = |end: FrameSeq| all.partition_point(|frame| frame.sequence <= end);
         let until = range.map_or(all.len(), |range| until(*range.end()));
@@ -180,12 +218,7 @@ impl Hud {
             .pieces
             .iter()
             .map(|piece| match &piece.from {
-                From::Frame(_, snapshot) => {
-                    let exact = snapshot.exact_tokens().filter(|_| self.counted(snapshot));
-                    let exact = exact
-                        .map_or_else(|| counter.count(snapshot.text()), |exact| exact as usize);
-                    CountedText { text: snapshot.text(), tokens: exact }
-                }
+                From::Frame(_, snapshot) => self.counted_text(snapshot),
                 From::Tail(snapshot, range) => {
                     let exact =
                         snapshot.exact_tokens().filter(|_| range.len() == snapshot.text().len());
@@ -193,10 +226,28 @@ impl Hud {
                     let exact = exact.map_or_else(|| counter.count(text), |exact| exact as usize);
                     CountedText { text, tokens: exact }
                 }
+                From::Block(block) => self.counted_text(&block.snapshot),
                 From::Framing(_, text) => CountedText { text, tokens: counter.count(text) },
             })
             .collect();
         counter.count_joined(&parts) as u64
+    }
+
+    /// The whole text of a snapshot with its exact count.
+    fn counted_text<'s>(&self, snapshot: &'s FrameSnapshot) -> CountedText<'s> {
+        let text = snapshot.text();
+        let exact = snapshot.exact_tokens().filter(|_| self.counted(snapshot));
+        let tokens = exact.map_or_else(|| self.counter().count(text), |exact| exact as usize);
+        CountedText { text, tokens }
+    }
+
+    /// The sum of the counts of a snapshot's chunks.
+    fn tokens_of(&self, snapshot: &FrameSnapshot) -> u64 {
+        if self.counted(snapshot) {
+            return snapshot.total_tokens();
+        }
+        // Counts of another tokenizer, or declared ones, are not mixed with this one's.
+        snapshot.chunks().map(|chunk| self.counter().count(chunk.content()) as u64).sum()
     }
 
     /// Whether the counts of a snapshot are this HUD's counter's.
@@ -229,18 +280,14 @@ impl Assembly<'_> {
         if snapshot.is_empty() {
             return;
         }
-        let tokens = if self.hud.counted(&snapshot) {
-            snapshot.total_tokens()
-        } else {
-            // Counts of another tokenizer, or declared ones, are not mixed with this one's.
-            snapshot.chunks().map(|chunk| self.hud.counter().count(chunk.content()) as u64).sum()
-        };
+        let tokens = self.hud.tokens_of(&snapshot);
         add(&mut self.tokens.chunks, tokens);
         let sequence = frame.sequence;
         let role = self.hud.role_of(&frame.source);
         let role = role_of_chunks(&snapshot, role).unwrap_or(role);
         if merge == Merge::AdjacentRoles
             && let Some(message) = self.messages.last_mut()
+            && !message.is_block()
             && let Some((_, last)) = &mut message.frames
             && message.role == role
         {
@@ -256,6 +303,14 @@ impl Assembly<'_> {
                 .push(Piece { start: message.len(), from: From::Frame(sequence, snapshot) });
         } else {
             self.open(role, Some((sequence, sequence)), From::Frame(sequence, snapshot));
+        }
+    }
+
+    fn add_block(&mut self, block: &Substitution) {
+        if !block.snapshot.is_empty() {
+            add(&mut self.tokens.chunks, self.hud.tokens_of(&block.snapshot));
+            let role = role_of_chunks(&block.snapshot, Role::User).unwrap_or(Role::User);
+            self.open(role, Some((block.from, block.to)), From::Block(block.clone()));
         }
     }
 

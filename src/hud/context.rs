@@ -3,7 +3,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use crate::{
     id::{FacetId, FrameSeq, Role},
     json::{Object, ObjectExt, Value},
-    snapshot::{ChunkRef, FrameSnapshot},
+    snapshot::{ChunkRef, FrameSnapshot, Substitution},
     text::TextRange,
 };
 
@@ -39,6 +39,8 @@ pub(super) enum From {
     Frame(FrameSeq, Arc<FrameSnapshot>),
     /// A range of the tail's text.
     Tail(Arc<FrameSnapshot>, TextRange),
+    /// A block that stands for frames.
+    Block(Substitution),
     Framing(&'static str, Arc<str>),
 }
 
@@ -47,6 +49,7 @@ impl From {
         match self {
             From::Frame(_, snapshot) => snapshot.text(),
             From::Tail(snapshot, range) => range.of(snapshot.text()),
+            From::Block(block) => block.snapshot.text(),
             From::Framing(_, text) => text,
         }
     }
@@ -58,6 +61,9 @@ impl Piece {
         let (snapshot, range) = match &self.from {
             From::Frame(_, snapshot) => (Some(snapshot), TextRange::at(0, snapshot.text().len())),
             From::Tail(snapshot, range) => (Some(snapshot), *range),
+            From::Block(Substitution { snapshot, .. }) => {
+                (Some(snapshot), TextRange::at(0, snapshot.text().len()))
+            }
             From::Framing(..) => (None, TextRange::default()),
         };
         snapshot
@@ -80,6 +86,9 @@ impl Piece {
         match &self.from {
             From::Frame(frame, _) => {
                 Owner::Chunk { frame: *frame, chunk: chunk.index(), facet_ids }
+            }
+            From::Block(block) => {
+                Owner::Block { block: Arc::clone(&block.block), chunk: chunk.index(), facet_ids }
             }
             _ => Owner::Tail { context: context.to_owned(), index: chunk.index(), facet_ids },
         }
@@ -106,6 +115,15 @@ pub enum Owner {
         /// The chunk's index in the tail.
         index: usize,
         /// The facets that wrote it.
+        facet_ids: Vec<FacetId>,
+    },
+    /// A chunk of a block that stands for frames.
+    Block {
+        /// The id of the block.
+        block: Arc<str>,
+        /// The chunk's index in what the block rendered to.
+        chunk: usize,
+        /// The facets that wrote it: the block's own.
         facet_ids: Vec<FacetId>,
     },
     /// What belongs to no frame, by name: `system_prompt`, `separator`.
@@ -177,6 +195,11 @@ impl Message {
     /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether a block stands here for its frames.
+    pub fn is_block(&self) -> bool {
+        matches!(self.pieces.first(), Some(Piece { from: From::Block(_), .. }))
     }
 
     /// The exact count of the whole text.
@@ -256,7 +279,9 @@ impl RenderedContext {
             From::Framing(name, text) => {
                 return (inside < text.len()).then_some(Owner::Framing(name));
             }
-            From::Frame(_, snapshot) => snapshot.chunk_at(inside)?,
+            From::Frame(_, snapshot) | From::Block(Substitution { snapshot, .. }) => {
+                snapshot.chunk_at(inside)?
+            }
             From::Tail(snapshot, range) if inside < range.len() => {
                 snapshot.chunk_at(range.start() + inside)?
             }
@@ -322,6 +347,11 @@ impl Span {
                 tail.put("index", *index as u64);
                 tail.put("facetIds", ids(facet_ids));
                 owner.put("tail", tail);
+            }
+            Owner::Block { block, chunk, facet_ids } => {
+                owner.put("block", &**block);
+                owner.put("chunk", *chunk as u64);
+                owner.put("facetIds", ids(facet_ids));
             }
             Owner::Framing(name) => owner.put("framing", *name),
         }

@@ -203,6 +203,23 @@ impl Hud {
         Ok(builder.seal(now, Arc::clone(&self.identity)))
     }
 
+    /// Renders one facet that is in no frame, spoken by `role`: the summary of a block. `tags` are
+    /// those that its content must not forge: see [`Veil::tags`](crate::veil::Veil::tags).
+    ///
+    /// # Errors
+    /// Those of the format, with the facet.
+    pub fn render_facet(
+        &self,
+        facet: &Facet,
+        role: Role,
+        tags: &TagSet,
+        now: Millis,
+    ) -> Result<FrameSnapshot> {
+        let mut builder = self.builder_of_frame();
+        self.draw(&mut builder, std::iter::once(facet), role, tags, None)?;
+        Ok(builder.seal(now, Arc::clone(&self.identity)))
+    }
+
     /// An empty builder with this HUD's counter and limits.
     pub(super) fn builder_of_frame(&self) -> FrameSnapshotBuilder<'_> {
         FrameSnapshotBuilder::with_options(&*self.counter, self.options.clone())

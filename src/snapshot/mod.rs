@@ -16,6 +16,7 @@ mod chunk;
 mod frame_snapshot;
 mod query;
 mod split;
+mod substitution;
 mod tiling;
 mod wire;
 
@@ -34,4 +35,5 @@ pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,
     get_snapshot_facets, group_chunks_by_role,
 };
+pub use substitution::Substitution;
 pub(crate) use tiling::{Nesting, Tiling};

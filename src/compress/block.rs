@@ -1,0 +1,172 @@
+use std::sync::Arc;
+
+use super::Passage;
+use crate::{
+    Error, ErrorKind, Result,
+    id::{FacetId, FrameSeq, Millis, Role},
+    json::{Object, ObjectExt, Value},
+    snapshot::{ArchiveReader, ChunkRef, FrameSnapshot, Substitution},
+    veil::{Facet, FacetOp},
+};
+
+/// A compressed range that stands in for frames; the originals stay reachable.
+#[non_exhaustive]
+#[derive(Clone, Debug)]
+pub struct CompressionBlock {
+    /// The id, unique in its history.
+    pub id: Arc<str>,
+    /// The first frame.
+    pub from: FrameSeq,
+    /// The last frame.
+    pub to: FrameSeq,
+    /// One for a block of frames, more for a block of blocks.
+    pub level: u32,
+    /// The summary as a facet, which renders to `snapshot`.
+    pub facet: Arc<Facet>,
+    /// What stands for the frames.
+    pub snapshot: Arc<FrameSnapshot>,
+    /// The facets whose text it stands for.
+    pub source_facets: Vec<FacetId>,
+    /// The BLAKE3 hash of the original texts, each with its length before it, in hexadecimal.
+    pub content_hash: String,
+    /// The tokens of the original frames, the sum over their chunks.
+    pub original_tokens: u64,
+    /// The tokens of the summary, as it is rendered.
+    pub tokens: u64,
+    /// What the ops of the frames come to.
+    pub net_ops: Vec<FacetOp>,
+    /// What wrote the summary.
+    pub engine: String,
+    /// When it was written.
+    pub created_at: Millis,
+    pub(super) originals: Originals,
+}
+
+/// What a block stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Originals {
+    Held(Vec<Passage>),
+    Blocks(Vec<Arc<CompressionBlock>>),
+    /// An archive holds them.
+    Spilled,
+    Forgotten,
+}
+
+impl CompressionBlock {
+    /// The frames that the block stands for, as they were captured; a block of blocks expands to
+    /// the frames of all of them. Shares the snapshots; copies no text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Stored`] where they are in an archive: see [`CompressionBlock::expand_from`];
+    /// [`ErrorKind::Dropped`] after they were forgotten.
+    pub fn expand(&self) -> Result<Vec<Passage>> {
+        match &self.originals {
+            Originals::Held(passages) => Ok(passages.clone()),
+            Originals::Blocks(blocks) => {
+                let mut all = Vec::new();
+                for block in blocks {
+                    all.extend(block.expand()?);
+                }
+                Ok(all)
+            }
+            Originals::Spilled => {
+                let message = format!("the originals of {} are in an archive", self.id);
+                Err(Error::new(ErrorKind::Stored, message))
+            }
+            Originals::Forgotten => {
+                let message = format!("the originals of {} were forgotten", self.id);
+                Err(Error::new(ErrorKind::Dropped, message))
+            }
+        }
+    }
+
+    /// As [`CompressionBlock::expand`], from the archive of the history that the block belongs to.
+    /// Copies the text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where the archive's text is not that which the block stands for,
+    /// [`ErrorKind::Dropped`] after the originals were forgotten, and those of
+    /// [`ArchiveReader::range`].
+    pub fn expand_from(&self, archive: &ArchiveReader) -> Result<Vec<Passage>> {
+        match &self.originals {
+            Originals::Forgotten => self.expand(),
+            Originals::Blocks(blocks) => {
+                let mut all = Vec::new();
+                for block in blocks {
+                    all.extend(block.expand_from(archive)?);
+                }
+                Ok(all)
+            }
+            Originals::Held(_) | Originals::Spilled => {
+                let range = archive.range(self.from..=self.to)?;
+                let passage = |(sequence, snapshot): (FrameSeq, FrameSnapshot)| {
+                    let role = snapshot.chunks().find_map(ChunkRef::role).unwrap_or(Role::User);
+                    Passage { from: sequence, to: sequence, role, snapshot: Arc::new(snapshot) }
+                };
+                let shown = range.snapshots().filter(|(_, snapshot)| !snapshot.is_empty());
+                let passages: Vec<Passage> = shown.map(passage).collect();
+                if content_hash(&passages) != self.content_hash {
+                    let message =
+                        format!("the archive holds other text than {} stands for", self.id);
+                    return Err(Error::new(ErrorKind::Conflict, message).at_frame(self.from.get()));
+                }
+                Ok(passages)
+            }
+        }
+    }
+
+    pub(super) fn let_go(&mut self, originals: Originals) {
+        match &mut self.originals {
+            Originals::Blocks(blocks) => {
+                blocks.iter_mut().for_each(|block| Arc::make_mut(block).let_go(originals.clone()));
+            }
+            held => *held = originals,
+        }
+    }
+
+    /// The blocks that a block of blocks stands for.
+    pub fn blocks(&self) -> &[Arc<CompressionBlock>] {
+        match &self.originals {
+            Originals::Blocks(blocks) => blocks,
+            Originals::Held(_) | Originals::Spilled | Originals::Forgotten => &[],
+        }
+    }
+
+    /// What a renderer puts in place of the frames.
+    pub fn substitution(&self) -> Substitution {
+        Substitution {
+            block: Arc::clone(&self.id),
+            from: self.from,
+            to: self.to,
+            snapshot: Arc::clone(&self.snapshot),
+        }
+    }
+
+    /// The block without its texts, for people and logs.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("id", &*self.id);
+        object.put("from", self.from.get());
+        object.put("to", self.to.get());
+        object.put("level", u64::from(self.level));
+        object.put("originalTokens", self.original_tokens);
+        object.put("tokens", self.tokens);
+        let facets = self.source_facets.iter().map(FacetId::as_str);
+        object.put("sourceFacets", facets.collect::<Value>());
+        object.put("contentHash", self.content_hash.as_str());
+        object.put("engine", self.engine.as_str());
+        object.put("createdAt", self.created_at.get());
+        object.into()
+    }
+}
+
+/// The hash of passages: each text with its length before it, so that no two lists share one.
+pub(super) fn content_hash(passages: &[Passage]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for passage in passages {
+        let text = passage.snapshot.text();
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}

@@ -1,0 +1,50 @@
+/// When compression starts and stops, and how ranges are cut; fixed once the transform is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompressionOptions {
+    /// A range of fewer tokens is not worth a block. 500 by default.
+    pub trigger_tokens: u64,
+    /// The most tokens of a range; a larger frame is a range of its own. 2,000 by default.
+    pub max_range_tokens: u64,
+    /// Nothing is compressed before there are so many frames outside of the protected tail that
+    /// may be. 10 by default.
+    pub min_frames: usize,
+    /// The most jobs that wait at a time. 5 by default.
+    pub max_pending: usize,
+    /// The most jobs that are under way at a time. 1 by default.
+    pub max_active: usize,
+    /// How often a job is tried before its range is left as it is. 2 by default.
+    pub tries: u32,
+    /// How long a job that failed waits, in milliseconds. 30,000 by default.
+    pub retry_delay_ms: i64,
+    /// The newest frames that are never compressed. 8 by default.
+    pub protected_frames: usize,
+    /// A summary may have one token for so many of the original. 5 by default; at least 2.
+    pub ratio: u64,
+    /// Compression starts where frames and blocks come to more tokens than this; always, where
+    /// there are ranges, by default.
+    pub high_tokens: u64,
+    /// Once started, it goes on until they come to no more than this. 0 by default.
+    pub low_tokens: u64,
+    /// The highest level of blocks: 1 compresses frames alone, 2 also blocks of frames. 3 by
+    /// default.
+    pub max_level: u32,
+}
+
+impl Default for CompressionOptions {
+    fn default() -> Self {
+        Self {
+            trigger_tokens: 500,
+            max_range_tokens: 2_000,
+            min_frames: 10,
+            max_pending: 5,
+            max_active: 1,
+            tries: 2,
+            retry_delay_ms: 30_000,
+            protected_frames: 8,
+            ratio: 5,
+            high_tokens: 0,
+            low_tokens: 0,
+            max_level: 3,
+        }
+    }
+}

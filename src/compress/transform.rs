@@ -1,0 +1,582 @@
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
+
+use super::{
+    CompressionBlock, CompressionJob, CompressionOptions, Passage,
+    block::{Originals, content_hash},
+    walk::Walk,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    id::{FacetId, FacetType, FrameSeq, Millis, Role},
+    json::{Object, ObjectExt, Value},
+    snapshot::{ArchiveReader, ChunkRef, FrameSnapshot, Substitution},
+    veil::{Facet, History, Saliency},
+};
+
+/// Compresses the older frames of one history: plans ranges, hands out jobs, takes summaries, and
+/// says what stands for what.
+///
+/// It calls no model and renders nothing. [`CompressionTransform::plan`] looks at the frames that
+/// are new; [`CompressionTransform::next_job`] hands out what is to be summarised;
+/// [`CompressionTransform::complete`] and [`CompressionTransform::fail`] take the answer;
+/// [`CompressionTransform::apply`] lets blocks take effect, all at once, since each time the
+/// provider's prompt cache is lost from the first changed frame on.
+#[derive(Debug, Default)]
+pub struct CompressionTransform {
+    options: CompressionOptions,
+    walk: Walk,
+    /// The first frame that no range was planned for and none was passed over.
+    front: usize,
+    ranges: Vec<PlannedRange>,
+    /// The blocks that are in effect, by their first frame.
+    applied: BTreeMap<FrameSeq, Arc<CompressionBlock>>,
+    /// The blocks that a block of blocks was planned for.
+    merged: HashSet<Arc<str>>,
+    /// The blocks that are ready and not in effect, by the number of their range.
+    ready: BTreeMap<usize, Arc<CompressionBlock>>,
+    /// The tokens of the frames that no block in effect stands for, and of those blocks.
+    live_tokens: u64,
+    counted: usize,
+    /// Whether compression was started by the high-water mark and has not met the low one.
+    is_started: bool,
+    epoch: u64,
+}
+
+/// A range that is planned once and never again.
+#[derive(Clone, Debug)]
+struct PlannedRange {
+    id: Arc<str>,
+    covers: Covers,
+    level: u32,
+    tokens: u64,
+    original_tokens: u64,
+    limit: u64,
+    /// The frames after it that were there when it was planned.
+    seen: usize,
+    state: RangeState,
+}
+
+/// What a range replaces.
+#[derive(Clone, Debug)]
+enum Covers {
+    Frames(Range<usize>),
+    Blocks(Vec<Arc<CompressionBlock>>),
+}
+
+/// Where a planned range is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RangeState {
+    /// It waits to be handed out, until this moment at least.
+    Pending {
+        /// How often it was tried before.
+        tried: u32,
+        /// Not to be handed out before.
+        not_before: Millis,
+    },
+    /// It was handed out.
+    InProgress {
+        /// Which try this is, from one.
+        attempt: u32,
+    },
+    /// Its summary is there.
+    Ready,
+    /// It was tried as often as the options say, and stays as it is.
+    Failed {
+        /// Why, the last time.
+        reason: String,
+    },
+}
+
+/// What the application of blocks changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Epoch {
+    /// The number of the epoch, from one.
+    pub number: u64,
+    /// The first frame that is no longer what it was; everything before it stays byte for byte.
+    pub from: FrameSeq,
+    /// The ids of the blocks that took effect.
+    pub blocks: Vec<Arc<str>>,
+}
+
+/// What is written beside a snapshot that a block stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompressionState {
+    /// The id of the block. Wire name `replacedBy`.
+    pub replaced_by: Arc<str>,
+    /// The tokens of the frame, the sum over its chunks. Wire name `originalTokens`.
+    pub original_tokens: u64,
+}
+
+impl CompressionTransform {
+    /// A transform for one history.
+    pub fn new(options: CompressionOptions) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// The options.
+    pub fn options(&self) -> &CompressionOptions {
+        &self.options
+    }
+
+    /// Looks at the frames that are new and plans ranges worth compressing; says how many. A range
+    /// never cuts a call from its result, and never holds the operator's words, pinned facets or
+    /// one of the newest frames. A frame is planned once.
+    ///
+    /// Runs in time proportional to what is new: O(1) where nothing is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where a frame was not captured, [`ErrorKind::Sequence`] where the
+    /// history is another one. Nothing is planned then.
+    pub fn plan(&mut self, history: &History) -> Result<usize> {
+        self.walk.follow(history)?;
+        let new = self.walk.steps().iter().skip(self.counted);
+        self.live_tokens = new.fold(self.live_tokens, |sum, step| sum.saturating_add(step.tokens));
+        self.counted = self.walk.steps().len();
+        let before = self.ranges.len();
+        while self.wants_more() {
+            let Some(range) = self.next_range().or_else(|| self.next_blocks()) else {
+                // To go on bit by bit with each new frame would cost the cache each time.
+                self.is_started = false;
+                break;
+            };
+            if let Covers::Blocks(blocks) = &range.covers {
+                self.merged.extend(blocks.iter().map(|block| Arc::clone(&block.id)));
+            }
+            self.ranges.push(range);
+        }
+        Ok(self.ranges.len() - before)
+    }
+
+    /// Whether to plan on: by the water marks, and by how many jobs wait.
+    fn wants_more(&mut self) -> bool {
+        let waiting = |range: &&PlannedRange| matches!(range.state, RangeState::Pending { .. });
+        if self.ranges.iter().rev().take(64).filter(waiting).count() >= self.options.max_pending {
+            return false;
+        }
+        // What is planned counts as if it were done.
+        let saved = |range: &PlannedRange| match range.state {
+            RangeState::Failed { .. } => 0,
+            _ => range.tokens.saturating_sub(range.limit),
+        };
+        let open = self.ranges.iter().enumerate().rev().take(64);
+        let open = open
+            .filter(|(at, range)| range.state != RangeState::Ready || self.ready.contains_key(at));
+        let expected = self.live_tokens.saturating_sub(open.map(|(_, range)| saved(range)).sum());
+        self.is_started = if self.is_started {
+            expected > self.options.low_tokens
+        } else {
+            expected > self.options.high_tokens
+        };
+        self.is_started
+    }
+
+    /// The next range of frames, front to back.
+    fn next_range(&mut self) -> Option<PlannedRange> {
+        let options = &self.options;
+        let steps = self.walk.steps();
+        let end = steps.len().saturating_sub(options.protected_frames);
+        loop {
+            while steps.get(self.front).is_some_and(|step| step.stays) {
+                self.front += 1;
+            }
+            let free = steps.get(self.front..end)?;
+            if free.iter().take(options.min_frames).count() < options.min_frames {
+                return None;
+            }
+            let (mut tokens, mut closed) = (0_u64, None);
+            let mut is_stopped = false;
+            for (at, step) in free.iter().enumerate() {
+                let with = tokens.saturating_add(step.tokens);
+                if step.stays || (with > options.max_range_tokens && closed.is_some()) {
+                    is_stopped = true;
+                    break;
+                }
+                tokens = with;
+                if step.is_closed {
+                    closed = Some((at + 1, tokens));
+                }
+            }
+            let Some((count, tokens)) = closed else {
+                if !is_stopped {
+                    return None;
+                }
+                // Calls that wait up to a frame that stays: they stay too.
+                self.front += free.iter().take_while(|step| !step.stays).count();
+                continue;
+            };
+            if tokens < options.trigger_tokens {
+                if !is_stopped {
+                    return None;
+                }
+                self.front += count;
+                continue;
+            }
+            let frames = self.front..self.front + count;
+            self.front = frames.end;
+            let (from, to) =
+                (steps.get(frames.start)?.sequence, steps.get(frames.end - 1)?.sequence);
+            return Some(PlannedRange {
+                id: format!("block-{from}-{to}").into(),
+                covers: Covers::Frames(frames),
+                level: 1,
+                tokens,
+                original_tokens: tokens,
+                limit: tokens / options.ratio.max(2),
+                seen: steps.len(),
+                state: RangeState::Pending { tried: 0, not_before: Millis::new(i64::MIN) },
+            });
+        }
+    }
+
+    /// The oldest run of adjacent blocks of one level that are worth a block of their own.
+    fn next_blocks(&self) -> Option<PlannedRange> {
+        let options = &self.options;
+        let planned = |block: &Arc<CompressionBlock>| self.merged.contains(&block.id);
+        let mut run: Vec<Arc<CompressionBlock>> = Vec::new();
+        let mut tokens = 0_u64;
+        let next_frame = |block: &CompressionBlock| {
+            let steps = self.walk.steps();
+            let at = steps.partition_point(|step| step.sequence <= block.to);
+            steps.get(at).map(|step| step.sequence)
+        };
+        for block in self.applied.values() {
+            let follows = run.last().is_none_or(|last| {
+                last.level == block.level && next_frame(last) == Some(block.from)
+            });
+            let fits = tokens.saturating_add(block.tokens) <= options.max_range_tokens;
+            if !follows || !fits || planned(block) || block.level >= options.max_level {
+                if run.len() > 1 && tokens >= options.trigger_tokens {
+                    break;
+                }
+                (run, tokens) = (Vec::new(), 0);
+                if planned(block) || block.level >= options.max_level {
+                    continue;
+                }
+            }
+            tokens = tokens.saturating_add(block.tokens);
+            run.push(Arc::clone(block));
+        }
+        let (first, last) = (run.first()?, run.last()?);
+        if run.len() < 2 || tokens < options.trigger_tokens {
+            return None;
+        }
+        let level = first.level + 1;
+        Some(PlannedRange {
+            id: format!("block-{}-{}.{level}", first.from, last.to).into(),
+            level,
+            tokens,
+            original_tokens: run.iter().fold(0, |sum, block| sum + block.original_tokens),
+            limit: tokens / options.ratio.max(2),
+            seen: self.walk.steps().len(),
+            state: RangeState::Pending { tried: 0, not_before: Millis::new(i64::MIN) },
+            covers: Covers::Blocks(run),
+        })
+    }
+
+    /// Hands out the next job that waits, as long as no more are under way than the options say.
+    ///
+    /// Shares the snapshots of the range; copies no text. Leads the veil through the frames once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Sequence`] where the history is another one, and those of its ops.
+    pub fn next_job(&mut self, history: &History, now: Millis) -> Result<Option<CompressionJob>> {
+        let active = |range: &&PlannedRange| matches!(range.state, RangeState::InProgress { .. });
+        if self.ranges.iter().filter(active).count() >= self.options.max_active {
+            return Ok(None);
+        }
+        let is_due = |range: &PlannedRange| match range.state {
+            RangeState::Pending { not_before, .. } => not_before <= now,
+            _ => false,
+        };
+        let Some(number) = self.ranges.iter().position(is_due) else { return Ok(None) };
+        let Some(range) = self.ranges.get(number).cloned() else { return Ok(None) };
+        let RangeState::Pending { tried, .. } = range.state else { return Ok(None) };
+        let (passages, net_ops, tail_from) = match &range.covers {
+            Covers::Frames(frames) => (
+                self.walk.passages(history, frames.clone())?,
+                self.walk.net_ops(history, frames.clone())?,
+                frames.end,
+            ),
+            Covers::Blocks(blocks) => {
+                let passages = blocks.iter().map(|block| Passage {
+                    from: block.from,
+                    to: block.to,
+                    role: Role::User,
+                    snapshot: Arc::clone(&block.snapshot),
+                });
+                let last = blocks.last().map(|block| block.to);
+                let steps = self.walk.steps();
+                let end = steps.partition_point(|step| Some(step.sequence) <= last);
+                (passages.collect(), blocks.iter().flat_map(|of| of.net_ops.clone()).collect(), end)
+            }
+        };
+        let protected = range.seen.saturating_sub(self.options.protected_frames).max(tail_from);
+        let tail = self.walk.passages(history, protected..range.seen)?;
+        let mut source_facets = indexmap::IndexSet::new();
+        match &range.covers {
+            Covers::Frames(_) => {
+                let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
+                source_facets.extend(chunks.flat_map(ChunkRef::facet_ids).cloned());
+            }
+            Covers::Blocks(blocks) => {
+                source_facets.extend(blocks.iter().flat_map(|block| block.source_facets.clone()));
+            }
+        }
+        let (Some(first), Some(last)) = (self.first_of(&range), self.last_of(&range)) else {
+            return Ok(None);
+        };
+        if let Some(range) = self.ranges.get_mut(number) {
+            range.state = RangeState::InProgress { attempt: tried + 1 };
+        }
+        Ok(Some(CompressionJob {
+            id: range.id,
+            from: first,
+            to: last,
+            level: range.level,
+            passages,
+            original_tokens: range.original_tokens,
+            token_limit: range.limit,
+            source_facets: source_facets.into_iter().collect(),
+            net_ops,
+            tail,
+            attempt: tried + 1,
+        }))
+    }
+
+    fn first_of(&self, range: &PlannedRange) -> Option<FrameSeq> {
+        match &range.covers {
+            Covers::Frames(frames) => self.walk.steps().get(frames.start).map(|step| step.sequence),
+            Covers::Blocks(blocks) => blocks.first().map(|block| block.from),
+        }
+    }
+
+    fn last_of(&self, range: &PlannedRange) -> Option<FrameSeq> {
+        match &range.covers {
+            Covers::Frames(frames) => {
+                self.walk.steps().get(frames.end.checked_sub(1)?).map(|step| step.sequence)
+            }
+            Covers::Blocks(blocks) => blocks.last().map(|block| block.to),
+        }
+    }
+
+    /// Takes the summary of a job that was handed out. `render` makes of the block's facet what
+    /// stands in contexts, for example with `Hud::render_facet`; so the summary is guarded against
+    /// forged tags and counted like any other text. The block takes effect with
+    /// [`CompressionTransform::apply`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where the job is not under way. [`ErrorKind::Limit`] where the
+    /// summary is empty, not shorter than what it stands for, or, rendered, longer than the job's
+    /// limit; and those of `render`: tell [`CompressionTransform::fail`] then, or try another
+    /// summary. Nothing has changed.
+    pub fn complete(
+        &mut self,
+        job: &CompressionJob,
+        summary: &str,
+        engine: &str,
+        now: Millis,
+        render: impl FnOnce(&Facet) -> Result<FrameSnapshot>,
+    ) -> Result<Arc<CompressionBlock>> {
+        let (number, range) = self.under_way(job)?;
+        let summary = summary.trim();
+        let refused =
+            |message: String| Err(Error::new(ErrorKind::Limit, message).at_frame(job.from.get()));
+        if summary.is_empty() {
+            return refused(format!("the summary of {} is empty", job.id));
+        }
+        let facet = summary_facet(job, summary);
+        let snapshot = render(&facet)?;
+        let tokens = snapshot.total_tokens();
+        if tokens >= range.tokens || tokens > job.token_limit.max(1) {
+            return refused(format!(
+                "expected a summary of {} in at most {} tokens, found {tokens}",
+                job.id, job.token_limit
+            ));
+        }
+        let originals = match &range.covers {
+            Covers::Frames(_) => Originals::Held(job.passages.clone()),
+            Covers::Blocks(blocks) => Originals::Blocks(blocks.clone()),
+        };
+        let block = Arc::new(CompressionBlock {
+            id: Arc::clone(&job.id),
+            from: job.from,
+            to: job.to,
+            level: job.level,
+            facet: Arc::new(facet),
+            snapshot: Arc::new(snapshot),
+            source_facets: job.source_facets.clone(),
+            content_hash: content_hash(&job.passages),
+            original_tokens: job.original_tokens,
+            tokens,
+            net_ops: job.net_ops.clone(),
+            engine: engine.to_owned(),
+            created_at: now,
+            originals,
+        });
+        if let Some(range) = self.ranges.get_mut(number) {
+            range.state = RangeState::Ready;
+        }
+        self.ready.insert(number, Arc::clone(&block));
+        Ok(block)
+    }
+
+    /// Takes note that a job failed. Its range waits for another try, or stays as it is after the
+    /// last.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where the job is not under way.
+    pub fn fail(
+        &mut self,
+        job: &CompressionJob,
+        reason: impl Into<String>,
+        now: Millis,
+    ) -> Result<()> {
+        let (number, _) = self.under_way(job)?;
+        let delay = self.options.retry_delay_ms;
+        let state = if job.attempt >= self.options.tries {
+            RangeState::Failed { reason: reason.into() }
+        } else {
+            let not_before = Millis::new(now.get().saturating_add(delay));
+            RangeState::Pending { tried: job.attempt, not_before }
+        };
+        if let Some(range) = self.ranges.get_mut(number) {
+            range.state = state;
+        }
+        Ok(())
+    }
+
+    fn under_way(&self, job: &CompressionJob) -> Result<(usize, PlannedRange)> {
+        let found = self.ranges.iter().enumerate().find(|(_, range)| {
+            range.id == job.id && range.state == RangeState::InProgress { attempt: job.attempt }
+        });
+        found.map(|(number, range)| (number, range.clone())).ok_or_else(|| {
+            let message = format!("{} is not under way in try {}", job.id, job.attempt);
+            Error::new(ErrorKind::Conflict, message).at_frame(job.from.get())
+        })
+    }
+
+    /// Lets all blocks that are ready take effect. `None` where there are none.
+    pub fn apply(&mut self) -> Option<Epoch> {
+        let ready = std::mem::take(&mut self.ready);
+        let from = ready.values().map(|block| block.from).min()?;
+        let mut blocks = Vec::new();
+        for (number, block) in ready {
+            let before = self.ranges.get(number).map_or(0, |range| range.tokens);
+            self.live_tokens = self.live_tokens.saturating_sub(before).saturating_add(block.tokens);
+            for replaced in block.blocks() {
+                self.applied.remove(&replaced.from);
+            }
+            blocks.push(Arc::clone(&block.id));
+            self.applied.insert(block.from, block);
+        }
+        self.epoch += 1;
+        Some(Epoch { number: self.epoch, from, blocks })
+    }
+
+    /// The blocks in effect as a renderer takes them, in order.
+    pub fn substitutions(&self) -> Vec<Substitution> {
+        self.applied.values().map(|block| block.substitution()).collect()
+    }
+
+    /// The blocks in effect, in order.
+    pub fn blocks(&self) -> impl Iterator<Item = &Arc<CompressionBlock>> {
+        self.applied.values()
+    }
+
+    /// The block with this id, in effect or inside of one that is.
+    pub fn block(&self, id: &str) -> Option<&Arc<CompressionBlock>> {
+        fn find<'b>(
+            block: &'b Arc<CompressionBlock>,
+            id: &str,
+        ) -> Option<&'b Arc<CompressionBlock>> {
+            if *block.id == *id {
+                return Some(block);
+            }
+            block.blocks().iter().find_map(|inner| find(inner, id))
+        }
+        self.applied.values().find_map(|block| find(block, id))
+    }
+
+    /// Gives back the memory of the originals of a block in effect, once `archive` holds the same
+    /// text: they expand from there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where no block in effect has this id, and those of
+    /// [`CompressionBlock::expand_from`]: the originals are then held as before.
+    pub fn spill(&mut self, id: &str, archive: &ArchiveReader) -> Result<()> {
+        let block = self.in_effect(id)?;
+        block.expand_from(archive)?;
+        block.let_go(Originals::Spilled);
+        Ok(())
+    }
+
+    /// Gives up the originals of a block in effect, and of the blocks inside of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where no block in effect has this id.
+    pub fn forget(&mut self, id: &str) -> Result<()> {
+        self.in_effect(id)?.let_go(Originals::Forgotten);
+        Ok(())
+    }
+
+    fn in_effect(&mut self, id: &str) -> Result<&mut CompressionBlock> {
+        let block = self.applied.values_mut().find(|block| *block.id == *id).map(Arc::make_mut);
+        block.ok_or_else(|| Error::new(ErrorKind::Conflict, format!("no block {id} is in effect")))
+    }
+
+    /// The block that stands for a frame, with the frame's own tokens: what is written beside its
+    /// snapshot. `None` where the frame stands for itself.
+    pub fn compression_state(&self, sequence: FrameSeq) -> Option<CompressionState> {
+        let (_, block) = self.applied.range(..=sequence).next_back()?;
+        let steps = self.walk.steps();
+        let at = steps.partition_point(|step| step.sequence < sequence);
+        let step =
+            steps.get(at).filter(|step| step.sequence == sequence && sequence <= block.to)?;
+        Some(CompressionState { replaced_by: Arc::clone(&block.id), original_tokens: step.tokens })
+    }
+
+    /// The tokens of frames and blocks as they stand: the sum over chunks.
+    pub fn live_tokens(&self) -> u64 {
+        self.live_tokens
+    }
+
+    /// The ranges that were planned, in order, each with its id and where it is.
+    pub fn ranges(&self) -> impl Iterator<Item = (&Arc<str>, &RangeState)> {
+        self.ranges.iter().map(|range| (&range.id, &range.state))
+    }
+
+    /// Plan and results as facets of type `state`, one for each range, for whoever shows them.
+    pub fn facets(&self) -> Vec<Facet> {
+        let facet = |range: &PlannedRange| {
+            let mut state = Object::new();
+            let (name, reason) = match &range.state {
+                RangeState::Pending { .. } => ("pending", None),
+                RangeState::InProgress { .. } => ("inProgress", None),
+                RangeState::Ready => ("ready", None),
+                RangeState::Failed { reason } => ("failed", Some(reason.as_str())),
+            };
+            state.put("state", name);
+            state.put_some("from", self.first_of(range).map(FrameSeq::get));
+            state.put_some("to", self.last_of(range).map(FrameSeq::get));
+            state.put("level", u64::from(range.level));
+            state.put("originalTokens", range.original_tokens);
+            state.put_some("reason", reason);
+            let mut facet = Facet::new(FacetId::from(&*range.id), FacetType::STATE, "");
+            facet.state = Some(Value::Object(state));
+            facet
+        };
+        self.ranges.iter().map(facet).collect()
+    }
+}
+
+/// The facet of a summary.
+fn summary_facet(job: &CompressionJob, summary: &str) -> Facet {
+    let mut facet = Facet::new(FacetId::from(&*job.id), FacetType::SUMMARY, summary);
+    facet.target_facet_ids.clone_from(&job.source_facets);
+    facet.saliency = Some(Saliency { reference: true, ..Saliency::default() });
+    facet
+}
