@@ -16,8 +16,8 @@ mod split;
 mod wire;
 
 pub use archive::{
-    ArchiveOptions, ArchiveReader, ArchivedChunk, RangeChunk, RangeText, RangeView,
-    SnapshotArchive, Totals,
+    ArchiveOptions, ArchiveReader, ArchivedChunk, ChunkText, FacetCost, FacetText, PhraseMatch,
+    PhraseMatches, RangeChunk, RangeText, RangeView, RepeatedText, SnapshotArchive, Totals,
 };
 pub(crate) use builder::Nesting;
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
