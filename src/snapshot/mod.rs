@@ -4,13 +4,14 @@
 //! text is stored once, each [`ChunkRef`] is a view of a range of it. [`RenderedChunk`] is the
 //! owned form, as on the wire. The free functions answer questions about one snapshot
 //! ([`find_chunks_by_facet`], [`get_snapshot_facets`]) and about a range of frames
-//! ([`extract_snapshot_range`]).
+//! ([`extract_snapshot_range`]). An [`IncrementalSnapshot`] holds only what is new against another.
 
 #[allow(dead_code, reason = "a store reads what it wrote")]
 mod archive;
 mod builder;
 mod chunk;
 mod frame_snapshot;
+mod incremental;
 mod query;
 mod split;
 mod wire;
@@ -23,6 +24,7 @@ pub(crate) use builder::Nesting;
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
 pub use chunk::{ChunkRef, FacetIds, Part, RenderedChunk, Structure};
 pub use frame_snapshot::{FrameSnapshot, SnapshotIdentity};
+pub use incremental::{IncrementalChain, IncrementalSnapshot};
 pub(crate) use query::check_range;
 pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,

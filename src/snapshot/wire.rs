@@ -120,7 +120,7 @@ fn gap(text: &str, at: usize, content: &str) -> Error {
 
 /// Checks that parents stand before their children, so that no chunk is nested in itself, and that
 /// no chunk is named as a child twice.
-fn check_structure(chunks: &[Chunk]) -> Result<()> {
+pub(super) fn check_structure(chunks: &[Chunk]) -> Result<()> {
     let mut named = BTreeSet::new();
     for (index, chunk) in chunks.iter().enumerate() {
         let Some(structure) = chunk.rare.as_ref().and_then(|rare| rare.structure.as_ref()) else {
@@ -298,7 +298,7 @@ impl Structure {
 }
 
 impl SnapshotIdentity {
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("viewer", self.viewer.as_str());
         object.put("format", self.format.as_str());
@@ -309,7 +309,7 @@ impl SnapshotIdentity {
         Value::Object(object)
     }
 
-    fn from_json(value: Value) -> Result<Self> {
+    pub(super) fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "the maker of a snapshot")?;
         let mut text = |key: &str| Fields::required(fields.string(key)?, key, "a string");
         let (viewer, format, tokenizer) = (text("viewer")?, text("format")?, text("tokenizer")?);
