@@ -48,6 +48,8 @@ pub enum ErrorKind {
     Tiling,
     /// A stored sum is not the sum of its parts.
     Sum,
+    /// What a snapshot is based on is missing, does not come before it, or does not fit it.
+    Base,
     /// Tokens were counted by another tokenizer than those that they would be added to.
     Tokenizer,
     /// The text was dropped to save memory.

@@ -72,8 +72,9 @@ impl Hud {
     ///
     /// Frames with a snapshot are neither rendered nor, where this HUD's counter made it, counted
     /// again; merged messages count the text around the joints. Frames without one are rendered
-    /// from the veil as it was at that frame. The veil is followed from the beginning where such a
-    /// frame, or the tail of a range that ends before the history, asks for it.
+    /// from the veil as it was at that frame. The veil is followed where such a frame, or the tail
+    /// of a range that ends before the history, asks for it: from the beginning, or from as far as
+    /// [`Hud::capture_missing`] came.
     ///
     /// A frame is spoken in the role of its snapshot's chunks where they agree, so that a snapshot
     /// that was made with other roles keeps its own; else in the role of its source.
@@ -152,16 +153,18 @@ impl Hud {
         let until = range.map_or(all.len(), |range| until(*range.end()));
         let frames = all.get(..until).unwrap_or(all);
         let ends_early = until < all.len();
-        let followed = if ends_early {
+        let missing = |frame: &Arc<Frame>| wanted(frame) && frame.rendered_snapshot.is_none();
+        let end = if ends_early {
             until
         } else {
-            let missing = |frame: &Arc<Frame>| wanted(frame) && frame.rendered_snapshot.is_none();
             frames.iter().rposition(missing).map_or(0, |last| last + 1)
         };
-        let mut veil = history.start().clone();
+        let first = frames.iter().position(missing).unwrap_or(end);
+        let (start, veil) = history.veil_before(first);
+        let mut veil = if start < end || ends_early { veil.clone() } else { Veil::default() };
         let mut rendered = Vec::with_capacity(frames.len());
         for (index, frame) in frames.iter().enumerate() {
-            let shown = if index < followed { Some(veil.apply(frame)?) } else { None };
+            let shown = if (start..end).contains(&index) { Some(veil.apply(frame)?) } else { None };
             if !wanted(frame) {
                 continue;
             }

@@ -2,13 +2,14 @@
 //!
 //! A [`Hud`] is built once with a [`Format`], a token counter and a table of roles. It renders
 //! each frame once: [`Hud::capture`] pushes a frame to a history and seals it with the snapshot
-//! of what it rendered to. [`Hud::render`] puts the snapshots of a history together into the
+//! of what it rendered to; a [`CapturePolicy`] may put that off. [`Hud::render`] puts the snapshots of a history together into the
 //! messages of a [`RenderedContext`], re-rendering only frames that have none, and renders the
 //! tail: what the model sees besides frames. A [`Format`] decides how one facet looks; everything
 //! around it (turn markers, separators, attribution, counting) is the renderer's.
 
 mod assemble;
 mod canvas;
+mod capture;
 mod context;
 mod format;
 mod guard;
@@ -21,6 +22,7 @@ mod xml;
 
 pub use assemble::{Merge, RenderRequest};
 pub use canvas::Canvas;
+pub use capture::CapturePolicy;
 pub use context::{ContextTokens, Message, Owner, ProviderFraming, RenderedContext, Span};
 pub use format::{Format, format_by_name};
 pub use native::NativeFormat;

@@ -1,13 +1,13 @@
 use std::{fmt, sync::Arc};
 
-use super::{Format, RenderedContext, XmlFormat, canvas::Page};
+use super::{CapturePolicy, Format, XmlFormat, canvas::Page};
 use crate::{
     Result,
     id::{FacetType, Millis, Role},
     json::{Object, Value},
     snapshot::{FrameSnapshot, FrameSnapshotBuilder, SnapshotIdentity, SnapshotOptions},
     tokens::TokenCounter,
-    veil::{Facet, Frame, History, Sealed, Shown, Source, TagSet},
+    veil::{Facet, Frame, Shown, Source, TagSet},
 };
 
 /// The version of the renderer and of the built-in formats. It rises when the same facets would
@@ -24,6 +24,7 @@ pub struct Hud {
     counter: Arc<dyn TokenCounter>,
     roles: Roles,
     options: SnapshotOptions,
+    policy: CapturePolicy,
     identity: Arc<SnapshotIdentity>,
     /// The format's, shared by the messages that hold it.
     frame_separator: Arc<str>,
@@ -36,6 +37,7 @@ pub struct HudBuilder {
     counter: Arc<dyn TokenCounter>,
     roles: Roles,
     options: SnapshotOptions,
+    policy: CapturePolicy,
     viewer: String,
 }
 
@@ -51,10 +53,10 @@ pub fn default_roles(source: &Source) -> Role {
 
 impl fmt::Debug for Hud {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (identity, options) = (&self.identity, &self.options);
         f.debug_struct("Hud")
-            .field("identity", identity)
-            .field("options", options)
+            .field("identity", &self.identity)
+            .field("options", &self.options)
+            .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
 }
@@ -66,6 +68,7 @@ impl fmt::Debug for HudBuilder {
             .field("counter", &self.counter.id())
             .field("viewer", &self.viewer)
             .field("options", &self.options)
+            .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
 }
@@ -89,6 +92,12 @@ impl HudBuilder {
         self
     }
 
+    /// When frames are sealed. [`CapturePolicy::OnPush`] by default.
+    pub fn capture_policy(mut self, policy: CapturePolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// For whom is rendered; part of what identifies a snapshot. `agent` by default.
     pub fn viewer(mut self, viewer: impl Into<String>) -> Self {
         self.viewer = viewer.into();
@@ -97,7 +106,7 @@ impl HudBuilder {
 
     /// The finished HUD.
     pub fn build(self) -> Hud {
-        let Self { format, counter, roles, options, viewer } = self;
+        let Self { format, counter, roles, options, policy, viewer } = self;
         let identity = Arc::new(SnapshotIdentity {
             viewer,
             format: format.id().to_owned(),
@@ -107,7 +116,7 @@ impl HudBuilder {
             extra: Object::new(),
         });
         let frame_separator = format.frame_separator().into();
-        Hud { format, counter, roles, options, identity, frame_separator }
+        Hud { format, counter, roles, options, policy, identity, frame_separator }
     }
 }
 
@@ -119,6 +128,7 @@ impl Hud {
             counter,
             roles: Arc::new(default_roles),
             options: SnapshotOptions::default(),
+            policy: CapturePolicy::default(),
             viewer: "agent".to_owned(),
         }
     }
@@ -138,6 +148,11 @@ impl Hud {
         &self.counter
     }
 
+    /// When frames are sealed.
+    pub fn capture_policy(&self) -> CapturePolicy {
+        self.policy
+    }
+
     pub(super) fn frame_separator(&self) -> &Arc<str> {
         &self.frame_separator
     }
@@ -145,48 +160,6 @@ impl Hud {
     /// The role in which a frame of `source` is spoken.
     pub fn role_of(&self, source: &Source) -> Role {
         (self.roles)(source)
-    }
-
-    /// Pushes `frame` to `history` and seals it with the snapshot of what it renders to, taken
-    /// at `now`. A frame that brings a snapshot keeps it.
-    ///
-    /// Costs the rendering of this one frame and the counting of its text.
-    ///
-    /// # Errors
-    /// Those of [`History::push`] and of the format. The history is then as it was.
-    pub fn capture(&self, history: &mut History, frame: Frame, now: Millis) -> Result<Arc<Frame>> {
-        self.seal(history, frame, None, now)
-    }
-
-    /// As [`Hud::capture`], for the frame in which the agent answers `context`: the tail of that
-    /// context is sealed with the frame, so that every byte that was sent is captured.
-    ///
-    /// # Errors
-    /// Those of [`Hud::capture`].
-    pub fn capture_answer(
-        &self,
-        history: &mut History,
-        frame: Frame,
-        context: &RenderedContext,
-        now: Millis,
-    ) -> Result<Arc<Frame>> {
-        self.seal(history, frame, context.tail().cloned(), now)
-    }
-
-    fn seal(
-        &self,
-        history: &mut History,
-        frame: Frame,
-        tail: Option<Arc<FrameSnapshot>>,
-        now: Millis,
-    ) -> Result<Arc<Frame>> {
-        history.push_sealed(frame, |frame, shown| {
-            let snapshot = match &frame.rendered_snapshot {
-                Some(snapshot) => Arc::clone(snapshot),
-                None => Arc::new(self.render_frame(frame, shown, now)?),
-            };
-            Ok(Sealed { snapshot, tail })
-        })
     }
 
     /// Renders what a frame shows. The one path from facets to text: capture, re-rendering and

@@ -4,7 +4,7 @@
 //! text is stored once, each [`ChunkRef`] is a view of a range of it. [`RenderedChunk`] is the
 //! owned form, as on the wire. The free functions answer questions about one snapshot
 //! ([`find_chunks_by_facet`], [`get_snapshot_facets`]) and about a range of frames
-//! ([`extract_snapshot_range`]).
+//! ([`extract_snapshot_range`]). An [`IncrementalSnapshot`] holds only what is new against another.
 
 #[cfg_attr(
     not(feature = "storage"),
@@ -14,6 +14,7 @@ mod archive;
 mod builder;
 mod chunk;
 mod frame_snapshot;
+mod incremental;
 mod query;
 mod split;
 mod substitution;
@@ -23,13 +24,14 @@ mod wire;
 #[cfg(feature = "storage")]
 pub use archive::OpenedArchive;
 pub use archive::{
-    ArchiveOptions, ArchiveReader, ArchivedChunk, RangeChunk, RangeText, RangeView,
-    SnapshotArchive, Totals,
+    ArchiveOptions, ArchiveReader, ArchivedChunk, ChunkText, FacetCost, FacetText, PhraseMatch,
+    PhraseMatches, RangeChunk, RangeText, RangeView, RepeatedText, SnapshotArchive, Totals,
 };
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
 pub(crate) use chunk::Chunk;
 pub use chunk::{ChunkRef, FacetIds, Part, RenderedChunk, Structure};
 pub use frame_snapshot::{FrameSnapshot, SnapshotIdentity};
+pub use incremental::{IncrementalChain, IncrementalSnapshot};
 pub(crate) use query::check_range;
 pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,

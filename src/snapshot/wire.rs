@@ -120,7 +120,7 @@ fn gap(text: &str, at: usize, content: &str) -> Error {
 
 /// Checks that parents stand before their children, so that no chunk is nested in itself, and that
 /// no chunk is named as a child twice.
-fn check_structure(chunks: &[Chunk]) -> Result<()> {
+pub(super) fn check_structure(chunks: &[Chunk]) -> Result<()> {
     let mut named = BTreeSet::new();
     for (index, chunk) in chunks.iter().enumerate() {
         let Some(structure) = chunk.rare.as_ref().and_then(|rare| rare.structure.as_ref()) else {

@@ -3,18 +3,22 @@ use std::sync::Arc;
 use super::{Frame, Shown, Veil};
 use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
 
-/// The frames of one session with the veil that they lead to. A frame in a history never changes.
+/// The frames of one session with the veil that they lead to. A frame in a history never changes,
+/// but for the snapshot that it is sealed with once.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     frames: Vec<Arc<Frame>>,
     veil: Veil,
     /// What the first frame was applied to.
     start: Veil,
+    /// How far frames were followed to be sealed: the veil before the frame at this index. All
+    /// frames before it have a snapshot.
+    followed: Option<(usize, Veil)>,
 }
 
 /// What a frame is sealed with.
 pub(crate) struct Sealed {
-    pub(crate) snapshot: Arc<FrameSnapshot>,
+    pub(crate) snapshot: Option<Arc<FrameSnapshot>>,
     pub(crate) tail: Option<Arc<FrameSnapshot>>,
 }
 
@@ -45,12 +49,16 @@ impl History {
     /// ```
     pub fn with_reserved_names<N: AsRef<str>>(display_names: impl IntoIterator<Item = N>) -> Self {
         let start = Veil::with_display_names(display_names);
-        Self { frames: Vec::new(), veil: start.clone(), start }
+        Self { veil: start.clone(), start, ..Self::default() }
     }
 
-    /// The veil to which the first frame is applied.
-    pub(crate) fn start(&self) -> &Veil {
-        &self.start
+    /// A veil from which the frame at `index` is reached: that before a frame which is not after
+    /// it, with the index of that frame.
+    pub(crate) fn veil_before(&self, index: usize) -> (usize, &Veil) {
+        match &self.followed {
+            Some((at, veil)) if *at <= index => (*at, veil),
+            _ => (0, &self.start),
+        }
     }
 
     /// Appends a frame and applies its ops. The first frame may have any sequence, each further
@@ -80,12 +88,55 @@ impl History {
         let sealed = seal(&frame, &prepared.shown)?;
         self.veil.commit(prepared);
         let frame = Arc::new(Frame {
-            rendered_snapshot: Some(sealed.snapshot),
+            rendered_snapshot: sealed.snapshot,
             rendered_tail: sealed.tail.or(frame.rendered_tail),
             ..frame
         });
         self.frames.push(Arc::clone(&frame));
         Ok(frame)
+    }
+
+    /// Seals the frames before the one at `until` that have no snapshot and are wanted with what
+    /// `seal` makes of them and of what they show. Answers with how many. Where `seal` fails, the
+    /// frames before that one are sealed.
+    pub(crate) fn seal_missing(
+        &mut self,
+        until: usize,
+        is_wanted: impl Fn(&Frame) -> bool,
+        mut seal: impl FnMut(&Frame, &Shown) -> Result<Arc<FrameSnapshot>>,
+    ) -> Result<usize> {
+        let is_next = |frame: &Frame| frame.rendered_snapshot.is_none() && is_wanted(frame);
+        let from = self.followed.as_ref().map_or(0, |(at, _)| *at);
+        let rest = self.frames.get(from..until).unwrap_or_default();
+        let Some(last) = rest.iter().rposition(|frame| is_next(frame)) else { return Ok(0) };
+        let (_, mut veil) = self.followed.take().unwrap_or_else(|| (0, self.start.clone()));
+        // The first frame that stays without a snapshot, from which the next call goes on.
+        let mut first_left = None;
+        let mut sealed = 0;
+        for (index, frame) in self.frames.iter_mut().enumerate().skip(from).take(last + 1) {
+            let is_next = is_next(frame);
+            if !is_next && frame.rendered_snapshot.is_none() && first_left.is_none() {
+                first_left = Some((index, veil.clone()));
+            }
+            let snapshot = veil.prepare(frame).and_then(|prepared| {
+                let snapshot = is_next.then(|| seal(frame, &prepared.shown)).transpose()?;
+                veil.commit(prepared);
+                Ok(snapshot)
+            });
+            match snapshot {
+                Ok(None) => {}
+                Ok(snapshot) => {
+                    Arc::make_mut(frame).rendered_snapshot = snapshot;
+                    sealed += 1;
+                }
+                Err(error) => {
+                    self.followed = Some(first_left.unwrap_or((index, veil)));
+                    return Err(error);
+                }
+            }
+        }
+        self.followed = Some(first_left.unwrap_or((from + last + 1, veil)));
+        Ok(sealed)
     }
 
     fn expect(&self, sequence: FrameSeq) -> Result<()> {

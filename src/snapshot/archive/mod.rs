@@ -6,7 +6,9 @@
 //! segment is sealed: it never changes again, so readers share it. The `directory` lists the
 //! segments with what stands before each, so any range is found by two binary searches and its
 //! sums are two differences. The `index` knows which segments hold a facet, the tables which chunks.
+//! Upon these, `attribution` answers who wrote what, where, and at what cost.
 
+mod attribution;
 mod directory;
 mod index;
 mod names;
@@ -19,6 +21,7 @@ mod text;
 mod view;
 mod writer;
 
+pub use attribution::{ChunkText, FacetCost, FacetText, PhraseMatch, PhraseMatches, RepeatedText};
 pub use directory::Totals;
 pub use reader::ArchiveReader;
 #[cfg(feature = "storage")]

@@ -82,7 +82,7 @@ impl SegmentText {
     /// The text without this range of the segment, which is `len` bytes long. Copies what stays.
     pub(super) fn without(&self, len: u32, dropped: &Range<u32>) -> Self {
         let whole = [Kept { start: 0, len, at: 0 }];
-        let mut runs = Vec::new();
+        let mut runs: Vec<Kept> = Vec::new();
         let mut text = String::new();
         for kept in self.kept.as_deref().unwrap_or(&whole) {
             let (start, end) = (kept.start, kept.start + kept.len);
@@ -90,7 +90,11 @@ impl SegmentText {
             let after = start.max(dropped.end).min(end)..end;
             for range in [before, after].into_iter().filter(|range| !range.is_empty()) {
                 let (start, len) = (range.start, range.end - range.start);
-                runs.push(Kept { start, len, at: text.len() as u32 });
+                match runs.last_mut().filter(|last| last.start + last.len == start) {
+                    // Nothing was dropped between them.
+                    Some(last) => last.len += len,
+                    None => runs.push(Kept { start, len, at: text.len() as u32 }),
+                }
                 text.push_str(self.get(range).unwrap_or_default());
             }
         }
@@ -117,6 +121,7 @@ mod tests {
             (once.get(1..3), once.get(2..3), once.get(7..8), once.get(3..3)),
             (None, None, None, Some(""))
         );
+        assert_eq!(once.without(10, &(5..5)).get(4..7), Some("456"));
         let twice = once.without(10, &(0..1)).without(10, &(3..6));
         assert_eq!(
             (twice.held(), twice.get(1..2), twice.get(6..7)),

@@ -241,9 +241,9 @@ impl fmt::Display for RangeText<'_> {
 /// What is known of a chunk in an archive, its text aside. Cheap to copy.
 #[derive(Clone, Copy)]
 pub struct ArchivedChunk<'a> {
-    tables: &'a Tables,
+    pub(super) tables: &'a Tables,
     /// The numbers of chunk and frame in the segment.
-    chunk: u32,
+    pub(super) chunk: u32,
     frame: u32,
 }
 

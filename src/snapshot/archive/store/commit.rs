@@ -12,8 +12,8 @@ pub(super) const ENTRY_BYTES: u64 = 104;
 /// Where the records of a segment are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Places {
-    pub(super) text: Position,
-    pub(super) tables: Position,
+    pub(in super::super) text: Position,
+    pub(in super::super) tables: Position,
 }
 
 /// A record of `segments.rec`: these segments are there once it is.
