@@ -116,7 +116,8 @@ fn chunks(snapshot: &FrameSnapshot) -> Vec<RenderedChunk> {
 }
 
 /// The specification's frames: a plain list of snapshots, each with its text twice.
-pub(crate) struct List(Vec<PlainSnapshot>);
+#[derive(Default)]
+pub(crate) struct List(pub(crate) Vec<PlainSnapshot>);
 
 /// `FrameRenderedSnapshot` of the specification, with the frame's sequence.
 pub(crate) struct PlainSnapshot {

@@ -1,8 +1,6 @@
-use std::{borrow::Cow, hash::Hasher, ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
-use foldhash::quality::FoldHasher;
 use hashbrown::HashTable;
-use smallvec::SmallVec;
 
 use super::names::{self, Names};
 use crate::{
@@ -80,6 +78,21 @@ pub(super) struct Kind {
     pub(super) part: PartKind,
 }
 
+impl Kind {
+    fn hash(self) -> u64 {
+        let Self { chunk_type, part_id, part_name, role, part } = self;
+        let words = [chunk_type, part_id, part_name].map(u64::from);
+        let [chunk_type, part_id, part_name] = words;
+        let rest = role.map_or(0, |role| role as u64 + 1) << 8 | part as u64;
+        // Odd factors, so that no word's bits get lost, and the sum's upper bits mixed in.
+        let sum = chunk_type.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            ^ part_id.wrapping_mul(0xC2B2_AE3D_27D4_EB4F)
+            ^ part_name.wrapping_mul(0x1656_67B1_9E37_79F9)
+            ^ rest.wrapping_mul(0x27D4_EB2F_1656_67C5);
+        sum ^ sum >> 32
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum PartKind {
     #[default]
@@ -118,9 +131,9 @@ pub(super) struct RareRows {
 enum Lookup {
     /// While frames come: facets in the order in which they came, chunks looked through.
     Growing(Box<Growing>),
-    /// Facets in the order of their hashes, each with its chunks: those of facet `n` from
+    /// Facets in the order of their prints, each with its chunks: those of facet `n` from
     /// `starts[n]` to `starts[n + 1]`.
-    Sorted { starts: Vec<u32>, chunks: Vec<u32> },
+    Sorted { prints: Vec<u32>, starts: Vec<u32>, chunks: Vec<u32> },
 }
 
 impl Default for Lookup {
@@ -149,12 +162,20 @@ impl Numbers {
     }
 
     /// Gives the next number to a hash.
-    fn push(&mut self, hash: u64) {
+    fn push(&mut self, hash: u64) -> u32 {
         let number = self.hashes.len() as u32;
         self.hashes.push(hash);
         let hashes = &self.hashes;
         let of = |number: &u32| hashes.get(*number as usize).copied().unwrap_or_default();
         self.table.insert_unique(hash, number, of);
+        number
+    }
+
+    fn reserve(&mut self, more: usize) {
+        self.hashes.reserve_exact(more);
+        let hashes = &self.hashes;
+        let of = |number: &u32| hashes.get(*number as usize).copied().unwrap_or_default();
+        self.table.reserve(more, of);
     }
 
     /// The number of a name, which is added where it is new.
@@ -167,6 +188,15 @@ impl Numbers {
     }
 }
 
+impl RareRows {
+    fn shrink_to_fit(&mut self) {
+        self.tokens.shrink_to_fit();
+        self.exact.shrink_to_fit();
+        self.chunks.shrink_to_fit();
+        self.frames.shrink_to_fit();
+    }
+}
+
 impl Tables {
     /// Adds a frame. The caller sees to it that sequences rise and positions fit 32 bits.
     pub(super) fn push(&mut self, sequence: FrameSeq, snapshot: &FrameSnapshot) {
@@ -175,7 +205,6 @@ impl Tables {
             self.first_sequence = sequence.get();
         }
         let frame = self.frames.len() as u32;
-        self.chunks.reserve(snapshot.chunks.len());
         for chunk in &snapshot.chunks {
             let row = self.chunk_row(chunk, last.text_end);
             self.chunks.push(row);
@@ -247,57 +276,74 @@ impl Tables {
     }
 
     fn kind(&mut self, chunk: &Chunk) -> u32 {
-        let part = PartKind::of(&chunk.part);
+        let Self { lookup: Lookup::Growing(growing), kinds, words, .. } = self else { return 0 };
+        let Growing { words: word_numbers, kinds: numbers, .. } = &mut **growing;
+        let mut number =
+            |text: Option<&str>| text.map_or(0, |text| word_numbers.intern(words, text) + 1);
         let (id, name) = match &chunk.part {
             Part::Call { id, name } => (id.as_deref(), Some(&**name)),
             Part::Result { id } => (id.as_deref(), None),
             _ => (None, None),
         };
-        let chunk_type = chunk.chunk_type.as_deref();
-        let mut hasher = FoldHasher::with_seed(0, foldhash::SharedSeed::global_fixed());
-        for text in [chunk_type, id, name] {
-            hasher.write_u64(text.map_or(0, names::hash));
-        }
-        hasher.write_u8(part as u8);
-        hasher.write_u8(chunk.role.map_or(0, |role| role as u8 + 1));
-        let hash = hasher.finish();
-        let Self { lookup: Lookup::Growing(growing), kinds, words, .. } = self else { return 0 };
-        let Growing { words: word_numbers, kinds: numbers, .. } = &mut **growing;
-        let is = |number: u32| {
-            kinds.get(number as usize).is_some_and(|kind| {
-                kind.role == chunk.role
-                    && kind.part == part
-                    && word(words, kind.chunk_type) == chunk_type
-                    && word(words, kind.part_id) == id
-                    && word(words, kind.part_name) == name
-            })
+        let kind = Kind {
+            chunk_type: number(chunk.chunk_type.as_deref()),
+            part_id: number(id),
+            part_name: number(name),
+            role: chunk.role,
+            part: PartKind::of(&chunk.part),
         };
+        let hash = kind.hash();
+        let is = |number: u32| kinds.get(number as usize) == Some(&kind);
         numbers.find(hash, is).unwrap_or_else(|| {
-            let mut number =
-                |text: Option<&str>| text.map_or(0, |text| word_numbers.intern(words, text) + 1);
-            let (chunk_type, part_id, part_name) = (number(chunk_type), number(id), number(name));
-            kinds.push(Kind { chunk_type, part_id, part_name, role: chunk.role, part });
-            numbers.push(hash);
-            kinds.len() as u32 - 1
+            kinds.push(kind);
+            numbers.push(hash)
         })
+    }
+
+    /// Makes room for as much as `other` holds: the next segment is often like the last.
+    pub(super) fn reserve_like(&mut self, other: &Self) {
+        self.frames.reserve_exact(other.frames.len());
+        self.chunks.reserve_exact(other.chunks.len());
+        self.kinds.reserve_exact(other.kinds.len());
+        self.facets.reserve(other.facets.len(), other.facets.bytes());
+        self.words.reserve(other.words.len(), other.words.bytes());
+        if let Lookup::Growing(growing) = &mut self.lookup {
+            growing.facets.reserve(other.facets.len());
+            growing.words.reserve(other.words.len());
+            growing.kinds.reserve(other.kinds.len());
+        }
+    }
+
+    /// How many ids and names there are.
+    pub(super) fn names(&self) -> usize {
+        self.facets.len() + self.words.len()
+    }
+
+    /// The bytes of all ids and names.
+    pub(super) fn name_bytes(&self) -> usize {
+        self.facets.bytes() + self.words.bytes()
     }
 
     /// Ends the growth: sorts the facets, so that one is found in O(log n) time, and gives back
     /// what was reserved.
     pub(super) fn seal(&mut self) {
-        let hashes: Vec<u64> = match &self.lookup {
+        let count = self.facets.len() as u32;
+        let mut order: Vec<(u32, u32)> = match &self.lookup {
             Lookup::Sorted { .. } => return,
             Lookup::Growing(growing) if growing.facets.hashes.len() == self.facets.len() => {
-                growing.facets.hashes.clone()
+                let prints = growing.facets.hashes.iter().map(|hash| names::print(*hash));
+                prints.zip(0..count).collect()
             }
-            Lookup::Growing(_) => self.facets.iter().map(names::hash).collect(),
+            Lookup::Growing(_) => {
+                let prints = self.facets.iter().map(|facet| names::print(names::hash(facet)));
+                prints.zip(0..count).collect()
+            }
         };
-        let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
-        order.sort_unstable_by_key(|facet| hashes.get(*facet as usize));
+        order.sort_unstable();
         let mut places = vec![0_u32; order.len()];
         let mut facets = Names::default();
         facets.reserve(order.len(), self.facets.bytes());
-        for (place, facet) in order.iter().enumerate() {
+        for (place, (_, facet)) in order.iter().enumerate() {
             facets.push(self.facets.get(*facet));
             if let Some(of) = places.get_mut(*facet as usize) {
                 *of = place as u32;
@@ -311,7 +357,7 @@ impl Tables {
             }
         }
         self.facets = facets;
-        self.lookup = self.sorted();
+        self.lookup = self.sorted(order.into_iter().map(|(print, _)| print).collect());
         self.frames.shrink_to_fit();
         self.chunks.shrink_to_fit();
         self.words.shrink_to_fit();
@@ -319,24 +365,18 @@ impl Tables {
         self.sets.shrink_to_fit();
         self.set_ends.shrink_to_fit();
         self.identities.shrink_to_fit();
+        self.rare.shrink_to_fit();
     }
 
     /// The chunks of each facet.
-    fn sorted(&self) -> Lookup {
+    fn sorted(&self, prints: Vec<u32>) -> Lookup {
+        // First how many chunks each has; then where they begin, and where the next one goes.
         let mut starts = vec![0_u32; self.facets.len() + 1];
-        // A chunk that names a facet twice is one chunk of it.
-        let facets_of = |row: &ChunkRow| {
-            let mut facets =
-                SmallVec::<[u32; 4]>::from_slice(self.facets_of(row.facets).as_slice());
-            facets.sort_unstable();
-            facets.dedup();
-            facets
-        };
-        for facet in self.chunks.iter().flat_map(facets_of) {
+        self.for_each_facet(|facet, _| {
             if let Some(count) = starts.get_mut(facet as usize + 1) {
                 *count += 1;
             }
-        }
+        });
         let mut sum = 0;
         for start in &mut starts {
             sum += *start;
@@ -344,17 +384,29 @@ impl Tables {
         }
         let mut next = starts.clone();
         let mut chunks = vec![0_u32; sum as usize];
-        for (number, row) in self.chunks.iter().enumerate() {
-            for facet in facets_of(row) {
-                if let Some(next) = next.get_mut(facet as usize)
-                    && let Some(chunk) = chunks.get_mut(*next as usize)
-                {
-                    *chunk = number as u32;
-                    *next += 1;
+        self.for_each_facet(|facet, chunk| {
+            if let Some(next) = next.get_mut(facet as usize)
+                && let Some(place) = chunks.get_mut(*next as usize)
+            {
+                *place = chunk;
+                *next += 1;
+            }
+        });
+        Lookup::Sorted { prints, starts, chunks }
+    }
+
+    /// Calls `of` with each facet of each chunk. A chunk that names a facet twice is one chunk of
+    /// it.
+    fn for_each_facet(&self, mut of: impl FnMut(u32, u32)) {
+        for (chunk, row) in (0..).zip(&self.chunks) {
+            let facets = self.facets_of(row.facets);
+            let facets = facets.as_slice();
+            for (at, facet) in facets.iter().enumerate() {
+                if !facets.iter().take(at).any(|before| before == facet) {
+                    of(*facet, chunk);
                 }
             }
         }
-        Lookup::Sorted { starts, chunks }
     }
 
     /// The facets behind the number of a chunk's facets.
@@ -372,14 +424,17 @@ impl Tables {
         }
     }
 
-    /// The prints of all facets, for the index.
+    /// The prints of all facets once the segment is sealed, for the index.
     pub(super) fn prints(&self) -> impl Iterator<Item = u32> {
-        self.facets.iter().map(|facet| names::print(names::hash(facet)))
+        let prints = match &self.lookup {
+            Lookup::Growing(_) => &[],
+            Lookup::Sorted { prints, .. } => prints.as_slice(),
+        };
+        prints.iter().copied()
     }
 
     /// The chunks of a facet, rising. Runs in O(log(facets)) time once the segment is sealed.
-    pub(super) fn chunks_of(&self, facet: &str) -> Cow<'_, [u32]> {
-        let hash = names::hash(facet);
+    pub(super) fn chunks_of(&self, facet: &str, hash: u64) -> Cow<'_, [u32]> {
         match &self.lookup {
             Lookup::Growing(growing) => {
                 let number = growing.facets.find(hash, |at| self.facets.get(at) == facet);
@@ -389,23 +444,16 @@ impl Tables {
                 let rows = self.chunks.iter().enumerate().filter(|(_, row)| has(row));
                 rows.map(|(at, _)| at as u32).collect()
             }
-            Lookup::Sorted { starts, chunks } => {
-                let count = self.facets.len();
-                let (mut low, mut high) = (0, count);
-                while low < high {
-                    let middle = usize::midpoint(low, high);
-                    if names::hash(self.facets.get(middle as u32)) < hash {
-                        low = middle + 1;
-                    } else {
-                        high = middle;
-                    }
-                }
-                let same = (low..count).map(|at| (at, self.facets.get(at as u32)));
-                let mut same = same.take_while(|(_, name)| names::hash(name) == hash);
-                let found = same.find(|(_, name)| *name == facet).and_then(|(at, _)| {
+            Lookup::Sorted { prints, starts, chunks } => {
+                let print = names::print(hash);
+                let first = prints.partition_point(|at| *at < print);
+                let same = prints.iter().enumerate().skip(first);
+                let mut same = same.take_while(|(_, at)| **at == print);
+                let found = same.find(|(at, _)| self.facets.get(*at as u32) == facet);
+                let chunks = found.and_then(|(at, _)| {
                     chunks.get(*starts.get(at)? as usize..*starts.get(at + 1)? as usize)
                 });
-                Cow::Borrowed(found.unwrap_or_default())
+                Cow::Borrowed(chunks.unwrap_or_default())
             }
         }
     }
