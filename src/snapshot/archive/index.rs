@@ -1,11 +1,13 @@
 use super::tables::Tables;
 
 /// How many entries a page holds on average before it is split.
-const PAGE: usize = 64;
+const PAGE: usize = 32;
 /// A page grows by this many entries, so that little is reserved for nothing.
-const STEP: usize = 16;
+const STEP: usize = 8;
 /// Pages and lists are kept in blocks, so that many of them never move at once.
 const BLOCK: usize = 1_024;
+/// Pages are far apart in memory. So many are read ahead, where no read waits for another.
+const AHEAD: usize = 32;
 /// Marks a place that is a list.
 const LIST: u32 = 1 << 31;
 
@@ -34,7 +36,11 @@ struct Entry {
 impl Index {
     /// Adds the next segment.
     pub(super) fn add_segment(&mut self, segment: u32, tables: &Tables) {
-        tables.prints().for_each(|print| self.add(print, segment));
+        for prints in tables.prints().chunks(AHEAD) {
+            let pages = prints.iter().filter_map(|print| self.pages.get(self.page_of(*print)));
+            std::hint::black_box(pages.filter_map(|page| Some(page.first()?.place)).max());
+            prints.iter().for_each(|print| self.add(*print, segment));
+        }
         self.segments = segment + 1;
     }
 
@@ -48,7 +54,7 @@ impl Index {
         let Some(page) = self.pages.get_mut(at) else { return };
         let Some(entry) = page.iter_mut().find(|entry| entry.print == print) else {
             if page.len() == page.capacity() {
-                page.reserve_exact(STEP.max(page.len() / 4));
+                page.reserve_exact(STEP.max(page.len() / 8));
             }
             page.push(Entry { print, place: segment });
             self.entries += 1;

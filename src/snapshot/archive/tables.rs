@@ -80,14 +80,11 @@ pub(super) struct Kind {
 
 impl Kind {
     fn hash(self) -> u64 {
-        let Self { chunk_type, part_id, part_name, role, part } = self;
-        let words = [chunk_type, part_id, part_name].map(u64::from);
-        let [chunk_type, part_id, part_name] = words;
-        let rest = role.map_or(0, |role| role as u64 + 1) << 8 | part as u64;
+        let rest = self.role.map_or(0, |role| role as u64 + 1) << 8 | self.part as u64;
         // Odd factors, so that no word's bits get lost, and the sum's upper bits mixed in.
-        let sum = chunk_type.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            ^ part_id.wrapping_mul(0xC2B2_AE3D_27D4_EB4F)
-            ^ part_name.wrapping_mul(0x1656_67B1_9E37_79F9)
+        let sum = u64::from(self.chunk_type).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            ^ u64::from(self.part_id).wrapping_mul(0xC2B2_AE3D_27D4_EB4F)
+            ^ u64::from(self.part_name).wrapping_mul(0x1656_67B1_9E37_79F9)
             ^ rest.wrapping_mul(0x27D4_EB2F_1656_67C5);
         sum ^ sum >> 32
     }
@@ -425,12 +422,11 @@ impl Tables {
     }
 
     /// The prints of all facets once the segment is sealed, for the index.
-    pub(super) fn prints(&self) -> impl Iterator<Item = u32> {
-        let prints = match &self.lookup {
+    pub(super) fn prints(&self) -> &[u32] {
+        match &self.lookup {
             Lookup::Growing(_) => &[],
-            Lookup::Sorted { prints, .. } => prints.as_slice(),
-        };
-        prints.iter().copied()
+            Lookup::Sorted { prints, .. } => prints,
+        }
     }
 
     /// The chunks of a facet, rising. Runs in O(log(facets)) time once the segment is sealed.

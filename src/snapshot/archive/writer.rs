@@ -119,7 +119,8 @@ impl SnapshotArchive {
         let state = Arc::make_mut(&mut self.reader.state);
         let Segment { tables, text } = &*state.open;
         let (bytes, frames) = (text.held().len(), tables.frames.len());
-        let is_full = bytes + snapshot.text().len() > self.options.segment_bytes
+        let is_full_of_text = bytes + snapshot.text().len() > self.options.segment_bytes;
+        let is_full = is_full_of_text
             || frames >= self.options.segment_frames
             || tables.chunks.len() > MANY_CHUNKS
             || tables.names() > MANY_NAMES
@@ -129,6 +130,11 @@ impl SnapshotArchive {
         let is_large = bytes >= COPIED_BYTES || frames >= COPIED_FRAMES;
         if frames > 0 && (is_full || is_large && is_read()) {
             state.seal();
+            if is_full_of_text {
+                // So will the next one be.
+                let room = self.options.segment_bytes.max(snapshot.text().len());
+                Arc::make_mut(&mut state.open).text.reserve(room);
+            }
         }
         if state.counted_by == CountedBy::Nothing {
             state.counted_by = CountedBy::of(snapshot);
