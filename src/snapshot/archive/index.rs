@@ -1,7 +1,7 @@
 use super::tables::Tables;
 
 /// How many entries a page holds on average before it is split.
-const PAGE: usize = 32;
+const PAGE: usize = 64;
 /// A page grows by this many entries, so that little is reserved for nothing.
 const STEP: usize = 8;
 /// Pages and lists are kept in blocks, so that many of them never move at once.
@@ -22,6 +22,7 @@ pub(super) struct Index {
     /// How many segments are in it.
     pub(super) segments: u32,
     entries: usize,
+    /// The entries of a page are in order of their prints.
     pages: Blocks<Vec<Entry>>,
     lists: Blocks<Vec<u32>>,
 }
@@ -52,11 +53,12 @@ impl Index {
         }
         let at = self.page_of(print);
         let Some(page) = self.pages.get_mut(at) else { return };
-        let Some(entry) = page.iter_mut().find(|entry| entry.print == print) else {
+        let at = page.partition_point(|entry| entry.print < print);
+        let Some(entry) = page.get_mut(at).filter(|entry| entry.print == print) else {
             if page.len() == page.capacity() {
                 page.reserve_exact(STEP.max(page.len() / 8));
             }
-            page.push(Entry { print, place: segment });
+            page.insert(at, Entry { print, place: segment });
             self.entries += 1;
             return;
         };
@@ -75,9 +77,9 @@ impl Index {
 
     /// The segments that may hold chunks of the facet with this print, rising.
     pub(super) fn segments(&self, print: u32) -> Segments<'_> {
-        let page = self.pages.get(self.page_of(print));
-        let entry = page.and_then(|page| page.iter().find(|entry| entry.print == print));
-        match entry {
+        let page = self.pages.get(self.page_of(print)).map(Vec::as_slice).unwrap_or_default();
+        let at = page.partition_point(|entry| entry.print < print);
+        match page.get(at).filter(|entry| entry.print == print) {
             None => Segments::Many(&[]),
             Some(Entry { place, .. }) if place & LIST == 0 => Segments::One(*place),
             Some(Entry { place, .. }) => {

@@ -17,6 +17,8 @@ use crate::{
 ///
 /// Positions are those in the segment. Ids, types, names of tools and ids of calls are stored
 /// once each and known by their number.
+// What a search for a frame reads stands together, at the front.
+#[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     /// The sequence of the first frame.
@@ -144,6 +146,8 @@ struct Growing {
     facets: Numbers,
     words: Numbers,
     kinds: Numbers,
+    /// The kinds of plain chunks that were looked for last.
+    recent: [u32; 4],
 }
 
 /// From hashes to the numbers of what has them.
@@ -274,7 +278,22 @@ impl Tables {
 
     fn kind(&mut self, chunk: &Chunk) -> u32 {
         let Self { lookup: Lookup::Growing(growing), kinds, words, .. } = self else { return 0 };
-        let Growing { words: word_numbers, kinds: numbers, .. } = &mut **growing;
+        let Growing { words: word_numbers, kinds: numbers, recent, .. } = &mut **growing;
+        let part = PartKind::of(&chunk.part);
+        // Plain chunks are of few kinds, one of which was often just seen.
+        let is_plain = !matches!(part, PartKind::Call | PartKind::Result);
+        if is_plain {
+            let is = |number: &u32| {
+                kinds.get(*number as usize).is_some_and(|kind| {
+                    kind.role == chunk.role
+                        && kind.part == part
+                        && word(words, kind.chunk_type) == chunk.chunk_type.as_deref()
+                })
+            };
+            if let Some(number) = recent.iter().copied().find(is) {
+                return number;
+            }
+        }
         let mut number =
             |text: Option<&str>| text.map_or(0, |text| word_numbers.intern(words, text) + 1);
         let (id, name) = match &chunk.part {
@@ -287,14 +306,19 @@ impl Tables {
             part_id: number(id),
             part_name: number(name),
             role: chunk.role,
-            part: PartKind::of(&chunk.part),
+            part,
         };
         let hash = kind.hash();
         let is = |number: u32| kinds.get(number as usize) == Some(&kind);
-        numbers.find(hash, is).unwrap_or_else(|| {
+        let number = numbers.find(hash, is).unwrap_or_else(|| {
             kinds.push(kind);
             numbers.push(hash)
-        })
+        });
+        if is_plain {
+            recent.rotate_right(1);
+            recent[0] = number;
+        }
+        number
     }
 
     /// Makes room for as much as `other` holds: the next segment is often like the last.
@@ -325,24 +349,26 @@ impl Tables {
     /// what was reserved.
     pub(super) fn seal(&mut self) {
         let count = self.facets.len() as u32;
-        let mut order: Vec<(u32, u32)> = match &self.lookup {
+        // A print and a facet in one number: it sorts as the pair does, and sooner.
+        let pair = |(print, facet): (u32, u32)| u64::from(print) << 32 | u64::from(facet);
+        let mut order: Vec<u64> = match &self.lookup {
             Lookup::Sorted { .. } => return,
             Lookup::Growing(growing) if growing.facets.hashes.len() == self.facets.len() => {
                 let prints = growing.facets.hashes.iter().map(|hash| names::print(*hash));
-                prints.zip(0..count).collect()
+                prints.zip(0..count).map(pair).collect()
             }
             Lookup::Growing(_) => {
                 let prints = self.facets.iter().map(|facet| names::print(names::hash(facet)));
-                prints.zip(0..count).collect()
+                prints.zip(0..count).map(pair).collect()
             }
         };
         order.sort_unstable();
         let mut places = vec![0_u32; order.len()];
         let mut facets = Names::default();
         facets.reserve(order.len(), self.facets.bytes());
-        for (place, (_, facet)) in order.iter().enumerate() {
-            facets.push(self.facets.get(*facet));
-            if let Some(of) = places.get_mut(*facet as usize) {
+        for (place, facet) in order.iter().map(|pair| *pair as u32).enumerate() {
+            facets.push(self.facets.get(facet));
+            if let Some(of) = places.get_mut(facet as usize) {
                 *of = place as u32;
             }
         }
@@ -354,7 +380,7 @@ impl Tables {
             }
         }
         self.facets = facets;
-        self.lookup = self.sorted(order.into_iter().map(|(print, _)| print).collect());
+        self.lookup = self.sorted(order.iter().map(|pair| names::print(*pair)).collect());
         self.frames.shrink_to_fit();
         self.chunks.shrink_to_fit();
         self.words.shrink_to_fit();
