@@ -7,7 +7,7 @@ use crate::{
     id::{ChunkType, FacetId, FrameSeq, Millis, Role},
     json::Object,
     snapshot::{
-        FrameSnapshot, Part, RenderedChunk, SnapshotIdentity,
+        FrameSnapshot, Part, RenderedChunk, SnapshotIdentity, Structure,
         chunk::{Chunk, FacetIds, Rare},
     },
     text::TextRange,
@@ -123,7 +123,24 @@ pub(super) struct RareRows {
     pub(super) exact: Vec<(u32, u64)>,
     pub(super) chunks: Vec<(u32, Rare)>,
     pub(super) frames: Vec<(u32, Object)>,
+    /// The places of chunks in the nesting of their frames, where no more is to be said of them.
+    pub(super) places: Vec<Place>,
+    /// The chunks that are nested directly in those, one list after the other.
+    pub(super) children: Vec<u32>,
 }
+
+/// A [`Structure`] with nothing but places, which are indices in the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) chunk: u32,
+    pub(super) level: u32,
+    /// The index of the parent; [`NOWHERE`] where there is none.
+    pub(super) parent: u32,
+    /// Where its children end among all; none where those of the one before end there as well.
+    pub(super) children_end: u32,
+}
+
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// How a facet's chunks are found.
 #[derive(Clone, Debug)]
@@ -195,6 +212,56 @@ impl RareRows {
         self.exact.shrink_to_fit();
         self.chunks.shrink_to_fit();
         self.frames.shrink_to_fit();
+        self.places.shrink_to_fit();
+        self.children.shrink_to_fit();
+    }
+
+    /// Keeps what few chunks have.
+    fn push_chunk(&mut self, chunk: u32, rare: &Rare) {
+        let is_place = rare.structure.as_ref().is_some_and(|place| self.push_place(chunk, place));
+        if is_place {
+            let rare = Rare { structure: None, ..rare.clone() };
+            self.chunks.extend((rare != Rare::default()).then_some((chunk, rare)));
+        } else {
+            self.chunks.push((chunk, rare.clone()));
+        }
+    }
+
+    /// Keeps a structure as a place, unless more is to be said of it.
+    fn push_place(&mut self, chunk: u32, structure: &Structure) -> bool {
+        let Structure { level, parent, children, extra, spelled } = structure;
+        let is_index = |index: &usize| *index < NOWHERE as usize;
+        let is_place = extra.is_empty()
+            && !spelled
+            && parent.iter().all(is_index)
+            && children.as_ref().is_none_or(|all| !all.is_empty() && all.iter().all(is_index));
+        if is_place {
+            self.children.extend(children.iter().flatten().map(|child| *child as u32));
+            self.places.push(Place {
+                chunk,
+                level: *level,
+                parent: parent.map_or(NOWHERE, |parent| parent as u32),
+                children_end: self.children.len() as u32,
+            });
+        }
+        is_place
+    }
+
+    fn structure(&self, chunk: u32) -> Option<Structure> {
+        let Ok(at) = self.places.binary_search_by_key(&chunk, |place| place.chunk) else {
+            return rare(&self.chunks, chunk)?.structure.clone();
+        };
+        let place = self.places.get(at)?;
+        let before = at.checked_sub(1).and_then(|before| self.places.get(before));
+        let start = before.map_or(0, |before| before.children_end);
+        let children = self.children.get(start as usize..place.children_end as usize)?;
+        Some(Structure {
+            level: place.level,
+            parent: (place.parent != NOWHERE).then_some(place.parent as usize),
+            children: (!children.is_empty())
+                .then(|| children.iter().map(|child| *child as usize).collect()),
+            ..Structure::default()
+        })
     }
 }
 
@@ -247,7 +314,7 @@ impl Tables {
             self.rare.tokens.push((number, chunk.tokens));
         }
         if let Some(rare) = &chunk.rare {
-            self.rare.chunks.push((number, Rare::clone(rare)));
+            self.rare.push_chunk(number, rare);
         }
         let facets = match chunk.facet_ids.as_deref() {
             None => UNSAID,
@@ -544,6 +611,10 @@ impl Tables {
         rare(&self.rare.chunks, chunk)
     }
 
+    pub(super) fn structure_of_chunk(&self, chunk: u32) -> Option<Structure> {
+        self.rare.structure(chunk)
+    }
+
     pub(super) fn exact_tokens(&self, frame: u32) -> Option<u64> {
         match self.frames.get(frame as usize)?.exact {
             0 => None,
@@ -574,7 +645,7 @@ impl Tables {
             role: kind.role,
             part: self.part(kind),
             part_extra: rare.part_extra,
-            structure: rare.structure,
+            structure: self.structure_of_chunk(chunk),
             metadata: rare.metadata,
             extra: rare.extra,
         }

@@ -303,9 +303,9 @@ impl<'a> ArchivedChunk<'a> {
         if kind.part == PartKind::Text { Part::Text } else { self.tables.part(kind) }
     }
 
-    /// Where it stands in the frame's nesting.
-    pub fn structure(self) -> Option<&'a Structure> {
-        self.tables.rare_of_chunk(self.chunk)?.structure.as_ref()
+    /// Where it stands in the frame's nesting. Copies the list of what is nested in it.
+    pub fn structure(self) -> Option<Structure> {
+        self.tables.structure_of_chunk(self.chunk)
     }
 
     /// Free fields of whoever made the chunk.
