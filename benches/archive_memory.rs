@@ -13,7 +13,7 @@ mod support;
 use std::collections::HashSet;
 
 use afterimage::{
-    id::FrameSeq,
+    id::{ChunkType, FacetId, FrameSeq},
     snapshot::{FrameSnapshot, Part, SnapshotArchive},
 };
 use support::frames::{Frames, LARGEST_LIST, PlainSnapshot, captured, sizes, snapshots};
@@ -147,8 +147,8 @@ fn distinct_ids(snapshots: impl Iterator<Item = FrameSnapshot>) -> (i64, i64) {
                 Part::Result { id } => (id.as_deref(), None),
                 _ => (None, None),
             };
-            let facets = chunk.facet_ids().iter().map(|id| id.as_str());
-            let names = [chunk.chunk_type().map(|name| name.as_str()), id, name];
+            let facets = chunk.facet_ids().iter().map(FacetId::as_str);
+            let names = [chunk.chunk_type().map(ChunkType::as_str), id, name];
             for name in facets.chain(names.into_iter().flatten()) {
                 if !ids.contains(name) {
                     ids.insert(name.to_owned());
@@ -156,5 +156,6 @@ fn distinct_ids(snapshots: impl Iterator<Item = FrameSnapshot>) -> (i64, i64) {
             }
         }
     }
-    (ids.len() as i64, ids.iter().map(String::len).sum::<usize>() as i64)
+    let bytes: usize = ids.iter().map(String::len).sum();
+    (ids.len().cast_signed() as i64, bytes.cast_signed() as i64)
 }

@@ -73,7 +73,9 @@ impl Frames {
                 *id = format!("{id}~{round}").into();
             }
             if index == 0 {
-                for every in [100, 1_000, 10_000].into_iter().filter(|every| n % every == 0) {
+                for every in
+                    [100, 1_000, 10_000].into_iter().filter(|every| n.is_multiple_of(*every))
+                {
                     chunk.facet_ids.get_or_insert_default().push(format!("every-{every}").into());
                 }
             }

@@ -16,7 +16,7 @@ const LIST: u32 = 1 << 31;
 /// Facets are known by a print of 32 bits, so a segment that is named may turn out to hold none.
 /// The prints are spread over small pages by their trailing bits (linear hashing): with every
 /// [`PAGE`] entries the next page in turn is split in two. So the pages grow with the archive, and
-/// no insertion moves more than a page and a block.
+/// no insertion moves more than a page and a block's list of pages.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// How many segments are in it.
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_facet_is_found_in_its_segments_however_often_tables_split() {
+    fn every_facet_is_found_in_its_segments_however_often_pages_split() {
         let mut index = Index::default();
         let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for n in 0..200_000_u32 {

@@ -382,8 +382,8 @@ impl Tables {
             numbers.push(hash)
         });
         if is_plain {
-            recent.rotate_right(1);
-            recent[0] = number;
+            let [last, second, third, _] = *recent;
+            *recent = [number, last, second, third];
         }
         number
     }
