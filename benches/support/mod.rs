@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod frames;
+
 use std::path::{Path, PathBuf};
 
 use afterimage::{

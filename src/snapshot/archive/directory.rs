@@ -73,35 +73,68 @@ pub(super) enum TextOf {
 /// All segments that take no more frames, in order. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
-    blocks: Vec<Arc<Vec<Entry>>>,
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Debug)]
+struct Block {
+    first_sequence: u64,
+    segments: Arc<Segments>,
+}
+
+/// The segments of a block. Their first sequences stand apart as well: those of a million frames
+/// fit the CPU's cache, so that a search waits for nothing but the entry that it finds.
+#[derive(Clone, Debug, Default)]
+struct Segments {
+    first_sequences: Vec<u64>,
+    entries: Vec<Entry>,
 }
 
 impl Directory {
     pub(super) fn push(&mut self, entry: Entry) {
-        match self.blocks.last_mut().filter(|block| block.len() < BLOCK) {
-            Some(block) => Arc::make_mut(block).push(entry),
-            None => self.blocks.push(Arc::new(vec![entry])),
+        let first_sequence = entry.first_sequence;
+        if self.blocks.last().is_none_or(|block| block.segments.entries.len() >= BLOCK) {
+            self.blocks.push(Block { first_sequence, segments: Arc::default() });
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            let segments = Arc::make_mut(&mut block.segments);
+            segments.first_sequences.push(first_sequence);
+            segments.entries.push(entry);
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * BLOCK + last.len())
+        let full = self.blocks.len().saturating_sub(1) * BLOCK;
+        full + self.blocks.last().map_or(0, |last| last.segments.entries.len())
     }
 
     pub(super) fn get(&self, segment: u32) -> Option<&Entry> {
-        self.blocks.get(segment as usize / BLOCK)?.get(segment as usize % BLOCK)
+        let block = self.blocks.get(segment as usize / BLOCK)?;
+        block.segments.entries.get(segment as usize % BLOCK)
     }
 
-    /// The entry, to be changed. Readers keep the one they have.
+    /// The entry, to be changed, its first sequence aside. Readers keep the one they have.
     pub(super) fn get_mut(&mut self, segment: u32) -> Option<&mut Entry> {
         let block = self.blocks.get_mut(segment as usize / BLOCK)?;
-        Arc::make_mut(block).get_mut(segment as usize % BLOCK)
+        Arc::make_mut(&mut block.segments).entries.get_mut(segment as usize % BLOCK)
+    }
+
+    /// The number of leading segments whose first sequence is not above `sequence`. Runs in
+    /// O(log n) time.
+    pub(super) fn beginning_by(&self, sequence: u64) -> usize {
+        let blocks = self.blocks.partition_point(|block| block.first_sequence <= sequence);
+        let Some(last) = blocks.checked_sub(1) else { return 0 };
+        let inside = self.blocks.get(last).map_or(0, |block| {
+            block.segments.first_sequences.partition_point(|first| *first <= sequence)
+        });
+        last * BLOCK + inside
     }
 
     /// The number of leading segments for which `is` holds. Runs in O(log n) time.
     pub(super) fn partition_point(&self, is: impl Fn(&Entry) -> bool) -> usize {
-        let blocks = self.blocks.partition_point(|block| block.first().is_some_and(&is));
-        let Some(last) = blocks.checked_sub(1) else { return 0 };
-        last * BLOCK + self.blocks.get(last).map_or(0, |block| block.partition_point(is))
+        let first = |block: &Block| block.segments.entries.first().is_some_and(&is);
+        let Some(last) = self.blocks.partition_point(first).checked_sub(1) else { return 0 };
+        let block = self.blocks.get(last);
+        last * BLOCK + block.map_or(0, |block| block.segments.entries.partition_point(is))
     }
 }

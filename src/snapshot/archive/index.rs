@@ -1,41 +1,32 @@
-use hashbrown::HashTable;
-
 use super::tables::Tables;
 
-/// A table is split in two before it holds more, so that no insertion moves more entries.
-const MOST_ENTRIES: usize = 12_000;
-/// Lists are kept in blocks, so that a growing list of lists never moves more than a block.
-const LISTS_A_BLOCK: usize = 1_024;
-/// No more leading bits than this choose a table: 131,072 tables hold more facets than fit in
-/// memory, unless someone looks for ids whose prints begin alike.
-const MOST_BITS: u32 = 17;
+/// How many entries a page holds on average before it is split.
+const PAGE: usize = 32;
+/// A page grows by this many entries, so that little is reserved for nothing.
+const STEP: usize = 8;
+/// Pages and lists are kept in blocks, so that many of them never move at once.
+const BLOCK: usize = 1_024;
+/// Pages are far apart in memory. So many are read ahead, where no read waits for another.
+const AHEAD: usize = 32;
 /// Marks a place that is a list.
 const LIST: u32 = 1 << 31;
 
 /// From facets to the segments that hold chunks of them.
 ///
 /// Facets are known by a print of 32 bits, so a segment that is named may turn out to hold none.
-/// The prints are spread over small tables by their leading bits (extendible hashing): where a
-/// table is full it is split, and no insertion moves more than [`MOST_ENTRIES`].
-#[derive(Debug)]
+/// The prints are spread over small pages by their trailing bits (linear hashing): with every
+/// [`PAGE`] entries the next page in turn is split in two. So the pages grow with the archive, and
+/// no insertion moves more than a page and a block's list of pages.
+#[derive(Debug, Default)]
 pub(super) struct Index {
     /// How many segments are in it.
     pub(super) segments: u32,
-    /// How many leading bits of a print choose its table.
-    depth: u32,
-    /// The number of the table for each value of those bits.
-    tables: Vec<u32>,
-    shards: Vec<Shard>,
-    lists: Vec<Vec<Vec<u32>>>,
+    entries: usize,
+    /// The entries of a page are in order of their prints.
+    pages: Blocks<Vec<Entry>>,
+    lists: Blocks<Vec<u32>>,
     /// The segments whose facets could not be read.
     unknown: Vec<u32>,
-}
-
-#[derive(Debug)]
-struct Shard {
-    /// How many leading bits all prints in it share.
-    depth: u32,
-    entries: HashTable<Entry>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,24 +36,16 @@ struct Entry {
     place: u32,
 }
 
-impl Default for Index {
-    fn default() -> Self {
-        let shard = Shard { depth: 0, entries: HashTable::new() };
-        Self {
-            segments: 0,
-            depth: 0,
-            tables: vec![0],
-            shards: vec![shard],
-            lists: Vec::new(),
-            unknown: Vec::new(),
-        }
-    }
-}
-
 impl Index {
     /// Adds the next segment.
     pub(super) fn add_segment(&mut self, segment: u32, tables: &Tables) {
-        tables.prints().for_each(|print| self.add(print, segment));
+        for prints in tables.prints().chunks(AHEAD) {
+            let pages = prints.iter().filter_map(|print| self.pages.get(self.page_of(*print)));
+            std::hint::black_box(
+                pages.filter_map(|page| Some(page.get(page.len() / 2)?.place)).max(),
+            );
+            prints.iter().for_each(|print| self.add(*print, segment));
+        }
         self.segments = segment + 1;
     }
 
@@ -78,28 +61,29 @@ impl Index {
     }
 
     /// Adds that `segment` holds chunks of the facet with this print. Segments come in order.
-    /// Runs in amortised O(1) time, and moves at most [`MOST_ENTRIES`] entries.
+    /// Runs in O(1) time, but for prints that end alike on purpose.
     fn add(&mut self, print: u32, segment: u32) {
-        while self
-            .shard(print)
-            .is_some_and(|shard| shard.entries.len() >= MOST_ENTRIES && shard.depth < MOST_BITS)
-        {
-            self.split(print);
+        if self.entries >= self.pages.len * PAGE {
+            self.split();
         }
-        let at = self.shard_number(print);
-        let Self { shards, lists, .. } = self;
-        let Some(shard) = shards.get_mut(at) else { return };
-        let found = shard.entries.find_mut(spread(print), |entry| entry.print == print);
-        let Some(entry) = found else {
-            let entry = Entry { print, place: segment };
-            shard.entries.insert_unique(spread(print), entry, |entry| spread(entry.print));
+        let at = self.page_of(print);
+        let Some(page) = self.pages.get_mut(at) else { return };
+        let at = page.partition_point(|entry| entry.print < print);
+        let Some(entry) = page.get_mut(at).filter(|entry| entry.print == print) else {
+            if page.len() == page.capacity() {
+                page.reserve_exact(STEP.max(page.len() / 8));
+            }
+            page.insert(at, Entry { print, place: segment });
+            self.entries += 1;
             return;
         };
         if entry.place & LIST == 0 {
             if entry.place != segment {
-                entry.place = LIST | push_list(lists, vec![entry.place, segment]);
+                let list = vec![entry.place, segment];
+                entry.place = LIST | self.lists.len as u32;
+                self.lists.push(list);
             }
-        } else if let Some(list) = list_mut(lists, entry.place & !LIST)
+        } else if let Some(list) = self.lists.get_mut((entry.place & !LIST) as usize)
             && list.last() != Some(&segment)
         {
             list.push(segment);
@@ -108,58 +92,75 @@ impl Index {
 
     /// The segments that may hold chunks of the facet with this print, rising.
     pub(super) fn segments(&self, print: u32) -> Segments<'_> {
-        let entry = self.shard(print).and_then(|shard| {
-            shard.entries.find(spread(print), |entry| entry.print == print).copied()
-        });
-        match entry {
+        let page = self.pages.get(self.page_of(print)).map(Vec::as_slice).unwrap_or_default();
+        let at = page.partition_point(|entry| entry.print < print);
+        match page.get(at).filter(|entry| entry.print == print) {
             None => Segments::Many(&[]),
-            Some(Entry { place, .. }) if place & LIST == 0 => Segments::One(place),
+            Some(Entry { place, .. }) if place & LIST == 0 => Segments::One(*place),
             Some(Entry { place, .. }) => {
-                let number = (place & !LIST) as usize;
-                let block = self.lists.get(number / LISTS_A_BLOCK);
-                let list = block.and_then(|block| block.get(number % LISTS_A_BLOCK));
+                let list = self.lists.get((place & !LIST) as usize);
                 Segments::Many(list.map_or(&[], Vec::as_slice))
             }
         }
     }
 
-    fn shard_number(&self, print: u32) -> usize {
-        let bits = print.checked_shr(u32::BITS - self.depth).unwrap_or(0);
-        self.tables.get(bits as usize).map_or(0, |number| *number as usize)
+    /// The page of a print: as many of its trailing bits as there are pages for.
+    fn page_of(&self, print: u32) -> usize {
+        let all = self.pages.len.next_power_of_two();
+        let page = print as usize & (all - 1);
+        if page < self.pages.len { page } else { page & (all / 2).saturating_sub(1) }
     }
 
-    fn shard(&self, print: u32) -> Option<&Shard> {
-        self.shards.get(self.shard_number(print))
-    }
-
-    /// Splits the table of this print by one more bit.
-    fn split(&mut self, print: u32) {
-        let at = self.shard_number(print);
-        let Some(shard) = self.shards.get_mut(at) else { return };
-        if shard.depth == self.depth {
-            self.tables = self.tables.iter().flat_map(|number| [*number; 2]).collect();
-            self.depth += 1;
+    /// Adds a page, which takes its entries from the page that it was one with.
+    fn split(&mut self) {
+        let new = self.pages.len;
+        self.pages.push(Vec::new());
+        let half = new.checked_ilog2().map_or(0, |bits| 1 << bits);
+        if new == 0 {
+            return;
         }
-        shard.depth += 1;
-        let depth = shard.depth;
-        let is_upper = |print: u32| print >> (u32::BITS - depth) & 1 == 1;
-        let half = shard.entries.len() / 2;
-        let mut halves = [HashTable::with_capacity(half), HashTable::with_capacity(half)];
-        for entry in std::mem::take(&mut shard.entries) {
-            let [lower, upper] = &mut halves;
-            let half = if is_upper(entry.print) { upper } else { lower };
-            half.insert_unique(spread(entry.print), entry, |entry| spread(entry.print));
-        }
-        let [lower, upper] = halves;
-        shard.entries = lower;
-        let new = self.shards.len() as u32;
-        self.shards.push(Shard { depth, entries: upper });
-        let own = self.depth - depth;
-        for (bits, number) in self.tables.iter_mut().enumerate() {
-            if *number as usize == at && bits >> own & 1 == 1 {
-                *number = new;
+        let old = self.pages.get_mut(new - half).map(std::mem::take).unwrap_or_default();
+        for (at, is_new) in [(new - half, false), (new, true)] {
+            let belongs = |entry: &&Entry| (entry.print as usize & half != 0) == is_new;
+            let count = old.iter().filter(belongs).count();
+            if let Some(page) = self.pages.get_mut(at) {
+                page.reserve_exact(count + STEP / 2);
+                page.extend(old.iter().filter(belongs));
             }
         }
+    }
+}
+
+/// A list that never moves more than a block when it grows.
+#[derive(Debug)]
+struct Blocks<T> {
+    blocks: Vec<Vec<T>>,
+    len: usize,
+}
+
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Self { blocks: Vec::new(), len: 0 }
+    }
+}
+
+impl<T> Blocks<T> {
+    fn push(&mut self, item: T) {
+        if self.len.is_multiple_of(BLOCK) {
+            self.blocks.push(Vec::new());
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.push(item);
+            self.len += 1;
+        }
+    }
+
+    fn get(&self, number: usize) -> Option<&T> {
+        self.blocks.get(number / BLOCK)?.get(number % BLOCK)
+    }
+
+    fn get_mut(&mut self, number: usize) -> Option<&mut T> {
+        self.blocks.get_mut(number / BLOCK)?.get_mut(number % BLOCK)
     }
 }
 
@@ -179,26 +180,6 @@ impl Segments<'_> {
     }
 }
 
-fn push_list(lists: &mut Vec<Vec<Vec<u32>>>, list: Vec<u32>) -> u32 {
-    if lists.last().is_none_or(|block| block.len() == LISTS_A_BLOCK) {
-        lists.push(Vec::new());
-    }
-    let full = (lists.len() - 1) * LISTS_A_BLOCK;
-    let Some(block) = lists.last_mut() else { return 0 };
-    block.push(list);
-    (full + block.len() - 1) as u32
-}
-
-fn list_mut(lists: &mut [Vec<Vec<u32>>], number: u32) -> Option<&mut Vec<u32>> {
-    let number = number as usize;
-    lists.get_mut(number / LISTS_A_BLOCK)?.get_mut(number % LISTS_A_BLOCK)
-}
-
-/// A hash with all its bits in use, of a print whose leading bits its table's neighbours share.
-fn spread(print: u32) -> u64 {
-    u64::from(print).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -206,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_facet_is_found_in_its_segments_however_often_tables_split() {
+    fn every_facet_is_found_in_its_segments_however_often_pages_split() {
         let mut index = Index::default();
         let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for n in 0..200_000_u32 {
@@ -220,8 +201,7 @@ mod tests {
                 list.push(segment);
             }
         }
-        assert!(index.shards.len() > 8);
-        assert!(index.shards.iter().all(|shard| shard.entries.len() <= MOST_ENTRIES));
+        assert_eq!(index.pages.len, 150_000_usize.div_ceil(PAGE));
         for (print, segments) in &expected {
             assert_eq!(index.segments(*print).as_slice(), segments);
         }
@@ -229,27 +209,27 @@ mod tests {
     }
 
     #[test]
-    fn no_insertion_moves_more_than_a_table() {
+    fn no_insertion_moves_more_than_a_page() {
         let mut index = Index::default();
-        let (mut largest, mut before) = (0, Vec::new());
         for n in 0..400_000_u32 {
-            let of = |shard: &Shard| (shard.entries.capacity(), shard.entries.len());
-            before.clear();
-            before.extend(index.shards.iter().map(of));
-            index.add(n.wrapping_mul(0x85EB_CA6B), 0);
-            let changed = before.iter().zip(index.shards.iter().map(of));
-            let moved = changed.filter(|(before, after)| before.0 != after.0);
-            largest = largest.max(moved.map(|(before, _)| before.1).sum());
+            let (pages, print) = (index.pages.len, n.wrapping_mul(0x85EB_CA6B));
+            index.add(print, 0);
+            assert!(index.pages.len <= pages + 1);
         }
-        assert!(largest <= 16_384, "{largest}");
+        let pages = || index.pages.blocks.iter().flatten();
+        assert_eq!(pages().map(Vec::len).sum::<usize>(), 400_000);
+        let longest = pages().map(Vec::len).max();
+        assert!(longest < Some(4 * PAGE), "{longest:?}");
+        let held: usize = pages().map(Vec::capacity).sum();
+        assert!(held < 480_000, "{held} places for 400,000 entries");
     }
 
     #[test]
-    fn prints_that_begin_alike_do_not_split_for_ever() {
+    fn prints_that_end_alike_are_found() {
         let mut index = Index::default();
-        for n in 0..MOST_ENTRIES as u32 + 10 {
-            index.add(n, n);
+        for n in 0..2_000_u32 {
+            index.add(n << 20, n);
         }
-        assert_eq!(index.segments(7).as_slice(), [7]);
+        assert_eq!(index.segments(7 << 20).as_slice(), [7]);
     }
 }

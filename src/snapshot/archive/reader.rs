@@ -1,7 +1,7 @@
 use std::{ops::RangeInclusive, sync::Arc};
 
 use super::{
-    ArchivedChunk, RangeView, Totals,
+    ArchivedChunk, RangeView, Totals, names,
     state::{CountedBy, Cursor, State},
     writer::segments,
 };
@@ -136,9 +136,10 @@ impl ArchiveReader {
             return Ok(found);
         }
         let last = segments(from, to).end.saturating_sub(1);
-        for segment in self.state.segments_of(facet, from.segment, last) {
+        let hash = names::hash(facet);
+        for segment in self.state.segments_of(names::print(hash), from.segment, last) {
             let tables = self.state.tables(segment)?;
-            let chunks = tables.chunks_of(facet);
+            let chunks = tables.chunks_of(facet, hash);
             let first =
                 if segment == from.segment { tables.before(from.frame).chunk_end } else { 0 };
             let end =

@@ -8,7 +8,6 @@ pub(super) use super::store::Places;
 use super::{
     directory::{Directory, Entry, TablesOf, TextOf, Totals},
     index::Index,
-    names,
     tables::Tables,
     text::SegmentText,
 };
@@ -194,7 +193,7 @@ impl State {
     /// The place before the first frame whose sequence is not below `sequence`. Runs in O(log n)
     /// time over the segments.
     pub(super) fn seek(&self, sequence: u64) -> Result<Cursor> {
-        let sealed = self.sealed.partition_point(|entry| entry.first_sequence <= sequence);
+        let sealed = self.sealed.beginning_by(sequence);
         let open = &self.open.tables;
         let is_open = sealed == self.sealed.len()
             && !open.frames.is_empty()
@@ -269,15 +268,16 @@ impl State {
             index.add_segment(number, &segment.tables);
         }
         drop(index);
+        Arc::make_mut(&mut self.open).tables.reserve_like(&segment.tables);
         let frames = segment.tables.frames.len() as u32;
         let totals = add(self.sealed_totals, &segment.tables, frames);
         self.sealed.push(Entry::in_memory(self.sealed_totals, segment));
         self.sealed_totals = totals;
     }
 
-    /// The segments from `first` to `last` that may hold chunks of `facet`, rising.
-    pub(super) fn segments_of(&self, facet: &str, first: u32, last: u32) -> Vec<u32> {
-        let print = names::print(names::hash(facet));
+    /// The segments from `first` to `last` that may hold chunks of the facet with this print,
+    /// rising.
+    pub(super) fn segments_of(&self, print: u32, first: u32, last: u32) -> Vec<u32> {
         let open = self.open_segment();
         self.fill_index();
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,15 +1,13 @@
-use std::{borrow::Cow, hash::Hasher, ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
-use foldhash::quality::FoldHasher;
 use hashbrown::HashTable;
-use smallvec::SmallVec;
 
 use super::names::{self, Names};
 use crate::{
     id::{ChunkType, FacetId, FrameSeq, Millis, Role},
     json::Object,
     snapshot::{
-        FrameSnapshot, Part, RenderedChunk, SnapshotIdentity,
+        FrameSnapshot, Part, RenderedChunk, SnapshotIdentity, Structure,
         chunk::{Chunk, FacetIds, Rare},
     },
     text::TextRange,
@@ -19,6 +17,8 @@ use crate::{
 ///
 /// Positions are those in the segment. Ids, types, names of tools and ids of calls are stored
 /// once each and known by their number.
+// What a search for a frame reads stands together, at the front.
+#[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     /// The sequence of the first frame.
@@ -80,6 +80,18 @@ pub(super) struct Kind {
     pub(super) part: PartKind,
 }
 
+impl Kind {
+    fn hash(self) -> u64 {
+        let rest = self.role.map_or(0, |role| role as u64 + 1) << 8 | self.part as u64;
+        // Odd factors, so that no word's bits get lost, and the sum's upper bits mixed in.
+        let sum = u64::from(self.chunk_type).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            ^ u64::from(self.part_id).wrapping_mul(0xC2B2_AE3D_27D4_EB4F)
+            ^ u64::from(self.part_name).wrapping_mul(0x1656_67B1_9E37_79F9)
+            ^ rest.wrapping_mul(0x27D4_EB2F_1656_67C5);
+        sum ^ sum >> 32
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum PartKind {
     #[default]
@@ -117,16 +129,33 @@ pub(super) struct RareRows {
     pub(super) exact: Vec<(u32, u64)>,
     pub(super) chunks: Vec<(u32, Rare)>,
     pub(super) frames: Vec<(u32, Object)>,
+    /// The places of chunks in the nesting of their frames, where no more is to be said of them.
+    pub(super) places: Vec<Place>,
+    /// The chunks that are nested directly in those, one list after the other.
+    pub(super) children: Vec<u32>,
 }
+
+/// A [`Structure`] with nothing but places, which are indices in the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) chunk: u32,
+    pub(super) level: u32,
+    /// The index of the parent; [`NOWHERE`] where there is none.
+    pub(super) parent: u32,
+    /// Where its children end among all; none where those of the one before end there as well.
+    pub(super) children_end: u32,
+}
+
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// How a facet's chunks are found.
 #[derive(Clone, Debug)]
 enum Lookup {
     /// While frames come: facets in the order in which they came, chunks looked through.
     Growing(Box<Growing>),
-    /// Facets in the order of their hashes, each with its chunks: those of facet `n` from
+    /// Facets in the order of their prints, each with its chunks: those of facet `n` from
     /// `starts[n]` to `starts[n + 1]`.
-    Sorted { starts: Vec<u32>, chunks: Vec<u32> },
+    Sorted { prints: Vec<u32>, starts: Vec<u32>, chunks: Vec<u32> },
 }
 
 impl Default for Lookup {
@@ -140,6 +169,8 @@ struct Growing {
     facets: Numbers,
     words: Numbers,
     kinds: Numbers,
+    /// The kinds of plain chunks that were looked for last.
+    recent: [u32; 4],
 }
 
 /// From hashes to the numbers of what has them.
@@ -155,12 +186,20 @@ impl Numbers {
     }
 
     /// Gives the next number to a hash.
-    fn push(&mut self, hash: u64) {
+    fn push(&mut self, hash: u64) -> u32 {
         let number = self.hashes.len() as u32;
         self.hashes.push(hash);
         let hashes = &self.hashes;
         let of = |number: &u32| hashes.get(*number as usize).copied().unwrap_or_default();
         self.table.insert_unique(hash, number, of);
+        number
+    }
+
+    fn reserve(&mut self, more: usize) {
+        self.hashes.reserve_exact(more);
+        let hashes = &self.hashes;
+        let of = |number: &u32| hashes.get(*number as usize).copied().unwrap_or_default();
+        self.table.reserve(more, of);
     }
 
     /// The number of a name, which is added where it is new.
@@ -173,6 +212,79 @@ impl Numbers {
     }
 }
 
+impl RareRows {
+    fn shrink_to_fit(&mut self) {
+        self.tokens.shrink_to_fit();
+        self.exact.shrink_to_fit();
+        self.chunks.shrink_to_fit();
+        self.frames.shrink_to_fit();
+        self.places.shrink_to_fit();
+        self.children.shrink_to_fit();
+    }
+
+    /// What few chunks have, places among it, each with the number of its row; rising.
+    pub(super) fn all_of_chunks(&self) -> Vec<(u32, Rare)> {
+        let places = self.places.iter().map(|place| place.chunk);
+        let mut chunks: Vec<u32> =
+            self.chunks.iter().map(|(chunk, _)| *chunk).chain(places).collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        let of = |chunk: u32| {
+            let rest = rare(&self.chunks, chunk).cloned().unwrap_or_default();
+            (chunk, Rare { structure: self.structure(chunk), ..rest })
+        };
+        chunks.into_iter().map(of).collect()
+    }
+
+    /// Keeps what few chunks have. Chunks come in order.
+    pub(super) fn push_chunk(&mut self, chunk: u32, rare: &Rare) {
+        let is_place = rare.structure.as_ref().is_some_and(|place| self.push_place(chunk, place));
+        if is_place {
+            let rare = Rare { structure: None, ..rare.clone() };
+            self.chunks.extend((rare != Rare::default()).then_some((chunk, rare)));
+        } else {
+            self.chunks.push((chunk, rare.clone()));
+        }
+    }
+
+    /// Keeps a structure as a place, unless more is to be said of it.
+    fn push_place(&mut self, chunk: u32, structure: &Structure) -> bool {
+        let Structure { level, parent, children, extra, spelled } = structure;
+        let is_index = |index: &usize| *index < NOWHERE as usize;
+        let is_place = extra.is_empty()
+            && !spelled
+            && parent.iter().all(is_index)
+            && children.as_ref().is_none_or(|all| !all.is_empty() && all.iter().all(is_index));
+        if is_place {
+            self.children.extend(children.iter().flatten().map(|child| *child as u32));
+            self.places.push(Place {
+                chunk,
+                level: *level,
+                parent: parent.map_or(NOWHERE, |parent| parent as u32),
+                children_end: self.children.len() as u32,
+            });
+        }
+        is_place
+    }
+
+    fn structure(&self, chunk: u32) -> Option<Structure> {
+        let Ok(at) = self.places.binary_search_by_key(&chunk, |place| place.chunk) else {
+            return rare(&self.chunks, chunk)?.structure.clone();
+        };
+        let place = self.places.get(at)?;
+        let before = at.checked_sub(1).and_then(|before| self.places.get(before));
+        let start = before.map_or(0, |before| before.children_end);
+        let children = self.children.get(start as usize..place.children_end as usize)?;
+        Some(Structure {
+            level: place.level,
+            parent: (place.parent != NOWHERE).then_some(place.parent as usize),
+            children: (!children.is_empty())
+                .then(|| children.iter().map(|child| *child as usize).collect()),
+            ..Structure::default()
+        })
+    }
+}
+
 impl Tables {
     /// Adds a frame. The caller sees to it that sequences rise and positions fit 32 bits.
     pub(super) fn push(&mut self, sequence: FrameSeq, snapshot: &FrameSnapshot) {
@@ -181,7 +293,6 @@ impl Tables {
             self.first_sequence = sequence.get();
         }
         let frame = self.frames.len() as u32;
-        self.chunks.reserve(snapshot.chunks.len());
         for chunk in &snapshot.chunks {
             let row = self.chunk_row(chunk, last.text_end);
             self.chunks.push(row);
@@ -223,7 +334,7 @@ impl Tables {
             self.rare.tokens.push((number, chunk.tokens));
         }
         if let Some(rare) = &chunk.rare {
-            self.rare.chunks.push((number, Rare::clone(rare)));
+            self.rare.push_chunk(number, rare);
         }
         let facets = match chunk.facet_ids.as_deref() {
             None => UNSAID,
@@ -253,59 +364,98 @@ impl Tables {
     }
 
     fn kind(&mut self, chunk: &Chunk) -> u32 {
+        let Self { lookup: Lookup::Growing(growing), kinds, words, .. } = self else { return 0 };
+        let Growing { words: word_numbers, kinds: numbers, recent, .. } = &mut **growing;
         let part = PartKind::of(&chunk.part);
+        // Plain chunks are of few kinds, one of which was often just seen.
+        let is_plain = !matches!(part, PartKind::Call | PartKind::Result);
+        if is_plain {
+            let is = |number: &u32| {
+                kinds.get(*number as usize).is_some_and(|kind| {
+                    kind.role == chunk.role
+                        && kind.part == part
+                        && word(words, kind.chunk_type) == chunk.chunk_type.as_deref()
+                })
+            };
+            if let Some(number) = recent.iter().copied().find(is) {
+                return number;
+            }
+        }
+        let mut number =
+            |text: Option<&str>| text.map_or(0, |text| word_numbers.intern(words, text) + 1);
         let (id, name) = match &chunk.part {
             Part::Call { id, name } => (id.as_deref(), Some(&**name)),
             Part::Result { id } => (id.as_deref(), None),
             _ => (None, None),
         };
-        let chunk_type = chunk.chunk_type.as_deref();
-        let mut hasher = FoldHasher::with_seed(0, foldhash::SharedSeed::global_fixed());
-        for text in [chunk_type, id, name] {
-            hasher.write_u64(text.map_or(0, names::hash));
-        }
-        hasher.write_u8(part as u8);
-        hasher.write_u8(chunk.role.map_or(0, |role| role as u8 + 1));
-        let hash = hasher.finish();
-        let Self { lookup: Lookup::Growing(growing), kinds, words, .. } = self else { return 0 };
-        let Growing { words: word_numbers, kinds: numbers, .. } = &mut **growing;
-        let is = |number: u32| {
-            kinds.get(number as usize).is_some_and(|kind| {
-                kind.role == chunk.role
-                    && kind.part == part
-                    && word(words, kind.chunk_type) == chunk_type
-                    && word(words, kind.part_id) == id
-                    && word(words, kind.part_name) == name
-            })
+        let kind = Kind {
+            chunk_type: number(chunk.chunk_type.as_deref()),
+            part_id: number(id),
+            part_name: number(name),
+            role: chunk.role,
+            part,
         };
-        numbers.find(hash, is).unwrap_or_else(|| {
-            let mut number =
-                |text: Option<&str>| text.map_or(0, |text| word_numbers.intern(words, text) + 1);
-            let (chunk_type, part_id, part_name) = (number(chunk_type), number(id), number(name));
-            kinds.push(Kind { chunk_type, part_id, part_name, role: chunk.role, part });
-            numbers.push(hash);
-            kinds.len() as u32 - 1
-        })
+        let hash = kind.hash();
+        let is = |number: u32| kinds.get(number as usize) == Some(&kind);
+        let number = numbers.find(hash, is).unwrap_or_else(|| {
+            kinds.push(kind);
+            numbers.push(hash)
+        });
+        if is_plain {
+            let [last, second, third, _] = *recent;
+            *recent = [number, last, second, third];
+        }
+        number
+    }
+
+    /// Makes room for as much as `other` holds: the next segment is often like the last.
+    pub(super) fn reserve_like(&mut self, other: &Self) {
+        self.frames.reserve_exact(other.frames.len());
+        self.chunks.reserve_exact(other.chunks.len());
+        self.kinds.reserve_exact(other.kinds.len());
+        self.facets.reserve(other.facets.len(), other.facets.bytes());
+        self.words.reserve(other.words.len(), other.words.bytes());
+        if let Lookup::Growing(growing) = &mut self.lookup {
+            growing.facets.reserve(other.facets.len());
+            growing.words.reserve(other.words.len());
+            growing.kinds.reserve(other.kinds.len());
+        }
+    }
+
+    /// How many ids and names there are.
+    pub(super) fn names(&self) -> usize {
+        self.facets.len() + self.words.len()
+    }
+
+    /// The bytes of all ids and names.
+    pub(super) fn name_bytes(&self) -> usize {
+        self.facets.bytes() + self.words.bytes()
     }
 
     /// Ends the growth: sorts the facets, so that one is found in O(log n) time, and gives back
     /// what was reserved.
     pub(super) fn seal(&mut self) {
-        let hashes: Vec<u64> = match &self.lookup {
+        let count = self.facets.len() as u32;
+        // A print and a facet in one number: it sorts as the pair does, and sooner.
+        let pair = |(print, facet): (u32, u32)| u64::from(print) << 32 | u64::from(facet);
+        let mut order: Vec<u64> = match &self.lookup {
             Lookup::Sorted { .. } => return,
             Lookup::Growing(growing) if growing.facets.hashes.len() == self.facets.len() => {
-                growing.facets.hashes.clone()
+                let prints = growing.facets.hashes.iter().map(|hash| names::print(*hash));
+                prints.zip(0..count).map(pair).collect()
             }
-            Lookup::Growing(_) => self.facets.iter().map(names::hash).collect(),
+            Lookup::Growing(_) => {
+                let prints = self.facets.iter().map(|facet| names::print(names::hash(facet)));
+                prints.zip(0..count).map(pair).collect()
+            }
         };
-        let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
-        order.sort_unstable_by_key(|facet| hashes.get(*facet as usize));
+        order.sort_unstable();
         let mut places = vec![0_u32; order.len()];
         let mut facets = Names::default();
         facets.reserve(order.len(), self.facets.bytes());
-        for (place, facet) in order.iter().enumerate() {
-            facets.push(self.facets.get(*facet));
-            if let Some(of) = places.get_mut(*facet as usize) {
+        for (place, facet) in order.iter().map(|pair| *pair as u32).enumerate() {
+            facets.push(self.facets.get(facet));
+            if let Some(of) = places.get_mut(facet as usize) {
                 *of = place as u32;
             }
         }
@@ -317,7 +467,7 @@ impl Tables {
             }
         }
         self.facets = facets;
-        self.lookup = self.sorted();
+        self.lookup = self.sorted(order.iter().map(|pair| names::print(*pair)).collect());
         self.frames.shrink_to_fit();
         self.chunks.shrink_to_fit();
         self.words.shrink_to_fit();
@@ -325,24 +475,18 @@ impl Tables {
         self.sets.shrink_to_fit();
         self.set_ends.shrink_to_fit();
         self.identities.shrink_to_fit();
+        self.rare.shrink_to_fit();
     }
 
     /// The chunks of each facet.
-    fn sorted(&self) -> Lookup {
+    fn sorted(&self, prints: Vec<u32>) -> Lookup {
+        // First how many chunks each has; then where they begin, and where the next one goes.
         let mut starts = vec![0_u32; self.facets.len() + 1];
-        // A chunk that names a facet twice is one chunk of it.
-        let facets_of = |row: &ChunkRow| {
-            let mut facets =
-                SmallVec::<[u32; 4]>::from_slice(self.facets_of(row.facets).as_slice());
-            facets.sort_unstable();
-            facets.dedup();
-            facets
-        };
-        for facet in self.chunks.iter().flat_map(facets_of) {
+        self.for_each_facet(|facet, _| {
             if let Some(count) = starts.get_mut(facet as usize + 1) {
                 *count += 1;
             }
-        }
+        });
         let mut sum = 0;
         for start in &mut starts {
             sum += *start;
@@ -350,17 +494,29 @@ impl Tables {
         }
         let mut next = starts.clone();
         let mut chunks = vec![0_u32; sum as usize];
-        for (number, row) in self.chunks.iter().enumerate() {
-            for facet in facets_of(row) {
-                if let Some(next) = next.get_mut(facet as usize)
-                    && let Some(chunk) = chunks.get_mut(*next as usize)
-                {
-                    *chunk = number as u32;
-                    *next += 1;
+        self.for_each_facet(|facet, chunk| {
+            if let Some(next) = next.get_mut(facet as usize)
+                && let Some(place) = chunks.get_mut(*next as usize)
+            {
+                *place = chunk;
+                *next += 1;
+            }
+        });
+        Lookup::Sorted { prints, starts, chunks }
+    }
+
+    /// Calls `of` with each facet of each chunk. A chunk that names a facet twice is one chunk of
+    /// it.
+    fn for_each_facet(&self, mut of: impl FnMut(u32, u32)) {
+        for (chunk, row) in (0..).zip(&self.chunks) {
+            let facets = self.facets_of(row.facets);
+            let facets = facets.as_slice();
+            for (at, facet) in facets.iter().enumerate() {
+                if !facets.iter().take(at).any(|before| before == facet) {
+                    of(*facet, chunk);
                 }
             }
         }
-        Lookup::Sorted { starts, chunks }
     }
 
     /// The facets behind the number of a chunk's facets.
@@ -378,14 +534,16 @@ impl Tables {
         }
     }
 
-    /// The prints of all facets, for the index.
-    pub(super) fn prints(&self) -> impl Iterator<Item = u32> {
-        self.facets.iter().map(|facet| names::print(names::hash(facet)))
+    /// The prints of all facets once the segment is sealed, for the index.
+    pub(super) fn prints(&self) -> &[u32] {
+        match &self.lookup {
+            Lookup::Growing(_) => &[],
+            Lookup::Sorted { prints, .. } => prints,
+        }
     }
 
     /// The chunks of a facet, rising. Runs in O(log(facets)) time once the segment is sealed.
-    pub(super) fn chunks_of(&self, facet: &str) -> Cow<'_, [u32]> {
-        let hash = names::hash(facet);
+    pub(super) fn chunks_of(&self, facet: &str, hash: u64) -> Cow<'_, [u32]> {
         match &self.lookup {
             Lookup::Growing(growing) => {
                 let number = growing.facets.find(hash, |at| self.facets.get(at) == facet);
@@ -395,23 +553,16 @@ impl Tables {
                 let rows = self.chunks.iter().enumerate().filter(|(_, row)| has(row));
                 rows.map(|(at, _)| at as u32).collect()
             }
-            Lookup::Sorted { starts, chunks } => {
-                let count = self.facets.len();
-                let (mut low, mut high) = (0, count);
-                while low < high {
-                    let middle = usize::midpoint(low, high);
-                    if names::hash(self.facets.get(middle as u32)) < hash {
-                        low = middle + 1;
-                    } else {
-                        high = middle;
-                    }
-                }
-                let same = (low..count).map(|at| (at, self.facets.get(at as u32)));
-                let mut same = same.take_while(|(_, name)| names::hash(name) == hash);
-                let found = same.find(|(_, name)| *name == facet).and_then(|(at, _)| {
+            Lookup::Sorted { prints, starts, chunks } => {
+                let print = names::print(hash);
+                let first = prints.partition_point(|at| *at < print);
+                let same = prints.iter().enumerate().skip(first);
+                let mut same = same.take_while(|(_, at)| **at == print);
+                let found = same.find(|(at, _)| self.facets.get(*at as u32) == facet);
+                let chunks = found.and_then(|(at, _)| {
                     chunks.get(*starts.get(at)? as usize..*starts.get(at + 1)? as usize)
                 });
-                Cow::Borrowed(found.unwrap_or_default())
+                Cow::Borrowed(chunks.unwrap_or_default())
             }
         }
     }
@@ -480,6 +631,10 @@ impl Tables {
         rare(&self.rare.chunks, chunk)
     }
 
+    pub(super) fn structure_of_chunk(&self, chunk: u32) -> Option<Structure> {
+        self.rare.structure(chunk)
+    }
+
     pub(super) fn exact_tokens(&self, frame: u32) -> Option<u64> {
         match self.frames.get(frame as usize)?.exact {
             0 => None,
@@ -501,8 +656,9 @@ impl Tables {
         let facet_ids = (row.facets != UNSAID).then(|| {
             facets.iter().map(|facet| FacetId::from(self.facets.get(*facet))).collect::<FacetIds>()
         });
+        let structure = self.structure_of_chunk(chunk);
         let rare = self.rare_of_chunk(chunk).cloned().unwrap_or_default();
-        rare.onto(RenderedChunk {
+        Rare { structure, ..rare }.onto(RenderedChunk {
             tokens: self.tokens_of_chunk(chunk),
             facet_ids,
             chunk_type: self.word(kind.chunk_type).map(ChunkType::from),

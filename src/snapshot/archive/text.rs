@@ -75,6 +75,10 @@ impl SegmentText {
         self.text.push_str(text);
     }
 
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.text.reserve_exact(bytes);
+    }
+
     pub(super) fn shrink_to_fit(&mut self) {
         self.text.shrink_to_fit();
     }

@@ -136,7 +136,7 @@ impl<'a> RangeView<'a> {
                     frame += 1;
                 }
                 let content = text.get(tables.text_of_chunk(chunk)).unwrap_or_default();
-                RangeChunk { chunk: ArchivedChunk { tables, chunk, frame }, content }
+                RangeChunk { chunk: ArchivedChunk { tables, chunk, frame: Some(frame) }, content }
             })
         })
     }
@@ -242,30 +242,35 @@ impl fmt::Display for RangeText<'_> {
 #[derive(Clone, Copy)]
 pub struct ArchivedChunk<'a> {
     pub(super) tables: &'a Tables,
-    /// The numbers of chunk and frame in the segment.
+    /// Its number in the segment.
     pub(super) chunk: u32,
-    frame: u32,
+    /// The number of its frame, where that is known without looking for it.
+    frame: Option<u32>,
 }
 
 impl<'a> ArchivedChunk<'a> {
     pub(super) fn new(tables: &'a Tables, chunk: u32) -> Self {
-        Self { tables, chunk, frame: tables.frame_of_chunk(chunk) }
+        Self { tables, chunk, frame: None }
     }
 
-    /// The frame.
+    fn frame(self) -> u32 {
+        self.frame.unwrap_or_else(|| self.tables.frame_of_chunk(self.chunk))
+    }
+
+    /// The sequence of its frame. O(log n).
     pub fn sequence(self) -> FrameSeq {
-        self.tables.sequence(self.frame)
+        self.tables.sequence(self.frame())
     }
 
-    /// The index in the frame's snapshot, from zero.
+    /// The index in the frame's snapshot, from zero. O(log n).
     pub fn index(self) -> usize {
-        (self.chunk - self.tables.before(self.frame).chunk_end) as usize
+        (self.chunk - self.tables.before(self.frame()).chunk_end) as usize
     }
 
-    /// Where the text stands in the frame's text.
+    /// Where the text stands in the frame's text. O(log n).
     pub fn range(self) -> TextRange {
         let range = self.tables.text_of_chunk(self.chunk);
-        let start = range.start - self.tables.before(self.frame).text_end;
+        let start = range.start - self.tables.before(self.frame()).text_end;
         TextRange::at(start as usize, range.len())
     }
 
@@ -299,9 +304,9 @@ impl<'a> ArchivedChunk<'a> {
         if kind.part == PartKind::Text { Part::Text } else { self.tables.part(kind) }
     }
 
-    /// Where it stands in the frame's nesting.
-    pub fn structure(self) -> Option<&'a Structure> {
-        self.tables.rare_of_chunk(self.chunk)?.structure.as_ref()
+    /// Where it stands in the frame's nesting. Copies the list of what is nested in it.
+    pub fn structure(self) -> Option<Structure> {
+        self.tables.structure_of_chunk(self.chunk)
     }
 
     /// Free fields of whoever made the chunk.

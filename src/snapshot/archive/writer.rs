@@ -18,9 +18,12 @@ use crate::{
 
 /// The longest text of a frame.
 const MOST_BYTES: usize = u32::MAX as usize;
-/// The most bytes of ids, types and names in a frame; and those after which a segment is sealed.
+/// The most bytes of ids, types and names in a frame.
 const MOST_NAME_BYTES: usize = 1 << 30;
-const MANY_NAME_BYTES: usize = 1 << 20;
+/// A segment is sealed when it holds more than this, so that sealing moves little.
+const MANY_NAME_BYTES: usize = 128 << 10;
+const MANY_NAMES: usize = 4_096;
+const MANY_CHUNKS: usize = 8_192;
 /// While readers hold the open segment, it is copied where it is smaller than this, else sealed.
 const COPIED_BYTES: usize = 64 << 10;
 const COPIED_FRAMES: usize = 64;
@@ -130,14 +133,22 @@ impl SnapshotArchive {
         let state = Arc::make_mut(&mut self.reader.state);
         let Segment { tables, text } = &*state.open;
         let (bytes, frames) = (text.held().len(), tables.frames.len());
-        let is_full = bytes + snapshot.text().len() > self.options.segment_bytes
+        let is_full_of_text = bytes + snapshot.text().len() > self.options.segment_bytes;
+        let is_full = is_full_of_text
             || frames >= self.options.segment_frames
-            || tables.facets.bytes() + tables.words.bytes() > MANY_NAME_BYTES
+            || tables.chunks.len() > MANY_CHUNKS
+            || tables.names() > MANY_NAMES
+            || tables.name_bytes() > MANY_NAME_BYTES
             || sequence.get() - tables.first_sequence > u64::from(u32::MAX);
         let is_read = || Arc::strong_count(&state.open) > 1;
         let is_large = bytes >= COPIED_BYTES || frames >= COPIED_FRAMES;
         if frames > 0 && (is_full || is_large && is_read()) {
             state.seal();
+            if is_full_of_text {
+                // So will the next one be.
+                let room = self.options.segment_bytes.max(snapshot.text().len());
+                Arc::make_mut(&mut state.open).text.reserve(room);
+            }
         }
         if state.counted_by == CountedBy::Nothing {
             state.counted_by = CountedBy::of(snapshot);

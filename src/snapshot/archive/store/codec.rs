@@ -15,7 +15,7 @@ use crate::{
     id::Role,
     json::{self, Object, Value},
     log::{pack, unpack},
-    snapshot::{RenderedChunk, SnapshotIdentity, chunk::Rare},
+    snapshot::{RenderedChunk, SnapshotIdentity},
     text::TextRange,
 };
 
@@ -88,6 +88,7 @@ pub(super) fn unpack_text(payload: &[u8], tables: &Tables) -> Result<SegmentText
 /// [`ErrorKind::Limit`] where members of a chunk nest so deep that they could not be read back.
 pub(super) fn pack_tables(tables: &Tables) -> Result<Vec<u8>> {
     let Tables { frames, chunks, words, kinds, sets, set_ends, identities, rare, .. } = tables;
+    let rare_chunks = rare.all_of_chunks();
     let (order, numbers) = order_of_appearance(tables);
     let number = |facet: u32| numbers.get(facet as usize).copied().unwrap_or_default();
     let mut out = Vec::with_capacity(frames.len() * 36 + chunks.len() * 16);
@@ -103,7 +104,7 @@ pub(super) fn pack_tables(tables: &Tables) -> Result<Vec<u8>> {
         identities.len(),
         rare.tokens.len(),
         rare.exact.len(),
-        rare.chunks.len(),
+        rare_chunks.len(),
         rare.frames.len(),
     ] {
         out.put_u32(count as u32);
@@ -145,9 +146,9 @@ pub(super) fn pack_tables(tables: &Tables) -> Result<Vec<u8>> {
         out.put_u32(*row);
         out.put_u64(*count);
     }
-    for (chunk, rare) in &rare.chunks {
-        out.put_u32(*chunk);
-        put_json(&mut out, Some(rare_to_json(rare)))?;
+    for (chunk, rare) in rare_chunks {
+        out.put_u32(chunk);
+        put_json(&mut out, Some(rare.onto(RenderedChunk::default()).to_json()))?;
     }
     for (frame, extra) in &rare.frames {
         out.put_u32(*frame);
@@ -185,11 +186,6 @@ fn put_json(out: &mut Vec<u8>, value: Option<Value>) -> Result<()> {
     out.put_sized(text.as_bytes())
 }
 
-/// What few chunks have, as a chunk that has nothing else.
-fn rare_to_json(rare: &Rare) -> Value {
-    rare.clone().onto(RenderedChunk::default()).to_json()
-}
-
 /// The tables of a segment.
 pub(super) fn unpack_tables(payload: &[u8]) -> Result<Tables> {
     let bytes = unpack(payload, MOST_TABLE_BYTES)?;
@@ -224,10 +220,14 @@ pub(super) fn unpack_tables(payload: &[u8]) -> Result<Tables> {
     };
     let (tokens, exact) = (wide(tokens)?, wide(exact)?);
     tables.rare = RareRows { tokens, exact, ..RareRows::default() };
+    let mut last_rare = None;
     for _ in 0..rare {
         let (chunk, json) = (bytes.u32()?, bytes.sized()?);
         let stored = RenderedChunk::from_json(json::read(json)?)?.into_stored(TextRange::default());
-        tables.rare.chunks.extend(stored.rare.map(|rare| (chunk, *rare)));
+        if last_rare.replace(chunk).is_some_and(|last| last >= chunk) || chunk >= chunks {
+            return Err(damaged("rare chunks in order", "others"));
+        }
+        stored.rare.iter().for_each(|rare| tables.rare.push_chunk(chunk, rare));
     }
     for _ in 0..extra {
         let (frame, json) = (bytes.u32()?, bytes.sized()?);
@@ -356,7 +356,6 @@ fn check(tables: &Tables) -> Result<()> {
     if !is_complete
         || !rises(&rare.tokens, chunks.len())
         || !rises(&rare.exact, frames.len())
-        || !rises(&rare.chunks, chunks.len())
         || !rises(&rare.frames, frames.len())
     {
         return contradicts("rare rows in order");

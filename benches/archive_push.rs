@@ -1,0 +1,129 @@
+//! Pushing counted snapshots: the archive beside copying their text into fresh segments, and beside
+//! pushing them to the specification's list, with the text twice.
+//!
+//! What holds as many frames as the id says takes batches of 100 more; each time is that of a
+//! batch. The snapshots are made before the clock runs. Archive and copied text take every batch, in
+//! turns first, and so find caches and heap in the same state; what holds twice the frames is made
+//! anew. The list is left out at a million frames, where it would take four times the memory of the
+//! archive.
+//! `AFTERIMAGE_BENCH_FRAMES` limits the sizes: see `support/frames.rs`.
+
+mod support;
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use afterimage::snapshot::{FrameSnapshot, SnapshotArchive};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use support::frames::{Frames, LARGEST_LIST, List, PlainSnapshot, sizes};
+
+const BATCH: u64 = 100;
+const SEGMENT_BYTES: usize = 256 << 10;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Holder {
+    Archive,
+    Copied,
+    List,
+}
+
+fn push(criterion: &mut Criterion) {
+    let frames = Frames::load();
+    let mut group = criterion.benchmark_group(format!("archive_push/{}", frames.name));
+    group.throughput(Throughput::Elements(BATCH));
+    // What is pushed stays, so the time bounds the memory.
+    group.sample_size(10);
+    group.warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_secs(1));
+    for count in sizes() {
+        // Made when the first is asked for, so that a filter leaves out the rest.
+        let mut held = None;
+        for (name, holder) in
+            [("archive", Holder::Archive), ("copied text", Holder::Copied), ("list", Holder::List)]
+        {
+            if holder == Holder::List && count > LARGEST_LIST {
+                continue;
+            }
+            group.bench_function(BenchmarkId::new(format!("{name}, 100 frames"), count), |bench| {
+                let held = held.get_or_insert_with(|| Held::new(&frames, count));
+                bench.iter_custom(|batches| (0..batches).map(|_| held.time(holder)).sum());
+            });
+        }
+    }
+    group.finish();
+}
+
+/// What takes the frames.
+struct Held<'f> {
+    frames: &'f Frames,
+    /// How many frames it held at first.
+    count: u64,
+    next: u64,
+    archive: SnapshotArchive,
+    copied: Vec<String>,
+    list: List,
+}
+
+impl<'f> Held<'f> {
+    fn new(frames: &'f Frames, count: u64) -> Self {
+        let (archive, copied, list) = Default::default();
+        let mut held = Self { frames, count, next: 0, archive, copied, list };
+        while held.next < count {
+            held.time(if count > LARGEST_LIST { Holder::Archive } else { Holder::List });
+        }
+        held
+    }
+
+    /// Pushes the next batch to all. Returns how long one of them took.
+    fn time(&mut self, timed: Holder) -> Duration {
+        if self.next >= 2 * self.count {
+            *self = Self::new(self.frames, self.count);
+        }
+        let first = self.next;
+        self.next += BATCH;
+        let batch: Vec<_> = (first..self.next).map(|n| self.frames.snapshot(n)).collect();
+        let mut holders = [Holder::Archive, Holder::Copied];
+        holders.rotate_left((first / BATCH % 2) as usize);
+        let list = (timed == Holder::List).then_some(Holder::List);
+        let mut time = Duration::ZERO;
+        for holder in holders.into_iter().chain(list) {
+            let start = Instant::now();
+            self.push(holder, first, &batch);
+            if holder == timed {
+                time = start.elapsed();
+            }
+        }
+        time
+    }
+
+    fn push(&mut self, holder: Holder, first: u64, batch: &[FrameSnapshot]) {
+        let batch = (first..).zip(black_box(batch));
+        match holder {
+            Holder::Archive => batch.for_each(|(n, snapshot)| {
+                self.archive.push(n, snapshot).unwrap();
+            }),
+            Holder::Copied => {
+                batch.for_each(|(_, snapshot)| copy(&mut self.copied, snapshot.text()));
+            }
+            Holder::List => {
+                self.list.0.extend(batch.map(|(n, snapshot)| PlainSnapshot::of(n, snapshot)));
+            }
+        }
+    }
+}
+
+/// Appends to the last segment, or to a fresh one where it is full.
+fn copy(segments: &mut Vec<String>, text: &str) {
+    let has_room = |last: &&mut String| last.len() + text.len() <= last.capacity();
+    if let Some(last) = segments.last_mut().filter(has_room) {
+        last.push_str(text);
+    } else {
+        let mut segment = String::with_capacity(SEGMENT_BYTES.max(text.len()));
+        segment.push_str(text);
+        segments.push(segment);
+    }
+}
+
+criterion_group!(benches, push);
+criterion_main!(benches);
