@@ -1,0 +1,137 @@
+//! Making a directory of archived transcripts: whole, or not at all.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use afterimage::{
+    log::{DirLock, DiskFiles, create_dirs},
+    snapshot::Totals,
+};
+
+use super::{FileEntry, MANIFEST, directory, file_writer::FileWriter, folder, holder, manifest};
+use crate::{
+    failure::{Failure, Outcome},
+    input::Source,
+    lens::Lens,
+};
+
+/// A directory in the making. What was written is removed when it is dropped before
+/// [`Builder::finish`]: a directory without its list would not be read.
+pub(crate) struct Builder {
+    directory: PathBuf,
+    /// Whether the directory was there before.
+    was_there: bool,
+    files: Vec<FileEntry>,
+    is_finished: bool,
+    _lock: DirLock,
+}
+
+/// What was made.
+pub(crate) struct Summary {
+    pub(crate) files: Vec<FileEntry>,
+    /// The sizes of all files in the directory.
+    pub(crate) stored_bytes: u64,
+}
+
+impl Summary {
+    /// The sums of all files.
+    pub(crate) fn totals(&self) -> Totals {
+        manifest::sum(self.files.iter().map(FileEntry::totals))
+    }
+}
+
+impl Builder {
+    /// Begins a directory, which must be empty if it is there.
+    pub(crate) fn create(directory: &Path) -> Outcome<Self> {
+        let was_there = check(directory)?;
+        create_dirs(&DiskFiles, directory)?;
+        let lock = DirLock::acquire(&DiskFiles, directory, &holder());
+        if lock.is_err() && !was_there {
+            // It was made here, and is empty.
+            let _ = fs::remove_dir(directory);
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+            was_there,
+            files: Vec::new(),
+            is_finished: false,
+            _lock: lock?,
+        })
+    }
+
+    /// Adds a transcript.
+    pub(crate) fn add(&mut self, source: &mut Source, lens: &Lens) -> Outcome {
+        let folder = folder(&self.directory, self.files.len());
+        let mut file = FileWriter::create(folder, lens, source)?;
+        while let Some(record) = source.next() {
+            file.push(source, record?)?;
+        }
+        self.files.push(file.finish(source)?);
+        Ok(())
+    }
+
+    /// Writes the list, with which the directory is one.
+    pub(crate) fn finish(mut self) -> Outcome<Summary> {
+        manifest::write(&self.directory, &self.files)?;
+        self.is_finished = true;
+        let stored_bytes = size(&self.directory);
+        Ok(Summary { files: std::mem::take(&mut self.files), stored_bytes })
+    }
+}
+
+impl Drop for Builder {
+    fn drop(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        // The directory was empty, and its lock is held: all that is in it was made here. What went
+        // wrong first is what the caller has to know.
+        for index in 0..=self.files.len() {
+            let _ = fs::remove_dir_all(folder(&self.directory, index));
+        }
+        for name in [MANIFEST, "lock"] {
+            let _ = fs::remove_file(self.directory.join(name));
+        }
+        if !self.was_there {
+            let _ = fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+/// Checks that nothing is in a directory, and tells whether it is there.
+fn check(path: &Path) -> Outcome<bool> {
+    let failed = |error: io::Error| Failure::cannot_open(&error).file(path);
+    let mut entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            let failure = Failure::new("expected a directory to write to, found a file");
+            return Err(failure.file(path).into());
+        }
+        entries => entries.map_err(failed)?,
+    };
+    if entries.next().transpose().map_err(failed)?.is_none() {
+        return Ok(true);
+    }
+    let failure = if path.join(MANIFEST).exists() {
+        Failure::new("there is an archive already, and an archive is not added to")
+            .hint("name it as an input, too: `afterimage archive DIR FILE -o OTHER`")
+    } else if directory::is_half_built(path) {
+        directory::half_built()
+    } else {
+        Failure::new("the directory is not empty").hint("name one that is empty, or not there yet")
+    };
+    Err(failure.file(path).into())
+}
+
+/// The sizes of the files in a directory, as far as they can be told.
+fn size(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}
