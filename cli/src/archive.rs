@@ -17,7 +17,7 @@ use crate::{
     store::{Builder, Summary},
     style,
     table::{Cell, Column, Table, plain},
-    text::{counted, grouped, percent, printable},
+    text::{counted, grouped, last_columns, percent, printable},
 };
 
 pub(crate) fn run(args: &args::Archive) -> Outcome {
@@ -69,16 +69,17 @@ fn sums(totals: Totals) -> Object {
 fn page(directory: &Path, summary: &Summary, out: &mut Output) -> Outcome {
     let table = Table::new([
         Column::number("SESSIONS", 8),
-        Column::number("FRAMES", 8),
-        Column::number("CHUNKS", 9),
-        Column::number("BYTES", 13),
-        Column::number("TOKENS", 11),
+        Column::number("FRAMES", 7),
+        Column::number("CHUNKS", 8),
+        Column::number("BYTES", 11),
+        Column::number("TOKENS", 10),
         Column::text("FILE", 0),
     ]);
     table.head(out)?;
     let sessions = summary.files.iter().map(|file| file.sessions.len()).sum();
     for file in &summary.files {
-        let name = plain(file.file.as_str());
+        // Of a long path the end tells more than the beginning.
+        let name = plain(last_columns(&printable(&file.file), table.rest(out)));
         table.row(out, cells(file.sessions.len(), file.totals(), name))?;
     }
     if summary.files.len() > 1 {
@@ -88,13 +89,13 @@ fn page(directory: &Path, summary: &Summary, out: &mut Output) -> Outcome {
     let stored = summary.stored_bytes;
     let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
     let name = directory.display().to_string();
-    writeln!(
-        out,
-        "\n{bold}{}{bold:#}  {} on disk{dim}, {} of the text{dim:#}",
-        printable(&name),
-        counted(stored, "byte"),
-        percent(stored, summary.totals().bytes),
-    )?;
+    let (name, text) = (printable(&name), summary.totals().bytes);
+    let part = if stored < text {
+        format!(", {} of the text", percent(stored, text))
+    } else {
+        String::new()
+    };
+    writeln!(out, "\n{bold}{name}{bold:#}  {} on disk{dim}{part}{dim:#}", counted(stored, "byte"))?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use afterimage::{
+    ErrorKind,
     log::{DirLock, DiskFiles, create_dirs},
     snapshot::Totals,
 };
@@ -47,17 +48,18 @@ impl Builder {
     pub(crate) fn create(directory: &Path) -> Outcome<Self> {
         let was_there = check(directory)?;
         create_dirs(&DiskFiles, directory)?;
-        let lock = DirLock::acquire(&DiskFiles, directory, &holder());
-        if lock.is_err() && !was_there {
-            // It was made here, and is empty.
-            let _ = fs::remove_dir(directory);
-        }
+        let lock = DirLock::acquire(&DiskFiles, directory, &holder()).inspect_err(|error| {
+            // Who was faster may have begun already.
+            if error.kind() != ErrorKind::Locked {
+                clear(directory, 0, was_there);
+            }
+        })?;
         Ok(Self {
             directory: directory.to_owned(),
             was_there,
             files: Vec::new(),
             is_finished: false,
-            _lock: lock?,
+            _lock: lock,
         })
     }
 
@@ -83,20 +85,24 @@ impl Builder {
 
 impl Drop for Builder {
     fn drop(&mut self) {
-        if self.is_finished {
-            return;
+        if !self.is_finished {
+            clear(&self.directory, self.files.len() + 1, self.was_there);
         }
-        // The directory was empty, and its lock is held: all that is in it was made here. What went
-        // wrong first is what the caller has to know.
-        for index in 0..=self.files.len() {
-            let _ = fs::remove_dir_all(folder(&self.directory, index));
-        }
-        for name in [MANIFEST, "lock"] {
-            let _ = fs::remove_file(self.directory.join(name));
-        }
-        if !self.was_there {
-            let _ = fs::remove_dir(&self.directory);
-        }
+    }
+}
+
+/// Removes what was begun in a directory that was empty or not there: so many folders, and the
+/// files beside them. What went wrong before is what the caller has to know, so nothing is said of
+/// what cannot be removed; without its list it is not read.
+fn clear(directory: &Path, folders: usize, was_there: bool) {
+    for index in 0..folders {
+        let _ = fs::remove_dir_all(folder(directory, index));
+    }
+    for name in [MANIFEST, "lock"] {
+        let _ = fs::remove_file(directory.join(name));
+    }
+    if !was_there {
+        let _ = fs::remove_dir(directory);
     }
 }
 

@@ -19,8 +19,8 @@ use crate::{
     viewer::{Seen, Viewer, unknown_records},
 };
 
-/// What may wait in memory before all of it is written.
-const MOST_UNSAVED: usize = 64 << 20;
+/// What may wait in memory before all of it is written. Less where it is tested.
+const MOST_UNSAVED: usize = if cfg!(debug_assertions) { 1 << 20 } else { 64 << 20 };
 
 pub(super) struct FileWriter<'l> {
     folder: PathBuf,
