@@ -91,11 +91,11 @@ fn page(directory: &Path, summary: &Summary, out: &mut Output) -> Outcome {
     let name = directory.display().to_string();
     let (name, text) = (printable(&name), summary.totals().bytes);
     let part = if stored < text {
-        format!(", {} of the text", percent(stored, text))
+        format!("{dim}, {} of the text{dim:#}", percent(stored, text))
     } else {
         String::new()
     };
-    writeln!(out, "\n{bold}{name}{bold:#}  {} on disk{dim}{part}{dim:#}", counted(stored, "byte"))?;
+    writeln!(out, "\n{bold}{name}{bold:#}  {} on disk{part}", counted(stored, "byte"))?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! What renders and counts.
 
-use std::{rc::Rc, sync::Arc};
+use std::{collections::HashSet, path::PathBuf, rc::Rc, sync::Arc};
 
 use afterimage::{
     hud::{Hud, format_by_name},
@@ -12,6 +12,7 @@ use crate::{
     args::{Format, Rendering, Tokenizer},
     failure::{Failure, Outcome},
     input::Source,
+    output::note,
 };
 
 /// What renders and counts as the command line asks for.
@@ -39,11 +40,13 @@ pub(crate) struct Lenses<'a> {
     rendering: &'a Rendering,
     counting: Counting,
     made: Vec<(String, String, Rc<Lens>)>,
+    /// The archives of which it was said that they keep their format.
+    noted: HashSet<PathBuf>,
 }
 
 impl<'a> Lenses<'a> {
     pub(crate) fn new(rendering: &'a Rendering, counting: Counting) -> Self {
-        Self { rendering, counting, made: Vec::new() }
+        Self { rendering, counting, made: Vec::new(), noted: HashSet::new() }
     }
 
     /// The lens for a source. What an archive holds was rendered when it was made, and keeps its
@@ -54,9 +57,12 @@ impl<'a> Lenses<'a> {
             (format.map(Format::name), tokenizer.map(Tokenizer::name));
         if let Some(archived) = source.archived() {
             let own = archived.entry.format.as_str();
-            if let Some(other) = format.filter(|format| *format != own) {
-                source.note(&format!(
-                    "the archive keeps what was rendered as {own}; it is not rendered anew as {other}"
+            if let Some(other) = format.filter(|format| *format != own)
+                && self.noted.insert(archived.archive.clone())
+            {
+                note(&format!(
+                    "{} keeps what was rendered as {own}; it is not rendered anew as {other}",
+                    archived.archive.display()
                 ));
             }
             format = Some(own);

@@ -55,11 +55,11 @@ impl<'l> Viewer<'l> {
     pub(crate) fn see(
         &mut self,
         record: Record,
-        rendered: Option<Arc<FrameSnapshot>>,
+        rendered: Option<&Arc<FrameSnapshot>>,
     ) -> Result<Seen> {
         let Record { session: name, frame } = record;
         let shown = self.follow(&name, &frame)?;
-        let snapshot = match frame.rendered_snapshot.as_ref().or(rendered.as_ref()) {
+        let snapshot = match frame.rendered_snapshot.as_ref().or(rendered) {
             Some(snapshot) => Arc::clone(snapshot),
             None => Arc::new(self.lens.hud.render_frame(&frame, &shown, moment(&frame))?),
         };

@@ -4,6 +4,7 @@
 mod support;
 
 use std::{
+    fmt::Write as _,
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -337,9 +338,9 @@ fn a_disk_that_takes_no_more_leaves_nothing_behind() {
         let mut text = String::new();
         for _ in 0..200 {
             noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            text += &format!("{noise:x} ");
+            write!(text, "{noise:x} ").unwrap();
         }
-        lines += &format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n");
+        writeln!(lines, "{{\"role\":\"user\",\"content\":\"{text}\"}}").unwrap();
     }
     fs::write(&large, lines).unwrap();
     // No file may grow beyond some blocks of 512 bytes.

@@ -122,7 +122,7 @@ impl Source {
     pub(crate) fn see(&self, viewer: &mut Viewer<'_>, record: Record) -> Outcome<Seen> {
         let is_sealed = record.frame.rendered_snapshot.is_some();
         let rendered = if is_sealed { None } else { self.rendered()? };
-        viewer.see(record, rendered).map_err(|error| self.refuse(error))
+        viewer.see(record, rendered.as_ref()).map_err(|error| self.refuse(error))
     }
 
     /// The frame that was read last, with what it rendered to where that is known.

@@ -1,9 +1,6 @@
 //! Reading the frames of an archived transcript, one after the other or at any place.
 
-use std::{
-    cell::RefCell,
-    path::{Path, PathBuf},
-};
+use std::{cell::RefCell, path::Path};
 
 use afterimage::{
     json,
@@ -47,7 +44,7 @@ impl FramesReader {
         let table = FrameTable::from_bytes(&bytes);
         let table = table.filter(|table| table.rows.len() as u64 == frames);
         let Some(FrameTable { batches, rows }) = table else {
-            return Err(damaged(path, "the table of the frames is not as it should be").into());
+            return Err(damaged(&path, "the table of the frames is not as it should be").into());
         };
         let mut first = 0;
         let batches = batches.into_iter().map(|batch| {
@@ -60,28 +57,27 @@ impl FramesReader {
 
     /// Reads a frame.
     pub(super) fn frame(&self, index: usize) -> Outcome<Frame> {
-        let path = || self.records.path().to_owned();
+        let path = self.records.path();
         let batch = self.batches.partition_point(|(first, _)| *first <= index).checked_sub(1);
         let found = batch.and_then(|batch| Some((batch, self.batches.get(batch)?)));
         let Some((batch, (first, of))) = found else {
-            return Err(damaged(path(), "there is no such frame").into());
+            return Err(damaged(path, "there is no such frame").into());
         };
         let mut open = self.open.borrow_mut();
         if open.batch != Some(batch) {
             *open = Lines::default();
             let packed = self.records.read(of.position)?;
-            let text = log::unpack(&packed, of.bytes)
-                .map_err(|error| error.in_file(self.records.path()))?;
+            let text = log::unpack(&packed, of.bytes).map_err(|error| error.in_file(path))?;
             let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
             *open = Lines { batch: Some(batch), ends: ends.map(|(at, _)| at).collect(), text };
         }
         let line = open.line(index - first);
-        let line = line.ok_or_else(|| damaged(path(), "a frame is missing"))?;
-        let named = |error: afterimage::Error| error.in_file(path());
+        let line = line.ok_or_else(|| damaged(path, "a frame is missing"))?;
+        let named = |error: afterimage::Error| error.in_file(path);
         let frame = json::read(line).and_then(Frame::from_json).map_err(named)?;
         match self.rows.get(index) {
             Some(row) if row.sequence == frame.sequence => Ok(frame),
-            _ => Err(damaged(path(), "a frame is not the one that belongs there").into()),
+            _ => Err(damaged(path, "a frame is not the one that belongs there").into()),
         }
     }
 }
@@ -97,6 +93,6 @@ impl Lines {
     }
 }
 
-fn damaged(path: PathBuf, what: &str) -> Failure {
-    Failure::damaged(what).file(&path)
+fn damaged(path: &Path, what: &str) -> Failure {
+    Failure::damaged(what).file(path)
 }

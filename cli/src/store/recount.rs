@@ -2,12 +2,7 @@
 
 use std::sync::Arc;
 
-use afterimage::{
-    Result,
-    json::{Object, Value},
-    snapshot::FrameSnapshot,
-    tokens::TokenCounter,
-};
+use afterimage::{Result, json::Value, snapshot::FrameSnapshot, tokens::TokenCounter};
 
 use crate::json::object;
 
@@ -33,21 +28,17 @@ pub(super) fn counted_by(
     }
     let Value::Object(mut json) = snapshot.to_json() else { return Ok(Arc::clone(snapshot)) };
     json.shift_remove("exactTokens");
-    let made_by = match json.shift_remove("madeBy") {
-        Some(Value::Object(made_by)) => made_by,
-        _ => object! { "viewer": "unknown", "format": "unknown", "renderer": 0_u64 },
-    };
+    let mut made_by = object! { "viewer": "unknown", "format": "unknown", "renderer": 0_u64 };
+    if let Some(Value::Object(known)) = json.shift_remove("madeBy") {
+        made_by = known;
+    }
+    made_by.insert("tokenizer".to_owned(), counter.id().into());
     json.extend([
         ("chunks".to_owned(), chunks.into()),
         ("totalTokens".to_owned(), total.into()),
-        ("madeBy".to_owned(), counting(made_by, counter).into()),
+        ("madeBy".to_owned(), made_by.into()),
     ]);
     FrameSnapshot::from_json(json.into()).map(Arc::new)
-}
-
-fn counting(mut made_by: Object, counter: &dyn TokenCounter) -> Object {
-    made_by.insert("tokenizer".to_owned(), counter.id().into());
-    made_by
 }
 
 #[cfg(test)]
