@@ -11,7 +11,10 @@ use afterimage::{
     snapshot::Totals,
 };
 
-use super::{FileEntry, MANIFEST, directory, file_writer::FileWriter, folder, holder, manifest};
+use super::{
+    FileEntry, MANIFEST, directory, file_writer::FileWriter, folder, holder, late_sync::LateSync,
+    manifest,
+};
 use crate::{
     failure::{Failure, Outcome},
     input::Source,
@@ -25,6 +28,8 @@ pub(crate) struct Builder {
     /// Whether the directory was there before.
     was_there: bool,
     files: Vec<FileEntry>,
+    /// What is written, and not yet durable.
+    written: LateSync,
     is_finished: bool,
     _lock: DirLock,
 }
@@ -58,6 +63,7 @@ impl Builder {
             directory: directory.to_owned(),
             was_there,
             files: Vec::new(),
+            written: LateSync::default(),
             is_finished: false,
             _lock: lock,
         })
@@ -66,7 +72,7 @@ impl Builder {
     /// Adds a transcript.
     pub(crate) fn add(&mut self, source: &mut Source, lens: &Lens) -> Outcome {
         let folder = folder(&self.directory, self.files.len());
-        let mut file = FileWriter::create(folder, lens, source)?;
+        let mut file = FileWriter::create(&self.written, folder, lens, source)?;
         while let Some(record) = source.next() {
             file.push(source, record?)?;
         }
@@ -74,8 +80,11 @@ impl Builder {
         Ok(())
     }
 
-    /// Writes the list, with which the directory is one.
+    /// Makes all durable, and writes the list, with which the directory is one.
     pub(crate) fn finish(mut self) -> Outcome<Summary> {
+        self.written.sync().map_err(|(error, path)| {
+            Failure::new(format!("cannot make the file durable: {error}")).file(&path)
+        })?;
         manifest::write(&self.directory, &self.files)?;
         self.is_finished = true;
         let stored_bytes = size(&self.directory);

@@ -3,14 +3,14 @@
 use std::{path::PathBuf, sync::Arc};
 
 use afterimage::{
-    log::{DiskFiles, create_dirs},
+    log::create_dirs,
     transcript::{Record, Tally},
 };
 use indexmap::IndexMap;
 
 use super::{
     FileEntry, Row, SessionEntry, folder, frame_table::Brought, frames_writer::FramesWriter,
-    recount, session_writer::SessionWriter,
+    late_sync::LateSync, recount, session_writer::SessionWriter,
 };
 use crate::{
     failure::{Failure, Outcome},
@@ -23,6 +23,7 @@ use crate::{
 const MOST_UNSAVED: usize = if cfg!(debug_assertions) { 1 << 20 } else { 64 << 20 };
 
 pub(super) struct FileWriter<'l> {
+    files: LateSync,
     folder: PathBuf,
     lens: &'l Lens,
     viewer: Viewer<'l>,
@@ -34,10 +35,16 @@ pub(super) struct FileWriter<'l> {
 }
 
 impl<'l> FileWriter<'l> {
-    pub(super) fn create(folder: PathBuf, lens: &'l Lens, source: &Source) -> Outcome<Self> {
-        create_dirs(&DiskFiles, &folder)?;
+    pub(super) fn create(
+        files: &LateSync,
+        folder: PathBuf,
+        lens: &'l Lens,
+        source: &Source,
+    ) -> Outcome<Self> {
+        create_dirs(files, &folder)?;
         Ok(Self {
-            frames: FramesWriter::create(&folder)?,
+            frames: FramesWriter::create(files, &folder)?,
+            files: files.clone(),
             folder,
             lens,
             viewer: Viewer::new(lens, source.format()),
@@ -68,8 +75,10 @@ impl<'l> FileWriter<'l> {
         let (count, at) = (self.sessions.len(), self.sessions.get_index_of(&name));
         let index = at.unwrap_or(count);
         let directory = folder(&self.folder, index);
-        let session =
-            self.sessions.entry(Arc::clone(&name)).or_insert_with(|| SessionWriter::new(directory));
+        let session = self
+            .sessions
+            .entry(Arc::clone(&name))
+            .or_insert_with(|| SessionWriter::new(&self.files, directory));
         session.has_tail = self.viewer.has_tail(&name);
         let too_many = || Failure::new("more sessions or messages than an archive holds");
         let row = Row {
@@ -91,7 +100,7 @@ impl<'l> FileWriter<'l> {
         Ok(())
     }
 
-    /// Writes the rest, durably.
+    /// Writes the rest.
     pub(super) fn finish(self, source: &Source) -> Outcome<FileEntry> {
         let frame_table = self.frames.finish()?;
         let mut sessions = Vec::with_capacity(self.sessions.len());

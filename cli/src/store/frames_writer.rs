@@ -5,12 +5,13 @@ use std::{io::Write, path::Path, sync::Arc};
 use afterimage::{
     Result,
     json::{self, MAX_DEPTH, Value},
-    log::{DiskFiles, RecordWriter, pack},
+    log::{RecordWriter, pack},
 };
 
 use super::{
     FRAMES, FRAMES_KIND,
     frame_table::{Batch, FrameTable, Row},
+    late_sync::LateSync,
 };
 
 /// Frames are packed together until they have this many bytes.
@@ -26,9 +27,9 @@ pub(super) struct FramesWriter {
 
 impl FramesWriter {
     /// Begins a file in this folder.
-    pub(super) fn create(folder: &Path) -> Result<Self> {
+    pub(super) fn create(files: &LateSync, folder: &Path) -> Result<Self> {
         let (records, _) =
-            RecordWriter::open(Arc::new(DiskFiles), folder.join(FRAMES), FRAMES_KIND)?;
+            RecordWriter::open(Arc::new(files.clone()), folder.join(FRAMES), FRAMES_KIND)?;
         Ok(Self { records, table: FrameTable::default(), lines: Vec::new(), frames: 0 })
     }
 
@@ -56,7 +57,7 @@ impl FramesWriter {
         Ok(())
     }
 
-    /// Writes the rest, durably, and tells where the table of the frames is.
+    /// Writes the rest, and tells where the table of the frames is.
     pub(super) fn finish(mut self) -> Result<u64> {
         self.end_batch()?;
         let position = self.records.append(&pack(&self.table.to_bytes()))?;

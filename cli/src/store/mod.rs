@@ -11,6 +11,7 @@ mod file_writer;
 mod frame_table;
 mod frames_reader;
 mod frames_writer;
+mod late_sync;
 mod manifest;
 mod recount;
 mod session_writer;

@@ -1,6 +1,6 @@
 //! The snapshots of a session on their way to its archive.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use afterimage::{
     Result,
@@ -8,13 +8,14 @@ use afterimage::{
     snapshot::{FrameSnapshot, SnapshotArchive, Totals},
 };
 
-use super::holder;
+use super::{holder, late_sync::LateSync};
 
 /// What a chunk is taken to cost besides its text.
 const CHUNK_BYTES: usize = 64;
 
 pub(super) struct SessionWriter {
     archive: SnapshotArchive,
+    files: LateSync,
     directory: PathBuf,
     /// Whether there are frames that are not yet on disk.
     is_unsaved: bool,
@@ -23,8 +24,15 @@ pub(super) struct SessionWriter {
 }
 
 impl SessionWriter {
-    pub(super) fn new(directory: PathBuf) -> Self {
-        Self { archive: SnapshotArchive::new(), directory, is_unsaved: false, has_tail: false }
+    pub(super) fn new(files: &LateSync, directory: PathBuf) -> Self {
+        let files = files.clone();
+        Self {
+            archive: SnapshotArchive::new(),
+            files,
+            directory,
+            is_unsaved: false,
+            has_tail: false,
+        }
     }
 
     /// Adds the snapshot of a frame, and tells about how much memory it takes.
@@ -40,7 +48,7 @@ impl SessionWriter {
             return Ok(());
         }
         if self.archive.directory().is_none() {
-            self.archive.save(&self.directory, &holder())?;
+            self.archive.save_on(Arc::new(self.files.clone()), &self.directory, &holder())?;
         } else {
             self.archive.append(&holder())?;
         }
