@@ -80,7 +80,8 @@ enum Opening {
 fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
     let mut all = Vec::with_capacity(files.len());
     for path in files {
-        match if path.is_dir() { store::open(path) } else { Ok(None) } {
+        let may_be_archive = !counted::is_stdin(path) && path.is_dir();
+        match if may_be_archive { store::open(path) } else { Ok(None) } {
             Ok(Some(files)) => {
                 all.extend(files.into_iter().map(|file| Ok(Opening::Archived(Box::new(file)))));
             }

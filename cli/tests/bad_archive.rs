@@ -132,6 +132,30 @@ fn damage_in_one_file_does_not_stand_in_the_way_of_the_others() {
 }
 
 #[test]
+fn a_question_is_answered_from_what_it_is_about_and_reads_nothing_else() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = archive(scratch.path());
+    let name = path.to_str().unwrap();
+    let answers = answers(&path);
+    // The first frames are damaged, and their snapshots are not.
+    let file = path.join("0001/frames.rec");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[32 + 36 + 5] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let runs = whole_or_refused(&path, &answers);
+    let codes: Vec<_> = runs.iter().map(|run| run.code.unwrap()).collect();
+    assert_eq!(codes, [1, 1, 0, 0, 0, 0]);
+    for args in [&["render"][..], &["trace", "--at", "0:3"], &["trace", "--at", "3:2"]] {
+        let found = run(&[args, &[name]].concat());
+        assert_eq!(found.out, run(&[args, &[SESSIONS, CHAT]].concat()).out);
+    }
+    // What the model saw in the midst of a session is only known by following its frames.
+    let run = run(&["render", "--to", "6", name]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.err.contains("0001/frames.rec\n  record  0\n  offset  32\n"), "{}", run.err);
+}
+
+#[test]
 fn damage_is_reported_with_its_place_and_what_to_do() {
     let scratch = tempfile::tempdir().unwrap();
     let path = archive(scratch.path());
@@ -317,6 +341,32 @@ fn a_frame_that_could_not_be_read_back_is_refused() {
             assert!(!path.exists());
         }
     }
+}
+
+#[test]
+fn counts_that_do_not_add_up_in_64_bits_are_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (path, file) = (scratch.path().join("made"), scratch.path().join("declared.jsonl"));
+    let frame = |sequence: u64| {
+        let most = u64::MAX;
+        format!(
+            r#"{{"sequence":{sequence},"deltas":[],"renderedSnapshot":{{"chunks":[{{"content":"x","tokens":{most}}}],"totalContent":"x","totalTokens":{most},"capturedAt":0,"madeBy":{{"viewer":"agent","format":"xml","renderer":1,"tokenizer":"o200k_base"}}}}}}"#
+        )
+    };
+    fs::write(&file, [frame(0), frame(1)].join("\n")).unwrap();
+    let file = file.to_str().unwrap();
+    let run = run(&["archive", file, "-o", path.to_str().unwrap()]);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(
+        run.err,
+        format!(
+            "error: the tokens of all frames do not fit 64 bits
+  file    {file}
+  frame   1
+"
+        )
+    );
+    assert!(!path.exists());
 }
 
 /// Runs a shell with the program as `$0`, and `$1` as a directory.

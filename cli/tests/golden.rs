@@ -107,5 +107,8 @@ fn completions_and_manual_pages_are_made() {
         assert!(support::out(&["completions", shell]).contains("afterimage"));
     }
     assert!(support::out(&["man"]).contains(".TH afterimage 1"));
-    assert!(support::out(&["man", "trace"]).contains(".TH afterimage-trace 1"));
+    for command in ["trace", "archive"] {
+        let page = support::out(&["man", command]);
+        assert!(page.contains(&format!(".TH afterimage-{command} 1")));
+    }
 }
