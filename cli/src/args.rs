@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use afterimage::transcript::TranscriptFormat;
 use clap::{
-    Args, Parser, Subcommand, ValueEnum,
+    Args, Parser, Subcommand, ValueEnum, ValueHint,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 
@@ -57,6 +57,16 @@ pub(crate) enum Command {
         override_usage = "afterimage stats [OPTIONS] <FILE>..."
     )]
     Stats(Stats),
+    /// Archive transcripts: frames and what they rendered to, for every command to read
+    ///
+    /// The directory stands for the transcripts that it was made of: every command reads it in
+    /// their place, and answers the same, without rendering and counting again. It is written as a
+    /// whole, and not added to; an archive may be archived again, with others.
+    #[command(
+        after_help = "Example: afterimage archive session.jsonl -o session.archive",
+        override_usage = "afterimage archive [OPTIONS] --output <DIR> <FILE>..."
+    )]
+    Archive(Archive),
     /// Completions for a shell
     #[command(
         after_help = "Example: afterimage completions bash > ~/.local/share/bash-completion/completions/afterimage"
@@ -78,19 +88,23 @@ pub(crate) enum Command {
 /// How things are rendered and counted.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Rendering {
-    /// How facets look in the text
-    #[arg(long, value_enum, default_value_t, help_heading = "Rendering")]
-    pub(crate) format: Format,
-    /// Who counts the tokens
-    #[arg(long, value_enum, default_value_t, help_heading = "Rendering")]
-    pub(crate) tokenizer: Tokenizer,
+    /// How facets look in the text: xml by default. An archive keeps what it has
+    #[arg(long, value_enum, help_heading = "Rendering")]
+    pub(crate) format: Option<Format>,
+    /// Who counts the tokens: o200k by default, or who counted those of an archive
+    #[arg(long, value_enum, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<Tokenizer>,
 }
 
 /// Where transcripts come from.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Input {
-    /// The transcripts; `-` is standard input. Each is read by itself
-    #[arg(value_name = "FILE", required_unless_present = "input_format")]
+    /// The transcripts, or archives of some; `-` is standard input. Each is read by itself
+    #[arg(
+        value_name = "FILE",
+        value_hint = ValueHint::AnyPath,
+        required_unless_present = "input_format"
+    )]
     pub(crate) files: Vec<PathBuf>,
     /// Read the input as this format instead of recognising it; `list` names them all
     #[arg(long, value_name = "NAME", value_parser = input_format(), hide_possible_values = true)]
@@ -282,6 +296,29 @@ pub(crate) struct Stats {
     pub(crate) color: Color,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Archive {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// The directory to write: one that is empty, or not there yet
+    #[arg(
+        short,
+        long,
+        value_name = "DIR",
+        value_hint = ValueHint::DirPath,
+        required_unless_present = "input_format"
+    )]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rendering: Rendering,
+    /// What was written, as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) color: Color,
+}
+
 impl Command {
     /// What the command reads, where it reads anything.
     pub(crate) fn input(&self) -> Option<&Input> {
@@ -290,6 +327,7 @@ impl Command {
             Self::Render(args) => Some(&args.input),
             Self::Trace(args) => Some(&args.input),
             Self::Stats(args) => Some(&args.input),
+            Self::Archive(args) => Some(&args.input),
             Self::Demo(_) | Self::Completions { .. } | Self::Man { .. } => None,
         }
     }

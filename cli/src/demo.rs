@@ -15,12 +15,13 @@ use crate::{
     frames,
     hit::Hit,
     json::{object, or_null},
+    lens::{Counting, Lens},
     output::Output,
     style,
     text::counted,
     trace::occurrences,
     view,
-    viewer::{Lens, Seen, Viewer},
+    viewer::{Seen, Viewer},
 };
 
 /// The session, and where it is in the repository.
@@ -32,12 +33,14 @@ const SHOWN: u64 = 7;
 const QUESTION: &str = "1  Morning Star       approved, no pilot needed";
 
 pub(crate) fn run(args: &args::Demo) -> Outcome {
-    let lens = Lens::counting(&args.rendering)?;
+    let lens = Lens::new(&args.rendering, Counting::Always)?;
     let transcript = Transcript::new(SESSION.as_bytes())?;
     let mut viewer = Viewer::new(&lens, transcript.format());
     let records = transcript.collect::<afterimage::Result<Vec<Record>>>()?;
-    let frames: Vec<Seen> =
-        records.into_iter().map(|record| viewer.see(record)).collect::<afterimage::Result<_>>()?;
+    let frames: Vec<Seen> = records
+        .into_iter()
+        .map(|record| viewer.see(record, None))
+        .collect::<afterimage::Result<_>>()?;
     let shown = frames.iter().find(|seen| seen.frame.sequence.get() == SHOWN);
     let shown = shown.ok_or_else(|| Failure::new("the sample session has no such frame"))?;
     let mut hits = Vec::new();
@@ -45,22 +48,22 @@ pub(crate) fn run(args: &args::Demo) -> Outcome {
         let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
         for range in occurrences(seen.snapshot.text(), QUESTION) {
             hits.extend(Hit::at(of, &seen.snapshot, range, |chunk| {
-                viewer.tokens(&seen.snapshot, chunk)
+                lens.tokens(&seen.snapshot, chunk)
             }));
         }
     }
     let mut out = Output::new(args.color);
     if args.json {
-        json(&viewer, &frames, shown, &hits, &mut out)?;
+        json(&lens, &frames, shown, &hits, &mut out)?;
     } else {
-        page(args, &viewer, &frames, shown, &hits, &mut out)?;
+        page(args, &lens, &frames, shown, &hits, &mut out)?;
     }
     Ok(out.flush()?)
 }
 
 fn page(
     args: &args::Demo,
-    viewer: &Viewer<'_>,
+    lens: &Lens,
     frames: &[Seen],
     shown: &Seen,
     hits: &[Hit<'_>],
@@ -70,20 +73,20 @@ fn page(
     writeln!(out, "{bold}afterimage{bold:#} keeps what an LLM agent actually saw.")?;
     writeln!(out, "{dim}A foggy night at Port Lowmarsh, as its harbour agent saw it.{dim:#}\n")?;
 
-    let tokens = frames.iter().map(|seen| viewer.total_tokens(&seen.snapshot));
+    let tokens = frames.iter().map(|seen| lens.total_tokens(&seen.snapshot));
     let tokens = tokens.fold(0, u64::saturating_add);
     let after = format!("{}, {}", counted(frames.len() as u64, "frame"), counted(tokens, "token"));
     view::rule(out, "1  The session, frame by frame", style::HEADING, &after)?;
     let table = frames::frame_table();
     table.head(out)?;
     for seen in frames {
-        frames::row(&table, viewer, seen, out)?;
+        frames::row(&table, lens, seen, out)?;
     }
 
     let after = format!(
         "{}, {}",
         counted(shown.snapshot.len() as u64, "chunk"),
-        counted(viewer.total_tokens(&shown.snapshot), "token")
+        counted(lens.total_tokens(&shown.snapshot), "token")
     );
     writeln!(out)?;
     view::rule(
@@ -107,7 +110,7 @@ fn page(
         out,
         "\n It reads like the berth board, but {bold}papers{bold:#} wrote it: the result of a tool call."
     )?;
-    if matches!(args.rendering.format, args::Format::Xml) {
+    if matches!(args.rendering.format, None | Some(args::Format::Xml)) {
         writeln!(out, " Its tags were forged, so they reached the model as plain text.")?;
     }
 
@@ -131,13 +134,7 @@ fn program() -> &'static str {
     if std::env::var_os("CARGO").is_some() { "cargo run --release --" } else { "afterimage" }
 }
 
-fn json(
-    viewer: &Viewer<'_>,
-    frames: &[Seen],
-    shown: &Seen,
-    hits: &[Hit<'_>],
-    out: &mut Output,
-) -> Outcome {
+fn json(lens: &Lens, frames: &[Seen], shown: &Seen, hits: &[Hit<'_>], out: &mut Output) -> Outcome {
     let rows = frames.iter().map(|seen| {
         object! {
             "session": &*seen.session,
@@ -145,7 +142,7 @@ fn json(
             "source": seen.frame.source.as_str(),
             "role": or_null(seen.snapshot.chunks().find_map(ChunkRef::role).map(Role::as_str)),
             "chunks": seen.snapshot.len() as u64,
-            "tokens": viewer.total_tokens(&seen.snapshot),
+            "tokens": lens.total_tokens(&seen.snapshot),
         }
     });
     out.json(object! {

@@ -40,6 +40,18 @@ impl Failure {
         Self { sentence: sentence.into(), place: Vec::new(), hint: None }
     }
 
+    /// What a file or directory that does not open gets.
+    pub(crate) fn cannot_open(error: &io::Error) -> Self {
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
+        Self::new(format!("cannot open the file: {reason}"))
+    }
+
+    /// What is not as an archive was written.
+    pub(crate) fn damaged(what: &str) -> Self {
+        Self::new(format!("the archive is damaged: {what}")).hint(DAMAGED)
+    }
+
     /// Names a part of the place.
     pub(crate) fn at(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.place.push((name, value.to_string()));
@@ -81,12 +93,15 @@ impl From<Failure> for Stop {
 
 impl From<afterimage::Error> for Stop {
     fn from(error: afterimage::Error) -> Self {
-        let Place { file, line, column, frame, op, chunk, facet, path, .. } = error.place();
+        let Place { file, line, column, record, offset, frame, .. } = error.place();
+        let Place { op, chunk, facet, path, .. } = error.place();
         let show = |value: &dyn fmt::Display| Some(value.to_string());
         let place = [
             ("file", file.as_ref().map(|file| file.display().to_string())),
             ("line", line.as_ref().and_then(|line| show(line))),
             ("column", column.as_ref().and_then(|column| show(column))),
+            ("record", record.as_ref().and_then(|record| show(record))),
+            ("offset", offset.as_ref().and_then(|offset| show(offset))),
             ("frame", frame.as_ref().and_then(|frame| show(frame))),
             ("op", op.as_ref().and_then(|op| show(op))),
             ("chunk", chunk.as_ref().and_then(|chunk| show(chunk))),
@@ -109,6 +124,9 @@ fn hint(kind: afterimage::ErrorKind) -> Option<&'static str> {
         afterimage::ErrorKind::Json | afterimage::ErrorKind::Utf8 => {
             Some("a transcript is a JSON document, or JSON by line")
         }
+        afterimage::ErrorKind::Damaged => Some(DAMAGED),
         _ => None,
     }
 }
+
+const DAMAGED: &str = "what is not damaged is still read; `afterimage archive` makes it anew";

@@ -12,22 +12,24 @@ use crate::{
     args,
     failure::Outcome,
     input::{self, Source},
+    lens::{Counting, Lens, Lenses},
     output::Output,
     style,
     table::{Column, Table, plain},
     text::{first_words, grouped},
     view,
-    viewer::{Lens, Seen, Viewer},
+    viewer::{Seen, Viewer},
 };
 
 pub(crate) fn run(args: &args::Frames) -> Outcome {
     let mut out = Output::new(args.color);
     let as_table = args.table || (out.is_terminal && !args.json && !args.capture);
-    let lens = Lens::counting(&args.rendering)?;
+    let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     input::each(&args.input, !out.is_terminal, |source| {
+        let lens = lenses.of(source)?;
         let mut viewer = Viewer::new(&lens, source.format());
         if as_table {
-            table(source, &mut viewer, &mut out)?;
+            table(source, &lens, &mut viewer, &mut out)?;
         } else {
             while let Some(record) = source.next() {
                 let record = record?;
@@ -41,8 +43,7 @@ pub(crate) fn run(args: &args::Frames) -> Outcome {
 }
 
 fn sealed(source: &Source, viewer: &mut Viewer<'_>, record: Record) -> Outcome<Record> {
-    let seen = viewer.see(record).map_err(|error| source.refuse(error))?;
-    let Seen { session, mut frame, snapshot, .. } = seen;
+    let Seen { session, mut frame, snapshot, .. } = source.see(viewer, record)?;
     frame.rendered_snapshot = Some(snapshot);
     Ok(Record { session, frame })
 }
@@ -66,7 +67,7 @@ fn line(record: &Record, source: &Source) -> Object {
     line
 }
 
-fn table(source: &mut Source, viewer: &mut Viewer<'_>, out: &mut Output) -> Outcome {
+fn table(source: &mut Source, lens: &Lens, viewer: &mut Viewer<'_>, out: &mut Output) -> Outcome {
     if source.is_one_of_several {
         view::rule(out, &source.name(), style::HEADING, source.format().name())?;
     }
@@ -74,11 +75,11 @@ fn table(source: &mut Source, viewer: &mut Viewer<'_>, out: &mut Output) -> Outc
     table.head(out)?;
     let mut session: Option<Arc<str>> = None;
     while let Some(record) = source.next() {
-        let seen = viewer.see(record?).map_err(|error| source.refuse(error))?;
+        let seen = source.see(viewer, record?)?;
         if session.as_ref().is_some_and(|session| *session != seen.session) {
             view::rule(out, &format!("session {}", seen.session), style::HEADING, "")?;
         }
-        row(&table, viewer, &seen, out)?;
+        row(&table, lens, &seen, out)?;
         session = Some(seen.session);
     }
     Ok(())
@@ -97,7 +98,7 @@ pub(crate) fn frame_table() -> Table {
 }
 
 /// A row of it.
-pub(crate) fn row(table: &Table, viewer: &Viewer<'_>, seen: &Seen, out: &mut Output) -> Outcome {
+pub(crate) fn row(table: &Table, lens: &Lens, seen: &Seen, out: &mut Output) -> Outcome {
     let role = seen.snapshot.chunks().find_map(afterimage::snapshot::ChunkRef::role);
     let (begins, kind) = begins(seen, table.rest(out));
     let cells = vec![
@@ -105,7 +106,7 @@ pub(crate) fn row(table: &Table, viewer: &Viewer<'_>, seen: &Seen, out: &mut Out
         plain(seen.frame.source.as_str()),
         (role.map_or("–", afterimage::id::Role::as_str).to_owned(), style::of_role(role)),
         plain(seen.snapshot.len().to_string()),
-        plain(grouped(viewer.total_tokens(&seen.snapshot))),
+        plain(grouped(lens.total_tokens(&seen.snapshot))),
         (begins, kind),
     ];
     table.row(out, cells)

@@ -1,62 +1,65 @@
-//! Opening transcripts, with progress, and saying what was odd about them.
+//! Opening transcripts and archives of them, with progress, and saying what was odd about them.
+
+mod counted;
+mod source;
 
 use std::{
-    fs::File,
-    io::{self, BufReader, IsTerminal, Read},
+    io,
     path::{Path, PathBuf},
 };
 
-use afterimage::{
-    Error,
-    transcript::{Record, Report, Transcript, TranscriptFormat},
-};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use afterimage::transcript::TranscriptFormat;
 
 use crate::{
     args::{Input, InputFormat},
-    failure::{Failure, Outcome, Stop},
-    output,
-    text::{grouped, plural},
+    failure::{Outcome, Stop},
+    store::{self, ArchivedFile},
 };
+pub(crate) use source::Source;
 
-/// Progress is shown from this many bytes on.
-const LARGE: u64 = 4 << 20;
-
-/// A transcript that is being read.
-pub(crate) struct Source {
-    path: PathBuf,
-    transcript: Transcript<BufReader<Counted>>,
-    bar: ProgressBar,
-    is_empty: bool,
-    /// Whether the command reads several files, so that each must be named.
-    pub(crate) is_one_of_several: bool,
+/// What comes of a file that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It is reported, and the others are still read.
+    IsPassedOver,
+    /// Nothing more is read: the outcome is made of all files, or of none.
+    Ends,
 }
 
-/// Reads each of the files with `command`. A file that is refused is reported, and the others
-/// are still read. `shows_progress` is to be false where text appears on the terminal meanwhile.
+/// Reads each of the files with `command`, and each of those that an archive was made of. A file
+/// that is refused is reported, and the others are still read. `shows_progress` is to be false
+/// where text appears on the terminal meanwhile.
 pub(crate) fn each(
     input: &Input,
     shows_progress: bool,
+    command: impl FnMut(&mut Source) -> Outcome,
+) -> Outcome {
+    read(input, shows_progress, Refused::IsPassedOver, command)
+}
+
+/// As [`each`], with what comes of a file that is refused.
+pub(crate) fn read(
+    input: &Input,
+    shows_progress: bool,
+    refused: Refused,
     mut command: impl FnMut(&mut Source) -> Outcome,
 ) -> Outcome {
     let format = match input.input_format {
         Some(InputFormat::Of(format)) => Some(format),
         _ => None,
     };
+    let inputs = expanded(&input.files);
+    let is_one_of_several = inputs.len() > 1;
     let mut outcome = Ok(());
-    for path in &input.files {
-        let opened = Counted::open(path, shows_progress)
-            .and_then(|counted| Source::new(path, counted, format, input.files.len() > 1));
+    for input in inputs {
+        let opened = input.and_then(|input| input.open(shows_progress, format, is_one_of_several));
         let read = opened.and_then(|mut source| {
             let read = command(&mut source);
-            source.bar.finish_and_clear();
-            if read.is_ok() {
-                source.say_what_was_odd();
-            }
+            source.finish(read.is_ok());
             read
         });
         match read {
-            Err(Stop::Failure(failure)) => {
+            Err(Stop::Failure(failure)) if refused == Refused::IsPassedOver => {
                 failure.report();
                 outcome = Err(Stop::Reported);
             }
@@ -67,143 +70,47 @@ pub(crate) fn each(
     outcome
 }
 
-impl Source {
-    fn new(
-        path: &Path,
-        counted: Counted,
+/// Something to read.
+enum Opening {
+    File(PathBuf),
+    Archived(Box<ArchivedFile>),
+}
+
+/// The files, with those of archives in place of these.
+fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
+    let mut all = Vec::with_capacity(files.len());
+    for path in files {
+        let may_be_archive = !counted::is_stdin(path) && path.is_dir();
+        match if may_be_archive { store::open(path) } else { Ok(None) } {
+            Ok(Some(files)) => {
+                all.extend(files.into_iter().map(|file| Ok(Opening::Archived(Box::new(file)))));
+            }
+            Ok(None) => all.push(Ok(Opening::File(path.clone()))),
+            Err(stop) => all.push(Err(stop)),
+        }
+    }
+    all
+}
+
+impl Opening {
+    fn open(
+        self,
+        shows_progress: bool,
         format: Option<TranscriptFormat>,
         is_one_of_several: bool,
-    ) -> Outcome<Self> {
-        let bar = counted.bar.clone();
-        let reader = BufReader::with_capacity(1 << 16, counted);
-        let transcript = Transcript::with_format(reader, format).map_err(|error| {
-            bar.finish_and_clear();
-            error.in_file(name(path))
-        })?;
-        Ok(Self { path: path.to_owned(), transcript, bar, is_empty: true, is_one_of_several })
-    }
-
-    /// What the file is called in output.
-    pub(crate) fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-
-    pub(crate) fn format(&self) -> TranscriptFormat {
-        self.transcript.format()
-    }
-
-    pub(crate) fn report(&self) -> &Report {
-        self.transcript.report()
-    }
-
-    /// Names the file in an error of something that was made of its frames.
-    pub(crate) fn refuse(&self, error: Error) -> Stop {
-        error.in_file(name(&self.path)).into()
-    }
-
-    pub(crate) fn fail(&self, sentence: impl Into<String>) -> Failure {
-        Failure::new(sentence).file(&name(&self.path))
-    }
-
-    pub(crate) fn note(&self, text: &str) {
-        let text = if self.is_one_of_several {
-            format!("{}: {text}", self.name())
-        } else {
-            text.to_owned()
+    ) -> Outcome<Source> {
+        let mut source = match self {
+            Self::File(path) => Source::open(&path, shows_progress, format)?,
+            Self::Archived(file) => Source::archive(*file, shows_progress, format)?,
         };
-        self.bar.suspend(|| output::note(&text));
+        source.is_one_of_several = is_one_of_several;
+        Ok(source)
     }
-
-    fn say_what_was_odd(&self) {
-        let report = self.report();
-        if self.is_empty {
-            self.note(&format!("there is no message in it ({} was recognised)", self.format()));
-        }
-        let Some(first) = report.unknown.first() else { return };
-        let (count, line) = (report.unknown_records, first.line);
-        let (records, were) = (plural(count, "record"), if count == 1 { "was" } else { "were" });
-        let at = if count == 1 { "at" } else { "first at" };
-        self.note(&format!(
-            "{} {records} {were} not understood, {at} line {}: {}",
-            grouped(count),
-            grouped(line),
-            crate::text::printable(&first.reason)
-        ));
-    }
-}
-
-impl Iterator for Source {
-    type Item = Outcome<Record>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let record = self.transcript.next()?;
-        self.is_empty = false;
-        Some(record.map_err(|error| self.refuse(error)))
-    }
-}
-
-/// A file, or standard input, with the progress of reading it.
-struct Counted {
-    input: Box<dyn Read>,
-    bar: ProgressBar,
-    /// Bytes that are still to be read before progress is shown; `None` once it is, or never is.
-    hidden: Option<u64>,
-}
-
-impl Counted {
-    fn open(path: &Path, shows: bool) -> Outcome<Self> {
-        let cannot = |error: io::Error| {
-            let reason = error.to_string();
-            let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
-            Failure::new(format!("cannot open the file: {reason}")).file(path)
-        };
-        let (input, size): (Box<dyn Read>, _) = if is_stdin(path) {
-            (Box::new(io::stdin().lock()), None)
-        } else {
-            let file = File::open(path).map_err(cannot)?;
-            let metadata = file.metadata().map_err(cannot)?;
-            if metadata.is_dir() {
-                let failure = Failure::new("expected a file, found a directory").file(path);
-                return Err(failure.hint("name the files in it, as in DIR/*.jsonl").into());
-            }
-            (Box::new(file), Some(metadata.len()).filter(|_| metadata.is_file()))
-        };
-        let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::hidden());
-        let template = match size {
-            Some(_) => "{bar:30.cyan/dim} {bytes:>10} of {total_bytes}, {eta} left",
-            None => "{spinner:.cyan} {bytes} read",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
-        let is_worth_it =
-            shows && io::stderr().is_terminal() && size.is_none_or(|size| size > LARGE);
-        let after = if size.is_some() { 0 } else { LARGE };
-        Ok(Self { input, bar, hidden: is_worth_it.then_some(after) })
-    }
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
-        self.bar.inc(read as u64);
-        if let Some(left) = self.hidden {
-            self.hidden = left.checked_sub(read as u64);
-            if self.hidden.is_none() {
-                self.bar.set_draw_target(ProgressDrawTarget::stderr());
-            }
-        }
-        Ok(read)
-    }
-}
-
-fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 /// What a file is called in diagnostics.
 fn name(path: &Path) -> PathBuf {
-    if is_stdin(path) { PathBuf::from("standard input") } else { path.to_owned() }
+    if counted::is_stdin(path) { PathBuf::from("standard input") } else { path.to_owned() }
 }
 
 /// Names every format, one a line.

@@ -1,5 +1,6 @@
 //! The command-line program of afterimage: see what an LLM agent actually saw.
 
+mod archive;
 mod args;
 mod demo;
 mod failure;
@@ -7,16 +8,20 @@ mod frames;
 mod hit;
 mod input;
 mod json;
+mod lens;
 mod manual;
 mod output;
+mod pages;
 mod render;
 mod stats;
+mod store;
 mod style;
 mod table;
 mod text;
 mod trace;
 mod view;
 mod viewer;
+mod wanted;
 
 use std::process::ExitCode;
 
@@ -53,6 +58,7 @@ fn run(command: &Command) -> Outcome {
         Command::Render(args) => render::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Stats(args) => stats::run(args),
+        Command::Archive(args) => archive::run(args),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { command } => manual::page(command.as_deref()),
     }
@@ -67,6 +73,14 @@ fn checked(cli: Cli) -> Result<Cli, clap::Error> {
             let message = "no FILE was given; `-` is standard input";
             Err(Cli::command().error(ErrorKind::MissingRequiredArgument, message))
         }
-        _ => Ok(cli),
+        _ => match &cli.command {
+            Command::Archive(args::Archive { output: None, input, .. })
+                if !matches!(input.input_format, Some(InputFormat::List)) =>
+            {
+                let message = "no DIR was given: `--output DIR` is where the archive goes";
+                Err(Cli::command().error(ErrorKind::MissingRequiredArgument, message))
+            }
+            _ => Ok(cli),
+        },
     }
 }

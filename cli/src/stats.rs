@@ -2,6 +2,7 @@
 
 mod ledger;
 mod page;
+mod piece;
 
 use std::io::Write;
 
@@ -9,18 +10,23 @@ use crate::{
     args,
     failure::Outcome,
     input::{self, Source},
+    lens::{Counting, Lens, Lenses},
     output::Output,
-    viewer::{Lens, Viewer},
+    store::{ArchivedFile, FileEntry},
+    viewer::{Seen, Viewer, unknown_records},
 };
 use ledger::Ledger;
 
 pub(crate) fn run(args: &args::Stats) -> Outcome {
     let mut out = Output::new(args.color);
-    let lens = Lens::counting(&args.rendering)?;
+    let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     let mut is_first = true;
     input::each(&args.input, true, |source| {
-        let mut viewer = Viewer::new(&lens, source.format());
-        let ledger = read(source, &mut viewer)?;
+        let lens = lenses.of(source)?;
+        let ledger = match source.archived() {
+            Some(archived) => of_archive(archived, &lens)?,
+            None => of_frames(source, &lens)?,
+        };
         if args.json {
             out.json(ledger.to_json(source))?;
         } else {
@@ -33,11 +39,39 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     })
 }
 
-fn read(source: &mut Source, viewer: &mut Viewer<'_>) -> Outcome<Ledger> {
+fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Ledger> {
+    let mut viewer = Viewer::new(lens, source.format());
     let mut ledger = Ledger::new(source.format());
     while let Some(record) = source.next() {
-        let seen = viewer.see(record?).map_err(|error| source.refuse(error))?;
-        ledger.add(&seen, |chunk| viewer.tokens(&seen.snapshot, chunk));
+        let Seen { session, frame, snapshot, .. } = source.see(&mut viewer, record?)?;
+        ledger.frames += 1;
+        ledger.tally.add(&frame);
+        ledger.unknown_records += unknown_records(&frame);
+        for chunk in snapshot.chunks() {
+            ledger.add(&session, frame.sequence, &chunk, lens.tokens(&snapshot, chunk));
+        }
+        ledger.let_go();
+    }
+    Ok(ledger)
+}
+
+/// The same sums, from what is archived of the chunks: no frame is read.
+fn of_archive(archived: &ArchivedFile, lens: &Lens) -> Outcome<Ledger> {
+    let FileEntry { input_format, tally, unknown_records, tokenizer, .. } = &archived.entry;
+    let is_counted = tokenizer == lens.counter.id();
+    let mut ledger = Ledger::new(*input_format);
+    (ledger.tally, ledger.unknown_records) = (*tally, *unknown_records);
+    for row in archived.rows()? {
+        let session = archived.session_name(*row);
+        ledger.frames += 1;
+        archived.view(*row, |view| {
+            for chunk in view.chunks() {
+                let count = || lens.counter.count(chunk.content()) as u64;
+                let tokens = if is_counted { chunk.tokens() } else { count() };
+                ledger.add(&session, row.sequence, &chunk, tokens);
+            }
+        })?;
+        ledger.let_go();
     }
     Ok(ledger)
 }

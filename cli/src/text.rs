@@ -99,7 +99,7 @@ pub(crate) fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
 }
 
 /// The end of `text` that fits into `columns`, with `…` where something is missing.
-fn last_columns(text: &str, columns: usize) -> String {
+pub(crate) fn last_columns(text: &str, columns: usize) -> String {
     let mut used = 0;
     // The beginning of what fits beside a `…`.
     let mut fits = text.len();

@@ -1,5 +1,7 @@
 //! `afterimage trace`: who wrote it.
 
+mod candidates;
+
 use std::{cell::Cell, io::Write, sync::Arc};
 
 use afterimage::{
@@ -13,25 +15,36 @@ use crate::{
     failure::Outcome,
     hit::Hit,
     input::{self, Source},
+    lens::{Counting, Lens, Lenses},
     output::Output,
+    pages::Pages,
+    store::ArchivedFile,
     style,
     table::Table,
     text::counted,
     view,
-    viewer::{Lens, Viewer},
+    wanted::Wanted,
 };
 
 pub(crate) fn run(args: &args::Trace) -> Outcome {
     let mut out = Output::new(args.color);
-    let lens = Lens::counting_on_demand(&args.rendering)?;
+    let mut lenses = Lenses::new(&args.rendering, Counting::OnDemand);
     let mut hits = Hits::new(args.json, &mut out)?;
     let outcome = input::each(&args.input, args.json || !out.is_terminal, |source| {
-        let mut viewer = Viewer::new(&lens, source.format());
+        let lens = lenses.of(source)?;
         hits.begin(source);
+        // What an archive knows of its frames tells which of them there is reason to look at.
+        let promising = match source.archived() {
+            Some(archived) => candidates::of(archived, args)?,
+            None => Vec::new(),
+        };
+        let first = source.archived().map(ArchivedFile::first_session).transpose()?.flatten();
+        let pages = Pages::only(promising, source, &lens)?;
+        let tracing = Tracing { args, lens: &lens };
         if let Some((message, byte)) = args.target.at {
-            owner_of(source, &mut viewer, message, byte, args, &mut hits, &mut out)?;
+            tracing.owner_of(pages, (message, byte), first, &mut hits, &mut out)?;
         } else {
-            search(source, &mut viewer, args, &mut hits, &mut out)?;
+            tracing.search(pages, &mut hits, &mut out)?;
         }
         if hits.in_file == 0 {
             source.note("no hit");
@@ -104,64 +117,110 @@ impl Hits {
     }
 }
 
-fn search(
-    source: &mut Source,
-    viewer: &mut Viewer<'_>,
-    args: &args::Trace,
-    hits: &mut Hits,
-    out: &mut Output,
-) -> Outcome {
-    let is_wanted = |session: &str| args.session.as_ref().is_none_or(|wanted| wanted == session);
-    while let Some(record) = source.next() {
-        let seen = viewer.see(record?).map_err(|error| source.refuse(error))?;
-        if !is_wanted(&seen.session) {
-            continue;
-        }
-        let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
-        search_in(&seen.snapshot, of, viewer, args, hits, out)?;
-    }
-    for tail in viewer.tails() {
-        let tail = tail.map_err(|error| source.refuse(error))?;
-        if !is_wanted(&tail.session) {
-            continue;
-        }
-        let of = (&tail.session, None, Some(tail.message));
-        search_in(&tail.snapshot, of, viewer, args, hits, out)?;
-    }
-    Ok(())
+/// What is looked for, and who counts.
+struct Tracing<'a> {
+    args: &'a args::Trace,
+    lens: &'a Lens,
 }
 
-fn search_in(
-    snapshot: &FrameSnapshot,
-    of: (&Arc<str>, Option<u64>, Option<usize>),
-    viewer: &Viewer<'_>,
-    args: &args::Trace,
-    hits: &mut Hits,
-    out: &mut Output,
-) -> Outcome {
-    // A long chunk may hold many hits; it is counted once.
-    let counted = Cell::new(None);
-    let tokens = |chunk: ChunkRef<'_>| match counted.get() {
-        Some((index, tokens)) if index == chunk.index() => tokens,
-        _ => {
-            let tokens = viewer.tokens(snapshot, chunk);
-            counted.set(Some((chunk.index(), tokens)));
-            tokens
+impl Tracing<'_> {
+    fn search(&self, mut pages: Pages<'_, '_>, hits: &mut Hits, out: &mut Output) -> Outcome {
+        let wanted = self.args.session.as_deref();
+        let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
+        while let Some(page) = pages.next(&mut Wanted::default())? {
+            if is_wanted(&page.session) {
+                let of = (&page.session, Some(page.sequence.get()), page.message);
+                self.search_in(&page.snapshot, of, hits, out)?;
+            }
         }
-    };
-    if let Some(facet) = &args.target.facet {
-        for chunk in find_chunks_by_facet(snapshot, facet) {
-            hits.found(&Hit::of_chunk(of, snapshot, chunk, tokens), out)?;
-        }
+        let sessions = pages.sessions().into_iter().filter(|session| is_wanted(session));
+        pages.each_tail(sessions, |tail| {
+            self.search_in(&tail.snapshot, (&tail.session, None, Some(tail.message)), hits, out)
+        })
     }
-    if let Some(wanted) = &args.target.text {
-        for range in occurrences(snapshot.text(), wanted) {
-            if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
-                hits.found(&hit, out)?;
+
+    fn search_in(
+        &self,
+        snapshot: &FrameSnapshot,
+        of: (&Arc<str>, Option<u64>, Option<usize>),
+        hits: &mut Hits,
+        out: &mut Output,
+    ) -> Outcome {
+        // A long chunk may hold many hits; it is counted once.
+        let counted = Cell::new(None);
+        let tokens = |chunk: ChunkRef<'_>| match counted.get() {
+            Some((index, tokens)) if index == chunk.index() => tokens,
+            _ => {
+                let tokens = self.lens.tokens(snapshot, chunk);
+                counted.set(Some((chunk.index(), tokens)));
+                tokens
+            }
+        };
+        if let Some(facet) = &self.args.target.facet {
+            for chunk in find_chunks_by_facet(snapshot, facet) {
+                hits.found(&Hit::of_chunk(of, snapshot, chunk, tokens), out)?;
+            }
+        }
+        if let Some(wanted) = &self.args.target.text {
+            for range in occurrences(snapshot.text(), wanted) {
+                if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
+                    hits.found(&hit, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the owner of a byte of a message: in the session that is named, else in the first.
+    fn owner_of(
+        &self,
+        mut pages: Pages<'_, '_>,
+        (message, byte): (usize, usize),
+        first: Option<Arc<str>>,
+        hits: &mut Hits,
+        out: &mut Output,
+    ) -> Outcome {
+        let mut session = self.args.session.as_deref().map(Arc::from).or(first);
+        let mut hit = |of: (&Arc<str>, Option<u64>), snapshot: &FrameSnapshot, source: &Source| {
+            let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
+                let length = snapshot.text().len();
+                source.fail(format!(
+                    "message {message} has {length} bytes; there is no byte {byte} in it"
+                ))
+            })?;
+            let tokens = |chunk: ChunkRef<'_>| self.lens.tokens(snapshot, chunk);
+            let hit = Hit::of_chunk((of.0, of.1, Some(message)), snapshot, chunk, tokens);
+            hits.found(&hit.marking_byte(byte), out)
+        };
+        while let Some(page) = pages.next(&mut Wanted::default())? {
+            let wanted = session.get_or_insert_with(|| Arc::clone(&page.session));
+            if *wanted == page.session && page.message == Some(message) {
+                let of = (&page.session, Some(page.sequence.get()));
+                return hit(of, &page.snapshot, pages.source());
+            }
+        }
+        let Some(session) = session else { return Ok(()) };
+        let Some(count) = pages.messages(&session)? else {
+            let sentence = format!("there is no session {session:?}");
+            return Err(pages.source().fail(sentence).into());
+        };
+        let mut tail = None;
+        pages.each_tail([&session], |of| {
+            tail = Some(of);
+            Ok(())
+        })?;
+        match &tail {
+            Some(tail) if tail.message == message => {
+                hit((&tail.session, None), &tail.snapshot, pages.source())
+            }
+            _ => {
+                let count = counted((count + usize::from(tail.is_some())) as u64, "message");
+                let sentence =
+                    format!("session {session} has {count}; there is no message {message}");
+                Err(pages.source().fail(sentence).into())
             }
         }
     }
-    Ok(())
 }
 
 /// Every place of `wanted` in `text`, overlapping ones included.
@@ -173,54 +232,6 @@ pub(crate) fn occurrences(text: &str, wanted: &str) -> Vec<TextRange> {
         from += at + step;
     }
     found
-}
-
-fn owner_of(
-    source: &mut Source,
-    viewer: &mut Viewer<'_>,
-    message: usize,
-    byte: usize,
-    args: &args::Trace,
-    hits: &mut Hits,
-    out: &mut Output,
-) -> Outcome {
-    let mut session = args.session.as_deref().map(Arc::from);
-    let outside = |source: &Source, snapshot: &FrameSnapshot| {
-        let length = snapshot.text().len();
-        source.fail(format!("message {message} has {length} bytes; there is no byte {byte} in it"))
-    };
-    while let Some(record) = source.next() {
-        let seen = viewer.see(record?).map_err(|error| source.refuse(error))?;
-        let wanted = session.get_or_insert_with(|| Arc::clone(&seen.session));
-        if *wanted != seen.session || seen.message != Some(message) {
-            continue;
-        }
-        let chunk = seen.snapshot.chunk_at(byte).ok_or_else(|| outside(source, &seen.snapshot))?;
-        let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
-        let tokens = |chunk: ChunkRef<'_>| viewer.tokens(&seen.snapshot, chunk);
-        let hit = Hit::of_chunk(of, &seen.snapshot, chunk, tokens);
-        return hits.found(&hit.marking_byte(byte), out);
-    }
-    let Some(session) = session else { return Ok(()) };
-    let Some(count) = viewer.messages(&session) else {
-        return Err(source.fail(format!("there is no session {session:?}")).into());
-    };
-    let tail = viewer.tail(&session).map_err(|error| source.refuse(error))?;
-    match &tail {
-        Some(tail) if tail.message == message => {
-            let chunk =
-                tail.snapshot.chunk_at(byte).ok_or_else(|| outside(source, &tail.snapshot))?;
-            let of = (&tail.session, None, Some(message));
-            let tokens = |chunk: ChunkRef<'_>| viewer.tokens(&tail.snapshot, chunk);
-            let hit = Hit::of_chunk(of, &tail.snapshot, chunk, tokens);
-            hits.found(&hit.marking_byte(byte), out)
-        }
-        _ => {
-            let count = counted((count + usize::from(tail.is_some())) as u64, "message");
-            let sentence = format!("session {session} has {count}; there is no message {message}");
-            Err(source.fail(sentence).into())
-        }
-    }
 }
 
 #[cfg(test)]

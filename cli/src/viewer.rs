@@ -4,73 +4,15 @@ use std::sync::Arc;
 
 use afterimage::{
     Result,
-    hud::{Hud, RenderRequest, format_by_name},
+    hud::RenderRequest,
     id::{FacetType, Millis},
-    snapshot::{ChunkRef, FrameSnapshot},
-    tokens::{self, CountedText, Memo, TokenCounter},
+    snapshot::FrameSnapshot,
     transcript::{Record, TranscriptFormat},
-    veil::{FacetOp, Frame, Source, Veil},
+    veil::{FacetChange, FacetOp, Frame, Shown, Source, Veil},
 };
 use indexmap::IndexMap;
 
-use crate::{
-    args::Rendering,
-    failure::{Failure, Outcome},
-};
-
-/// What renders and counts as the command line asks for.
-pub(crate) struct Lens {
-    pub(crate) hud: Hud,
-    /// Counts what is asked for. A text that is counted again costs a look-up.
-    pub(crate) counter: Arc<dyn TokenCounter>,
-}
-
-impl Lens {
-    /// A lens that counts every chunk when it is rendered.
-    pub(crate) fn counting(rendering: &Rendering) -> Outcome<Self> {
-        let counter = counter(rendering)?;
-        Ok(Self { hud: hud(rendering, Arc::clone(&counter))?, counter })
-    }
-
-    /// A lens that counts only what is asked for: where most text is only passed on, its counts
-    /// would be most of the work.
-    pub(crate) fn counting_on_demand(rendering: &Rendering) -> Outcome<Self> {
-        Ok(Self { hud: hud(rendering, Arc::new(Uncounted))?, counter: counter(rendering)? })
-    }
-}
-
-fn counter(rendering: &Rendering) -> Outcome<Arc<dyn TokenCounter>> {
-    let name = rendering.tokenizer.name();
-    let missing = || Failure::new(format!("this build has no tokenizer {name}"));
-    Ok(Arc::new(Memo::new(tokens::by_name(name).ok_or_else(missing)?)))
-}
-
-fn hud(rendering: &Rendering, counter: Arc<dyn TokenCounter>) -> Outcome<Hud> {
-    let name = rendering.format.name();
-    let missing = || Failure::new(format!("this build has no format {name}"));
-    Ok(Hud::builder(counter).format(format_by_name(name).ok_or_else(missing)?).build())
-}
-
-/// Counts nothing. Its snapshots say so by its id, and are not for output.
-struct Uncounted;
-
-impl TokenCounter for Uncounted {
-    fn id(&self) -> &'static str {
-        "uncounted"
-    }
-
-    fn is_exact(&self) -> bool {
-        false
-    }
-
-    fn count(&self, _text: &str) -> usize {
-        0
-    }
-
-    fn count_joined(&self, _parts: &[CountedText<'_>]) -> usize {
-        0
-    }
-}
+use crate::lens::Lens;
 
 /// Renders the frames of one file, session by session, as they come.
 pub(crate) struct Viewer<'l> {
@@ -99,7 +41,7 @@ pub(crate) struct Seen {
 /// What the model sees after the last frame of a session.
 pub(crate) struct Tail {
     pub(crate) session: Arc<str>,
-    pub(crate) snapshot: FrameSnapshot,
+    pub(crate) snapshot: Arc<FrameSnapshot>,
     pub(crate) message: usize,
 }
 
@@ -109,15 +51,28 @@ impl<'l> Viewer<'l> {
         Self { lens, keeps_facets, sessions: IndexMap::new() }
     }
 
-    /// Renders a frame, unless it brings what it rendered to.
-    pub(crate) fn see(&mut self, record: Record) -> Result<Seen> {
+    /// Renders a frame, unless it brings what it rendered to, or `rendered` is that.
+    pub(crate) fn see(
+        &mut self,
+        record: Record,
+        rendered: Option<&Arc<FrameSnapshot>>,
+    ) -> Result<Seen> {
         let Record { session: name, frame } = record;
-        let session = self.sessions.entry(Arc::clone(&name)).or_default();
-        let shown = session.veil.apply(&frame)?;
-        let snapshot = match &frame.rendered_snapshot {
+        let shown = self.follow(&name, &frame)?;
+        let snapshot = match frame.rendered_snapshot.as_ref().or(rendered) {
             Some(snapshot) => Arc::clone(snapshot),
             None => Arc::new(self.lens.hud.render_frame(&frame, &shown, moment(&frame))?),
         };
+        let session = self.sessions.entry(Arc::clone(&name)).or_default();
+        let message = (!snapshot.is_empty()).then_some(session.messages);
+        session.messages += usize::from(message.is_some());
+        Ok(Seen { session: name, frame, snapshot, message })
+    }
+
+    /// Applies a frame, and renders nothing.
+    pub(crate) fn follow(&mut self, name: &Arc<str>, frame: &Frame) -> Result<Shown> {
+        let session = self.sessions.entry(Arc::clone(name)).or_default();
+        let shown = session.veil.apply(frame)?;
         if !self.keeps_facets {
             let gone = session.veil.facets();
             let gone = gone.iter().filter(|facet| facet.facet_type != FacetType::AMBIENT);
@@ -126,26 +81,13 @@ impl<'l> Viewer<'l> {
             });
             session.veil.apply(&forget)?;
         }
-        let message = (!snapshot.is_empty()).then_some(session.messages);
-        session.messages += usize::from(message.is_some());
-        Ok(Seen { session: name, frame, snapshot, message })
+        Ok(shown)
     }
 
-    /// The tokens of a chunk of this snapshot. What another tokenizer counted is counted again.
-    pub(crate) fn tokens(&self, snapshot: &FrameSnapshot, chunk: ChunkRef<'_>) -> u64 {
-        let made_by = snapshot.identity();
-        if made_by.is_some_and(|made_by| made_by.tokenizer == self.lens.counter.id()) {
-            chunk.tokens()
-        } else {
-            self.lens.counter.count(chunk.content()) as u64
-        }
-    }
-
-    /// The tokens of all chunks of a snapshot, at most as many as 64 bits hold: a frame may declare
-    /// any count for what it brings along.
-    pub(crate) fn total_tokens(&self, snapshot: &FrameSnapshot) -> u64 {
-        let counts = snapshot.chunks().map(|chunk| self.tokens(snapshot, chunk));
-        counts.fold(0, u64::saturating_add)
+    /// Whether ambient facets hold in a session.
+    pub(crate) fn has_tail(&self, session: &str) -> bool {
+        let session = self.sessions.get(session);
+        session.is_some_and(|session| session.veil.ambient().next().is_some())
     }
 
     /// The number of messages of a session so far, the tail aside.
@@ -159,13 +101,24 @@ impl<'l> Viewer<'l> {
             return Ok(None);
         };
         let tail = self.lens.hud.render_tail(veil, &RenderRequest::default(), Millis::default())?;
-        Ok(tail.map(|snapshot| Tail { session: Arc::clone(name), snapshot, message: *messages }))
+        Ok(tail.map(|snapshot| Tail {
+            session: Arc::clone(name),
+            snapshot: Arc::new(snapshot),
+            message: *messages,
+        }))
     }
 
-    /// The tails of all sessions.
-    pub(crate) fn tails(&self) -> impl Iterator<Item = Result<Tail>> {
-        self.sessions.keys().filter_map(|session| self.tail(session).transpose())
+    /// The sessions so far.
+    pub(crate) fn sessions(&self) -> Vec<Arc<str>> {
+        self.sessions.keys().map(Arc::clone).collect()
     }
+}
+
+/// How many facets a frame adds that keep a record that was not understood. Frames that were written
+/// of a transcript keep them too.
+pub(crate) fn unknown_records(frame: &Frame) -> u64 {
+    let is_unknown = |op: &&FacetOp| matches!(&op.change, FacetChange::Add(facet) if facet.facet_type == FacetType::UNKNOWN);
+    frame.ops.iter().filter(is_unknown).count() as u64
 }
 
 /// The moment of a frame: its timestamp, so that the same input gives the same snapshots on every

@@ -11,10 +11,14 @@ const HARBOUR: &str = "examples/sessions/harbour.jsonl";
 
 #[track_caller]
 fn check(name: &str, args: &[&str]) {
-    let found = support::out(args);
+    check_text(name, &support::out(args));
+}
+
+#[track_caller]
+fn check_text(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("AFTERIMAGE_BLESS").is_some() {
-        fs::write(&path, &found).unwrap();
+        fs::write(&path, found).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
     assert!(found == expected, "{name}: expected\n{expected}\nfound\n{found}");
@@ -71,8 +75,24 @@ fn sums_have_bars() {
 }
 
 #[test]
+fn what_was_archived_is_a_table() {
+    let scratch = tempfile::tempdir().unwrap();
+    let checked = |name: &str, args: &[&str]| {
+        // On disk numbers of processes are kept too, whose length differs.
+        let directory = scratch.path().join(name);
+        let path = directory.to_str().unwrap();
+        let table = support::out(&[&["archive", "-o", path], args].concat());
+        let (table, said) = table.split_once("\n\n").unwrap();
+        assert!(said.starts_with(&format!("{path}  ")) && said.ends_with(" on disk\n"), "{said}");
+        check_text(name, &format!("{table}\n"));
+    };
+    checked("archive-one.txt", &[CHAT]);
+    checked("archive-several.txt", &[CHAT, SESSIONS, HARBOUR]);
+}
+
+#[test]
 fn every_command_has_help_with_an_example() {
-    for command in ["demo", "frames", "render", "trace", "stats", "completions", "man"] {
+    for command in ["demo", "frames", "render", "trace", "stats", "archive", "completions", "man"] {
         let help = support::out(&[command, "--help"]);
         assert!(help.contains("Example: afterimage "), "{help}");
         check(&format!("help-{command}.txt"), &[command, "--help"]);
@@ -87,5 +107,8 @@ fn completions_and_manual_pages_are_made() {
         assert!(support::out(&["completions", shell]).contains("afterimage"));
     }
     assert!(support::out(&["man"]).contains(".TH afterimage 1"));
-    assert!(support::out(&["man", "trace"]).contains(".TH afterimage-trace 1"));
+    for command in ["trace", "archive"] {
+        let page = support::out(&["man", command]);
+        assert!(page.contains(&format!(".TH afterimage-{command} 1")));
+    }
 }

@@ -3,16 +3,15 @@
 use std::{collections::HashSet, hash::BuildHasher, hash::RandomState, sync::Arc};
 
 use afterimage::{
-    id::{FacetId, FacetType, Role},
+    id::{FacetId, FrameSeq, Role},
     json::{Object, Value},
-    snapshot::ChunkRef,
     tokens::{Chars4, TokenCounter},
     transcript::{Tally, TranscriptFormat},
-    veil::{FacetChange, FacetOp},
 };
 use indexmap::IndexMap;
 
-use crate::{input::Source, json::object, viewer::Seen};
+use super::piece::Piece;
+use crate::{input::Source, json::object};
 
 /// How many facets are named.
 const LARGEST: usize = 10;
@@ -53,7 +52,7 @@ pub(super) struct Ledger {
     pub(super) tally: Tally,
     /// Records that were not understood, as the facets that keep them say. Frames that were
     /// written of a transcript keep them too.
-    unknown_records: u64,
+    pub(super) unknown_records: u64,
     pub(super) all: Sums,
     pub(super) estimated_tokens: u64,
     pub(super) unattributed: Sums,
@@ -84,49 +83,48 @@ impl Ledger {
         }
     }
 
-    /// Adds a frame.
-    pub(super) fn add(&mut self, seen: &Seen, tokens: impl Fn(ChunkRef<'_>) -> u64) {
-        self.frames += 1;
-        self.tally.add(&seen.frame);
-        let is_unknown = |op: &&FacetOp| matches!(&op.change, FacetChange::Add(facet) if facet.facet_type == FacetType::UNKNOWN);
-        self.unknown_records += seen.frame.ops.iter().filter(is_unknown).count() as u64;
-        for chunk in seen.snapshot.chunks() {
-            let (bytes, tokens) = (chunk.content().len() as u64, tokens(chunk));
-            self.all.add(bytes, tokens);
-            let estimate = Chars4.count(chunk.content()) as u64;
-            self.estimated_tokens = self.estimated_tokens.saturating_add(estimate);
-            let role = chunk.role().map_or("none", Role::as_str);
-            add_to(&mut self.by_role, role, bytes, tokens);
-            let chunk_type = chunk.chunk_type().map_or("none", |kind| kind.as_str());
-            add_to(&mut self.by_type, chunk_type, bytes, tokens);
-            if !chunk.is_attributed() {
-                self.unattributed.add(bytes, tokens);
-            }
-            if self.texts.is_known(chunk.content()) {
-                self.repeated.add(bytes, tokens);
-            }
-            for id in chunk.facet_ids() {
-                self.facet(seen, id, chunk, bytes, tokens);
+    /// Adds a chunk of a frame.
+    pub(super) fn add(
+        &mut self,
+        session: &Arc<str>,
+        sequence: FrameSeq,
+        chunk: &impl Piece,
+        tokens: u64,
+    ) {
+        let bytes = chunk.content().len() as u64;
+        self.all.add(bytes, tokens);
+        let estimate = Chars4.count(chunk.content()) as u64;
+        self.estimated_tokens = self.estimated_tokens.saturating_add(estimate);
+        add_to(&mut self.by_role, chunk.role().map_or("none", Role::as_str), bytes, tokens);
+        add_to(&mut self.by_type, chunk.chunk_type().unwrap_or("none"), bytes, tokens);
+        if chunk.facet_ids().next().is_none() {
+            self.unattributed.add(bytes, tokens);
+        }
+        if self.texts.is_known(chunk.content()) {
+            self.repeated.add(bytes, tokens);
+        }
+        for id in chunk.facet_ids() {
+            let facet = self.facet(session, id, sequence);
+            facet.sums.add(bytes, tokens);
+            let is_formatting = |kind: &str| kind == "formatting";
+            if facet.chunk_type.as_deref().is_none_or(is_formatting) {
+                facet.chunk_type = chunk.chunk_type().map(Arc::from);
             }
         }
+    }
+
+    /// Lets go of facets that cannot become one of the largest; called after each frame.
+    pub(super) fn let_go(&mut self) {
         if !self.facets_return && self.by_facet.len() > MANY {
             self.by_facet.sort_by(|_, a, _, b| largest_first(a, b));
             self.by_facet.truncate(LARGEST);
         }
     }
 
-    fn facet(&mut self, seen: &Seen, id: &FacetId, chunk: ChunkRef<'_>, bytes: u64, tokens: u64) {
-        let key = (Arc::clone(&seen.session), id.clone());
-        let facet = self.by_facet.entry(key).or_insert_with(|| FacetSums {
-            chunk_type: None,
-            sequence: seen.frame.sequence.get(),
-            sums: Sums::default(),
-        });
-        facet.sums.add(bytes, tokens);
-        let is_formatting = |kind: &str| kind == "formatting";
-        if facet.chunk_type.as_deref().is_none_or(is_formatting) {
-            facet.chunk_type = chunk.chunk_type().map(|kind| kind.as_str().into());
-        }
+    fn facet(&mut self, session: &Arc<str>, id: &str, sequence: FrameSeq) -> &mut FacetSums {
+        let new =
+            || FacetSums { chunk_type: None, sequence: sequence.get(), sums: Sums::default() };
+        self.by_facet.entry((Arc::clone(session), FacetId::from(id))).or_insert_with(new)
     }
 
     /// The largest facets, largest first.

@@ -1,0 +1,64 @@
+//! Which frames of an archive there is reason to look at.
+
+use std::collections::HashSet;
+
+use crate::{
+    args,
+    failure::Outcome,
+    store::{ArchivedFile, Row},
+};
+
+/// The indices of the frames that may hold what is looked for, in order.
+pub(super) fn of(archived: &ArchivedFile, args: &args::Trace) -> Outcome<Vec<usize>> {
+    let rows = archived.rows()?;
+    let session = match &args.session {
+        Some(name) => match archived.session_index(name) {
+            Some(index) => Some(index),
+            None => return Ok(Vec::new()),
+        },
+        None => None,
+    };
+    let of_session = |row: &Row| session.is_none_or(|session| session == row.session);
+    let target = &args.target;
+    if let Some((message, _)) = target.at {
+        // Without a name it is the first session.
+        let session = session.or_else(|| rows.first().map(|row| row.session));
+        let is = |row: &Row| {
+            Some(row.session) == session && row.message.is_some_and(|of| of as usize == message)
+        };
+        return Ok(rows.iter().position(is).into_iter().collect());
+    }
+    if let Some(facet) = &target.facet {
+        let holding = holding(archived, facet, session)?;
+        let is = |row: &Row| holding.contains(&(row.session, row.sequence.get()));
+        return Ok(indices(rows, is));
+    }
+    let Some(text) = &target.text else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        let is_shown = row.message.is_some() && of_session(row);
+        if is_shown && archived.view(*row, |view| view.text().join().contains(text))? {
+            found.push(index);
+        }
+    }
+    Ok(found)
+}
+
+fn indices(rows: &[Row], is: impl Fn(&Row) -> bool) -> Vec<usize> {
+    rows.iter().enumerate().filter(|(_, row)| is(row)).map(|(index, _)| index).collect()
+}
+
+/// Session and sequence of the frames in which a facet is.
+fn holding(
+    archived: &ArchivedFile,
+    facet: &str,
+    session: Option<u32>,
+) -> Outcome<HashSet<(u32, u64)>> {
+    let sessions = 0..archived.entry.sessions.len() as u32;
+    let mut holding = HashSet::new();
+    for index in sessions.filter(|index| session.is_none_or(|session| session == *index)) {
+        let chunks = archived.whole_session(index)?.chunks_of(facet)?;
+        holding.extend(chunks.into_iter().map(|chunk| (index, chunk.sequence().get())));
+    }
+    Ok(holding)
+}
