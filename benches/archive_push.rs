@@ -1,10 +1,10 @@
 //! Pushing counted snapshots: the archive beside copying their text into fresh segments, and beside
 //! pushing them to the specification's list, with the text twice.
 //!
-//! What holds as many frames as the id says takes batches of 100 more; each time is that of a
+//! What holds as many frames as the id says takes batches of 256 more, about a segment; each time is that of a
 //! batch. The snapshots are made before the clock runs. Archive and copied text take every batch, in
-//! turns first, and so find caches and heap in the same state; what holds twice the frames is made
-//! anew. The list is left out at a million frames, where it would take four times the memory of the
+//! turns first, and so find caches and heap in the same state; what holds twice the frames is kept
+//! and made anew, since a history that grows gets fresh memory, and so must both. The list is left out at a million frames, where it would take four times the memory of the
 //! archive.
 //! `AFTERIMAGE_BENCH_FRAMES` limits the sizes: see `support/frames.rs`.
 
@@ -19,7 +19,7 @@ use afterimage::snapshot::{FrameSnapshot, SnapshotArchive};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use support::frames::{Frames, LARGEST_LIST, List, PlainSnapshot, sizes};
 
-const BATCH: u64 = 100;
+const BATCH: u64 = 256;
 const SEGMENT_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -45,7 +45,7 @@ fn push(criterion: &mut Criterion) {
             if holder == Holder::List && count > LARGEST_LIST {
                 continue;
             }
-            group.bench_function(BenchmarkId::new(format!("{name}, 100 frames"), count), |bench| {
+            group.bench_function(BenchmarkId::new(format!("{name}, 256 frames"), count), |bench| {
                 let held = held.get_or_insert_with(|| Held::new(&frames, count));
                 bench.iter_custom(|batches| (0..batches).map(|_| held.time(holder)).sum());
             });
@@ -63,22 +63,36 @@ struct Held<'f> {
     archive: SnapshotArchive,
     copied: Vec<String>,
     list: List,
+    /// What holds twice the frames: given back, its memory would be no fresh one.
+    full: Vec<(SnapshotArchive, Vec<String>)>,
 }
 
 impl<'f> Held<'f> {
     fn new(frames: &'f Frames, count: u64) -> Self {
-        let (archive, copied, list) = Default::default();
-        let mut held = Self { frames, count, next: 0, archive, copied, list };
-        while held.next < count {
-            held.time(if count > LARGEST_LIST { Holder::Archive } else { Holder::List });
-        }
+        let mut held = Self::empty(frames, count);
+        held.fill();
         held
+    }
+
+    fn empty(frames: &'f Frames, count: u64) -> Self {
+        let (archive, copied, list, full) = Default::default();
+        Self { frames, count, next: 0, archive, copied, list, full }
+    }
+
+    fn fill(&mut self) {
+        while self.next < self.count {
+            self.time(if self.count > LARGEST_LIST { Holder::Archive } else { Holder::List });
+        }
     }
 
     /// Pushes the next batch to all. Returns how long one of them took.
     fn time(&mut self, timed: Holder) -> Duration {
         if self.next >= 2 * self.count {
-            *self = Self::new(self.frames, self.count);
+            let Self { frames, count, .. } = *self;
+            let full = std::mem::replace(self, Self::empty(frames, count));
+            self.full = full.full;
+            self.full.push((full.archive, full.copied));
+            self.fill();
         }
         let first = self.next;
         self.next += BATCH;
