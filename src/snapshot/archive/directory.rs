@@ -1,6 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use super::{state::Places, tables::Tables, text::SegmentText};
+use super::{frame_rows::FrameRow, state::Places, tables::Tables, text::SegmentText};
 
 /// Segments are listed in blocks, so that a new one moves no more than a block while readers hold
 /// the list.
@@ -49,6 +49,8 @@ pub(super) struct Entry {
     /// What all segments before hold.
     pub(super) before: Totals,
     pub(super) tables: TablesOf,
+    /// The frames, where the tables are in memory from the start.
+    pub(super) frames: Option<Arc<[FrameRow]>>,
     pub(super) text: TextOf,
     /// Where it is in the store; `None` where it is not, and where that was lost.
     pub(super) places: Option<Places>,

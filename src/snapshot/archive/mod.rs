@@ -10,6 +10,7 @@
 
 mod attribution;
 mod directory;
+mod frame_rows;
 mod index;
 mod names;
 mod reader;

@@ -170,11 +170,13 @@ impl ArchiveReader {
     /// The places before the first frame of a range and after its last.
     pub(super) fn cursors(&self, range: &RangeInclusive<FrameSeq>) -> Result<(Cursor, Cursor)> {
         check_range(range)?;
-        let from = self.state.seek(range.start().get())?;
-        let to = match range.end().next().filter(|next| self.last_sequence() >= Some(*next)) {
-            Some(next) => self.state.seek(next.get())?,
-            None => self.state.end(),
-        };
+        let state = &self.state;
+        // Both ends are searched before either is read, so that one does not wait for the other.
+        let from = state.find(range.start().get());
+        let next = range.end().next().filter(|next| self.last_sequence() >= Some(*next));
+        let to = next.map(|next| state.find(next.get()));
+        let from = state.cursor(from)?;
+        let to = to.map_or_else(|| Ok(state.end()), |to| state.cursor(to))?;
         Ok((from, to))
     }
 }

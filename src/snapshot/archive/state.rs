@@ -7,6 +7,7 @@ use std::{
 pub(super) use super::store::Places;
 use super::{
     directory::{Directory, Entry, TablesOf, TextOf, Totals},
+    frame_rows::{self, FrameRow},
     index::Index,
     tables::Tables,
     text::SegmentText,
@@ -97,6 +98,14 @@ pub(super) struct Cursor {
     pub(super) frame: u32,
     /// What is before it.
     pub(super) before: Totals,
+}
+
+/// Where a frame is, as far as is known without tables.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found {
+    At(Cursor),
+    /// In this segment or right after it: the first frame from this sequence on.
+    In(u32, u64),
 }
 
 impl State {
@@ -190,27 +199,51 @@ impl State {
         self.sealed.get(segment).map_or(self.sealed_totals, |entry| entry.before)
     }
 
-    /// The place before the first frame whose sequence is not below `sequence`. Runs in O(log n)
-    /// time over the segments.
-    pub(super) fn seek(&self, sequence: u64) -> Result<Cursor> {
-        let sealed = self.sealed.beginning_by(sequence);
+    /// Where the first frame is whose sequence is not below `sequence`, as far as is known without
+    /// the tables. Runs in O(log n) time over the segments.
+    pub(super) fn find(&self, sequence: u64) -> Found {
         let open = &self.open.tables;
-        let is_open = sealed == self.sealed.len()
+        let mut sealed = self.sealed.beginning_by(sequence) as u32;
+        let begins_by = |segment: u32| {
+            self.sealed.get(segment).is_some_and(|entry| entry.first_sequence == sequence)
+        };
+        if sealed == self.open_segment()
             && !open.frames.is_empty()
-            && open.first_sequence <= sequence;
-        // A segment's first frame is known without its tables; of segments that are lost, several
-        // may begin with the same.
-        let first = self.sealed.partition_point(|entry| entry.first_sequence < sequence) as u32;
-        if let Some(entry) = self.sealed.get(first)
-            && entry.first_sequence == sequence
+            && open.first_sequence <= sequence
         {
-            return Ok(Cursor { segment: first, frame: 0, before: entry.before });
+            return Found::In(sealed, sequence);
         }
-        let segment = if is_open { sealed } else { sealed.saturating_sub(1) } as u32;
-        let tables = self.tables(segment)?;
-        let frame = tables.frame_from(sequence);
-        let before = add(self.before(segment), tables, frame);
-        if (frame as usize) < tables.frames.len() || segment == self.open_segment() {
+        let Some(last) = sealed.checked_sub(1) else { return Found::In(0, sequence) };
+        if !begins_by(last) {
+            return Found::In(last, sequence);
+        }
+        // Of segments that are lost, several may begin with the same.
+        sealed = last;
+        while sealed > 0 && begins_by(sealed - 1) {
+            sealed -= 1;
+        }
+        Found::At(Cursor { segment: sealed, frame: 0, before: self.before(sealed) })
+    }
+
+    /// The place before the frame that was found.
+    pub(super) fn cursor(&self, found: Found) -> Result<Cursor> {
+        let (segment, sequence) = match found {
+            Found::At(cursor) => return Ok(cursor),
+            Found::In(segment, sequence) => (segment, sequence),
+        };
+        let entry = self.sealed.get(segment);
+        // Most often the rows of the frames are all that is read.
+        let shared = entry.and_then(|entry| Some((entry.first_sequence, entry.frames.as_deref()?)));
+        let (first, rows) = match shared {
+            Some(shared) => shared,
+            None => {
+                let tables = self.tables(segment)?;
+                (tables.first_sequence, &*tables.frames)
+            }
+        };
+        let frame = sequence.checked_sub(first).map_or(0, |at| frame_rows::frame_from(rows, at));
+        let before = plus(self.before(segment), frame, frame_rows::before(rows, frame));
+        if (frame as usize) < rows.len() || segment == self.open_segment() {
             Ok(Cursor { segment, frame, before })
         } else {
             Ok(Cursor { segment: segment + 1, frame: 0, before })
@@ -301,7 +334,11 @@ impl State {
 
 /// `before` and the first `frames` frames of `tables`.
 fn add(before: Totals, tables: &Tables, frames: u32) -> Totals {
-    let row = tables.before(frames);
+    plus(before, frames, tables.before(frames))
+}
+
+/// `before` and so many frames, the last of which has this row.
+fn plus(before: Totals, frames: u32, row: FrameRow) -> Totals {
     Totals {
         frames: before.frames.saturating_add(frames.into()),
         chunks: before.chunks.saturating_add(row.chunk_end.into()),
@@ -320,6 +357,7 @@ impl Entry {
         Self {
             first_sequence: tables.first_sequence,
             before,
+            frames: tables.frames.shared().cloned(),
             tables: TablesOf::Memory(Arc::new(tables)),
             text: TextOf::Memory(Arc::new(text)),
             places: None,

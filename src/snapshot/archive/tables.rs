@@ -2,7 +2,10 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use hashbrown::HashTable;
 
-use super::names::{self, Names};
+use super::{
+    frame_rows::{self, FrameRow, FrameRows},
+    names::{self, Names},
+};
 use crate::{
     id::{ChunkType, FacetId, FrameSeq, Millis, Role},
     json::Object,
@@ -17,13 +20,11 @@ use crate::{
 ///
 /// Positions are those in the segment. Ids, types, names of tools and ids of calls are stored
 /// once each and known by their number.
-// What a search for a frame reads stands together, at the front.
-#[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     /// The sequence of the first frame.
     pub(super) first_sequence: u64,
-    pub(super) frames: Vec<FrameRow>,
+    pub(super) frames: FrameRows,
     pub(super) chunks: Vec<ChunkRow>,
     pub(super) facets: Names,
     pub(super) words: Names,
@@ -37,19 +38,6 @@ pub(super) struct Tables {
     lookup: Lookup,
 }
 
-/// A frame: where it ends, and what is known of it as a whole. Each sum begins with the segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct FrameRow {
-    pub(super) tokens_end: u64,
-    pub(super) captured_at: i64,
-    pub(super) text_end: u32,
-    pub(super) chunk_end: u32,
-    /// The exact count of the whole text and one; zero where it is not known.
-    pub(super) exact: u32,
-    /// What the sequence is beyond that of the segment's first frame.
-    pub(super) sequence: u32,
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChunkRow {
     pub(super) text_end: u32,
@@ -61,7 +49,7 @@ pub(super) struct ChunkRow {
     pub(super) kind: u32,
 }
 
-const _: () = assert!(size_of::<FrameRow>() == 32 && size_of::<ChunkRow>() == 16);
+const _: () = assert!(size_of::<ChunkRow>() == 16);
 
 pub(super) const UNSAID: u32 = 0;
 pub(super) const NOBODY: u32 = 1;
@@ -410,7 +398,7 @@ impl Tables {
 
     /// Makes room for as much as `other` holds: the next segment is often like the last.
     pub(super) fn reserve_like(&mut self, other: &Self) {
-        self.frames.reserve_exact(other.frames.len());
+        self.frames.reserve(other.frames.len());
         self.chunks.reserve_exact(other.chunks.len());
         self.kinds.reserve_exact(other.kinds.len());
         self.facets.reserve(other.facets.len(), other.facets.bytes());
@@ -468,7 +456,7 @@ impl Tables {
         }
         self.facets = facets;
         self.lookup = self.sorted(order.iter().map(|pair| names::print(*pair)).collect());
-        self.frames.shrink_to_fit();
+        self.frames.seal();
         self.chunks.shrink_to_fit();
         self.words.shrink_to_fit();
         self.kinds.shrink_to_fit();
@@ -571,11 +559,7 @@ impl Tables {
     /// rise by one, O(log n) else.
     pub(super) fn frame_from(&self, sequence: u64) -> u32 {
         let Some(beyond) = sequence.checked_sub(self.first_sequence) else { return 0 };
-        let is_here = |frame: &FrameRow| u64::from(frame.sequence) == beyond;
-        match usize::try_from(beyond).ok().filter(|at| self.frames.get(*at).is_some_and(is_here)) {
-            Some(at) => at as u32,
-            None => self.frames.partition_point(|frame| u64::from(frame.sequence) < beyond) as u32,
-        }
+        frame_rows::frame_from(&self.frames, beyond)
     }
 
     pub(super) fn sequence(&self, frame: u32) -> FrameSeq {
@@ -585,8 +569,7 @@ impl Tables {
 
     /// Where the frame begins: the row of the frame before it, or zeros.
     pub(super) fn before(&self, frame: u32) -> FrameRow {
-        let before = (frame as usize).checked_sub(1);
-        before.and_then(|before| self.frames.get(before)).copied().unwrap_or_default()
+        frame_rows::before(&self.frames, frame)
     }
 
     /// The frame of a chunk. O(log n).

@@ -86,7 +86,7 @@ impl<'a> FacetText<'a> {
             Some((of, text)) if is_beside(*of, chunk) => Ok(text.clone()),
             _ => {
                 self.here = None;
-                let segment = self.state.seek(chunk.sequence().get())?.segment;
+                let segment = self.state.cursor(self.state.find(chunk.sequence().get()))?.segment;
                 let text = Text::of(self.state, segment)?;
                 self.here = Some((chunk, text.clone()));
                 Ok(text)

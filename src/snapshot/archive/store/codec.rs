@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{
     super::{
+        frame_rows::{FrameRow, FrameRows},
         names::Names,
-        tables::{ChunkRow, FIRST, FrameRow, Kind, PartKind, RareRows, SET, Tables, WIDE},
+        tables::{ChunkRow, FIRST, Kind, PartKind, RareRows, SET, Tables, WIDE},
         text::{Kept, SegmentText},
     },
     bytes::{Bytes, Put, damaged},
@@ -198,7 +199,7 @@ pub(super) fn unpack_tables(payload: &[u8]) -> Result<Tables> {
     }
     let [frames, chunks, facets, words, kinds, lists, listed, makers, tokens, exact, rare, extra] =
         counts;
-    tables.frames = take_frames(&mut bytes, frames)?;
+    tables.frames = FrameRows::Growing(take_frames(&mut bytes, frames)?);
     tables.chunks = take_chunks(&mut bytes, chunks)?;
     tables.facets = take_names(&mut bytes, facets)?;
     tables.words = take_names(&mut bytes, words)?;
@@ -361,7 +362,7 @@ fn check(tables: &Tables) -> Result<()> {
         return contradicts("rare rows in order");
     }
     let (mut tokens, mut chunk) = (0_u64, 0);
-    for frame in frames {
+    for frame in frames.iter() {
         while chunk < frame.chunk_end {
             tokens = tokens.checked_add(tables.tokens_of_chunk(chunk)).ok_or_else(too_many)?;
             chunk += 1;

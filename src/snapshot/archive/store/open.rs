@@ -156,6 +156,7 @@ fn entry(first: FrameSeq, before: Totals, places: Option<super::Places>) -> Entr
         first_sequence: first.get(),
         before,
         tables: TablesOf::Store(Arc::new(OnceLock::new())),
+        frames: None,
         text: TextOf::Store,
         places,
     }

@@ -146,6 +146,7 @@ impl SnapshotArchive {
             if let Some(entry) = state.sealed.get_mut(segment) {
                 entry.text = TextOf::Store;
                 entry.tables = TablesOf::Store(Arc::new(OnceLock::new()));
+                entry.frames = None;
             }
         }
         given_back
