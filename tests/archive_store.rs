@@ -13,7 +13,7 @@ use afterimage::{
     json::{self, Value},
     log::{
         Files, Holder,
-        testing::{Fault, MemoryFiles},
+        testing::{Fault, MemoryFiles, Unsynced},
     },
     snapshot::{
         ArchiveOptions, ArchiveReader, ChunkOptions, FrameSnapshot, FrameSnapshotBuilder,
@@ -269,21 +269,61 @@ fn whatever_the_disk_does_the_archive_holds_what_it_held() {
             let Err(error) = saved else { break };
             assert_eq!(error.kind(), ErrorKind::Io, "{operation}: {error}");
             assert!(archive.directory().is_none());
-            if fault != Fault::Crash {
-                // The next attempt finds nothing in its way.
-                archive.save_on(Arc::new(files.clone()), directory, &holder()).unwrap();
-                check(
-                    &SnapshotArchive::open_on(Arc::new(files), directory).unwrap().archive,
-                    0..20,
-                );
+            // The next attempt finds nothing in its way, whatever is left of this one.
+            let left =
+                if fault == Fault::Crash { files.crash(Unsynced::Kept, true) } else { files };
+            let saved = archive.save_on(Arc::new(left.clone()), directory, &holder());
+            match saved {
+                Ok(()) => {}
+                // The last step was done, and then the machine went down.
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict),
             }
+            check(&SnapshotArchive::open_on(Arc::new(left), directory).unwrap().archive, 0..20);
         }
     }
 }
 
 #[test]
+fn an_append_that_fails_leaves_the_directory_as_it_was() {
+    let directory = Path::new("archive");
+    for fault in [Fault::Fail, Fault::Short] {
+        for operation in 0.. {
+            let files = MemoryFiles::default();
+            let mut archive = small();
+            fill(&mut archive, 0..10);
+            archive.save_on(Arc::new(files.clone()), directory, &holder()).unwrap();
+            let bytes = |name: &str| files.bytes(directory.join(name)).unwrap();
+            let before = FILES.map(bytes);
+            fill(&mut archive, 10..20);
+            files.fault_at(files.operations() + operation, fault);
+            let appended = archive.append(&holder());
+            check(&archive, 0..20);
+            if appended.is_ok() {
+                break;
+            }
+            assert_eq!(FILES.map(bytes), before, "{fault:?} {operation}");
+            // The next attempt finds nothing in its way.
+            assert_eq!(archive.append(&holder()).unwrap().frames, 10);
+            check(&SnapshotArchive::open_on(Arc::new(files), directory).unwrap().archive, 0..20);
+        }
+    }
+}
+
+#[test]
+fn what_was_read_of_an_opened_archive_is_given_back() {
+    let files = Arc::new(MemoryFiles::default());
+    let mut archive = small();
+    fill(&mut archive, 0..40);
+    archive.save_on(files.clone(), "archive", &holder()).unwrap();
+    let mut opened = SnapshotArchive::open_on(files, "archive").unwrap().archive;
+    assert_eq!(opened.unload(u64::MAX).frames, 0);
+    check(&opened, 0..40);
+    assert_eq!(opened.unload(u64::MAX).frames, 40);
+    check(&opened, 0..40);
+}
+
+#[test]
 fn what_was_appended_is_there_after_a_crash_and_nothing_is_half() {
-    use afterimage::log::testing::Unsynced;
     let directory = Path::new("archive");
     for unsynced in [Unsynced::Lost, Unsynced::Halved, Unsynced::Zeroed, Unsynced::Kept] {
         for operation in 0.. {

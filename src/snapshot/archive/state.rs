@@ -86,7 +86,8 @@ pub(super) enum Places {}
 
 /// Where segments are read from that are not in memory.
 pub(super) trait Store: fmt::Debug + Send + Sync {
-    fn tables(&self, places: Places) -> Result<Arc<Tables>>;
+    /// The tables of a segment that holds so much.
+    fn tables(&self, places: Places, own: Totals) -> Result<Arc<Tables>>;
     fn text(&self, places: Places, tables: &Tables) -> Result<Arc<SegmentText>>;
 }
 
@@ -136,9 +137,10 @@ impl State {
 
     /// The tables of a segment from the store, which agree with what is known of it.
     fn read_tables(&self, segment: u32) -> Result<Arc<Tables>> {
-        let tables = self.store()?.tables(self.places(segment)?)?;
-        let frames = tables.frames.len() as u32;
         let before = self.before(segment);
+        let own = self.before(segment + 1).since(before);
+        let tables = self.store()?.tables(self.places(segment)?, own)?;
+        let frames = tables.frames.len() as u32;
         let last = tables.sequence(frames.saturating_sub(1)).get();
         let next = self.sealed.get(segment + 1).map(|next| next.first_sequence);
         let is_within = match next {
@@ -234,12 +236,11 @@ impl State {
         let entry = self.sealed.get(segment);
         // Most often the rows of the frames are all that is read.
         let shared = entry.and_then(|entry| Some((entry.first_sequence, entry.frames.as_deref()?)));
-        let (first, rows) = match shared {
-            Some(shared) => shared,
-            None => {
-                let tables = self.tables(segment)?;
-                (tables.first_sequence, &*tables.frames)
-            }
+        let (first, rows) = if let Some(shared) = shared {
+            shared
+        } else {
+            let tables = self.tables(segment)?;
+            (tables.first_sequence, &*tables.frames)
         };
         let frame = sequence.checked_sub(first).map_or(0, |at| frame_rows::frame_from(rows, at));
         let before = plus(self.before(segment), frame, frame_rows::before(rows, frame));
@@ -264,24 +265,32 @@ impl State {
         after.saturating_sub(1) as u32
     }
 
-    /// Adds the segments to the index that it lacks: those that were opened from a store.
+    /// Adds the segments to the index that it lacks: those that were opened from a store. Nobody
+    /// waits for a lock while one is read.
     fn fill_index(&self) {
-        let is_filled = |index: &Index| index.segments >= self.open_segment();
-        if is_filled(&self.index.read().unwrap_or_else(PoisonError::into_inner)) {
-            return;
-        }
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        while !is_filled(&index) {
-            let segment = index.segments;
-            match self.sealed.get(segment).map(|entry| &entry.tables) {
+        loop {
+            let read = self.index.read().unwrap_or_else(PoisonError::into_inner);
+            let segment = read.segments;
+            drop(read);
+            if segment >= self.open_segment() {
+                return;
+            }
+            // What is not in memory is only passed through, and need not stay.
+            let passing = match self.sealed.get(segment).map(|entry| &entry.tables) {
                 Some(TablesOf::Store(cell)) if cell.get().is_none() => {
-                    // They are only passed through, and need not stay.
-                    match self.read_tables(segment) {
-                        Ok(tables) => index.add_segment(segment, &tables),
-                        Err(_) => index.add_unknown(segment),
-                    }
+                    Some(self.read_tables(segment))
                 }
-                _ => index.add_segment(segment, self.loaded(segment)),
+                _ => None,
+            };
+            let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+            if index.segments != segment {
+                // Another reader was faster.
+                continue;
+            }
+            match passing {
+                None => index.add_segment(segment, self.loaded(segment)),
+                Some(Ok(tables)) => index.add_segment(segment, &tables),
+                Some(Err(_)) => index.add_unknown(segment),
             }
         }
     }

@@ -1,6 +1,7 @@
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use hashbrown::HashTable;
+use smallvec::SmallVec;
 
 use super::{
     frame_rows::{self, FrameRow, FrameRows},
@@ -498,12 +499,14 @@ impl Tables {
     fn for_each_facet(&self, mut of: impl FnMut(u32, u32)) {
         for (chunk, row) in (0..).zip(&self.chunks) {
             let facets = self.facets_of(row.facets);
-            let facets = facets.as_slice();
-            for (at, facet) in facets.iter().enumerate() {
-                if !facets.iter().take(at).any(|before| before == facet) {
-                    of(*facet, chunk);
-                }
+            if let FacetNumbers::One(facet) = facets {
+                of(facet, chunk);
+                continue;
             }
+            let mut facets: SmallVec<[u32; 8]> = facets.iter().copied().collect();
+            facets.sort_unstable();
+            facets.dedup();
+            facets.into_iter().for_each(|facet| of(facet, chunk));
         }
     }
 
@@ -553,13 +556,6 @@ impl Tables {
                 Cow::Borrowed(chunks.unwrap_or_default())
             }
         }
-    }
-
-    /// The number of the first frame whose sequence is not below `sequence`. O(1) where sequences
-    /// rise by one, O(log n) else.
-    pub(super) fn frame_from(&self, sequence: u64) -> u32 {
-        let Some(beyond) = sequence.checked_sub(self.first_sequence) else { return 0 };
-        frame_rows::frame_from(&self.frames, beyond)
     }
 
     pub(super) fn sequence(&self, frame: u32) -> FrameSeq {

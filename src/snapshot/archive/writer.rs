@@ -32,9 +32,9 @@ const COPIED_FRAMES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArchiveOptions {
     /// A segment takes no frame beyond this many bytes of text; a larger frame is a segment of its
-    /// own. 256 KiB by default.
+    /// own. 256 KiB by default, 1 GiB at most.
     pub segment_bytes: usize,
-    /// A segment takes no more frames than this. 256 by default.
+    /// A segment takes no more frames than this. 256 by default, 65,536 at most.
     pub segment_frames: usize,
 }
 
@@ -104,8 +104,12 @@ impl SnapshotArchive {
         Self::default()
     }
 
-    /// An empty archive that is laid out like this.
+    /// An empty archive that is laid out like this; what is beyond a limit counts as the limit.
     pub fn with_options(options: ArchiveOptions) -> Self {
+        let options = ArchiveOptions {
+            segment_bytes: options.segment_bytes.min(1 << 30),
+            segment_frames: options.segment_frames.min(1 << 16),
+        };
         Self { options, ..Self::default() }
     }
 

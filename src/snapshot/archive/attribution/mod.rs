@@ -74,7 +74,7 @@ mod tests {
     use super::{
         super::{
             SnapshotArchive,
-            directory::TextOf,
+            directory::{TextOf, Totals},
             state::{Places, Segment, Store},
         },
         *,
@@ -95,7 +95,7 @@ mod tests {
     }
 
     impl Store for Shelf {
-        fn tables(&self, places: Places) -> Result<Arc<Tables>> {
+        fn tables(&self, places: Places, _own: Totals) -> Result<Arc<Tables>> {
             panic!("the tables of {places:?} are in memory")
         }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     super::{
+        directory::Totals,
         frame_rows::{FrameRow, FrameRows},
         names::Names,
         tables::{ChunkRow, FIRST, Kind, PartKind, RareRows, SET, Tables, WIDE},
@@ -22,8 +23,10 @@ use crate::{
 
 /// Stands for a text of which nothing was dropped.
 const WHOLE: u32 = u32::MAX;
-/// The longest tables: what 4 GiB of text could be cut into is far below.
-const MOST_TABLE_BYTES: u64 = 1 << 38;
+/// The most bytes of ids, words and members of a segment, on top of what is stored of them.
+const MOST_NAME_BYTES: u64 = 1 << 30;
+/// More than a frame or a chunk takes in tables besides.
+const MOST_ROW_BYTES: u64 = 256;
 
 /// The payload of a segment's text.
 pub(super) fn pack_text(text: &SegmentText) -> Vec<u8> {
@@ -187,9 +190,11 @@ fn put_json(out: &mut Vec<u8>, value: Option<Value>) -> Result<()> {
     out.put_sized(text.as_bytes())
 }
 
-/// The tables of a segment.
-pub(super) fn unpack_tables(payload: &[u8]) -> Result<Tables> {
-    let bytes = unpack(payload, MOST_TABLE_BYTES)?;
+/// The tables of a segment that holds so much.
+pub(super) fn unpack_tables(payload: &[u8], own: Totals) -> Result<Tables> {
+    let rows = own.frames.saturating_add(own.chunks).saturating_mul(MOST_ROW_BYTES);
+    let most = rows.saturating_add(MOST_NAME_BYTES).saturating_add(payload.len() as u64);
+    let bytes = unpack(payload, most)?;
     let mut bytes = Bytes(&bytes);
     let mut tables = Tables::default();
     tables.first_sequence = bytes.u64()?;
@@ -340,6 +345,17 @@ fn check(tables: &Tables) -> Result<()> {
         || set_ends.last().copied().unwrap_or(0) as usize != sets.len()
     {
         return contradicts("numbers of facets and kinds that are there");
+    }
+    // Each list is some chunk's own, in order, so that all of them take no more room than is there.
+    let mut lists = 0;
+    for code in chunks.iter().map(|chunk| chunk.facets).filter(|code| code & SET != 0) {
+        if code & !SET != lists {
+            return contradicts("lists of facets in the order of their chunks");
+        }
+        lists += 1;
+    }
+    if lists as usize != set_ends.len() {
+        return contradicts("a chunk for each list of facets");
     }
     let is_word = |word: u32| word as usize <= words.len();
     let has_words =

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    super::{state::Store, tables::Tables, text::SegmentText},
+    super::{directory::Totals, state::Store, tables::Tables, text::SegmentText},
     Places, codec,
 };
 use crate::{
@@ -65,9 +65,9 @@ impl StoreFiles {
 }
 
 impl Store for StoreFiles {
-    fn tables(&self, places: Places) -> Result<Arc<Tables>> {
+    fn tables(&self, places: Places, own: Totals) -> Result<Arc<Tables>> {
         self.read(&self.tables, TABLES, places.tables, |payload| {
-            codec::unpack_tables(payload).map(Arc::new)
+            codec::unpack_tables(payload, own).map(Arc::new)
         })
     }
 

@@ -51,14 +51,16 @@ impl SnapshotArchive {
         log::create_dirs(&*files, directory)?;
         let _lock = DirLock::acquire(&*files, directory, holder)?;
         let store = StoreFiles::new(files, directory);
-        for file in [SEGMENTS, TEXTS, TABLES] {
-            match store.files.open(&store.path(file), OpenMode::Read) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::io(error, "cannot open").in_file(store.path(file))),
-                Ok(_) => {
-                    let error = Error::new(ErrorKind::Conflict, "there is an archive already");
-                    return Err(error.in_file(store.path(file)));
-                }
+        if exists(&store, SEGMENTS)? {
+            let error = Error::new(ErrorKind::Conflict, "there is an archive already");
+            return Err(error.in_file(store.path(SEGMENTS)));
+        }
+        // Without commits they are no archive: a save that was killed left them.
+        for file in [NEW_SEGMENTS, TEXTS, TABLES] {
+            if exists(&store, file)? {
+                let path = store.path(file);
+                let removed = store.files.remove(&path);
+                removed.map_err(|error| Error::io(error, "cannot remove").in_file(path))?;
             }
         }
         let state = Arc::make_mut(&mut self.reader.state);
@@ -80,13 +82,15 @@ impl SnapshotArchive {
     /// saved to. They are durable when this returns.
     ///
     /// Ends the segment that takes frames, so an archive that appends after every frame has a
-    /// segment for each. Append every 64 frames or 64 KiB, and journal what must not wait.
+    /// segment for each. Append every 64 frames or 64 KiB, and journal what must not wait. Besides
+    /// what it writes, it reads the headers of all records that are there, 36 bytes of each.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where the archive has no directory, and where someone has appended
     /// since it was opened; [`ErrorKind::Locked`] where someone else writes there;
     /// [`ErrorKind::Io`] where the disk refuses or is full. The archive then holds what it held,
-    /// and the directory what it did: what was begun is cut when it is next written to.
+    /// and the directory what it did, unless the disk refuses that too: then it may hold the new
+    /// frames, and must be opened again to append.
     pub fn append(&mut self, holder: &Holder) -> Result<Totals> {
         let Some(Home { store, segments: from, records }) = self.home.clone() else {
             let message = "the archive has no directory: save it first";
@@ -137,8 +141,16 @@ impl SnapshotArchive {
             if next.is_none_or(|next| next > sequence) {
                 break;
             }
-            let is_whole = matches!(&entry.text, TextOf::Memory(text) if text.is_whole());
-            if entry.places.is_none() || !is_whole {
+            let has_text = match &entry.text {
+                TextOf::Memory(text) if !text.is_whole() => continue,
+                TextOf::Memory(_) => true,
+                TextOf::Store => false,
+            };
+            let has_tables = match &entry.tables {
+                TablesOf::Memory(_) => true,
+                TablesOf::Store(cell) => cell.get().is_some(),
+            };
+            if entry.places.is_none() || !(has_text || has_tables) {
                 continue;
             }
             let own = end.since(entry.before);
@@ -167,10 +179,6 @@ fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<Committed>> {
     let written = write_segments(store, state, 0)?;
     let (path, new) = (store.path(SEGMENTS), store.path(NEW_SEGMENTS));
     let failed = |error| Error::io(error, "cannot write").in_file(&path);
-    if store.files.open(&new, OpenMode::Read).is_ok() {
-        // What a killed process left.
-        store.files.remove(&new).map_err(failed)?;
-    }
     let mut commits = writer(store, NEW_SEGMENTS)?;
     for segment in &written {
         commits.append(&commit(state, vec![*segment])?)?;
@@ -181,7 +189,8 @@ fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<Committed>> {
     Ok(written)
 }
 
-/// Writes the segments from `from` on with one commit, the next after so many.
+/// Writes the segments from `from` on with one commit, the next after so many. Where that fails,
+/// the files end where they did, if the disk lets them.
 fn write_new(store: &StoreFiles, state: &State, from: u32, records: u64) -> Result<Vec<Committed>> {
     let mut commits = writer(store, SEGMENTS)?;
     let found = commits.next_index();
@@ -190,10 +199,29 @@ fn write_new(store: &StoreFiles, state: &State, from: u32, records: u64) -> Resu
             format!("expected {records} commits in the directory, found {found}: open it again");
         return Err(Error::new(ErrorKind::Conflict, message).in_file(store.path(SEGMENTS)));
     }
-    let written = write_segments(store, state, from)?;
-    commits.append(&commit(state, written.clone())?)?;
-    commits.sync()?;
-    Ok(written)
+    let ends = [(TEXTS, writer(store, TEXTS)?.end()), (TABLES, writer(store, TABLES)?.end())];
+    let end = commits.end();
+    let written = write_segments(store, state, from).and_then(|written| {
+        commits.append(&commit(state, written.clone())?)?;
+        commits.sync()?;
+        Ok(written)
+    });
+    if written.is_err() {
+        drop(commits);
+        for (file, end) in [(SEGMENTS, end)].into_iter().chain(ends) {
+            // What went wrong first is what the caller has to know.
+            let _ = store.files.truncate(&store.path(file), end);
+        }
+    }
+    written
+}
+
+fn exists(store: &StoreFiles, file: (&str, FileKind)) -> Result<bool> {
+    match store.files.open(&store.path(file), OpenMode::Read) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io(error, "cannot open").in_file(store.path(file))),
+    }
 }
 
 fn commit(state: &State, segments: Vec<Committed>) -> Result<Vec<u8>> {
