@@ -14,6 +14,9 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
 
+/// From so many bytes of text on, room for a whole segment is reserved at once.
+const RESERVE_FROM: u64 = 16 << 20;
+
 /// What an archive holds at one moment. Cloning shares everything.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
@@ -310,7 +313,10 @@ impl State {
             index.add_segment(number, &segment.tables);
         }
         drop(index);
-        Arc::make_mut(&mut self.open).tables.reserve_like(&segment.tables);
+        // In a small archive what is reserved would be a good part of what it takes.
+        if self.sealed_totals.bytes >= RESERVE_FROM {
+            Arc::make_mut(&mut self.open).tables.reserve_like(&segment.tables);
+        }
         let frames = segment.tables.frames.len() as u32;
         let totals = add(self.sealed_totals, &segment.tables, frames);
         self.sealed.push(Entry::in_memory(self.sealed_totals, segment));

@@ -4,7 +4,7 @@ use std::{
 };
 
 #[cfg(feature = "storage")]
-use super::store::StoreFiles;
+use super::store::{StoreFiles, Writers};
 use super::{
     ArchiveReader, Totals,
     directory::TextOf,
@@ -81,13 +81,16 @@ pub struct SnapshotArchive {
     pub(super) home: Option<Home>,
 }
 
-/// The directory that an archive belongs to, and how many segments and commits are in it.
+/// The directory that an archive belongs to.
 #[cfg(feature = "storage")]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Home {
     pub(super) store: Arc<StoreFiles>,
+    /// How many segments and commits are in it.
     pub(super) segments: u32,
     pub(super) records: u64,
+    /// What wrote last, so that the next append need not look for the ends of the files.
+    pub(super) writers: Option<Writers>,
 }
 
 impl Deref for SnapshotArchive {
@@ -198,7 +201,8 @@ impl SnapshotArchive {
     /// frames that had text.
     ///
     /// Readers that were taken before still hold the text, and so the memory. Copies the text that
-    /// stays in the segments at both ends of the range.
+    /// stays in the segments at both ends of the range. What a directory holds already stays there,
+    /// and is there again when the archive is opened.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where the range runs backwards. Text in a store is not dropped:

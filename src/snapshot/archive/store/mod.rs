@@ -15,3 +15,4 @@ mod save;
 pub(super) use commit::Places;
 pub(super) use files::StoreFiles;
 pub use open::OpenedArchive;
+pub(super) use save::Writers;

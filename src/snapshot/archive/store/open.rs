@@ -88,7 +88,7 @@ impl SnapshotArchive {
         let segments = state.open_segment();
         state.store = Some(Arc::clone(&store) as Arc<_>);
         let reader = ArchiveReader { state: Arc::new(state) };
-        let home = Some(Home { store, segments, records });
+        let home = Some(Home { store, segments, records, writers: None });
         let archive = SnapshotArchive { reader, home, ..SnapshotArchive::default() };
         Ok(OpenedArchive { archive, problems })
     }

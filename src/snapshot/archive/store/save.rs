@@ -82,8 +82,9 @@ impl SnapshotArchive {
     /// saved to. They are durable when this returns.
     ///
     /// Ends the segment that takes frames, so an archive that appends after every frame has a
-    /// segment for each. Append every 64 frames or 64 KiB, and journal what must not wait. Besides
-    /// what it writes, it reads the headers of all records that are there, 36 bytes of each.
+    /// segment for each. Append every 64 frames or 64 KiB, and journal what must not wait. The
+    /// first append after opening or saving reads the headers of all records that are there, 36
+    /// bytes of each; the next ones write what is new and nothing else.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where the archive has no directory, and where someone has appended
@@ -92,10 +93,11 @@ impl SnapshotArchive {
     /// and the directory what it did, unless the disk refuses that too: then it may hold the new
     /// frames, and must be opened again to append.
     pub fn append(&mut self, holder: &Holder) -> Result<Totals> {
-        let Some(Home { store, segments: from, records }) = self.home.clone() else {
+        let Some(home) = &mut self.home else {
             let message = "the archive has no directory: save it first";
             return Err(Error::new(ErrorKind::Conflict, message));
         };
+        let (store, from, records) = (Arc::clone(&home.store), home.segments, home.records);
         let _lock = DirLock::acquire(&*store.files, &store.directory, holder)?;
         let state = Arc::make_mut(&mut self.reader.state);
         state.seal();
@@ -103,9 +105,17 @@ impl SnapshotArchive {
         if from == state.open_segment() {
             return Ok(Totals::default());
         }
-        let written = write_new(&store, state, from, records)?;
+        // Where someone else has written meanwhile, the files do not end where they did.
+        let mut writers = match home.writers.take() {
+            Some(writers) if writers.are_at_the_end()? => writers,
+            _ => Writers::open(&store)?,
+        };
+        let written = writers.write(&store, state, from, records)?;
         let after = state.sealed_totals;
         self.mark(&store, &written, records + 1);
+        if let Some(home) = &mut self.home {
+            home.writers = Some(writers);
+        }
         Ok(after.since(before))
     }
 
@@ -119,7 +129,7 @@ impl SnapshotArchive {
         }
         state.store = Some(Arc::clone(store) as Arc<_>);
         let segments = state.open_segment();
-        self.home = Some(Home { store: Arc::clone(store), segments, records });
+        self.home = Some(Home { store: Arc::clone(store), segments, records, writers: None });
     }
 
     /// Gives back the memory of the frames before `sequence` that are in the archive's directory,
@@ -176,7 +186,8 @@ const NEW_SEGMENTS: (&str, FileKind) = ("segments.rec.new", SEGMENTS.1);
 /// Writes all segments, each with a commit of its own. They are there at once, when the file of
 /// their commits gets its name.
 fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<Committed>> {
-    let written = write_segments(store, state, 0)?;
+    let (mut texts, mut tables) = (writer(store, TEXTS)?, writer(store, TABLES)?);
+    let written = write_segments(&mut texts, &mut tables, state, 0)?;
     let (path, new) = (store.path(SEGMENTS), store.path(NEW_SEGMENTS));
     let failed = |error| Error::io(error, "cannot write").in_file(&path);
     let mut commits = writer(store, NEW_SEGMENTS)?;
@@ -189,31 +200,63 @@ fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<Committed>> {
     Ok(written)
 }
 
-/// Writes the segments from `from` on with one commit, the next after so many. Where that fails,
-/// the files end where they did, if the disk lets them.
-fn write_new(store: &StoreFiles, state: &State, from: u32, records: u64) -> Result<Vec<Committed>> {
-    let mut commits = writer(store, SEGMENTS)?;
-    let found = commits.next_index();
-    if found != records {
-        let message =
-            format!("expected {records} commits in the directory, found {found}: open it again");
-        return Err(Error::new(ErrorKind::Conflict, message).in_file(store.path(SEGMENTS)));
+/// The files of an archive, open for writing.
+#[derive(Debug)]
+pub(in super::super) struct Writers {
+    commits: RecordWriter,
+    texts: RecordWriter,
+    tables: RecordWriter,
+}
+
+impl Writers {
+    /// Opens the files. Reads the headers of all records.
+    fn open(store: &StoreFiles) -> Result<Self> {
+        let (commits, texts) = (writer(store, SEGMENTS)?, writer(store, TEXTS)?);
+        Ok(Self { commits, texts, tables: writer(store, TABLES)? })
     }
-    let ends = [(TEXTS, writer(store, TEXTS)?.end()), (TABLES, writer(store, TABLES)?.end())];
-    let end = commits.end();
-    let written = write_segments(store, state, from).and_then(|written| {
-        commits.append(&commit(state, written.clone())?)?;
-        commits.sync()?;
-        Ok(written)
-    });
-    if written.is_err() {
-        drop(commits);
-        for (file, end) in [(SEGMENTS, end)].into_iter().chain(ends) {
-            // What went wrong first is what the caller has to know.
-            let _ = store.files.truncate(&store.path(file), end);
+
+    /// Whether the files end where these left them.
+    fn are_at_the_end(&self) -> Result<bool> {
+        let Self { commits, texts, tables } = self;
+        for writer in [commits, texts, tables] {
+            if writer.records().length()? != writer.end() {
+                return Ok(false);
+            }
         }
+        Ok(true)
     }
-    written
+
+    /// Writes the segments from `from` on with one commit, the next after so many. Where that
+    /// fails, the files end where they did, if the disk lets them.
+    fn write(
+        &mut self,
+        store: &StoreFiles,
+        state: &State,
+        from: u32,
+        records: u64,
+    ) -> Result<Vec<Committed>> {
+        let found = self.commits.next_index();
+        if found != records {
+            let message = format!(
+                "expected {records} commits in the directory, found {found}: open it again"
+            );
+            return Err(Error::new(ErrorKind::Conflict, message).in_file(store.path(SEGMENTS)));
+        }
+        let Self { commits, texts, tables } = self;
+        let ends = [(SEGMENTS, commits.end()), (TEXTS, texts.end()), (TABLES, tables.end())];
+        let written = write_segments(texts, tables, state, from).and_then(|written| {
+            commits.append(&commit(state, written.clone())?)?;
+            commits.sync()?;
+            Ok(written)
+        });
+        if written.is_err() {
+            for (file, end) in ends {
+                // What went wrong first is what the caller has to know.
+                let _ = store.files.truncate(&store.path(file), end);
+            }
+        }
+        written
+    }
 }
 
 fn exists(store: &StoreFiles, file: (&str, FileKind)) -> Result<bool> {
@@ -233,8 +276,12 @@ fn writer(store: &StoreFiles, file: (&str, FileKind)) -> Result<RecordWriter> {
 }
 
 /// Writes tables and texts of the segments from `from` on, durably.
-fn write_segments(store: &StoreFiles, state: &State, from: u32) -> Result<Vec<Committed>> {
-    let (mut texts, mut tables) = (writer(store, TEXTS)?, writer(store, TABLES)?);
+fn write_segments(
+    texts: &mut RecordWriter,
+    tables: &mut RecordWriter,
+    state: &State,
+    from: u32,
+) -> Result<Vec<Committed>> {
     let mut written = Vec::new();
     for number in from..state.open_segment() {
         let of = state.tables(number)?;
