@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &args::Render) -> Outcome {
-    let mut out = Output::new(args.color);
+    let mut out = Output::new(args.coloring.color);
     let mut wanted = Wanted::new(args.from, args.to)?;
     let default = if args.json { RenderAs::Messages } else { RenderAs::Text };
     let what = args.what.unwrap_or(default);

@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &args::Trace) -> Outcome {
-    let mut out = Output::new(args.color);
+    let mut out = Output::new(args.coloring.color);
     let mut lenses = Lenses::new(&args.rendering, Counting::OnDemand);
     let mut hits = Hits::new(args.json, &mut out)?;
     let outcome = input::each(&args.input, args.json || !out.is_terminal, |source| {
