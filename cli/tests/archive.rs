@@ -260,3 +260,19 @@ fn a_large_session_is_stored_in_parts_and_answers_as_a_whole() {
     let sums: Value = json(&["stats", "--json", &archive]);
     assert_eq!(sums["frames"], 1_000);
 }
+
+#[test]
+fn a_chunk_that_names_a_facet_twice_counts_once_for_it() {
+    let scratch = Scratch::new();
+    let file = scratch.path("twice.jsonl");
+    let frame = r#"{"sequence":0,"deltas":[],"renderedSnapshot":{"chunks":[{"content":"both ","tokens":2,"facetIds":["a","b","a"]},{"content":"one","tokens":1,"facetIds":["a"]}],"totalContent":"both one","totalTokens":3,"capturedAt":0,"madeBy":{"viewer":"agent","format":"xml","renderer":1,"tokenizer":"o200k_base"}}}"#;
+    fs::write(&file, frame).unwrap();
+    for path in [&file, &scratch.archive("twice", &[&file])] {
+        let stats = json(&["stats", "--json", path]);
+        let facets = stats["byFacet"].as_array().unwrap().iter();
+        let costs: Vec<_> =
+            facets.map(|of| (of["facet"].as_str().unwrap(), &of["tokens"], &of["bytes"])).collect();
+        let number = Value::from;
+        assert_eq!(costs, [("a", &number(3), &number(8)), ("b", &number(2), &number(5))]);
+    }
+}
