@@ -57,7 +57,8 @@ fn holding(
     let sessions = 0..archived.entry.sessions.len() as u32;
     let mut holding = HashSet::new();
     for index in sessions.filter(|index| session.is_none_or(|session| session == *index)) {
-        let chunks = archived.whole_session(index)?.chunks_of(facet)?;
+        let session = archived.whole_session(index)?;
+        let chunks = session.chunks_of(facet)?;
         holding.extend(chunks.into_iter().map(|chunk| (index, chunk.sequence().get())));
     }
     Ok(holding)
