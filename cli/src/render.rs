@@ -79,7 +79,7 @@ impl Text {
         let mut pages = Pages::new(source, lens)?;
         let mut shown = IndexSet::new();
         while let Some(page) = pages.next(wanted)? {
-            let Page { session, sequence, message, snapshot } = page;
+            let Page { session, sequence, message, snapshot, .. } = page;
             if let Some(message) = message {
                 let after = || {
                     let tokens = lens.total_tokens(&snapshot);

@@ -5,6 +5,7 @@ use std::{cell::OnceCell, collections::HashMap, path::PathBuf, sync::Arc};
 use afterimage::{
     id::FrameSeq,
     snapshot::{ArchiveReader, FrameSnapshot, RangeView},
+    text::TextRange,
     transcript::Record,
     veil::Frame,
 };
@@ -90,6 +91,16 @@ impl ArchivedFile {
             Some(view) => Ok(look(&view)),
             None => Err(self.missing(row.session, row.sequence)),
         }
+    }
+
+    /// The places of a phrase in what a frame rendered to, overlapping ones included.
+    pub(crate) fn places(&self, row: Row, phrase: &str) -> Outcome<Vec<TextRange>> {
+        let session = self.sessions.get(row.session)?;
+        if !session.contains(row.sequence)? {
+            return Err(self.missing(row.session, row.sequence));
+        }
+        let found = session.find_in(phrase, row.sequence..=row.sequence)?;
+        found.map(|found| Ok(found?.range())).collect()
     }
 
     fn missing(&self, session: u32, sequence: FrameSeq) -> Stop {
