@@ -24,7 +24,7 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
     let Some(directory) = &args.output else {
         return Err(Failure::new("no directory to write to was given").into());
     };
-    let mut out = Output::new(args.color);
+    let mut out = Output::new(args.coloring.color);
     let mut builder = Builder::create(directory)?;
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     // An archive of a part of what was named would be taken for one of all.

@@ -176,6 +176,14 @@ pub(crate) enum Color {
     Never,
 }
 
+/// What every command that prints takes.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Coloring {
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) color: Color,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     #[command(flatten)]
@@ -183,9 +191,8 @@ pub(crate) struct Demo {
     /// The same as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) color: Color,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
 }
 
 #[derive(Debug, Args)]
@@ -203,9 +210,8 @@ pub(crate) struct Frames {
     /// Seal each frame with what it renders to (`renderedSnapshot`)
     #[arg(long, conflicts_with = "table")]
     pub(crate) capture: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) color: Color,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -236,9 +242,8 @@ pub(crate) struct Render {
     /// For machines: `--as messages` where nothing else is said
     #[arg(long)]
     pub(crate) json: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) color: Color,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
 }
 
 #[derive(Debug, Args)]
@@ -255,9 +260,8 @@ pub(crate) struct Trace {
     /// The hits as a JSON list
     #[arg(long)]
     pub(crate) json: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) color: Color,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
 }
 
 /// What to trace: exactly one of them.
@@ -291,9 +295,8 @@ pub(crate) struct Stats {
     /// One JSON object per file
     #[arg(long)]
     pub(crate) json: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) color: Color,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
 }
 
 #[derive(Debug, Args)]
@@ -314,9 +317,8 @@ pub(crate) struct Archive {
     /// What was written, as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) color: Color,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
 }
 
 impl Command {

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &args::Demo) -> Outcome {
             }));
         }
     }
-    let mut out = Output::new(args.color);
+    let mut out = Output::new(args.coloring.color);
     if args.json {
         json(&lens, &frames, shown, &hits, &mut out)?;
     } else {

@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &args::Frames) -> Outcome {
-    let mut out = Output::new(args.color);
+    let mut out = Output::new(args.coloring.color);
     let as_table = args.table || (out.is_terminal && !args.json && !args.capture);
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     input::each(&args.input, !out.is_terminal, |source| {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, vec};
 
-use afterimage::{id::FrameSeq, snapshot::FrameSnapshot};
+use afterimage::{id::FrameSeq, snapshot::FrameSnapshot, text::TextRange};
 
 use crate::{
     failure::Outcome,
@@ -20,6 +20,8 @@ pub(crate) struct Page {
     /// The index of its message in the session's context; `None` where it shows nothing.
     pub(crate) message: Option<usize>,
     pub(crate) snapshot: Arc<FrameSnapshot>,
+    /// Of an archive, where the phrase is that was asked for.
+    pub(crate) places: Option<Vec<TextRange>>,
 }
 
 /// The pages of a source. Of an archive only what is looked at is read.
@@ -29,6 +31,8 @@ pub(crate) struct Pages<'s, 'l> {
     viewer: Viewer<'l>,
     /// Of an archive, the indices of the frames that are still to be looked at.
     rows: vec::IntoIter<usize>,
+    /// Of an archive, what a page must hold.
+    phrase: Option<&'l str>,
     /// Of an archive, the index of the first frame after those that were wanted.
     end: usize,
 }
@@ -59,7 +63,13 @@ impl<'s, 'l> Pages<'s, 'l> {
             None => 0,
         };
         let viewer = Viewer::new(lens, source.format());
-        Ok(Self { source, lens, viewer, rows: rows.into_iter(), end })
+        Ok(Self { source, lens, viewer, rows: rows.into_iter(), phrase: None, end })
+    }
+
+    /// Of an archive only the pages that hold this phrase, with its places. What else there is has
+    /// to be rendered before it is known what it holds.
+    pub(crate) fn holding(self, phrase: Option<&'l str>) -> Self {
+        Self { phrase, ..self }
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -84,6 +94,7 @@ impl<'s, 'l> Pages<'s, 'l> {
                     sequence: seen.frame.sequence,
                     message: seen.message,
                     snapshot: seen.snapshot,
+                    places: None,
                 }));
             }
         }
@@ -102,11 +113,17 @@ impl<'s, 'l> Pages<'s, 'l> {
                     break;
                 }
                 Place::Inside => {
+                    let places = self.phrase.map(|phrase| archived.places(row, phrase));
+                    let places = places.transpose()?;
+                    if places.as_ref().is_some_and(Vec::is_empty) {
+                        continue;
+                    }
                     return Ok(Some(Page {
                         session: archived.session_name(row),
                         sequence: row.sequence,
                         message: row.message.map(|message| message as usize),
                         snapshot: archived.snapshot(index, row)?,
+                        places,
                     }));
                 }
             }

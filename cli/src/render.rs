@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &args::Render) -> Outcome {
-    let mut out = Output::new(args.color);
+    let mut out = Output::new(args.coloring.color);
     let mut wanted = Wanted::new(args.from, args.to)?;
     let default = if args.json { RenderAs::Messages } else { RenderAs::Text };
     let what = args.what.unwrap_or(default);
@@ -79,7 +79,7 @@ impl Text {
         let mut pages = Pages::new(source, lens)?;
         let mut shown = IndexSet::new();
         while let Some(page) = pages.next(wanted)? {
-            let Page { session, sequence, message, snapshot } = page;
+            let Page { session, sequence, message, snapshot, .. } = page;
             if let Some(message) = message {
                 let after = || {
                     let tokens = lens.total_tokens(&snapshot);

@@ -18,7 +18,7 @@ use crate::{
 use ledger::Ledger;
 
 pub(crate) fn run(args: &args::Stats) -> Outcome {
-    let mut out = Output::new(args.color);
+    let mut out = Output::new(args.coloring.color);
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     let mut is_first = true;
     input::each(&args.input, true, |source| {

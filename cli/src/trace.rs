@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &args::Trace) -> Outcome {
-    let mut out = Output::new(args.color);
+    let mut out = Output::new(args.coloring.color);
     let mut lenses = Lenses::new(&args.rendering, Counting::OnDemand);
     let mut hits = Hits::new(args.json, &mut out)?;
     let outcome = input::each(&args.input, args.json || !out.is_terminal, |source| {
@@ -39,7 +39,8 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
             None => Vec::new(),
         };
         let first = source.archived().map(ArchivedFile::first_session).transpose()?.flatten();
-        let pages = Pages::only(promising, source, &lens)?;
+        let phrase = args.target.text.as_deref();
+        let pages = Pages::only(promising, source, &lens)?.holding(phrase);
         let tracing = Tracing { args, lens: &lens };
         if let Some((message, byte)) = args.target.at {
             tracing.owner_of(pages, (message, byte), first, &mut hits, &mut out)?;
@@ -130,18 +131,21 @@ impl Tracing<'_> {
         while let Some(page) = pages.next(&mut Wanted::default())? {
             if is_wanted(&page.session) {
                 let of = (&page.session, Some(page.sequence.get()), page.message);
-                self.search_in(&page.snapshot, of, hits, out)?;
+                self.search_in(&page.snapshot, page.places, of, hits, out)?;
             }
         }
         let sessions = pages.sessions().into_iter().filter(|session| is_wanted(session));
         pages.each_tail(sessions, |tail| {
-            self.search_in(&tail.snapshot, (&tail.session, None, Some(tail.message)), hits, out)
+            let of = (&tail.session, None, Some(tail.message));
+            self.search_in(&tail.snapshot, None, of, hits, out)
         })
     }
 
+    /// Searches a snapshot, unless it is known where in it the text is.
     fn search_in(
         &self,
         snapshot: &FrameSnapshot,
+        places: Option<Vec<TextRange>>,
         of: (&Arc<str>, Option<u64>, Option<usize>),
         hits: &mut Hits,
         out: &mut Output,
@@ -162,7 +166,7 @@ impl Tracing<'_> {
             }
         }
         if let Some(wanted) = &self.args.target.text {
-            for range in occurrences(snapshot.text(), wanted) {
+            for range in places.unwrap_or_else(|| occurrences(snapshot.text(), wanted)) {
                 if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
                     hits.found(&hit, out)?;
                 }
@@ -223,7 +227,7 @@ impl Tracing<'_> {
     }
 }
 
-/// Every place of `wanted` in `text`, overlapping ones included.
+/// Every place of `wanted` in `text`, overlapping ones included: what an archive finds too.
 pub(crate) fn occurrences(text: &str, wanted: &str) -> Vec<TextRange> {
     let mut found = Vec::new();
     let (mut from, step) = (0, wanted.chars().next().map_or(1, char::len_utf8));

@@ -260,3 +260,62 @@ fn a_large_session_is_stored_in_parts_and_answers_as_a_whole() {
     let sums: Value = json(&["stats", "--json", &archive]);
     assert_eq!(sums["frames"], 1_000);
 }
+
+/// 150 sessions whose frames take turns, with more text than waits in memory while it is written.
+#[cfg(unix)]
+#[test]
+fn an_archive_of_many_sessions_is_written_and_read_with_few_open_files() {
+    let scratch = Scratch::new();
+    let (file, archive) = (scratch.path("many.jsonl"), scratch.path("many"));
+    let words = "What is said here is said in each session. ".repeat(100);
+    let mut lines = String::new();
+    for sequence in 0..450 {
+        let facet = serde_json::json!({
+            "id": format!("note-{}", sequence / 150),
+            "type": "text",
+            "content": format!("number {sequence}: {words}"),
+        });
+        let frame = serde_json::json!({
+            "session": format!("session {}", sequence % 150),
+            "sequence": sequence,
+            "source": "user",
+            "deltas": [{"type": "addFacet", "facet": facet}],
+        });
+        writeln!(lines, "{frame}").unwrap();
+    }
+    fs::write(&file, lines).unwrap();
+    let limited = |args: &[&str]| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_afterimage")]);
+        let output = command.args(args).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{args:?}");
+        text(&output.stdout)
+    };
+    limited(&["archive", "--json", "--tokenizer", "chars4", &file, "-o", &archive]);
+    for question in [
+        &["stats", "--json"][..],
+        &["render", "--as", "snapshots"],
+        &["trace", "--json", "--text", "number 14"],
+        &["trace", "--json", "--facet", "note-1"],
+    ] {
+        let of_file = limited(&[question, &["--tokenizer", "chars4", &file]].concat());
+        assert_eq!(limited(&[question, &[&archive]].concat()), of_file, "{question:?}");
+    }
+}
+
+#[test]
+fn a_chunk_that_names_a_facet_twice_counts_once_for_it() {
+    let scratch = Scratch::new();
+    let file = scratch.path("twice.jsonl");
+    let frame = r#"{"sequence":0,"deltas":[],"renderedSnapshot":{"chunks":[{"content":"both ","tokens":2,"facetIds":["a","b","a"]},{"content":"one","tokens":1,"facetIds":["a"]}],"totalContent":"both one","totalTokens":3,"capturedAt":0,"madeBy":{"viewer":"agent","format":"xml","renderer":1,"tokenizer":"o200k_base"}}}"#;
+    fs::write(&file, frame).unwrap();
+    for path in [&file, &scratch.archive("twice", &[&file])] {
+        let stats = json(&["stats", "--json", path]);
+        let facets = stats["byFacet"].as_array().unwrap().iter();
+        let costs: Vec<_> =
+            facets.map(|of| (of["facet"].as_str().unwrap(), &of["tokens"], &of["bytes"])).collect();
+        let number = Value::from;
+        assert_eq!(costs, [("a", &number(3), &number(8)), ("b", &number(2), &number(5))]);
+    }
+}

@@ -42,6 +42,9 @@ pub(super) struct FacetSums {
     /// The frame in which it first appeared.
     pub(super) sequence: u64,
     pub(super) sums: Sums,
+    /// The number of the chunk that was added last, so that one that names a facet twice counts
+    /// once.
+    last_chunk: u64,
 }
 
 type FacetKey = (Arc<str>, FacetId);
@@ -104,7 +107,11 @@ impl Ledger {
             self.repeated.add(bytes, tokens);
         }
         for id in chunk.facet_ids() {
+            let number = self.all.chunks;
             let facet = self.facet(session, id, sequence);
+            if std::mem::replace(&mut facet.last_chunk, number) == number {
+                continue;
+            }
             facet.sums.add(bytes, tokens);
             let is_formatting = |kind: &str| kind == "formatting";
             if facet.chunk_type.as_deref().is_none_or(is_formatting) {
@@ -122,8 +129,9 @@ impl Ledger {
     }
 
     fn facet(&mut self, session: &Arc<str>, id: &str, sequence: FrameSeq) -> &mut FacetSums {
-        let new =
-            || FacetSums { chunk_type: None, sequence: sequence.get(), sums: Sums::default() };
+        // Chunks are numbered from 1.
+        let (sequence, sums, last_chunk) = (sequence.get(), Sums::default(), 0);
+        let new = || FacetSums { chunk_type: None, sequence, sums, last_chunk };
         self.by_facet.entry((Arc::clone(session), FacetId::from(id))).or_insert_with(new)
     }
 

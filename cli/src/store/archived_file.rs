@@ -4,16 +4,16 @@ use std::{cell::OnceCell, collections::HashMap, path::PathBuf, sync::Arc};
 
 use afterimage::{
     id::FrameSeq,
-    snapshot::{ArchiveReader, FrameSnapshot, OpenedArchive, RangeView, SnapshotArchive},
+    snapshot::{ArchiveReader, FrameSnapshot, RangeView},
+    text::TextRange,
     transcript::Record,
     veil::Frame,
 };
 
-use super::{FileEntry, Row, folder, frame_table::Brought, frames_reader::FramesReader};
-use crate::{
-    failure::{Failure, Outcome, Stop},
-    output,
+use super::{
+    FileEntry, Row, frame_table::Brought, frames_reader::FramesReader, sessions::Sessions,
 };
+use crate::failure::{Failure, Outcome, Stop};
 
 pub(crate) struct ArchivedFile {
     pub(crate) entry: FileEntry,
@@ -21,15 +21,14 @@ pub(crate) struct ArchivedFile {
     pub(crate) archive: PathBuf,
     folder: PathBuf,
     frames: OnceCell<FramesReader>,
-    /// The sessions, each opened when it is first asked for.
-    sessions: Vec<OnceCell<SnapshotArchive>>,
+    sessions: Sessions,
     /// The index of each session.
     indices: HashMap<Arc<str>, u32>,
 }
 
 impl ArchivedFile {
     pub(super) fn new(folder: PathBuf, archive: PathBuf, entry: FileEntry) -> Self {
-        let sessions = entry.sessions.iter().map(|_| OnceCell::new()).collect();
+        let sessions = Sessions::new(folder.clone());
         let names = entry.sessions.iter().map(|entry| Arc::clone(&entry.session));
         let indices = names.zip(0..).collect();
         Self { entry, archive, folder, frames: OnceCell::new(), sessions, indices }
@@ -73,53 +72,45 @@ impl ArchivedFile {
         self.indices.get(name).copied()
     }
 
-    /// The archive of a session. Frames of it may be lost; each is missed when it is asked for.
-    fn session(&self, index: u32) -> Outcome<&SnapshotArchive> {
-        let missing = || Failure::damaged("there is no such session").file(&self.folder);
-        let cell = self.sessions.get(index as usize).ok_or_else(missing)?;
-        if let Some(archive) = cell.get() {
-            return Ok(archive);
-        }
-        let OpenedArchive { archive, problems } = SnapshotArchive::open(self.directory(index))?;
-        for problem in problems {
-            output::note(&format!("damage in the archive: {problem}"));
-        }
-        Ok(cell.get_or_init(|| archive))
-    }
-
-    fn directory(&self, session: u32) -> PathBuf {
-        folder(&self.folder, session as usize)
-    }
-
     /// The archive of a session of which no frame is lost.
-    pub(crate) fn whole_session(&self, index: u32) -> Outcome<&ArchiveReader> {
-        let archive = self.session(index)?;
+    pub(crate) fn whole_session(&self, index: u32) -> Outcome<ArchiveReader> {
+        let archive = self.sessions.get(index)?;
         let expected = self.entry.sessions.get(index as usize).map(|entry| entry.totals);
         let found = archive.totals();
         if expected != Some(found) {
             let expected = expected.unwrap_or_default().frames;
             let sentence = format!("expected {expected} frames, found {}", found.frames);
-            return Err(Failure::damaged(&sentence).file(&self.directory(index)).into());
+            return Err(Failure::damaged(&sentence).file(&self.sessions.directory(index)).into());
         }
         Ok(archive)
     }
 
     /// Hands out what a frame rendered to, as a view of the archive.
     pub(crate) fn view<T>(&self, row: Row, look: impl FnOnce(&RangeView<'_>) -> T) -> Outcome<T> {
-        match self.session(row.session)?.get(row.sequence)? {
+        match self.sessions.get(row.session)?.get(row.sequence)? {
             Some(view) => Ok(look(&view)),
             None => Err(self.missing(row.session, row.sequence)),
         }
     }
 
+    /// The places of a phrase in what a frame rendered to, overlapping ones included.
+    pub(crate) fn places(&self, row: Row, phrase: &str) -> Outcome<Vec<TextRange>> {
+        let session = self.sessions.get(row.session)?;
+        if !session.contains(row.sequence)? {
+            return Err(self.missing(row.session, row.sequence));
+        }
+        let found = session.find_in(phrase, row.sequence..=row.sequence)?;
+        found.map(|found| Ok(found?.range())).collect()
+    }
+
     fn missing(&self, session: u32, sequence: FrameSeq) -> Stop {
         let failure = Failure::damaged("the snapshot of a frame is missing");
-        failure.file(&self.directory(session)).at("frame", sequence).into()
+        failure.file(&self.sessions.directory(session)).at("frame", sequence).into()
     }
 
     /// The snapshot of a frame with the counts of the archive's tokenizer.
     fn archived(&self, row: Row) -> Outcome<Arc<FrameSnapshot>> {
-        let snapshot = self.session(row.session)?.snapshot(row.sequence)?;
+        let snapshot = self.sessions.get(row.session)?.snapshot(row.sequence)?;
         snapshot.map(Arc::new).ok_or_else(|| self.missing(row.session, row.sequence))
     }
 

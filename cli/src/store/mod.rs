@@ -15,6 +15,7 @@ mod late_sync;
 mod manifest;
 mod recount;
 mod session_writer;
+mod sessions;
 
 use std::path::{Path, PathBuf};
 

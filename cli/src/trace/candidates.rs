@@ -33,15 +33,8 @@ pub(super) fn of(archived: &ArchivedFile, args: &args::Trace) -> Outcome<Vec<usi
         let is = |row: &Row| holding.contains(&(row.session, row.sequence.get()));
         return Ok(indices(rows, is));
     }
-    let Some(text) = &target.text else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
-    for (index, row) in rows.iter().enumerate() {
-        let is_shown = row.message.is_some() && of_session(row);
-        if is_shown && archived.view(*row, |view| view.text().join().contains(text))? {
-            found.push(index);
-        }
-    }
-    Ok(found)
+    // Text is looked for frame by frame, as the pages are read.
+    Ok(indices(rows, |row| row.message.is_some() && of_session(row)))
 }
 
 fn indices(rows: &[Row], is: impl Fn(&Row) -> bool) -> Vec<usize> {
@@ -57,7 +50,8 @@ fn holding(
     let sessions = 0..archived.entry.sessions.len() as u32;
     let mut holding = HashSet::new();
     for index in sessions.filter(|index| session.is_none_or(|session| session == *index)) {
-        let chunks = archived.whole_session(index)?.chunks_of(facet)?;
+        let session = archived.whole_session(index)?;
+        let chunks = session.chunks_of(facet)?;
         holding.extend(chunks.into_iter().map(|chunk| (index, chunk.sequence().get())));
     }
     Ok(holding)
