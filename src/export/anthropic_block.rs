@@ -1,0 +1,263 @@
+//! The content blocks of Anthropic's Messages.
+
+use super::{
+    Breakpoints, ExportOptions, ids,
+    image::Image,
+    members,
+    openai_chat::is_hidden_reasoning,
+    owned::Owned,
+    pairing::Paired,
+    report::ExportReport,
+    turns::{Item, Kind},
+};
+use crate::json::{self, Value};
+
+/// Blocks that are kept whole and given back whole, by who may say them.
+const OF_USER: [&str; 4] = ["document", "search_result", "container_upload", "tool_reference"];
+const OF_AGENT: [&str; 3] = ["redacted_thinking", "compaction", "container_upload"];
+const OF_SYSTEM: [&str; 2] = ["tool_addition", "tool_removal"];
+
+/// Under this name stand arguments that are no JSON object.
+const WRAPPED: &str = "arguments";
+
+/// Whether an item is a call of a provider's own tool, or its result.
+pub(super) fn is_of_provider(item: &Item<'_>) -> bool {
+    match (item.kind, item.origin_str("type")) {
+        (Kind::Call { .. }, Some(kind)) => matches!(kind, "server_tool_use" | "mcp_tool_use"),
+        (Kind::Result { .. }, Some(kind)) => kind.ends_with("_tool_result"),
+        _ => false,
+    }
+}
+
+pub(super) fn is_thinking(block: &Owned) -> bool {
+    let kind = block.get("type");
+    kind.is_some_and(|kind| kind.is_str("thinking") || kind.is_str("redacted_thinking"))
+}
+
+pub(super) struct Blocks<'w, 'a> {
+    pub(super) paired: &'w Paired<'a>,
+    pub(super) options: &'w ExportOptions,
+    pub(super) report: &'w mut ExportReport,
+}
+
+impl<'a> Blocks<'_, 'a> {
+    /// An item as a block in a message of `role`; `None` where Anthropic has no place for it.
+    pub(super) fn block(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
+        let mut block = match item.kind {
+            Kind::Text => self.text(item),
+            Kind::Call { number, .. } => self.call(item, number),
+            Kind::Result { number, .. } => self.result(item, number),
+            Kind::Reasoning => self.thinking(item),
+            Kind::Image => self.image(role, item),
+            Kind::Opaque => self.opaque(role, item),
+        }?;
+        let origin = item.origin().and_then(|origin| origin.get("cache_control"));
+        if let (Some(mark), true) = (origin, self.options.breakpoints == Breakpoints::Recorded) {
+            block.put("cache_control", Owned::of_value(mark, &item.owner));
+        } else {
+            block.remove("cache_control");
+        }
+        Some(block)
+    }
+
+    fn text(&mut self, item: &Item<'a>) -> Option<Owned> {
+        if item.text.is_blank() {
+            self.report.drop("blank_text");
+            return None;
+        }
+        let mut block = Owned::map([("type", Owned::form("text")), ("text", item.text())]);
+        let taken = ["citations", "cache_control"];
+        members::take_over_origin(&mut block, item.origin(), &taken, &item.owner, self.report);
+        // Without any, the source writes `null`.
+        if block.get("citations") == Some(&Owned::Null) {
+            block.remove("citations");
+        }
+        Some(block)
+    }
+
+    /// Reasoning that is signed: Anthropic takes no other.
+    fn thinking(&mut self, item: &Item<'a>) -> Option<Owned> {
+        let signature = item.origin_str("signature").filter(|signature| !signature.is_empty());
+        let Some(signature) = signature else {
+            self.report.drop("reasoning");
+            return None;
+        };
+        Some(Owned::map([
+            ("type", Owned::form("thinking")),
+            ("thinking", item.text()),
+            ("signature", Owned::of_text(signature, &item.owner)),
+        ]))
+    }
+
+    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+        let call = self.paired.call(number)?;
+        let kind = match item.origin_str("type") {
+            Some(kind) if is_of_provider(item) => kind,
+            _ => "tool_use",
+        };
+        let mut block = Owned::map([
+            ("type", Owned::form(kind)),
+            ("id", call.id.owned(&item.owner)),
+            ("name", ids::tool_name(call.name, &item.owner, self.report)),
+            ("input", self.input(item)),
+        ]);
+        let taken = ["caller", "server_name", "cache_control"];
+        members::take_over_origin(&mut block, item.origin(), &taken, &item.owner, self.report);
+        Some(block)
+    }
+
+    /// The arguments as an object. The strings in it belong to the chunk in which they begin to
+    /// be written.
+    fn input(&mut self, item: &Item<'a>) -> Owned {
+        let written = item.text.as_str();
+        if written.trim().is_empty() {
+            return Owned::Map(Vec::new());
+        }
+        match json::read(written.as_bytes()) {
+            Ok(Value::Object(object)) => Owned::of_object(&object, &item.owner),
+            _ => {
+                self.report.normalise("arguments_wrapped");
+                Owned::map([(WRAPPED, item.text())])
+            }
+        }
+    }
+
+    fn result(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+        let call = self.paired.call(number)?;
+        let of_provider = is_of_provider(item) && call.inline;
+        let kind = match item.origin_str("type") {
+            Some(kind) if of_provider => kind,
+            _ => "tool_result",
+        };
+        let mut block =
+            Owned::map([("type", Owned::form(kind)), ("tool_use_id", call.id.owned(&call.owner))]);
+        let content = if of_provider { Some(provider_content(item)) } else { self.content(item) };
+        if let Some(content) = content {
+            block.put("content", content);
+        }
+        if item.is_failed() {
+            block.put("is_error", Owned::Bool(true));
+        }
+        let taken: &[&str] =
+            if of_provider { &["caller", "is_error"] } else { &["is_error", "cache_control"] };
+        members::take_over_origin(&mut block, item.origin(), taken, &item.owner, self.report);
+        Some(block)
+    }
+
+    /// The content of a result: a text, or blocks; none where the source has none.
+    fn content(&mut self, item: &Item<'a>) -> Option<Owned> {
+        if item.inside.is_empty() {
+            let is_empty = item.text.as_str().is_empty();
+            return match item.origin_str("form") {
+                Some("parts") if is_empty => Some(Owned::List(Vec::new())),
+                Some("absent" | "null") if is_empty => None,
+                _ => Some(item.text()),
+            };
+        }
+        let mut blocks = Vec::new();
+        if !item.text.as_str().is_empty() {
+            let text = item.text();
+            blocks.extend(
+                (!item.text.is_blank())
+                    .then(|| Owned::map([("type", Owned::form("text")), ("text", text)])),
+            );
+        }
+        self.inside(item, &mut blocks);
+        Some(Owned::List(blocks))
+    }
+
+    fn inside(&mut self, item: &Item<'a>, blocks: &mut Vec<Owned>) {
+        for inside in &item.inside {
+            blocks.extend(self.block("user", inside));
+            self.inside(inside, blocks);
+        }
+    }
+
+    fn image(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
+        let source = item.origin().and_then(|origin| origin.get("source"));
+        let source = match source.filter(|source| source.str_at("type") == Some("file")) {
+            Some(file) => Some(Owned::of_value(file, &item.owner)),
+            None => Image::of(item).map(|image| image.source(&item.owner)),
+        };
+        match source.filter(|_| role == "user") {
+            Some(source) => {
+                let mut block = Owned::map([("type", Owned::form("image")), ("source", source)]);
+                let mark = item.origin().and_then(|origin| origin.get("cache_control"));
+                if let Some(mark) = mark {
+                    block.put("cache_control", Owned::of_value(mark, &item.owner));
+                }
+                Some(block)
+            }
+            None => self.stand_in(item),
+        }
+    }
+
+    fn opaque(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
+        let origin = item.origin();
+        let kind = origin.and_then(|origin| origin.str_at("type")).unwrap_or_default();
+        let known: &[&str] = match role {
+            "user" => &OF_USER,
+            "assistant" => &OF_AGENT,
+            _ => &OF_SYSTEM,
+        };
+        // A compaction of another provider is encrypted for that one alone.
+        let is_foreign = kind == "compaction" && origin?.get("encrypted_content").is_some();
+        if known.contains(&kind) && !is_foreign {
+            return origin.map(|origin| Owned::of_value(origin, &item.owner));
+        }
+        if is_hidden_reasoning(origin) || is_foreign {
+            self.report.drop("reasoning");
+            return None;
+        }
+        self.stand_in(item)
+    }
+
+    /// The text that was captured for what has no block.
+    fn stand_in(&mut self, item: &Item<'a>) -> Option<Owned> {
+        if item.text.is_blank() {
+            self.report.drop("blank_text");
+            return None;
+        }
+        self.report.normalise("part_as_its_text");
+        Some(Owned::map([("type", Owned::form("text")), ("text", item.text())]))
+    }
+}
+
+/// What a provider's own tool gave, as it was: what was quoted as JSON is JSON again, with what
+/// was kept apart.
+fn provider_content(item: &Item<'_>) -> Owned {
+    if item.origin_str("form") == Some("json") {
+        return unquoted(item);
+    }
+    if item.inside.is_empty() && !item.text.as_str().is_empty() {
+        return item.text();
+    }
+    let part = |inside: &Item<'_>| match inside.origin_str("form") {
+        Some("json") => unquoted(inside),
+        _ => {
+            let mut block = Owned::map([("type", Owned::form("text")), ("text", inside.text())]);
+            if let Some(Value::Object(origin)) = inside.origin() {
+                for (key, value) in origin {
+                    block.put(key, Owned::of_value(value, &inside.owner));
+                }
+            }
+            block
+        }
+    };
+    Owned::List(item.inside.iter().map(part).collect())
+}
+
+fn unquoted(item: &Item<'_>) -> Owned {
+    let mut value = match json::read(item.text.as_str().as_bytes()) {
+        Ok(value) => Owned::of_value(&value, &item.owner),
+        Err(_) => item.text(),
+    };
+    for hidden in &item.inside {
+        if let Some(Value::Object(members)) = hidden.origin() {
+            for (key, member) in members {
+                value.put(key, Owned::of_value(member, &hidden.owner));
+            }
+        }
+    }
+    value
+}
