@@ -9,13 +9,14 @@ mod validators;
 use std::{path::PathBuf, sync::Arc};
 
 use afterimage::{
-    export::{Breakpoints, Export, ExportOptions, Exported, Orphans, Owned, Unanswered},
-    hud::{Hud, Merge, NativeFormat, RenderRequest, RenderedContext},
+    export::{Breakpoints, Export, ExportOptions, ExportReport, Exported, Orphans, Unanswered},
+    hud::{Hud, NativeFormat, RenderRequest, RenderedContext},
     id::Millis,
     tokens::Chars4,
     transcript::Transcript,
     veil::{Frame, History},
 };
+use serde_json::{Value, json};
 use validators::Verdict;
 
 const GROUPS: [&str; 4] = ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
@@ -67,7 +68,7 @@ fn cuts(frames: usize) -> Vec<usize> {
     cuts
 }
 
-fn json(exported: &Exported) -> serde_json::Value {
+fn json(exported: &Exported) -> Value {
     serde_json::from_str(&exported.value().to_string()).unwrap()
 }
 
@@ -88,7 +89,7 @@ fn assert_owned(exported: &Exported, place: &str) {
 }
 
 fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
-    let forms: [(&str, Exported, fn(&serde_json::Value) -> Verdict); 3] = [
+    let forms: [(&str, Exported, fn(&Value) -> Verdict); 3] = [
         ("chat", export.openai_chat(options), validators::chat),
         ("responses", export.responses(options), validators::responses),
         ("anthropic", export.anthropic(options), validators::anthropic),
@@ -125,5 +126,305 @@ fn every_export_of_every_recording_is_accepted_at_every_cut() {
                 }
             }
         }
+    }
+}
+
+/// Exported without marks of the cache, which are not the source's.
+fn unmarked() -> ExportOptions {
+    ExportOptions { breakpoints: Breakpoints::None, ..ExportOptions::default() }
+}
+
+fn exports(path: &PathBuf, form: fn(&Export<'_>) -> Exported) -> Vec<(Value, ExportReport)> {
+    let whole = |(_, history): &(String, History)| {
+        let context = context(history, history.frames().len());
+        let exported = form(&Export::of(history, &context).unwrap());
+        (json(&exported), exported.report().clone())
+    };
+    histories(path).iter().map(whole).collect()
+}
+
+fn parse(path: &PathBuf) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn files_in(folder: &str) -> Vec<PathBuf> {
+    files(&GROUPS).into_iter().filter(|path| path.to_string_lossy().contains(folder)).collect()
+}
+
+fn assert_same(found: &Value, expected: &Value, place: &str) {
+    if found == expected {
+        return;
+    }
+    if let (Some(found), Some(expected)) = (found.as_array(), expected.as_array()) {
+        for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+            assert_same(found, expected, &format!("{place}/{index}"));
+        }
+        panic!("{place}: {} and not {} elements", found.len(), expected.len());
+    }
+    if let (Some(found), Some(expected)) = (found.as_object(), expected.as_object()) {
+        for (key, value) in expected {
+            assert_same(found.get(key).unwrap_or(&Value::Null), value, &format!("{place}/{key}"));
+        }
+    }
+    panic!("{place}:\nfound    {found:.600}\nexpected {expected:.600}");
+}
+
+/// A chat message as an export gives it back: members that no request takes are gone.
+fn chat_message(message: &Value) -> Option<Value> {
+    let mut message = message.as_object()?.clone();
+    let known = [
+        "role",
+        "content",
+        "name",
+        "tool_calls",
+        "tool_call_id",
+        "function_call",
+        "refusal",
+        "annotations",
+        "audio",
+        "reasoning_content",
+        "reasoning",
+        "reasoning_details",
+        "thought_signature",
+        "extra_content",
+    ];
+    message.retain(|key, _| known.contains(&key.as_str()));
+    for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        // Left over from a stream.
+        call.as_object_mut()?.remove("index");
+    }
+    let is_empty = matches!(message.get("content"), None | Some(Value::Null))
+        || message.get("content") == Some(&json!(""));
+    let says = ["tool_calls", "function_call", "refusal", "tool_call_id"];
+    let says = says.iter().any(|key| message.get(*key).is_some_and(|value| !value.is_null()));
+    (!is_empty || says).then_some(Value::Object(message))
+}
+
+/// Ids in the order in which they appear, for transcripts that lack some.
+fn number_ids(messages: &mut Value) {
+    let mut calls = 0;
+    let mut results = 0;
+    for message in messages.as_array_mut().unwrap() {
+        for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
+            call["id"] = json!(calls);
+            calls += 1;
+        }
+        if message["role"] == "tool" {
+            message["tool_call_id"] = json!(results);
+            results += 1;
+        }
+    }
+}
+
+#[test]
+fn tau_bench_and_toolbench_come_back_field_by_field() {
+    let mut sessions = 0;
+    for path in files_in("/tau-bench/").into_iter().chain(files_in("/toolbench/")) {
+        let raw = parse(&path);
+        let conversations: Vec<&Value> = match raw.as_array() {
+            Some(entries) => entries.iter().map(|entry| &entry["traj"]).collect(),
+            None => {
+                let states = raw["answer_generation"]["train_messages"].as_array().unwrap();
+                states
+                    .iter()
+                    .max_by_key(|state| state.as_array().unwrap().len())
+                    .into_iter()
+                    .collect()
+            }
+        };
+        let found = exports(&path, |export| export.openai_chat(&unmarked()));
+        assert_eq!(found.len(), conversations.len());
+        for ((found, report), raw) in found.iter().zip(conversations) {
+            let raw = raw.as_array().unwrap();
+            let expected: Value = raw.iter().filter_map(chat_message).collect();
+            assert_same(found, &expected, &path.display().to_string());
+            assert!(report.repaired.is_empty());
+            sessions += 1;
+        }
+    }
+    if data::recordings(GROUPS[0]).is_some() {
+        assert_eq!(sessions, 101);
+    }
+}
+
+#[test]
+fn inspect_logs_come_back_in_the_form_of_chat_lists() {
+    for path in files_in("/inspect-ai/") {
+        let raw = parse(&path);
+        let samples = raw["samples"].as_array().unwrap();
+        let found = exports(&path, |export| export.openai_chat(&unmarked()));
+        assert_eq!(found.len(), samples.len());
+        for ((mut found, _), sample) in found.into_iter().zip(samples) {
+            let attachments = &sample["attachments"];
+            let mut messages = Vec::new();
+            for message in sample["messages"].as_array().unwrap() {
+                let mut message = message.clone();
+                resolve(&mut message, attachments);
+                for part in message["content"].as_array_mut().into_iter().flatten() {
+                    if part["type"] == "image" {
+                        let url = json!({"url": part["image"], "detail": part["detail"]});
+                        *part = json!({"type": "image_url", "image_url": url});
+                    }
+                }
+                if let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
+                    for call in calls {
+                        let function =
+                            json!({"name": call["function"], "arguments": call["arguments"]});
+                        *call = json!({"id": call["id"], "type": "function", "function": function});
+                    }
+                }
+                messages.extend(chat_message(&message));
+            }
+            // inspect has the arguments parsed.
+            for message in found.as_array_mut().unwrap() {
+                for call in message
+                    .get_mut("tool_calls")
+                    .and_then(Value::as_array_mut)
+                    .into_iter()
+                    .flatten()
+                {
+                    let arguments = call["function"]["arguments"].as_str().unwrap();
+                    call["function"]["arguments"] = serde_json::from_str(arguments).unwrap();
+                }
+            }
+            assert_same(&found, &Value::Array(messages), &path.display().to_string());
+        }
+    }
+}
+
+fn resolve(value: &mut Value, attachments: &Value) {
+    match value {
+        Value::String(text) => {
+            if let Some(hash) = text.strip_prefix("attachment://")
+                && let Some(whole) = attachments[hash].as_str()
+            {
+                *text = whole.to_owned();
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| resolve(value, attachments)),
+        Value::Object(object) => object.values_mut().for_each(|value| resolve(value, attachments)),
+        _ => {}
+    }
+}
+
+/// Every session of a file of traffic is one of its requests with the response to it, and the
+/// last request is among them.
+fn assert_traffic(
+    path: &PathBuf,
+    found: &[(Value, ExportReport)],
+    whole: impl Fn(&Value) -> Option<Value>,
+) {
+    let raw = parse(path);
+    let requests: Vec<Value> =
+        raw["interactions"].as_array().unwrap().iter().filter_map(whole).collect();
+    let place = path.display().to_string();
+    let last = requests.last().unwrap();
+    for (found, report) in found {
+        assert!(report.repaired.is_empty(), "{place}: {report:?}");
+        if !requests.contains(found) {
+            assert_same(found, last, &place);
+        }
+    }
+    assert!(
+        found.iter().any(|(found, _)| found == last),
+        "{place}: no session is the last request"
+    );
+}
+
+#[test]
+fn recorded_chat_traffic_comes_back_field_by_field() {
+    for path in files_in("/wire-openai_chat/") {
+        let lacks_ids = path.to_string_lossy().contains("without_id");
+        let mut found = exports(&path, |export| export.openai_chat(&unmarked()));
+        if lacks_ids {
+            found.iter_mut().for_each(|(messages, _)| number_ids(messages));
+        }
+        assert_traffic(&path, &found, |interaction| {
+            let mut messages = interaction["request"]["messages"].as_array()?.clone();
+            let answer = &interaction["response"]["choices"][0]["message"];
+            messages.extend(answer.is_object().then(|| answer.clone()));
+            let mut messages: Value = messages.iter().filter_map(chat_message).collect();
+            if lacks_ids {
+                number_ids(&mut messages);
+            }
+            Some(messages)
+        });
+    }
+}
+
+/// Messages as Anthropic takes them: neighbours of one role are one message, results first, marks
+/// of the cache and what is `null` are gone.
+fn anthropic_messages(messages: impl IntoIterator<Item = Value>) -> Vec<Value> {
+    let mut joined: Vec<Value> = Vec::new();
+    for message in messages {
+        let role = message["role"].clone();
+        let mut content = message["content"].clone();
+        clean(&mut content);
+        if let Some(blocks) = content.as_array_mut() {
+            let is_blank = |block: &Value| {
+                block["type"] == "text"
+                    && block["text"].as_str().is_some_and(|text| text.trim().is_empty())
+            };
+            blocks.retain(|block| !is_blank(block));
+        }
+        if content == json!([]) || content == json!("") {
+            continue;
+        }
+        let as_blocks = |content: &Value| match content {
+            Value::String(text) => vec![json!({"type": "text", "text": text})],
+            content => content.as_array().unwrap().clone(),
+        };
+        match joined.last_mut().filter(|last| last["role"] == role) {
+            Some(last) => {
+                let mut blocks = as_blocks(&last["content"]);
+                blocks.extend(as_blocks(&content));
+                if role == "user" {
+                    blocks.sort_by_key(|block| block["type"] != "tool_result");
+                }
+                last["content"] = Value::Array(blocks);
+            }
+            None => joined.push(json!({"role": role, "content": content})),
+        }
+    }
+    if let Some(last) = joined.last_mut().filter(|last| last["role"] == "assistant")
+        && let Some(block) = last["content"].as_array_mut().and_then(|blocks| blocks.last_mut())
+        && let Some(text) = block["text"].as_str()
+    {
+        block["text"] = json!(text.trim_end());
+    }
+    joined
+}
+
+fn clean(content: &mut Value) {
+    for block in content.as_array_mut().into_iter().flatten() {
+        if let Value::String(text) = block {
+            *block = json!({"type": "text", "text": text});
+        }
+        if block["type"] == "tool_result" {
+            clean(&mut block["content"]);
+        }
+        if let Some(block) = block.as_object_mut() {
+            block.remove("cache_control");
+            block.retain(|key, value| key != "citations" || !value.is_null());
+        }
+    }
+}
+
+#[test]
+fn recorded_anthropic_traffic_comes_back_field_by_field() {
+    for path in files_in("/wire-anthropic/") {
+        let found = exports(&path, |export| export.anthropic(&unmarked()));
+        assert_traffic(&path, &found, |interaction| {
+            let mut messages = interaction["request"]["messages"].as_array()?.clone();
+            let answer = &interaction["response"];
+            messages.extend(answer["content"].is_array().then(|| answer.clone()));
+            let messages = anthropic_messages(messages);
+            let mut system = interaction["request"]["system"].clone();
+            clean(&mut system);
+            Some(match system {
+                Value::Null => json!({"messages": messages}),
+                system => json!({"system": system, "messages": messages}),
+            })
+        });
     }
 }

@@ -17,8 +17,10 @@ const RULES: PairRules =
     PairRules { ids: IdRules { longest: 40, plain: false, unique: false }, inline: |_, _| false };
 
 /// Members of a message that OpenAI or one of its relatives takes back.
-const MEMBERS: [&str; 8] = [
+const MEMBERS: [&str; 10] = [
     "name",
+    "reasoning_content",
+    "reasoning",
     "refusal",
     "annotations",
     "audio",
