@@ -3,21 +3,26 @@
 
 #[path = "support/data.rs"]
 mod data;
+#[path = "support/exporting.rs"]
+mod exporting;
 #[path = "support/validators.rs"]
 mod validators;
 
 use std::{path::PathBuf, sync::Arc};
 
 use afterimage::{
-    export::{Breakpoints, Export, ExportOptions, ExportReport, Exported, Orphans, Unanswered},
+    export::{
+        Breakpoints, Export, ExportOptions, ExportReport, Exported, Orphans, PrefixRules,
+        Unanswered, prefix_report,
+    },
     hud::{Hud, NativeFormat, RenderRequest, RenderedContext},
     id::Millis,
     tokens::Chars4,
     transcript::Transcript,
-    veil::{Frame, History},
+    veil::{Frame, History, Source},
 };
-use serde_json::{Value, json};
-use validators::Verdict;
+use exporting::{check, json};
+use serde_json::{Value, json as value};
 
 const GROUPS: [&str; 4] = ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
 
@@ -66,43 +71,6 @@ fn cuts(frames: usize) -> Vec<usize> {
     cuts.sort_unstable();
     cuts.dedup();
     cuts
-}
-
-fn json(exported: &Exported) -> Value {
-    serde_json::from_str(&exported.value().to_string()).unwrap()
-}
-
-/// The spans of every string sum to it, in order and without gaps.
-fn assert_owned(exported: &Exported, place: &str) {
-    for (path, text) in exported.root().texts() {
-        let mut end = 0;
-        for span in text.spans() {
-            assert_eq!(span.range.start(), end, "{place}: {path}");
-            assert!(!span.range.is_empty(), "{place}: {path}");
-            assert!(text.as_str().is_char_boundary(span.range.end()), "{place}: {path}");
-            assert_eq!(text.owner_of(end), Some(&span.owner), "{place}: {path}");
-            end = span.range.end();
-        }
-        assert_eq!(end, text.as_str().len(), "{place}: {path}");
-        assert_eq!(text.owner_of(end), None, "{place}: {path}");
-    }
-}
-
-fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
-    let forms: [(&str, Exported, fn(&Value) -> Verdict); 3] = [
-        ("chat", export.openai_chat(options), validators::chat),
-        ("responses", export.responses(options), validators::responses),
-        ("anthropic", export.anthropic(options), validators::anthropic),
-    ];
-    for (form, exported, validate) in &forms {
-        let place = format!("{place}: {form}");
-        let value = json(exported);
-        if let Err(error) = validate(&value) {
-            panic!("{place}: {error}\n{:?}", exported.report());
-        }
-        assert_owned(exported, &place);
-    }
-    assert_owned(&export.plain(options), place);
 }
 
 #[test]
@@ -194,7 +162,7 @@ fn chat_message(message: &Value) -> Option<Value> {
         call.as_object_mut()?.remove("index");
     }
     let is_empty = matches!(message.get("content"), None | Some(Value::Null))
-        || message.get("content") == Some(&json!(""));
+        || message.get("content") == Some(&value!(""));
     let says = ["tool_calls", "function_call", "refusal", "tool_call_id"];
     let says = says.iter().any(|key| message.get(*key).is_some_and(|value| !value.is_null()));
     (!is_empty || says).then_some(Value::Object(message))
@@ -206,11 +174,11 @@ fn number_ids(messages: &mut Value) {
     let mut results = 0;
     for message in messages.as_array_mut().unwrap() {
         for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
-            call["id"] = json!(calls);
+            call["id"] = value!(calls);
             calls += 1;
         }
         if message["role"] == "tool" {
-            message["tool_call_id"] = json!(results);
+            message["tool_call_id"] = value!(results);
             results += 1;
         }
     }
@@ -262,15 +230,16 @@ fn inspect_logs_come_back_in_the_form_of_chat_lists() {
                 resolve(&mut message, attachments);
                 for part in message["content"].as_array_mut().into_iter().flatten() {
                     if part["type"] == "image" {
-                        let url = json!({"url": part["image"], "detail": part["detail"]});
-                        *part = json!({"type": "image_url", "image_url": url});
+                        let url = value!({"url": part["image"], "detail": part["detail"]});
+                        *part = value!({"type": "image_url", "image_url": url});
                     }
                 }
                 if let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
                     for call in calls {
                         let function =
-                            json!({"name": call["function"], "arguments": call["arguments"]});
-                        *call = json!({"id": call["id"], "type": "function", "function": function});
+                            value!({"name": call["function"], "arguments": call["arguments"]});
+                        *call =
+                            value!({"id": call["id"], "type": "function", "function": function});
                     }
                 }
                 messages.extend(chat_message(&message));
@@ -367,11 +336,11 @@ fn anthropic_messages(messages: impl IntoIterator<Item = Value>) -> Vec<Value> {
             };
             blocks.retain(|block| !is_blank(block));
         }
-        if content == json!([]) || content == json!("") {
+        if content == value!([]) || content == value!("") {
             continue;
         }
         let as_blocks = |content: &Value| match content {
-            Value::String(text) => vec![json!({"type": "text", "text": text})],
+            Value::String(text) => vec![value!({"type": "text", "text": text})],
             content => content.as_array().unwrap().clone(),
         };
         match joined.last_mut().filter(|last| last["role"] == role) {
@@ -383,14 +352,14 @@ fn anthropic_messages(messages: impl IntoIterator<Item = Value>) -> Vec<Value> {
                 }
                 last["content"] = Value::Array(blocks);
             }
-            None => joined.push(json!({"role": role, "content": content})),
+            None => joined.push(value!({"role": role, "content": content})),
         }
     }
     if let Some(last) = joined.last_mut().filter(|last| last["role"] == "assistant")
         && let Some(block) = last["content"].as_array_mut().and_then(|blocks| blocks.last_mut())
         && let Some(text) = block["text"].as_str()
     {
-        block["text"] = json!(text.trim_end());
+        block["text"] = value!(text.trim_end());
     }
     joined
 }
@@ -398,7 +367,7 @@ fn anthropic_messages(messages: impl IntoIterator<Item = Value>) -> Vec<Value> {
 fn clean(content: &mut Value) {
     for block in content.as_array_mut().into_iter().flatten() {
         if let Value::String(text) = block {
-            *block = json!({"type": "text", "text": text});
+            *block = value!({"type": "text", "text": text});
         }
         if block["type"] == "tool_result" {
             clean(&mut block["content"]);
@@ -422,9 +391,132 @@ fn recorded_anthropic_traffic_comes_back_field_by_field() {
             let mut system = interaction["request"]["system"].clone();
             clean(&mut system);
             Some(match system {
-                Value::Null => json!({"messages": messages}),
-                system => json!({"system": system, "messages": messages}),
+                Value::Null => value!({"messages": messages}),
+                system => value!({"system": system, "messages": messages}),
             })
         });
+    }
+}
+
+/// Sessions whose ids, types and calls the fixture's maker cut out.
+const CUT: [&str; 2] = ["/agent-sessions/", "/edge_cases.jsonl"];
+
+#[test]
+fn claude_code_sessions_come_back_as_the_messages_that_were_sent() {
+    let mut sessions = 0;
+    for path in files_in("/claude-code/") {
+        let place = path.display().to_string();
+        if CUT.iter().any(|cut| place.contains(cut)) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let records: Vec<Value> = match serde_json::from_str::<Value>(&text) {
+            Ok(document) if document["loglines"].is_array() => {
+                document["loglines"].as_array().unwrap().clone()
+            }
+            _ => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+        };
+        let found = exports(&path, |export| export.anthropic(&unmarked()));
+        assert_eq!(found.len(), 1, "{place}");
+        let (found, report) = &found[0];
+        assert!(report.repaired.is_empty(), "{place}: {report:?}");
+        let mut once = anthropic_messages(claude_code_messages(&records));
+        for message in once.iter_mut().filter(|message| message["role"] == "assistant") {
+            let blocks = message["content"].as_array_mut().unwrap();
+            while blocks.last().is_some_and(|block| block["type"] == "thinking") {
+                blocks.pop();
+            }
+        }
+        let mut expected = anthropic_messages(once);
+        if expected[0]["role"] == "assistant" {
+            let opening =
+                value!({"role": "user", "content": "[the conversation before this is not shown]"});
+            expected.insert(0, opening);
+        }
+        assert_same(&found["messages"], &Value::Array(expected), &place);
+        sessions += 1;
+    }
+    if data::recordings(GROUPS[1]).is_some() {
+        assert_eq!(sessions, 14);
+    }
+}
+
+/// The messages of a session: records that share an id are one, results stand after it.
+fn claude_code_messages(records: &[Value]) -> Vec<Value> {
+    let mut messages: Vec<Value> = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for record in records {
+        let kind = record["type"].as_str().unwrap_or_default();
+        let message = &record["message"];
+        if !matches!(kind, "user" | "assistant") || !message.is_object() {
+            continue;
+        }
+        let mut message =
+            value!({"role": kind, "content": message["content"], "id": message["id"]});
+        if let Some(blocks) = message["content"].as_array_mut() {
+            // Reasoning without a signature is refused.
+            blocks.retain(|block| {
+                block["type"] != "thinking"
+                    || block["signature"] != value!("") && block["signature"].is_string()
+            });
+        }
+        let has_result = message["content"]
+            .as_array()
+            .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result"));
+        let id = message["id"].as_str().filter(|_| kind == "assistant").map(str::to_owned);
+        if let (Some(id), Some((at, same))) = (&id, &open)
+            && id == same
+        {
+            let more = message["content"].as_array().unwrap().clone();
+            messages[*at]["content"].as_array_mut().unwrap().extend(more);
+            continue;
+        }
+        if id.is_some() || !(kind == "user" && (has_result || record["isMeta"] == true)) {
+            open = id.map(|id| (messages.len(), id));
+        }
+        messages.push(message);
+    }
+    messages
+}
+
+#[test]
+fn a_request_begins_with_the_whole_of_the_one_before() {
+    let options = ExportOptions::default();
+    let forms: [fn(&Export<'_>, &ExportOptions) -> Exported; 4] = [
+        |export, options| export.openai_chat(options),
+        |export, options| export.responses(options),
+        |export, options| export.anthropic(options),
+        |export, options| export.plain(options),
+    ];
+    for path in files(&GROUPS) {
+        for (session, history) in histories(&path).into_iter().take(12) {
+            // A request is sent where the agent speaks next, and did not speak before.
+            let is_agent = |at: &usize| history.frames()[*at].source == Source::Agent;
+            let frames = history.frames().len();
+            let sent: Vec<usize> =
+                (1..frames).filter(|at| is_agent(at) && !is_agent(&(at - 1))).collect();
+            let step = sent.len().div_ceil(8).max(1);
+            let contexts: Vec<_> =
+                sent.iter().step_by(step).map(|cut| context(&history, *cut)).collect();
+            for form in forms {
+                let requests: Vec<Exported> = contexts
+                    .iter()
+                    .map(|context| form(&Export::of(&history, context).unwrap(), &options))
+                    .collect();
+                for pair in requests.windows(2) {
+                    let report = prefix_report(&pair[0], &pair[1], &Chars4, PrefixRules::EXACT);
+                    let place = format!("{} {session}", path.display());
+                    if pair[0].value().as_str().is_some() {
+                        // One text: it differs where the first one ends.
+                        let end = pair[0].value().as_str().unwrap().len();
+                        let offset = report.divergence.and_then(|divergence| divergence.offset);
+                        assert!(offset.is_none_or(|offset| offset == end), "{place}");
+                    } else {
+                        assert_eq!(report.divergence, None, "{place}");
+                        assert!(report.unchanged <= report.tokens, "{place}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Blocks<'_, 'a> {
             Kind::Text => self.text(item),
             Kind::Call { number, .. } => self.call(item, number),
             Kind::Result { number, .. } => self.result(item, number),
-            Kind::Reasoning => self.thinking(item),
+            Kind::Reasoning => self.thinking(role, item),
             Kind::Image => self.image(role, item),
             Kind::Opaque => self.opaque(role, item),
         }?;
@@ -76,8 +76,9 @@ impl<'a> Blocks<'_, 'a> {
     }
 
     /// Reasoning that is signed: Anthropic takes no other.
-    fn thinking(&mut self, item: &Item<'a>) -> Option<Owned> {
+    fn thinking(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
         let signature = item.origin_str("signature").filter(|signature| !signature.is_empty());
+        let signature = signature.filter(|_| role == "assistant");
         let Some(signature) = signature else {
             self.report.drop("reasoning");
             return None;

@@ -135,7 +135,13 @@ impl<'a> Pairing<'a, '_> {
                 self.begin();
             }
             match item.kind {
-                Kind::Call { .. } => rest.push(self.call(&turn, item, index, stays)),
+                Kind::Call { .. } if voice == Voice::Agent => {
+                    rest.push(self.call(&turn, item, index, stays));
+                }
+                Kind::Call { name, .. } => {
+                    self.report.normalise("call_as_text");
+                    rest.push(noted(item, &format!("[call of {name}]\n"), "foreign_call"));
+                }
                 Kind::Result { .. } => rest.extend(self.inline_result(&turn, item)),
                 _ => rest.push(item),
             }
@@ -269,13 +275,8 @@ impl<'a> Pairing<'a, '_> {
             Some(name) => format!("[result of an earlier call of {name}]\n"),
             None => "[result of an earlier call]\n".to_owned(),
         };
-        let mut text = OwnedText::default();
-        text.push(&note, &Owner::Framing("orphan"));
-        for span in item.text.spans() {
-            text.push(span.range.of(item.text.as_str()), &span.owner);
-        }
-        let Item { owner, inside, .. } = item;
-        let said = Item { kind: Kind::Text, text, owner, facet: None, inside: Vec::new() };
+        let mut said = noted(item, &note, "orphan");
+        let inside = std::mem::take(&mut said.inside);
         let items = std::iter::once(said).chain(inside).collect();
         self.turns.push(Turn { voice: Voice::User, payload: None, items, ..turn.clone() });
         self.run.followed = true;
@@ -317,4 +318,14 @@ impl<'a> Pairing<'a, '_> {
             end = at + 1;
         }
     }
+}
+
+/// An item as text, after a line of framing that says what it is.
+fn noted<'a>(item: Item<'a>, note: &str, framing: &'static str) -> Item<'a> {
+    let mut text = OwnedText::default();
+    text.push(note, &Owner::Framing(framing));
+    for span in item.text.spans() {
+        text.push(span.range.of(item.text.as_str()), &span.owner);
+    }
+    Item { kind: Kind::Text, text, facet: None, ..item }
 }

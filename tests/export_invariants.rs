@@ -1,0 +1,188 @@
+//! Exports of generated histories: whatever the frames say, providers accept what is sent, and
+//! every byte of it has its owner.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+#[path = "support/exporting.rs"]
+mod exporting;
+#[path = "support/histories.rs"]
+mod histories;
+#[path = "support/validators.rs"]
+mod validators;
+
+use std::sync::Arc;
+
+use afterimage::{
+    export::{Breakpoints, Export, ExportOptions, Orphans, RepairKind, Unanswered},
+    hud::{Hud, Merge, NativeFormat, RenderRequest, RenderedContext},
+    id::{FrameSeq, Millis},
+    json,
+    snapshot::SnapshotOptions,
+    tokens::Chars4,
+    veil::{Facet, FacetOp, Frame, History, Source},
+};
+use proptest::{collection::vec, prelude::*};
+
+fn hud(max_chunk_bytes: Option<usize>) -> Hud {
+    let options = SnapshotOptions { max_chunk_bytes, ..SnapshotOptions::default() };
+    Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).snapshot_options(options).build()
+}
+
+fn capture(hud: &Hud, frames: Vec<Frame>) -> History {
+    let mut history = History::new();
+    for frame in frames {
+        hud.capture(&mut history, frame, Millis::new(0)).unwrap();
+    }
+    history
+}
+
+fn options() -> impl Strategy<Value = ExportOptions> {
+    let unanswered = prop_oneof![Just(Unanswered::default()), Just(Unanswered::Drop)];
+    let orphans = prop_oneof![Just(Orphans::Text), Just(Orphans::Drop)];
+    let frames = vec((0..40_u64).prop_map(FrameSeq::from), 0..6);
+    let breakpoints = prop_oneof![
+        Just(Breakpoints::None),
+        Just(Breakpoints::Recorded),
+        frames.prop_map(Breakpoints::Stable)
+    ];
+    (unanswered, orphans, breakpoints).prop_map(|(unanswered, orphans, breakpoints)| {
+        ExportOptions { unanswered, orphans, breakpoints }
+    })
+}
+
+fn request() -> impl Strategy<Value = RenderRequest> {
+    let text = || proptest::option::of("[a-zé ]{0,9}");
+    (text(), text(), any::<bool>(), any::<bool>()).prop_map(
+        |(system_prompt, prefill, merges, waits)| RenderRequest {
+            context_id: "c".to_owned(),
+            system_prompt,
+            prefill,
+            merge: if merges { Merge::AdjacentRoles } else { Merge::PerFrame },
+            pending_activations: if waits { vec!["timer".to_owned()] } else { Vec::new() },
+            ..RenderRequest::default()
+        },
+    )
+}
+
+/// What happens to tools: calls and results with ids that repeat, are missing, or meet nothing.
+fn tools(most: usize) -> impl Strategy<Value = Vec<Frame>> {
+    let id = || {
+        prop_oneof![
+            3 => "[abc]".prop_map(Some),
+            1 => Just(Some(String::new())),
+            1 => Just(None),
+            1 => Just(Some("an id/with é and more than sixty-four characters, which no provider takes at all".to_owned())),
+        ]
+    };
+    let arguments = prop_oneof![
+        Just("{}".to_owned()),
+        Just("[1]".to_owned()),
+        Just("\"漢字\"".to_owned()),
+        "[a-z]{1,9}".prop_map(|word| format!("{{\"word\": \"{word} {word}\"}}")),
+    ];
+    let name = prop_oneof![Just("look"), Just("web.run"), Just("")];
+    let call = (id(), name, arguments).prop_map(|(id, name, arguments)| {
+        let arguments = json::read(arguments.as_bytes()).unwrap();
+        Facet::tool_call("", id.as_deref(), name, arguments)
+    });
+    let result = (id(), "[a-z \n]{0,12}")
+        .prop_map(|(id, text)| Facet::tool_result("", id.as_deref(), None, text));
+    let said = "[a-z \n]{0,12}".prop_map(|text| Facet::new("", "speech", text));
+    let facet = prop_oneof![3 => call, 3 => result, 2 => said];
+    let source = prop_oneof![
+        4 => Just(Source::Agent), 3 => Just(Source::Environment), 1 => Just(Source::User),
+        1 => Just(Source::System),
+    ];
+    vec((source, vec(facet, 0..4)), 0..=most).prop_map(|frames| {
+        let frame = |(sequence, (source, facets)): (usize, (Source, Vec<Facet>))| {
+            let mut frame = Frame::new(sequence as u64, source);
+            for (index, mut facet) in facets.into_iter().enumerate() {
+                facet.id = format!("f{sequence}.{index}").as_str().into();
+                frame = frame.with(FacetOp::add(facet));
+            }
+            frame
+        };
+        frames.into_iter().enumerate().map(frame).collect()
+    })
+}
+
+fn render(hud: &Hud, history: &History, request: &RenderRequest) -> RenderedContext {
+    hud.render(history, request, Millis::new(0)).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn owned_bytes_and_whole_pairs_over_any_history(
+        frames in histories::history(12),
+        options in options(),
+        request in request(),
+        limit in prop_oneof![Just(None), Just(Some(8))],
+    ) {
+        let hud = hud(limit);
+        let history = capture(&hud, frames);
+        let context = render(&hud, &history, &request);
+        exporting::check(&Export::of(&history, &context).unwrap(), &options, "generated");
+    }
+
+    #[test]
+    fn owned_bytes_and_whole_pairs_over_any_use_of_tools(
+        frames in tools(14),
+        options in options(),
+        request in request(),
+        limit in prop_oneof![Just(None), Just(Some(8))],
+    ) {
+        let hud = hud(limit);
+        let history = capture(&hud, frames);
+        let context = render(&hud, &history, &request);
+        exporting::check(&Export::of(&history, &context).unwrap(), &options, "generated");
+    }
+
+    #[test]
+    fn an_export_does_not_depend_on_how_frames_merge_or_split(frames in tools(14), options in options()) {
+        let (whole, split) = (hud(None), hud(Some(8)));
+        let one = capture(&whole, frames.clone());
+        let other = capture(&split, frames);
+        let merged = RenderRequest { merge: Merge::AdjacentRoles, ..RenderRequest::default() };
+        let context = render(&whole, &one, &RenderRequest::default());
+        let again = render(&split, &other, &merged);
+        let (one, other) = (Export::of(&one, &context).unwrap(), Export::of(&other, &again).unwrap());
+        prop_assert_eq!(one.openai_chat(&options).value(), other.openai_chat(&options).value());
+        prop_assert_eq!(one.anthropic(&options).value(), other.anthropic(&options).value());
+        prop_assert_eq!(one.responses(&options).value(), other.responses(&options).value());
+        prop_assert_eq!(one.plain(&options).value(), other.plain(&options).value());
+    }
+}
+
+#[test]
+fn tags_are_never_sent_as_if_the_agent_had_written_them() {
+    let hud = Hud::new(Arc::new(Chars4));
+    let frame = Frame::new(0, Source::User).with(FacetOp::add(Facet::new("a", "event", "Hi")));
+    let history = capture(&hud, vec![frame]);
+    let context = render(&hud, &history, &RenderRequest::default());
+    let error = Export::of(&history, &context).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "an export is made of chunks in the format `native`, found `xml`"
+    );
+}
+
+#[test]
+fn a_placeholder_appears_once_something_follows_the_call() {
+    let hud = hud(None);
+    let call = Facet::tool_call("c", Some("c1"), "look", json::read(b"{}").unwrap());
+    let ask = Facet::new("a", "event", "Well?");
+    let frames = vec![
+        Frame::new(0, Source::User).with(FacetOp::add(Facet::new("u", "event", "Look."))),
+        Frame::new(1, Source::Agent).with(FacetOp::add(call)),
+        Frame::new(2, Source::User).with(FacetOp::add(ask)),
+    ];
+    let history = capture(&hud, frames);
+    let mut repairs = Vec::new();
+    for end in [1_u64, 2] {
+        let range = Some(FrameSeq::from(0)..=FrameSeq::from(end));
+        let context =
+            render(&hud, &history, &RenderRequest { frames: range, ..RenderRequest::default() });
+        let chat = Export::of(&history, &context).unwrap().openai_chat(&ExportOptions::default());
+        repairs.push(chat.report().repaired.iter().map(|repair| repair.kind).collect::<Vec<_>>());
+    }
+    assert_eq!(repairs, [vec![], vec![RepairKind::Placeholder]]);
+}
