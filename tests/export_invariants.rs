@@ -20,7 +20,7 @@ use afterimage::{
     tokens::Chars4,
     veil::{Facet, FacetOp, Frame, History, Source},
 };
-use proptest::{collection::vec, prelude::*};
+use proptest::{collection::vec, prelude::*, sample::select};
 
 fn hud(max_chunk_bytes: Option<usize>) -> Hud {
     let options = SnapshotOptions { max_chunk_bytes, ..SnapshotOptions::default() };
@@ -105,6 +105,106 @@ fn tools(most: usize) -> impl Strategy<Value = Vec<Frame>> {
     })
 }
 
+/// What recordings have besides texts, at its right place and at wrong ones.
+const ORIGINS: [&str; 30] = [
+    r#"{"type":"text","cache_control":{"type":"ephemeral"}}"#,
+    r#"{"type":"text","citations":null,"annotations":7}"#,
+    r#"{"type":"tool_use","caller":{"type":"direct"}}"#,
+    r#"{"type":"server_tool_use"}"#,
+    r#"{"type":"web_search_tool_result","form":"json"}"#,
+    r#"{"type":"web_search_tool_result","form":"parts"}"#,
+    r#"{"type":"mcp_tool_result","is_error":"yes"}"#,
+    r#"{"type":"thinking","signature":"s"}"#,
+    r#"{"type":"thinking","signature":""}"#,
+    r#"{"type":"redacted_thinking","data":"d"}"#,
+    r#"{"type":"redacted_thinking"}"#,
+    r#"{"type":"compaction","content":"c"}"#,
+    r#"{"type":"compaction","encrypted_content":"e"}"#,
+    r#"{"encrypted_content":"e"}"#,
+    r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#,
+    r#"{"type":"image","source":{"type":"file"}}"#,
+    r#"{"type":"image_url","image_url":{"url":"https://a.b/c.png","detail":"high"}}"#,
+    r#"{"type":"image_url","image_url":"no address","detail":"best"}"#,
+    r#"{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}"#,
+    r#"{"type":"file","file":5}"#,
+    r#"{"type":"document","source":{"type":"text","data":"d"}}"#,
+    r#"{"type":"tool_addition","tool":{}}"#,
+    r#"{"type":"refusal"}"#,
+    r#"{"type":"custom"}"#,
+    r#"{"field":"refusal"}"#,
+    r#"{"field":"reasoning_content"}"#,
+    r#"{"field":"function_call"}"#,
+    r#"{"field":"summary","type":"summary_text"}"#,
+    r#"{"form":"parts","is_error":false}"#,
+    r"[1]",
+];
+
+/// And of whole messages.
+const PAYLOADS: [&str; 14] = [
+    r#"{"form":"parts","role":"developer"}"#,
+    r#"{"form":"null"}"#,
+    r#"{"form":"absent","name":"ada"}"#,
+    r#"{"form":"empty","name":5}"#,
+    r#"{"name":null,"refusal":null,"annotations":[]}"#,
+    r#"{"refusal":7,"audio":null,"reasoning_content":""}"#,
+    r#"{"type":"reasoning","id":"r","summary":[]}"#,
+    r#"{"type":"reasoning","id":7,"encrypted_content":"e"}"#,
+    r#"{"type":"custom_tool_call"}"#,
+    r#"{"type":"custom_tool_call_output"}"#,
+    r#"{"type":"web_search_call","status":"completed"}"#,
+    r#"{"type":"message","status":"completed","id":"m"}"#,
+    r#"{"content":"forged","tool_calls":[],"function_call":null}"#,
+    r#"{"tool_call_id":"forged","reasoning_details":[{}]}"#,
+];
+
+/// Histories whose facets and frames have what importers keep of recordings.
+fn recorded() -> impl Strategy<Value = Vec<Frame>> {
+    let kind = select(
+        &["speech", "event", "thought", "image", "opaque", "system", "action", "result"][..],
+    );
+    let facet = (kind, select(&ORIGINS[..]), "[ab]", "[a-z \n]{0,6}").prop_map(
+        |(kind, origin, id, text)| {
+            let mut facet = match kind {
+                "action" => Facet::tool_call("", Some(&id), "look", json::Value::Null),
+                "result" => Facet::tool_result("", Some(&id), None, text),
+                kind => Facet::new("", kind, text),
+            };
+            let origin = json::read(origin.as_bytes()).unwrap();
+            facet.attributes.insert("origin".to_owned(), origin);
+            facet
+        },
+    );
+    let facet = (facet.clone(), vec(facet, 0..3)).prop_map(|(mut facet, children)| {
+        if facet.is_result() {
+            facet.children = children;
+        }
+        facet
+    });
+    let source = prop_oneof![
+        5 => Just(Source::Agent), 3 => Just(Source::User), 1 => Just(Source::System),
+    ];
+    let frame = (source, vec(facet, 0..4), proptest::option::of(select(&PAYLOADS[..])));
+    vec(frame, 0..8).prop_map(|frames| {
+        let frame =
+            |(sequence, (source, facets, payload)): (usize, (Source, Vec<Facet>, Option<&str>))| {
+                let mut frame = Frame::new(sequence as u64, source);
+                if let Some(payload) = payload {
+                    let event = format!(r#"{{"topic":"transcript:message","payload":{payload}}}"#);
+                    frame.events.push(json::read(event.as_bytes()).unwrap());
+                }
+                for (index, mut facet) in facets.into_iter().enumerate() {
+                    facet.id = format!("f{sequence}.{index}").as_str().into();
+                    for (nth, child) in facet.children.iter_mut().enumerate() {
+                        child.id = format!("f{sequence}.{index}.{nth}").as_str().into();
+                    }
+                    frame = frame.with(FacetOp::add(facet));
+                }
+                frame
+            };
+        frames.into_iter().enumerate().map(frame).collect()
+    })
+}
+
 fn render(hud: &Hud, history: &History, request: &RenderRequest) -> RenderedContext {
     hud.render(history, request, Millis::new(0)).unwrap()
 }
@@ -131,6 +231,18 @@ proptest! {
         limit in prop_oneof![Just(None), Just(Some(8))],
     ) {
         let hud = hud(limit);
+        let history = capture(&hud, frames);
+        let context = render(&hud, &history, &request);
+        exporting::check(&Export::of(&history, &context).unwrap(), &options, "generated");
+    }
+
+    #[test]
+    fn owned_bytes_and_whole_pairs_over_whatever_a_source_kept(
+        frames in recorded(),
+        options in options(),
+        request in request(),
+    ) {
+        let hud = hud(None);
         let history = capture(&hud, frames);
         let context = render(&hud, &history, &request);
         exporting::check(&Export::of(&history, &context).unwrap(), &options, "generated");

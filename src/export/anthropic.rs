@@ -20,6 +20,9 @@ const RULES: PairRules = PairRules {
 /// What stands first where the context begins with the agent: the first message must be a user's.
 const OPENING: &str = "[the conversation before this is not shown]";
 
+/// The role of what stands before the first message, which is no role of a message.
+const SYSTEM_PROMPT: &str = "system prompt";
+
 /// A message in the making.
 #[derive(Debug)]
 pub(super) struct Message {
@@ -46,7 +49,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
     for turn in &paired.turns {
         begun |= turn.voice != Voice::System;
         let role = match turn.voice {
-            Voice::System if !begun => "system",
+            Voice::System if !begun => SYSTEM_PROMPT,
             Voice::System if changes_tools(turn) => "system",
             Voice::System => {
                 report.normalise("system_as_user");
@@ -126,8 +129,25 @@ fn end_of_agent(messages: &mut Vec<Message>, report: &mut ExportReport) {
     }
 }
 
+/// A change of tools stands between the user and the agent; elsewhere it has no place.
+fn drop_loose_changes(messages: &mut Vec<Message>, report: &mut ExportReport) {
+    let mut rest = std::mem::take(messages).into_iter().peekable();
+    while let Some(message) = rest.next() {
+        let is_between = messages.last().is_some_and(|last| last.role == "user")
+            && rest.peek().is_none_or(|next| next.role == "assistant");
+        if message.role == "system" && !is_between {
+            report.drop("tool_change");
+        } else {
+            push(messages, message, report);
+        }
+    }
+}
+
 fn finish(messages: &mut Vec<Message>, report: &mut ExportReport) {
     end_of_agent(messages, report);
+    if messages.iter().any(|message| message.role == "system") {
+        drop_loose_changes(messages, report);
+    }
     if let Some(last) = messages.last_mut().filter(|last| last.role == "assistant")
         && let Some(block) = last.blocks.last_mut()
         && let Some(Owned::Text(mut text)) = block.value.remove("text")

@@ -3,7 +3,7 @@
 use super::{
     Breakpoints, ExportOptions, ids,
     image::Image,
-    members,
+    members::{self, Member},
     openai_chat::is_hidden_reasoning,
     owned::Owned,
     pairing::Paired,
@@ -52,7 +52,9 @@ impl<'a> Blocks<'_, 'a> {
             Kind::Opaque => self.opaque(role, item),
         }?;
         let origin = item.origin().and_then(|origin| origin.get("cache_control"));
-        if let (Some(mark), true) = (origin, self.options.breakpoints == Breakpoints::Recorded) {
+        let mark = origin.filter(|mark| mark.str_at("type") == Some("ephemeral"));
+        let mark = mark.filter(|_| self.options.breakpoints == Breakpoints::Recorded);
+        if let Some(mark) = mark.filter(|_| !is_thinking(&block)) {
             block.put("cache_control", Owned::of_value(mark, &item.owner));
         } else {
             block.remove("cache_control");
@@ -66,12 +68,8 @@ impl<'a> Blocks<'_, 'a> {
             return None;
         }
         let mut block = Owned::map([("type", Owned::form("text")), ("text", item.text())]);
-        let taken = ["citations", "cache_control"];
+        let taken: [Member; 1] = [("citations", members::list)];
         members::take_over_origin(&mut block, item.origin(), &taken, &item.owner, self.report);
-        // Without any, the source writes `null`.
-        if block.get("citations") == Some(&Owned::Null) {
-            block.remove("citations");
-        }
         Some(block)
     }
 
@@ -102,7 +100,7 @@ impl<'a> Blocks<'_, 'a> {
             ("name", ids::tool_name(call.name, &item.owner, self.report)),
             ("input", self.input(item)),
         ]);
-        let taken = ["caller", "server_name", "cache_control"];
+        let taken: [Member; 2] = [("caller", members::object), ("server_name", members::text)];
         members::take_over_origin(&mut block, item.origin(), &taken, &item.owner, self.report);
         Some(block)
     }
@@ -139,8 +137,10 @@ impl<'a> Blocks<'_, 'a> {
         if item.is_failed() {
             block.put("is_error", Owned::Bool(true));
         }
-        let taken: &[&str] =
-            if of_provider { &["caller", "is_error"] } else { &["is_error", "cache_control"] };
+        let taken: &[Member] = match of_provider {
+            true => &[("caller", members::object), ("is_error", members::flag)],
+            false => &[("is_error", members::flag)],
+        };
         members::take_over_origin(&mut block, item.origin(), taken, &item.owner, self.report);
         Some(block)
     }
@@ -176,19 +176,15 @@ impl<'a> Blocks<'_, 'a> {
 
     fn image(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
         let source = item.origin().and_then(|origin| origin.get("source"));
-        let source = match source.filter(|source| source.str_at("type") == Some("file")) {
+        let is_file = |source: &&Value| {
+            source.str_at("type") == Some("file") && source.str_at("file_id").is_some()
+        };
+        let source = match source.filter(is_file) {
             Some(file) => Some(Owned::of_value(file, &item.owner)),
             None => Image::of(item).map(|image| image.source(&item.owner)),
         };
         match source.filter(|_| role == "user") {
-            Some(source) => {
-                let mut block = Owned::map([("type", Owned::form("image")), ("source", source)]);
-                let mark = item.origin().and_then(|origin| origin.get("cache_control"));
-                if let Some(mark) = mark {
-                    block.put("cache_control", Owned::of_value(mark, &item.owner));
-                }
-                Some(block)
-            }
+            Some(source) => Some(Owned::map([("type", Owned::form("image")), ("source", source)])),
             None => self.stand_in(item),
         }
     }
@@ -203,7 +199,9 @@ impl<'a> Blocks<'_, 'a> {
         };
         // A compaction of another provider is encrypted for that one alone.
         let is_foreign = kind == "compaction" && origin?.get("encrypted_content").is_some();
-        if known.contains(&kind) && !is_foreign {
+        let is_empty = kind == "redacted_thinking"
+            && origin.and_then(|origin| origin.str_at("data")).is_none_or(str::is_empty);
+        if known.contains(&kind) && !is_foreign && !is_empty {
             return origin.map(|origin| Owned::of_value(origin, &item.owner));
         }
         if is_hidden_reasoning(origin) || is_foreign {

@@ -1,25 +1,53 @@
-//! Which members of the source a form takes over.
+//! Which members of the source a form takes over, and of which shape.
 
 use super::{owned::Owned, report::ExportReport, turns::Turn};
 use crate::{hud::Owner, json::Value};
 
 /// What importers write into a payload for themselves, and what exports write anew.
 const OWN: [&str; 4] = ["role", "form", "record", "parts"];
+/// The same of a part.
+const OWN_OF_PARTS: [&str; 5] = ["type", "form", "field", "idFrom", "cache_control"];
 
-/// Puts the members of a message's payload that are among `taken` into `message`; what is `null`
-/// there is left out, unless it is among `nullable`. The rest is reported.
+/// A member by name, and what it must be.
+pub(super) type Member = (&'static str, fn(&Value) -> bool);
+
+pub(super) fn text(value: &Value) -> bool {
+    value.as_str().is_some()
+}
+
+pub(super) fn text_or_null(value: &Value) -> bool {
+    value.is_null() || text(value)
+}
+
+pub(super) fn list(value: &Value) -> bool {
+    value.as_array().is_some()
+}
+
+pub(super) fn object(value: &Value) -> bool {
+    value.as_object().is_some()
+}
+
+pub(super) fn object_or_null(value: &Value) -> bool {
+    value.is_null() || object(value)
+}
+
+pub(super) fn flag(value: &Value) -> bool {
+    value.as_bool().is_some()
+}
+
+/// Puts the members of a message's payload that are among `taken` into `message`, unless the
+/// export has written them already. The rest is reported.
 pub(super) fn take_over(
     message: &mut Owned,
     turn: &Turn<'_>,
-    taken: &[&str],
-    nullable: &[&str],
+    taken: &[Member],
     report: &mut ExportReport,
 ) {
     for (key, value) in turn.payload.iter().flat_map(|payload| payload.iter()) {
         if OWN.contains(&key.as_str()) {
             continue;
         }
-        if taken.contains(&key.as_str()) && (!value.is_null() || nullable.contains(&key.as_str())) {
+        if fits(taken, key, value) && message.get(key).is_none() {
             message.put(key, Owned::of_value(value, &Owner::Framing("member")));
         } else {
             report.leave_out(key);
@@ -31,16 +59,20 @@ pub(super) fn take_over(
 pub(super) fn take_over_origin(
     part: &mut Owned,
     origin: Option<&Value>,
-    taken: &[&str],
+    taken: &[Member],
     owner: &Owner,
     report: &mut ExportReport,
 ) {
     let Some(Value::Object(origin)) = origin else { return };
     for (key, value) in origin {
-        if taken.contains(&key.as_str()) {
+        if fits(taken, key, value) {
             part.put(key, Owned::of_value(value, owner));
-        } else if !["type", "form", "field", "idFrom"].contains(&key.as_str()) {
+        } else if !OWN_OF_PARTS.contains(&key.as_str()) {
             report.leave_out(key);
         }
     }
+}
+
+fn fits(taken: &[Member], key: &str, value: &Value) -> bool {
+    taken.iter().any(|(name, fits)| *name == key && fits(value))
 }

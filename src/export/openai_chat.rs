@@ -1,43 +1,45 @@
 //! `messages` of OpenAI's Chat Completions.
 
+use std::collections::HashSet;
+
 use super::{
     ExportOptions, Exported,
     ids::{self, IdRules},
     image::Image,
-    members,
-    owned::Owned,
+    members::{self, Member},
+    owned::{Owned, OwnedText},
     pairing::{self, PairRules, Paired},
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice, form_of},
 };
-use crate::json::Value;
+use crate::json::{Object, Value};
 
 /// OpenAI refuses longer ids; two calls of one message must differ, those of two need not.
 const RULES: PairRules =
     PairRules { ids: IdRules { longest: 40, plain: false, unique: false }, inline: |_, _| false };
 
 /// Members of a message that OpenAI or one of its relatives takes back.
-const MEMBERS: [&str; 10] = [
-    "name",
-    "reasoning_content",
-    "reasoning",
-    "refusal",
-    "annotations",
-    "audio",
-    "reasoning_details",
-    "thought_signature",
-    "extra_content",
-    "prefix",
+const MEMBERS: [Member; 10] = [
+    ("name", members::text),
+    ("reasoning_content", members::text),
+    ("reasoning", members::text),
+    ("refusal", members::text_or_null),
+    ("annotations", members::list),
+    ("audio", members::object_or_null),
+    ("reasoning_details", members::list),
+    ("thought_signature", members::text),
+    ("extra_content", members::object),
+    ("prefix", members::flag),
 ];
-/// Those of them that may be `null`.
-const NULLABLE: [&str; 2] = ["refusal", "audio"];
+/// Those of messages of others.
+const NAME: [Member; 1] = [("name", members::text)];
 /// Fields in which relatives of OpenAI have the reasoning.
 const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
 pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exported {
     let mut report = ExportReport::default();
     let paired = pairing::pair(turns, &RULES, options, &mut report);
-    let mut writer = Writer { paired: &paired, report: &mut report };
+    let mut writer = Writer { paired: &paired, legacy: HashSet::new(), report: &mut report };
     let mut messages = Vec::new();
     let mut rest = paired.turns.as_slice();
     while let Some((turn, _)) = rest.split_first() {
@@ -68,6 +70,8 @@ fn joined(turns: &[Turn<'_>]) -> usize {
 
 struct Writer<'w, 'a> {
     paired: &'w Paired<'a>,
+    /// The calls in the old form, which has one call a message and no ids.
+    legacy: HashSet<usize>,
     report: &'w mut ExportReport,
 }
 
@@ -79,7 +83,17 @@ impl<'a> Writer<'_, 'a> {
         let mut parts: Vec<Owned> = Vec::new();
         let mut calls: Vec<Owned> = Vec::new();
         let mut beside: Vec<(&str, Owned)> = Vec::new();
-        for item in turns.iter().flat_map(|turn| &turn.items) {
+        let items = || turns.iter().flat_map(|turn| &turn.items);
+        let mut numbers = items().filter_map(|item| match item.kind {
+            Kind::Call { number, .. } => Some(number),
+            _ => None,
+        });
+        if let (Some(only), None) = (numbers.next(), numbers.next())
+            && self.paired.call(only).is_some_and(|call| call.field == Some("function_call"))
+        {
+            self.legacy.insert(only);
+        }
+        for item in items() {
             match item.kind {
                 Kind::Call { number, .. } if voice == Voice::Agent => {
                     match self.call(item, number) {
@@ -94,7 +108,9 @@ impl<'a> Writer<'_, 'a> {
                     }
                     _ => self.report.drop("reasoning"),
                 },
-                Kind::Text if item.origin_str("field") == Some("refusal") => {
+                Kind::Text
+                    if voice == Voice::Agent && item.origin_str("field") == Some("refusal") =>
+                {
                     beside.push(("refusal", item.text()));
                 }
                 _ => {
@@ -107,7 +123,10 @@ impl<'a> Writer<'_, 'a> {
                 }
             }
         }
-        if parts.is_empty() && calls.is_empty() && beside.is_empty() {
+        // Reasoning alone is no message.
+        let says = |(field, _): &(&str, Owned)| !REASONING.contains(field);
+        if parts.is_empty() && calls.is_empty() && !beside.iter().any(says) {
+            beside.iter().for_each(|_| self.report.drop("reasoning"));
             return None;
         }
         let form = if turns.len() == 1 { form_of(first) } else { None };
@@ -139,7 +158,8 @@ impl<'a> Writer<'_, 'a> {
             message.put("tool_calls", Owned::List(calls));
         }
         for turn in turns {
-            members::take_over(&mut message, turn, &MEMBERS, &NULLABLE, self.report);
+            let taken: &[Member] = if voice == Voice::Agent { &MEMBERS } else { &NAME };
+            members::take_over(&mut message, turn, taken, self.report);
         }
         Some(message)
     }
@@ -148,7 +168,7 @@ impl<'a> Writer<'_, 'a> {
     fn call(&mut self, item: &Item<'a>, number: usize) -> Option<(Owned, bool)> {
         let call = self.paired.call(number)?;
         let name = ids::tool_name(call.name, &item.owner, self.report);
-        if call.field == Some("function_call") {
+        if self.legacy.contains(&number) {
             let call = Owned::map([("name", name), ("arguments", item.text())]);
             return Some((call, true));
         }
@@ -157,7 +177,8 @@ impl<'a> Writer<'_, 'a> {
         let (kind, input) = if is_custom { ("custom", "input") } else { ("function", "arguments") };
         let inner = Owned::map([("name", name), (input, item.text())]);
         let mut call = Owned::map([("id", id), ("type", Owned::form(kind)), (kind, inner)]);
-        let taken = ["extra_content", "thought_signature"];
+        let taken: [Member; 2] =
+            [("extra_content", members::object), ("thought_signature", members::text)];
         members::take_over_origin(&mut call, item.origin(), &taken, &item.owner, self.report);
         Some((call, false))
     }
@@ -176,14 +197,18 @@ impl<'a> Writer<'_, 'a> {
                 }
                 Some(Owned::map([("type", Owned::form("image_url")), ("image_url", inner)]))
             }
-            (Kind::Opaque, _) if voice == Voice::User && is_part(origin) => {
-                origin.map(|origin| Owned::of_value(origin, &item.owner))
+            (Kind::Opaque, _) if voice == Voice::User && file(origin).is_some() => {
+                let (kind, file) = file(origin)?;
+                let file = Owned::of_object(file, &item.owner);
+                Some(Owned::map([("type", Owned::form(kind)), (kind, file)]))
             }
             (Kind::Opaque, _) if is_hidden_reasoning(origin) => {
                 self.report.drop("reasoning");
                 None
             }
-            (Kind::Text, _) if item.origin_str("type") == Some("refusal") => {
+            (Kind::Text, _)
+                if voice == Voice::Agent && item.origin_str("type") == Some("refusal") =>
+            {
                 Some(Owned::map([("type", Owned::form("refusal")), ("refusal", item.text())]))
             }
             _ => {
@@ -207,7 +232,8 @@ impl<'a> Writer<'_, 'a> {
         let item = turn.items.first()?;
         let Kind::Result { number, .. } = item.kind else { return None };
         let call = self.paired.call(number)?;
-        let mut message = if call.field == Some("function_call") {
+        let is_legacy = self.legacy.contains(&number);
+        let mut message = if is_legacy {
             let name = ids::tool_name(call.name, &call.owner, &mut ExportReport::default());
             Owned::map([("role", Owned::form("function")), ("name", name)])
         } else {
@@ -223,12 +249,17 @@ impl<'a> Writer<'_, 'a> {
             let part = |text| Owned::map([("type", Owned::form("text")), ("text", text)]);
             match (parts.len(), form) {
                 (0, _) => item.text(),
+                _ if is_legacy => {
+                    let mut whole = OwnedText::default();
+                    parts.iter().filter_map(Owned::as_text).for_each(|text| whole.append(text));
+                    Owned::Text(whole)
+                }
                 (1, form) if form != Some("parts") => parts.pop()?,
                 _ => Owned::List(parts.into_iter().map(part).collect()),
             }
         };
         message.put("content", content);
-        members::take_over(&mut message, turn, &["name"], &[], self.report);
+        members::take_over(&mut message, turn, &NAME, self.report);
         Some(message)
     }
 
@@ -256,11 +287,11 @@ fn role(voice: Voice, turn: &Turn<'_>) -> &'static str {
     }
 }
 
-/// Whether a block is a part that OpenAI takes from a user.
-fn is_part(origin: Option<&Value>) -> bool {
-    let kind = origin.and_then(|origin| origin.str_at("type"));
-    kind.is_some_and(|kind| origin.is_some_and(|origin| origin.get(kind).is_some()))
-        && matches!(kind, Some("input_audio" | "file"))
+/// A block that OpenAI takes from a user besides text and images: its type and its member of that
+/// name.
+fn file(origin: Option<&Value>) -> Option<(&str, &Object)> {
+    let kind = origin?.str_at("type").filter(|kind| matches!(*kind, "input_audio" | "file"))?;
+    Some((kind, origin?.get(kind)?.as_object()?))
 }
 
 /// Whether a block is reasoning that its provider alone can read.

@@ -63,6 +63,12 @@ impl OwnedText {
         }
     }
 
+    pub(super) fn append(&mut self, other: &OwnedText) {
+        for span in &other.spans {
+            self.push(span.range.of(&other.text), &span.owner);
+        }
+    }
+
     /// Cuts the white space at the end. Says whether there was any.
     pub(super) fn trim_end(&mut self) -> bool {
         let len = self.text.trim_end().len();

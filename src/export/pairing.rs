@@ -324,8 +324,6 @@ impl<'a> Pairing<'a, '_> {
 fn noted<'a>(item: Item<'a>, note: &str, framing: &'static str) -> Item<'a> {
     let mut text = OwnedText::default();
     text.push(note, &Owner::Framing(framing));
-    for span in item.text.spans() {
-        text.push(span.range.of(item.text.as_str()), &span.owner);
-    }
+    text.append(&item.text);
     Item { kind: Kind::Text, text, facet: None, ..item }
 }

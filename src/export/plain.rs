@@ -50,9 +50,7 @@ fn say(item: &Item<'_>, text: &mut OwnedText) {
         _ if item.text.as_str().is_empty() => {}
         _ => text.push("\n", &Owner::Framing("separator")),
     }
-    for span in item.text.spans() {
-        text.push(span.range.of(item.text.as_str()), &span.owner);
-    }
+    text.append(&item.text);
     for inside in &item.inside {
         say(inside, text);
     }

@@ -4,7 +4,7 @@ use super::{
     ExportOptions, Exported,
     ids::{self, IdRules},
     image::Image,
-    members,
+    members::{self, Member},
     openai_chat::is_hidden_reasoning,
     owned::Owned,
     pairing::{self, PairRules, Paired},
@@ -77,7 +77,8 @@ struct Writer<'w, 'a> {
 
 impl<'a> Writer<'_, 'a> {
     fn turn(&mut self, turn: &Turn<'a>) {
-        if turn.payload_str("type") == Some("reasoning") {
+        let is_reasoning = |item: &Item<'_>| matches!(item.kind, Kind::Reasoning | Kind::Opaque);
+        if turn.payload_str("type") == Some("reasoning") && turn.items.iter().all(is_reasoning) {
             let reasoning = self.reasoning(turn);
             return self.items.extend(reasoning);
         }
@@ -158,7 +159,7 @@ impl<'a> Writer<'_, 'a> {
         if voice == Voice::Agent {
             part.put("annotations", Owned::List(Vec::new()));
             if item.kind == Kind::Text {
-                let taken = ["annotations"];
+                let taken: [Member; 1] = [("annotations", members::list)];
                 members::take_over_origin(
                     &mut part,
                     item.origin(),
