@@ -8,14 +8,14 @@ mod exporting;
 #[path = "support/validators.rs"]
 mod validators;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use afterimage::{
     export::{
         Breakpoints, Export, ExportOptions, ExportReport, Exported, Orphans, PrefixRules,
         Unanswered, prefix_report,
     },
-    hud::{Hud, NativeFormat, RenderRequest, RenderedContext},
+    hud::{Hud, NativeFormat, Owner, RenderRequest, RenderedContext},
     id::Millis,
     tokens::Chars4,
     transcript::Transcript,
@@ -189,16 +189,12 @@ fn tau_bench_and_toolbench_come_back_field_by_field() {
     let mut sessions = 0;
     for path in files_in("/tau-bench/").into_iter().chain(files_in("/toolbench/")) {
         let raw = parse(&path);
-        let conversations: Vec<&Value> = match raw.as_array() {
-            Some(entries) => entries.iter().map(|entry| &entry["traj"]).collect(),
-            None => {
-                let states = raw["answer_generation"]["train_messages"].as_array().unwrap();
-                states
-                    .iter()
-                    .max_by_key(|state| state.as_array().unwrap().len())
-                    .into_iter()
-                    .collect()
-            }
+        let conversations: Vec<&Value> = if let Some(entries) = raw.as_array() {
+            entries.iter().map(|entry| &entry["traj"]).collect()
+        } else {
+            let states = raw["answer_generation"]["train_messages"].as_array().unwrap();
+            let longest = states.iter().max_by_key(|state| state.as_array().unwrap().len());
+            longest.into_iter().collect()
         };
         let found = exports(&path, |export| export.openai_chat(&unmarked()));
         assert_eq!(found.len(), conversations.len());
@@ -517,6 +513,34 @@ fn a_request_begins_with_the_whole_of_the_one_before() {
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn nothing_that_was_captured_is_missing_from_the_plain_text() {
+    for path in files(&GROUPS) {
+        for (session, history) in histories(&path) {
+            let context = context(&history, history.frames().len());
+            let plain = Export::of(&history, &context).unwrap().plain(&ExportOptions::default());
+            let mut expected: BTreeMap<(u64, usize), usize> = BTreeMap::new();
+            for message in context.messages() {
+                for run in context.runs(message) {
+                    if let Owner::Chunk { frame, chunk, .. } = run.owner {
+                        expected.insert((frame.get(), chunk), run.text.len());
+                    }
+                }
+            }
+            expected.retain(|_, len| *len > 0);
+            let mut found: BTreeMap<(u64, usize), usize> = BTreeMap::new();
+            for span in plain.root().spans() {
+                if let Owner::Chunk { frame, chunk, .. } = span.owner {
+                    *found.entry((frame.get(), chunk)).or_default() += span.range.len();
+                }
+            }
+            // The name of a call belongs to its chunk as well.
+            let short = expected.iter().find(|(key, len)| found.get(key) < Some(len));
+            assert_eq!(short, None, "{} {session}", path.display());
         }
     }
 }

@@ -112,13 +112,11 @@ impl<'a> Blocks<'_, 'a> {
         if written.trim().is_empty() {
             return Owned::Map(Vec::new());
         }
-        match json::read(written.as_bytes()) {
-            Ok(Value::Object(object)) => Owned::of_object(&object, &item.owner),
-            _ => {
-                self.report.normalise("arguments_wrapped");
-                Owned::map([(WRAPPED, item.text())])
-            }
+        if let Ok(Value::Object(object)) = json::read(written.as_bytes()) {
+            return Owned::of_object(&object, &item.owner);
         }
+        self.report.normalise("arguments_wrapped");
+        Owned::map([(WRAPPED, item.text())])
     }
 
     fn result(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
@@ -137,9 +135,10 @@ impl<'a> Blocks<'_, 'a> {
         if item.is_failed() {
             block.put("is_error", Owned::Bool(true));
         }
-        let taken: &[Member] = match of_provider {
-            true => &[("caller", members::object), ("is_error", members::flag)],
-            false => &[("is_error", members::flag)],
+        let taken: &[Member] = if of_provider {
+            &[("caller", members::object), ("is_error", members::flag)]
+        } else {
+            &[("is_error", members::flag)]
         };
         members::take_over_origin(&mut block, item.origin(), taken, &item.owner, self.report);
         Some(block)
@@ -231,17 +230,17 @@ fn provider_content(item: &Item<'_>) -> Owned {
     if item.inside.is_empty() && !item.text.as_str().is_empty() {
         return item.text();
     }
-    let part = |inside: &Item<'_>| match inside.origin_str("form") {
-        Some("json") => unquoted(inside),
-        _ => {
-            let mut block = Owned::map([("type", Owned::form("text")), ("text", inside.text())]);
-            if let Some(Value::Object(origin)) = inside.origin() {
-                for (key, value) in origin {
-                    block.put(key, Owned::of_value(value, &inside.owner));
-                }
-            }
-            block
+    let part = |inside: &Item<'_>| {
+        if inside.origin_str("form") == Some("json") {
+            return unquoted(inside);
         }
+        let mut block = Owned::map([("type", Owned::form("text")), ("text", inside.text())]);
+        if let Some(Value::Object(origin)) = inside.origin() {
+            for (key, value) in origin {
+                block.put(key, Owned::of_value(value, &inside.owner));
+            }
+        }
+        block
     };
     Owned::List(item.inside.iter().map(part).collect())
 }

@@ -73,9 +73,10 @@ impl Ids {
 
 impl Id {
     pub(super) fn owned(&self, owner: &Owner) -> Owned {
-        match self.recorded {
-            true => Owned::of_text(&self.text, owner),
-            false => Owned::framing(&self.text, "call_id"),
+        if self.recorded {
+            Owned::of_text(&self.text, owner)
+        } else {
+            Owned::framing(&self.text, "call_id")
         }
     }
 }

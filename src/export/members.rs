@@ -4,7 +4,7 @@ use super::{owned::Owned, report::ExportReport, turns::Turn};
 use crate::{hud::Owner, json::Value};
 
 /// What importers write into a payload for themselves, and what exports write anew.
-const OWN: [&str; 4] = ["role", "form", "record", "parts"];
+const OWN: [&str; 5] = ["role", "type", "form", "record", "parts"];
 /// The same of a part.
 const OWN_OF_PARTS: [&str; 5] = ["type", "form", "field", "idFrom", "cache_control"];
 

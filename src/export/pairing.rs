@@ -43,8 +43,14 @@ pub(super) struct Call<'a> {
     frame: Option<FrameSeq>,
     /// Whether the call and its result stay in the agent's message.
     pub(super) inline: bool,
-    answered: bool,
-    dropped: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Answered,
+    Dropped,
 }
 
 impl<'a> Paired<'a> {
@@ -80,7 +86,9 @@ pub(super) fn pair<'a>(
     pairing.close();
     let Pairing { mut turns, calls, .. } = pairing;
     let is_dropped = |item: &Item<'_>| match item.kind {
-        Kind::Call { number, .. } => calls.get(number).is_some_and(|call| call.dropped),
+        Kind::Call { number, .. } => {
+            calls.get(number).is_some_and(|call| call.state == State::Dropped)
+        }
         _ => false,
     };
     for turn in &mut turns {
@@ -128,7 +136,7 @@ impl<'a> Pairing<'a, '_> {
                 // What a message says of itself is said of its only part.
                 let payload = turn.payload.filter(|_| alone);
                 let own = Turn { payload, ..turn.with(Voice::Tool, Vec::new()) };
-                self.result(own, item);
+                self.result(&own, item);
                 continue;
             }
             if voice == Voice::Agent && rest.is_empty() {
@@ -184,8 +192,7 @@ impl<'a> Pairing<'a, '_> {
             recorded: id,
             frame: turn.frame,
             inline,
-            answered: false,
-            dropped: false,
+            state: State::Open,
         });
         self.run.open.push(number);
         Item { kind: Kind::Call { id, name, number }, ..item }
@@ -198,7 +205,9 @@ impl<'a> Pairing<'a, '_> {
         let calls = &self.calls;
         let known = |id: Option<&'a str>| id.filter(|id| !id.is_empty());
         let open = |number: &&usize| {
-            calls.get(**number).is_some_and(|call| call.inline == inline && !call.answered)
+            calls
+                .get(**number)
+                .is_some_and(|call| call.inline == inline && call.state == State::Open)
         };
         let candidates: Vec<(usize, &Call<'a>)> = self
             .run
@@ -223,23 +232,23 @@ impl<'a> Pairing<'a, '_> {
             None => candidates.iter().find(|(_, call)| named(call)).or(candidates.first())?.0,
         };
         if let Some(call) = self.calls.get_mut(number) {
-            call.answered = true;
+            call.state = State::Answered;
         }
         self.run.open.retain(|open| *open != number);
         Some(number)
     }
 
-    fn result(&mut self, turn: Turn<'a>, item: Item<'a>) {
+    fn result(&mut self, turn: &Turn<'a>, item: Item<'a>) {
         let Kind::Result { id, .. } = item.kind else { return };
         let Some(number) = self.answer(id, item.tool_name(), false) else {
-            return self.orphan(&turn, item);
+            return self.orphan(turn, item);
         };
         let item = Item { kind: Kind::Result { id, number }, ..item };
         let end = self.run.end.min(self.turns.len());
         if end < self.turns.len() {
             self.report.normalise("result_moved");
         }
-        self.turns.insert(end, Turn { items: vec![item], ..turn });
+        self.turns.insert(end, turn.with(Voice::Tool, vec![item]));
         self.run.end = end + 1;
         self.run.answered = true;
     }
@@ -291,8 +300,7 @@ impl<'a> Pairing<'a, '_> {
                 Unanswered::Placeholder(text) if !call.inline => Some(text),
                 _ => None,
             };
-            call.answered = true;
-            call.dropped = placeholder.is_none();
+            call.state = if placeholder.is_some() { State::Answered } else { State::Dropped };
             let kind = match placeholder {
                 Some(_) => RepairKind::Placeholder,
                 None => RepairKind::CallDropped,

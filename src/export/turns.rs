@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::owned::{Owned, OwnedText};
 use crate::{
     hud::{Owner, RenderedContext, Run},
-    id::{FrameSeq, Role},
+    id::{FacetId, FrameSeq, Role},
     json::{Object, Value},
     snapshot::Part,
     veil::{Facet, FacetChange, Frame, History},
@@ -205,7 +205,7 @@ impl<'a> Open<'a> {
         let last = self.last.clone();
         if let Some(item) = self.at(&last)
             && id.is_some()
-            && first_facet(&item.owner) == id.map(|id| id.as_str())
+            && first_facet(&item.owner) == id.map(FacetId::as_str)
         {
             item.text.push(run.text, &run.owner);
             self.chunks.insert(chunk.index(), last);
@@ -249,7 +249,7 @@ fn owned(run: &Run<'_>) -> OwnedText {
 fn first_facet(owner: &Owner) -> Option<&str> {
     match owner {
         Owner::Chunk { facet_ids, .. } | Owner::Tail { facet_ids, .. } => {
-            facet_ids.first().map(|id| id.as_str())
+            facet_ids.first().map(FacetId::as_str)
         }
         Owner::Framing(_) => None,
     }

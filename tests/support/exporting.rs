@@ -5,6 +5,8 @@
 use afterimage::export::{Export, ExportOptions, Exported};
 use serde_json::Value;
 
+type Validate = fn(&Value) -> crate::validators::Verdict;
+
 pub(crate) fn json(exported: &Exported) -> Value {
     serde_json::from_str(&exported.value().to_string()).unwrap()
 }
@@ -26,7 +28,7 @@ pub(crate) fn assert_owned(exported: &Exported, place: &str) {
 }
 
 pub(crate) fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
-    let forms: [(&str, Exported, fn(&Value) -> crate::validators::Verdict); 3] = [
+    let forms: [(&str, Exported, Validate); 3] = [
         ("chat", export.openai_chat(options), crate::validators::chat),
         ("responses", export.responses(options), crate::validators::responses),
         ("anthropic", export.anthropic(options), crate::validators::anthropic),

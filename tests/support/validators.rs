@@ -228,6 +228,9 @@ fn responses_item(
 ) -> Verdict {
     let item = object(value)?;
     let kind = text(item, "type")?;
+    if matches!(kind, "compaction" | "mcp_list_tools") {
+        return Ok(());
+    }
     let is_output = kind.ends_with("_output");
     if is_of_agent(value) {
         ensure!(open.is_empty() || !*answered, "calls {open:?} have no result");
@@ -274,7 +277,7 @@ fn responses_item(
             ensure!(next.is_some_and(is_of_agent), "reasoning without what followed");
             Ok(())
         }
-        "web_search_call" | "file_search_call" | "compaction" | "mcp_list_tools" => Ok(()),
+        "web_search_call" | "file_search_call" => Ok(()),
         other => Err(format!("an item of type {other:?}")),
     }
 }
