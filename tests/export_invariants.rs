@@ -12,11 +12,14 @@ mod validators;
 use std::sync::Arc;
 
 use afterimage::{
-    export::{Breakpoints, Export, ExportOptions, Orphans, RepairKind, Unanswered},
+    export::{
+        Breakpoints, Export, ExportOptions, Orphans, PrefixRules, RepairKind, Unanswered,
+        prefix_report,
+    },
     hud::{Hud, Merge, NativeFormat, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     json,
-    snapshot::SnapshotOptions,
+    snapshot::{Part, SnapshotOptions},
     tokens::Chars4,
     veil::{Facet, FacetOp, Frame, History, Source},
 };
@@ -246,6 +249,38 @@ proptest! {
         let history = capture(&hud, frames);
         let context = render(&hud, &history, &request);
         exporting::check(&Export::of(&history, &context).unwrap(), &options, "generated");
+    }
+
+    #[test]
+    fn stable_prefix_over_any_use_of_tools(frames in tools(14)) {
+        let hud = hud(None);
+        let history = capture(&hud, frames);
+        let options = ExportOptions::default();
+        // A request is sent where the agent begins to speak.
+        let mut sent = Vec::new();
+        let mut agents_turn = true;
+        for (at, frame) in history.frames().iter().enumerate() {
+            let Some(first) = frame.rendered_snapshot.as_ref().and_then(|s| s.chunk(0)) else { continue };
+            let is_agent = frame.source == Source::Agent;
+            let speaks = is_agent && !matches!(first.part(), Part::Result { .. });
+            if speaks && !agents_turn {
+                sent.push(at);
+            }
+            agents_turn = is_agent && (speaks || agents_turn);
+        }
+        let contexts: Vec<RenderedContext> = sent.iter().map(|at| {
+            let end = history.frames()[at - 1].sequence;
+            let frames = Some(FrameSeq::from(0)..=end);
+            render(&hud, &history, &RenderRequest { frames, ..RenderRequest::default() })
+        }).collect();
+        for form in [Export::openai_chat, Export::responses, Export::anthropic] {
+            let export = |context| form(&Export::of(&history, context).unwrap(), &options);
+            for pair in contexts.windows(2) {
+                let (one, next) = (export(&pair[0]), export(&pair[1]));
+                let report = prefix_report(&one, &next, &Chars4, PrefixRules::EXACT);
+                prop_assert_eq!(report.divergence, None, "{}\n{}", one.value(), next.value());
+            }
+        }
     }
 
     #[test]
