@@ -476,6 +476,94 @@ fn claude_code_messages(records: &[Value]) -> Vec<Value> {
 }
 
 #[test]
+fn pi_sessions_come_back_as_the_messages_that_were_sent() {
+    for path in files_in("/pi/") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let messages = records.filter_map(|record| match record["type"].as_str().unwrap() {
+            "message" => pi_message(&record["message"]),
+            // What stood for the messages before it from then on; the import keeps those too.
+            "compaction" => Some(value!({"role": "user", "content": record["summary"]})),
+            _ => None,
+        });
+        let expected = anthropic_messages(with_placeholders(messages));
+        let found = exports(&path, |export| export.anthropic(&unmarked()));
+        assert_eq!(found.len(), 1);
+        assert_same(&found[0].0["messages"], &Value::Array(expected), &path.display().to_string());
+    }
+}
+
+/// A message of pi as Anthropic takes it. Its reasoning is left out: pi calls the signature by
+/// another name, and has those of other providers too.
+fn pi_message(message: &Value) -> Option<Value> {
+    let text = |text: &str| value!({"type": "text", "text": text});
+    let block = |block: &Value| match block["type"].as_str().unwrap() {
+        "text" => Some(text(block["text"].as_str().unwrap())),
+        "thinking" => None,
+        "toolCall" => Some(value!({"type": "tool_use", "id": block["id"], "name": block["name"],
+            "input": block["arguments"]})),
+        "image" => Some(value!({"type": "image", "source": {"type": "base64",
+            "media_type": block["mimeType"], "data": block["data"]}})),
+        other => panic!("a block of type {other}"),
+    };
+    let blocks = || message["content"].as_array().unwrap().iter().filter_map(block).collect();
+    let (role, content): (_, Vec<Value>) = match message["role"].as_str().unwrap() {
+        "toolResult" => {
+            let blocks: Vec<Value> = blocks();
+            let blocks: Vec<_> = blocks.into_iter().filter(|block| block["text"] != "").collect();
+            let mut result = value!({"type": "tool_result", "tool_use_id": message["toolCallId"],
+                "content": blocks});
+            if message["isError"] == true {
+                result["is_error"] = value!(true);
+            }
+            ("user", vec![result])
+        }
+        "bashExecution" => {
+            let (command, output) = (&message["command"], message["output"].as_str().unwrap());
+            let mut said = format!("Ran `{}`\n```\n{output}\n```", command.as_str().unwrap());
+            if let Some(code) = message["exitCode"].as_i64().filter(|code| *code != 0) {
+                said += &format!("\n\nCommand exited with code {code}");
+            }
+            if message["truncated"] == true {
+                let file = message["fullOutputPath"].as_str().unwrap();
+                said += &format!("\n\n[Output truncated. Full output: {file}]");
+            }
+            return Some(value!({"role": "user", "content": said}));
+        }
+        role => (if role == "assistant" { role } else { "user" }, blocks()),
+    };
+    (!content.is_empty()).then(|| value!({"role": role, "content": content}))
+}
+
+/// Calls that nobody answered before the agent spoke again have the placeholder as result.
+fn with_placeholders(messages: impl IntoIterator<Item = Value>) -> Vec<Value> {
+    let (mut whole, mut open, mut followed) = (Vec::new(), Vec::new(), false);
+    let close = |open: &mut Vec<Value>| {
+        let result = |id| {
+            value!({"type": "tool_result", "tool_use_id": id,
+            "content": "[no result was recorded for this call]"})
+        };
+        let results: Vec<Value> = std::mem::take(open).into_iter().map(result).collect();
+        (!results.is_empty()).then(|| value!({"role": "user", "content": results}))
+    };
+    for message in messages {
+        if message["role"] == "assistant" && std::mem::take(&mut followed) {
+            whole.extend(close(&mut open));
+        }
+        for block in message["content"].as_array().into_iter().flatten() {
+            match block["type"].as_str().unwrap() {
+                "tool_use" => open.push(block["id"].clone()),
+                "tool_result" => open.retain(|id| *id != block["tool_use_id"]),
+                _ => {}
+            }
+        }
+        followed |= message["role"] == "user";
+        whole.push(message);
+    }
+    whole
+}
+
+#[test]
 fn a_request_begins_with_the_whole_of_the_one_before() {
     let options = ExportOptions::default();
     let forms: [fn(&Export<'_>, &ExportOptions) -> Exported; 4] = [
