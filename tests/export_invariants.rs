@@ -260,12 +260,14 @@ proptest! {
         let mut sent = Vec::new();
         let mut agents_turn = true;
         for (at, frame) in history.frames().iter().enumerate() {
-            let Some(first) = frame.rendered_snapshot.as_ref().and_then(|s| s.chunk(0)) else { continue };
+            let Some(snapshot) = &frame.rendered_snapshot else { continue };
+            let said = |part: &Part| !matches!(part, Part::Result { .. });
+            let Some(first) = snapshot.chunk(0) else { continue };
             let is_agent = frame.source == Source::Agent;
-            let speaks = is_agent && !matches!(first.part(), Part::Result { .. });
-            if speaks && !agents_turn {
+            if is_agent && !agents_turn && said(first.part()) {
                 sent.push(at);
             }
+            let speaks = snapshot.chunks().any(|chunk| said(chunk.part()));
             agents_turn = is_agent && (speaks || agents_turn);
         }
         let contexts: Vec<RenderedContext> = sent.iter().map(|at| {

@@ -8,7 +8,7 @@ mod exporting;
 #[path = "support/validators.rs"]
 mod validators;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write, path::PathBuf, sync::Arc};
 
 use afterimage::{
     export::{
@@ -522,11 +522,11 @@ fn pi_message(message: &Value) -> Option<Value> {
             let (command, output) = (&message["command"], message["output"].as_str().unwrap());
             let mut said = format!("Ran `{}`\n```\n{output}\n```", command.as_str().unwrap());
             if let Some(code) = message["exitCode"].as_i64().filter(|code| *code != 0) {
-                said += &format!("\n\nCommand exited with code {code}");
+                write!(said, "\n\nCommand exited with code {code}").unwrap();
             }
             if message["truncated"] == true {
                 let file = message["fullOutputPath"].as_str().unwrap();
-                said += &format!("\n\n[Output truncated. Full output: {file}]");
+                write!(said, "\n\n[Output truncated. Full output: {file}]").unwrap();
             }
             return Some(value!({"role": "user", "content": said}));
         }

@@ -4,7 +4,6 @@ use super::{
     Breakpoints, ExportOptions, ids,
     image::Image,
     members::{self, Member},
-    openai_chat::is_hidden_reasoning,
     owned::Owned,
     pairing::Paired,
     report::ExportReport,
@@ -194,7 +193,9 @@ impl<'a> Blocks<'_, 'a> {
         let known: &[&str] = match role {
             "user" => &OF_USER,
             "assistant" => &OF_AGENT,
-            _ => &OF_SYSTEM,
+            "system" => &OF_SYSTEM,
+            // The system prompt is text alone.
+            _ => &[],
         };
         // A compaction of another provider is encrypted for that one alone.
         let is_foreign = kind == "compaction" && origin?.get("encrypted_content").is_some();
@@ -203,7 +204,7 @@ impl<'a> Blocks<'_, 'a> {
         if known.contains(&kind) && !is_foreign && !is_empty {
             return origin.map(|origin| Owned::of_value(origin, &item.owner));
         }
-        if is_hidden_reasoning(origin) || is_foreign {
+        if item.is_hidden_reasoning() || is_foreign {
             self.report.drop("reasoning");
             return None;
         }

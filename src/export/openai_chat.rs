@@ -33,6 +33,8 @@ const MEMBERS: [Member; 10] = [
 ];
 /// Those of messages of others.
 const NAME: [Member; 1] = [("name", members::text)];
+/// The field in which a call stood before there were several a message.
+const LEGACY: &str = "function_call";
 /// Fields in which relatives of OpenAI have the reasoning.
 const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
@@ -75,79 +77,32 @@ struct Writer<'w, 'a> {
     report: &'w mut ExportReport,
 }
 
+/// What a message is put together from.
+#[derive(Default)]
+struct Pieces {
+    parts: Vec<Owned>,
+    calls: Vec<Owned>,
+    /// Members beside content and calls.
+    beside: Vec<(&'static str, Owned)>,
+}
+
 impl<'a> Writer<'_, 'a> {
     fn message(&mut self, voice: Voice, turns: &[Turn<'a>]) -> Option<Owned> {
         let first = turns.first()?;
-        let mut message = Owned::map([("role", Owned::form(role(voice, first)))]);
-        let mut texts: Vec<Owned> = Vec::new();
-        let mut parts: Vec<Owned> = Vec::new();
-        let mut calls: Vec<Owned> = Vec::new();
-        let mut beside: Vec<(&str, Owned)> = Vec::new();
-        let items = || turns.iter().flat_map(|turn| &turn.items);
-        let mut numbers = items().filter_map(|item| match item.kind {
-            Kind::Call { number, .. } => Some(number),
-            _ => None,
-        });
-        if let (Some(only), None) = (numbers.next(), numbers.next())
-            && self.paired.call(only).is_some_and(|call| call.field == Some("function_call"))
-        {
-            self.legacy.insert(only);
-        }
-        for item in items() {
-            match item.kind {
-                Kind::Call { number, .. } if voice == Voice::Agent => {
-                    match self.call(item, number) {
-                        Some((call, true)) => beside.push(("function_call", call)),
-                        Some((call, false)) => calls.push(call),
-                        None => {}
-                    }
-                }
-                Kind::Reasoning => match item.origin_str("field") {
-                    Some(field) if voice == Voice::Agent && REASONING.contains(&field) => {
-                        beside.push((field, item.text()));
-                    }
-                    _ => self.report.drop("reasoning"),
-                },
-                Kind::Text
-                    if voice == Voice::Agent && item.origin_str("field") == Some("refusal") =>
-                {
-                    beside.push(("refusal", item.text()));
-                }
-                _ => {
-                    if let Some(part) = self.part(voice, item) {
-                        if part.get("type").is_some_and(|kind| kind.is_str("text")) {
-                            texts.push(item.text());
-                        }
-                        parts.push(part);
-                    }
-                }
-            }
-        }
+        let Pieces { parts, calls, beside } = self.pieces(voice, turns);
         // Reasoning alone is no message.
         let says = |(field, _): &(&str, Owned)| !REASONING.contains(field);
         if parts.is_empty() && calls.is_empty() && !beside.iter().any(says) {
             beside.iter().for_each(|_| self.report.drop("reasoning"));
             return None;
         }
+        let mut message = Owned::map([("role", Owned::form(role(voice, first)))]);
         let form = if turns.len() == 1 { form_of(first) } else { None };
-        let has_text = !parts.is_empty();
-        let is_list = form == Some("parts") || parts.len() > 1 || parts.len() != texts.len();
-        let content = if !has_text {
-            match form {
-                Some("absent") => None,
-                Some("empty") => Some(Owned::form("")),
-                _ => Some(Owned::Null),
-            }
-        } else if is_list {
-            Some(Owned::List(parts))
-        } else {
-            texts.pop()
-        };
-        if let Some(content) = content {
+        let has_calls = !calls.is_empty() || beside.iter().any(|(key, _)| *key == LEGACY);
+        if let Some(content) = content(parts, form, has_calls) {
             message.put("content", content);
         }
         for (key, value) in beside {
-            // The legacy form has one call a message.
             if message.get(key).is_some() {
                 self.report.drop("second_of_a_field");
             } else {
@@ -164,13 +119,47 @@ impl<'a> Writer<'_, 'a> {
         Some(message)
     }
 
-    /// A call, and whether it is in the legacy form.
-    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<(Owned, bool)> {
+    fn pieces(&mut self, voice: Voice, turns: &[Turn<'a>]) -> Pieces {
+        let mut pieces = Pieces::default();
+        let items = || turns.iter().flat_map(|turn| &turn.items);
+        let mut numbers = items().filter_map(|item| match item.kind {
+            Kind::Call { number, .. } => Some(number),
+            _ => None,
+        });
+        if let (Some(only), None) = (numbers.next(), numbers.next())
+            && self.paired.call(only).is_some_and(|call| call.field == Some(LEGACY))
+        {
+            self.legacy.insert(only);
+        }
+        for item in items() {
+            let field = item.origin_str("field").filter(|_| voice == Voice::Agent);
+            match item.kind {
+                Kind::Call { number, .. } => match self.call(item, number) {
+                    Some(call) if self.legacy.contains(&number) => {
+                        pieces.beside.push((LEGACY, call));
+                    }
+                    call => pieces.calls.extend(call),
+                },
+                Kind::Reasoning => {
+                    match REASONING.into_iter().find(|known| field == Some(*known)) {
+                        Some(field) => pieces.beside.push((field, item.text())),
+                        None => self.report.drop("reasoning"),
+                    }
+                }
+                Kind::Text if field == Some("refusal") => {
+                    pieces.beside.push(("refusal", item.text()));
+                }
+                _ => pieces.parts.extend(self.part(voice, item)),
+            }
+        }
+        pieces
+    }
+
+    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
         let call = self.paired.call(number)?;
         let name = ids::tool_name(call.name, &item.owner, self.report);
         if self.legacy.contains(&number) {
-            let call = Owned::map([("name", name), ("arguments", item.text())]);
-            return Some((call, true));
+            return Some(Owned::map([("name", name), ("arguments", item.text())]));
         }
         let id = call.id.owned(&item.owner);
         let is_custom = item.origin_str("type") == Some("custom");
@@ -180,7 +169,7 @@ impl<'a> Writer<'_, 'a> {
         let taken: [Member; 2] =
             [("extra_content", members::object), ("thought_signature", members::text)];
         members::take_over_origin(&mut call, item.origin(), &taken, &item.owner, self.report);
-        Some((call, false))
+        Some(call)
     }
 
     fn part(&mut self, voice: Voice, item: &Item<'a>) -> Option<Owned> {
@@ -202,7 +191,7 @@ impl<'a> Writer<'_, 'a> {
                 let file = Owned::of_object(file, &item.owner);
                 Some(Owned::map([("type", Owned::form(kind)), (kind, file)]))
             }
-            (Kind::Opaque, _) if is_hidden_reasoning(origin) => {
+            (Kind::Opaque, _) if item.is_hidden_reasoning() => {
                 self.report.drop("reasoning");
                 None
             }
@@ -294,10 +283,18 @@ fn file(origin: Option<&Value>) -> Option<(&str, &Object)> {
     Some((kind, origin?.get(kind)?.as_object()?))
 }
 
-/// Whether a block is reasoning that its provider alone can read.
-pub(super) fn is_hidden_reasoning(origin: Option<&Value>) -> bool {
-    origin.is_some_and(|origin| {
-        origin.str_at("type") == Some("redacted_thinking")
-            || origin.get("encrypted_content").is_some() && origin.str_at("type").is_none()
-    })
+/// The content of a message, in the form of the source: a text where it is one.
+fn content(mut parts: Vec<Owned>, form: Option<&str>, has_calls: bool) -> Option<Owned> {
+    if parts.is_empty() {
+        return match form {
+            Some("absent") => None,
+            Some("empty") if has_calls => Some(Owned::form("")),
+            _ => Some(Owned::Null),
+        };
+    }
+    let is_text = |part: &Owned| part.get("type").is_some_and(|kind| kind.is_str("text"));
+    if form != Some("parts") && parts.len() == 1 && parts.iter().all(is_text) {
+        return parts.last_mut().and_then(|part| part.remove("text"));
+    }
+    Some(Owned::List(parts))
 }

@@ -173,7 +173,8 @@ fn leaves(root: &Owned) -> Vec<Leaf<'_>> {
 fn gather<'a>(value: &'a Owned, path: &mut Vec<PathElement>, leaves: &mut Vec<Leaf<'a>>) {
     let key = |key: &str| PathElement::Key(key.to_owned());
     match value {
-        Owned::List(list) if !list.is_empty() => {
+        // A list without elements is one that may begin to grow.
+        Owned::List(list) => {
             for (index, value) in list.iter().enumerate() {
                 path.push(PathElement::Index(index));
                 gather(value, path, leaves);

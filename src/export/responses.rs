@@ -5,7 +5,6 @@ use super::{
     ids::{self, IdRules},
     image::Image,
     members::{self, Member},
-    openai_chat::is_hidden_reasoning,
     owned::Owned,
     pairing::{self, PairRules, Paired},
     report::ExportReport,
@@ -138,7 +137,7 @@ impl<'a> Writer<'_, 'a> {
                 self.report.drop("reasoning");
                 return None;
             }
-            Kind::Opaque if is_hidden_reasoning(item.origin()) => {
+            Kind::Opaque if item.is_hidden_reasoning() => {
                 self.report.drop("reasoning");
                 return None;
             }

@@ -87,6 +87,14 @@ impl<'a> Item<'a> {
         state.and_then(|state| state.get("isError")).and_then(Value::as_bool) == Some(true)
     }
 
+    /// Whether it is reasoning that its provider alone can read.
+    pub(super) fn is_hidden_reasoning(&self) -> bool {
+        self.origin().is_some_and(|origin| match origin.str_at("type") {
+            Some(kind) => kind == "redacted_thinking",
+            None => origin.get("encrypted_content").is_some(),
+        })
+    }
+
     pub(super) fn tool_name(&self) -> Option<&'a str> {
         match self.kind {
             Kind::Call { name, .. } => Some(name),
