@@ -229,6 +229,47 @@ fn breakpoints_stand_at_blocks_that_stay() {
 }
 
 #[test]
+fn marks_of_the_source_are_kept_where_they_are_asked_for() {
+    let marks = |list: &str| {
+        let options =
+            ExportOptions { breakpoints: Breakpoints::Recorded, ..ExportOptions::default() };
+        let exported = export(list, &RenderRequest::default(), |export| export.anthropic(&options));
+        let marks = exported.value().to_string().matches("cache_control").count();
+        (marks, exported.report().dropped.get("breakpoint").copied())
+    };
+    assert_eq!(marks(ANTHROPIC), (1, None));
+    let block = r#"{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}"#;
+    let list = format!(
+        r#"{{"system":"s","messages":[{{"role":"user","content":[{}]}}]}}"#,
+        [block; 6].join(",")
+    );
+    assert_eq!(marks(&list), (4, Some(2)));
+}
+
+#[test]
+fn the_prompt_of_the_request_and_the_prefill_have_their_places() {
+    let request = RenderRequest {
+        context_id: "now".to_owned(),
+        system_prompt: Some("Be kind.".to_owned()),
+        prefill: Some("The answer ".to_owned()),
+        ..RenderRequest::default()
+    };
+    let exported = export(
+        r#"[{"role":"user","content":"Look."},{"role":"system","content":"Be quick."}]"#,
+        &request,
+        |export| export.anthropic(&unmarked()),
+    );
+    assert_eq!(
+        exported.value().to_string(),
+        r#"{"system":"Be kind.","messages":[{"role":"user","content":[{"type":"text","text":"Look."},{"type":"text","text":"Be quick."}]},{"role":"assistant","content":"The answer"}]}"#
+    );
+    let owner =
+        |pointer: &str| format!("{:?}", exported.root().pointer(pointer).unwrap().spans()[0].owner);
+    assert_eq!(owner("/system"), "Framing(\"system_prompt\")");
+    assert_eq!(owner("/messages/1/content"), "Tail { context: \"now\", index: 0, facet_ids: [] }");
+}
+
+#[test]
 fn strings_of_parsed_arguments_and_data_belong_to_their_chunk() {
     let exported = export(ANTHROPIC, &RenderRequest::default(), |export| {
         export.anthropic(&ExportOptions::default())

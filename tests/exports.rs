@@ -65,7 +65,7 @@ fn context(history: &History, frames: usize) -> RenderedContext {
 
 /// Where a history is cut: at the end, and at some places before it.
 fn cuts(frames: usize) -> Vec<usize> {
-    let mut cuts: Vec<usize> = (1..=12).map(|part| frames * part / 12).collect();
+    let mut cuts: Vec<usize> = (1..=8).map(|part| frames * part / 8).collect();
     cuts.extend([1, 2, 3, frames.saturating_sub(1)]);
     cuts.retain(|cut| (1..=frames).contains(cut));
     cuts.sort_unstable();

@@ -6,10 +6,11 @@ use super::{
     members::{self, Member},
     owned::Owned,
     pairing::Paired,
+    parsed,
     report::ExportReport,
     turns::{Item, Kind},
 };
-use crate::json::{self, Value};
+use crate::json::Value;
 
 /// Blocks that are kept whole and given back whole, by who may say them.
 const OF_USER: [&str; 4] = ["document", "search_result", "container_upload", "tool_reference"];
@@ -104,15 +105,13 @@ impl<'a> Blocks<'_, 'a> {
         Some(block)
     }
 
-    /// The arguments as an object. The strings in it belong to the chunk in which they begin to
-    /// be written.
+    /// The arguments as an object.
     fn input(&mut self, item: &Item<'a>) -> Owned {
-        let written = item.text.as_str();
-        if written.trim().is_empty() {
+        if item.text.is_blank() {
             return Owned::Map(Vec::new());
         }
-        if let Ok(Value::Object(object)) = json::read(written.as_bytes()) {
-            return Owned::of_object(&object, &item.owner);
+        if let Some(input @ Owned::Map(_)) = parsed::parse(&item.text, &item.owner) {
+            return input;
         }
         self.report.normalise("arguments_wrapped");
         Owned::map([(WRAPPED, item.text())])
@@ -247,10 +246,7 @@ fn provider_content(item: &Item<'_>) -> Owned {
 }
 
 fn unquoted(item: &Item<'_>) -> Owned {
-    let mut value = match json::read(item.text.as_str().as_bytes()) {
-        Ok(value) => Owned::of_value(&value, &item.owner),
-        Err(_) => item.text(),
-    };
+    let mut value = parsed::parse(&item.text, &item.owner).unwrap_or_else(|| item.text());
     for hidden in &item.inside {
         if let Some(Value::Object(members)) = hidden.origin() {
             for (key, member) in members {

@@ -50,6 +50,7 @@ mod openai_chat;
 mod options;
 mod owned;
 mod pairing;
+mod parsed;
 mod plain;
 mod prefix;
 mod report;

@@ -7,13 +7,11 @@ use super::{
     members::{self, Member},
     owned::Owned,
     pairing::{self, PairRules, Paired},
+    parsed,
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice, form_of},
 };
-use crate::{
-    hud::Owner,
-    json::{self, Value},
-};
+use crate::hud::Owner;
 
 const RULES: PairRules =
     PairRules { ids: IdRules { longest: 64, plain: false, unique: true }, inline: |_, _| false };
@@ -273,13 +271,9 @@ fn hosted(turn: &Turn<'_>, item: &Item<'_>) -> Owned {
         call.put(key, Owned::of_value(value, &Owner::Framing("member")));
     }
     let field = item.origin_str("field").unwrap_or("arguments");
-    let written = item.text.as_str();
-    let arguments = match item.origin_str("form") {
-        Some("json") => json::read(written.as_bytes()).ok(),
-        _ => None,
-    };
-    if !written.is_empty() {
-        let arguments = arguments.map(|value: Value| Owned::of_value(&value, &item.owner));
+    if !item.text.as_str().is_empty() {
+        let is_json = item.origin_str("form") == Some("json");
+        let arguments = is_json.then(|| parsed::parse(&item.text, &item.owner)).flatten();
         call.put(field, arguments.unwrap_or_else(|| item.text()));
     }
     call
