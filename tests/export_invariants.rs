@@ -335,3 +335,67 @@ fn a_placeholder_appears_once_something_follows_the_call() {
     }
     assert_eq!(repairs, [vec![], vec![RepairKind::Placeholder]]);
 }
+
+#[test]
+fn the_validators_refuse_what_the_providers_refuse() {
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let call = r#"{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    let result = r#"{"role":"tool","tool_call_id":"a","content":""}"#;
+    let user = r#"{"role":"user","content":"u"}"#;
+    assert_eq!(validators::chat(&read(&format!("[{user},{call},{result},{user}]"))), Ok(()));
+    for bad in [
+        format!("[{call},{user},{result}]"),
+        format!("[{call},{user}]"),
+        format!("[{result}]"),
+        format!("[{call},{result},{result}]"),
+        r#"[{"role":"user","content":""}]"#.to_owned(),
+        r#"[{"role":"assistant","content":null}]"#.to_owned(),
+        r#"[{"role":"assistant","content":"a","usage":{}}]"#.to_owned(),
+        r#"[{"role":"model","content":"a"}]"#.to_owned(),
+        format!("[{}]", call.replace(r#""id":"a""#, &format!(r#""id":"{}""#, "a".repeat(41)))),
+    ] {
+        assert!(validators::chat(&read(&bad)).is_err(), "{bad}");
+    }
+
+    let call = r#"{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}"#;
+    let result = r#"{"type":"function_call_output","call_id":"a","output":""}"#;
+    let user = r#"{"type":"message","role":"user","content":"u"}"#;
+    assert_eq!(validators::responses(&read(&format!("[{user},{call},{result},{user}]"))), Ok(()));
+    for bad in [
+        format!("[{call},{user}]"),
+        format!("[{result}]"),
+        format!("[{call},{call}]"),
+        format!(r#"[{{"type":"reasoning","summary":[],"encrypted_content":"e"}},{user}]"#),
+        r#"[{"type":"message","role":"user","content":[{"type":"output_text","text":"a"}]}]"#
+            .to_owned(),
+    ] {
+        assert!(validators::responses(&read(&bad)).is_err(), "{bad}");
+    }
+
+    let user = r#"{"role":"user","content":"u"}"#;
+    let call =
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#;
+    let result =
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":""}]}"#;
+    let request = |messages: &str| format!(r#"{{"messages":[{messages}]}}"#);
+    let good = request(&format!("{user},{call},{result},{call}").replacen("\"a\"", "\"b\"", 2));
+    assert_eq!(validators::anthropic(&read(&good)), Ok(()));
+    let mark = r#"{"type":"text","text":"t","cache_control":{"type":"ephemeral"}}"#;
+    for bad in [
+        request(call),
+        request(&format!("{user},{user}")),
+        request(&format!("{user},{call},{user}")),
+        request(&format!("{user},{call},{result},{call}")),
+        request(&format!("{user},{}", call.replace("\"a\"", "\"a.b\""))),
+        request(&format!("{user},{}", call.replace("{}", "\"x\""))),
+        request(r#"{"role":"user","content":" "}"#),
+        request(r#"{"role":"user","content":[{"type":"text","text":""}]}"#),
+        request(&format!(r#"{user},{{"role":"assistant","content":"a "}}"#)),
+        request(&format!(
+            r#"{user},{{"role":"assistant","content":[{{"type":"thinking","thinking":"t","signature":"s"}}]}}"#
+        )),
+        request(&format!(r#"{{"role":"user","content":[{}]}}"#, [mark; 5].join(","))),
+    ] {
+        assert!(validators::anthropic(&read(&bad)).is_err(), "{bad}");
+    }
+}
