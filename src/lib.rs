@@ -44,6 +44,7 @@
 //! | [`veil`] | facets, the ops that change them, frames, histories | [`veil::Facet`], [`veil::History`] |
 //! | [`snapshot`] | what a frame rendered to: chunks that tile one text; the archive of a history | [`snapshot::FrameSnapshotBuilder`], [`snapshot::SnapshotArchive`] |
 //! | [`hud`] | the one renderer, formats, contexts | [`hud::Hud`] |
+//! | [`export`] | contexts in the forms of OpenAI and Anthropic, and what their caches keep | [`export::Export`] |
 //! | [`tokens`] | exact counters, an estimate, a memo | [`tokens::TokenCounter`] |
 //! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
 //! | [`json`] | JSON that keeps order and digits | [`json::read`] |
@@ -73,6 +74,7 @@
 
 pub mod compress;
 pub mod error;
+pub mod export;
 pub mod hud;
 pub mod id;
 pub mod json;
@@ -89,6 +91,9 @@ pub use error::{Error, ErrorKind, Result};
 
 #[doc = include_str!("../docs/FORMAT.md")]
 pub mod format_of_files {}
+
+#[doc = include_str!("../docs/exports.md")]
+pub mod forms_of_exports {}
 
 #[doc = include_str!("../docs/transcripts.md")]
 pub mod formats_of_transcripts {}

@@ -3,7 +3,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use crate::{
     id::{FacetId, FrameSeq, Role},
     json::{Object, ObjectExt, Value},
-    snapshot::{ChunkRef, FrameSnapshot, Substitution},
+    snapshot::{ChunkRef, FrameSnapshot, SnapshotIdentity, Substitution},
     text::TextRange,
 };
 
@@ -139,6 +139,17 @@ pub struct Span {
     pub owner: Owner,
 }
 
+/// A run of bytes of a message as it was captured.
+#[derive(Clone, Debug)]
+pub struct Run<'a> {
+    /// The text; empty where a chunk has none.
+    pub text: &'a str,
+    /// Who it belongs to.
+    pub owner: Owner,
+    /// The chunk; `None` for framing.
+    pub chunk: Option<ChunkRef<'a>>,
+}
+
 /// What a context costs: figures that must not be mixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContextTokens {
@@ -266,6 +277,38 @@ impl RenderedContext {
             }));
         }
         spans
+    }
+
+    /// A message from front to back: every chunk with its text, the empty ones too, and the
+    /// framing texts between them. Nothing is copied but the owners.
+    pub fn runs<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = Run<'a>> {
+        message.pieces.iter().flat_map(move |piece| {
+            let framing = match &piece.from {
+                From::Framing(name, text) => {
+                    Some(Run { text, owner: Owner::Framing(name), chunk: None })
+                }
+                _ => None,
+            };
+            let chunks = piece.chunks().map(move |(_, chunk)| Run {
+                text: chunk.content(),
+                owner: piece.owner(chunk, &self.id),
+                chunk: Some(chunk),
+            });
+            framing.into_iter().chain(chunks)
+        })
+    }
+
+    /// What made the snapshots of the context, message by message and the tail's last; those that
+    /// say nothing of it are passed over.
+    pub fn identities(&self) -> impl Iterator<Item = &Arc<SnapshotIdentity>> {
+        self.messages.iter().flat_map(|message| &message.pieces).filter_map(|piece| {
+            match &piece.from {
+                From::Frame(_, snapshot)
+                | From::Tail(snapshot, _)
+                | From::Block(Substitution { snapshot, .. }) => snapshot.identity(),
+                From::Framing(..) => None,
+            }
+        })
     }
 
     /// Who the byte at `offset` of the message with index `message` belongs to; `None` outside.

@@ -23,7 +23,7 @@ mod xml;
 pub use assemble::{Merge, RenderRequest};
 pub use canvas::Canvas;
 pub use capture::CapturePolicy;
-pub use context::{ContextTokens, Message, Owner, ProviderFraming, RenderedContext, Span};
+pub use context::{ContextTokens, Message, Owner, ProviderFraming, RenderedContext, Run, Span};
 pub use format::{Format, format_by_name};
 pub use native::NativeFormat;
 pub use plain::PlainFormat;

@@ -1,0 +1,76 @@
+//! Images, from whatever way a source has them to the way of a provider.
+
+use super::{owned::Owned, turns::Item};
+use crate::{hud::Owner, json::Value};
+
+/// The kinds of images that all providers take.
+const MEDIA_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// Where an image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Image<'a> {
+    Url(&'a str),
+    Data { media_type: &'a str, base64: &'a str },
+}
+
+impl<'a> Image<'a> {
+    /// The image of an item; `None` where it is known by a file's id, is of a kind that no
+    /// provider takes, or is no image at all.
+    pub(super) fn of(item: &Item<'a>) -> Option<Self> {
+        let block = item.origin()?;
+        let text = |pointer: &str| block.pointer(pointer).and_then(Value::as_str);
+        let media_type = ["/source/media_type", "/mimeType", "/media_type"];
+        let media_type = media_type.into_iter().find_map(text);
+        let data = ["/source/data", "/data", "/result"].into_iter().find_map(text);
+        if let Some(base64) = data {
+            return Self::from_data(base64, media_type);
+        }
+        let places = ["/image_url/url", "/image_url", "/image", "/source/url", "/url"];
+        let place = places.into_iter().find_map(text)?;
+        Self::from_url(place, media_type)
+    }
+
+    fn from_url(url: &'a str, media_type: Option<&'a str>) -> Option<Self> {
+        match url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
+            Some((head, base64)) => {
+                let declared = head.split(';').next().filter(|kind| !kind.is_empty());
+                Self::from_data(base64, declared.or(media_type))
+            }
+            None if url.contains("://") => Some(Self::Url(url)),
+            None => Self::from_data(url, media_type),
+        }
+    }
+
+    fn from_data(base64: &'a str, media_type: Option<&'a str>) -> Option<Self> {
+        let media_type = media_type.unwrap_or("image/png");
+        let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+        let is_image = MEDIA_TYPES.contains(&media_type)
+            && !base64.is_empty()
+            && base64.bytes().all(is_base64);
+        is_image.then_some(Self::Data { media_type, base64 })
+    }
+
+    /// As an address; data is a data URL.
+    pub(super) fn url(self, owner: &Owner) -> Owned {
+        match self {
+            Self::Url(url) => Owned::of_text(url, owner),
+            Self::Data { media_type, base64 } => {
+                Owned::of_text(&format!("data:{media_type};base64,{base64}"), owner)
+            }
+        }
+    }
+
+    /// As a `source` of Anthropic's Messages.
+    pub(super) fn source(self, owner: &Owner) -> Owned {
+        match self {
+            Self::Url(url) => {
+                Owned::map([("type", Owned::form("url")), ("url", Owned::of_text(url, owner))])
+            }
+            Self::Data { media_type, base64 } => Owned::map([
+                ("type", Owned::form("base64")),
+                ("media_type", Owned::of_text(media_type, owner)),
+                ("data", Owned::of_text(base64, owner)),
+            ]),
+        }
+    }
+}

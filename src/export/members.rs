@@ -1,0 +1,78 @@
+//! Which members of the source a form takes over, and of which shape.
+
+use super::{owned::Owned, report::ExportReport, turns::Turn};
+use crate::{hud::Owner, json::Value};
+
+/// What importers write into a payload for themselves, and what exports write anew.
+const OWN: [&str; 5] = ["role", "type", "form", "record", "parts"];
+/// The same of a part.
+const OWN_OF_PARTS: [&str; 5] = ["type", "form", "field", "idFrom", "cache_control"];
+
+/// A member by name, and what it must be.
+pub(super) type Member = (&'static str, fn(&Value) -> bool);
+
+pub(super) fn text(value: &Value) -> bool {
+    value.as_str().is_some()
+}
+
+pub(super) fn text_or_null(value: &Value) -> bool {
+    value.is_null() || text(value)
+}
+
+pub(super) fn list(value: &Value) -> bool {
+    value.as_array().is_some()
+}
+
+pub(super) fn object(value: &Value) -> bool {
+    value.as_object().is_some()
+}
+
+pub(super) fn object_or_null(value: &Value) -> bool {
+    value.is_null() || object(value)
+}
+
+pub(super) fn flag(value: &Value) -> bool {
+    value.as_bool().is_some()
+}
+
+/// Puts the members of a message's payload that are among `taken` into `message`, unless the
+/// export has written them already. The rest is reported.
+pub(super) fn take_over(
+    message: &mut Owned,
+    turn: &Turn<'_>,
+    taken: &[Member],
+    report: &mut ExportReport,
+) {
+    for (key, value) in turn.payload.iter().flat_map(|payload| payload.iter()) {
+        if OWN.contains(&key.as_str()) {
+            continue;
+        }
+        if fits(taken, key, value) && message.get(key).is_none() {
+            message.put(key, Owned::of_value(value, &Owner::Framing("member")));
+        } else {
+            report.leave_out(key);
+        }
+    }
+}
+
+/// The same for a part: the members of its origin.
+pub(super) fn take_over_origin(
+    part: &mut Owned,
+    origin: Option<&Value>,
+    taken: &[Member],
+    owner: &Owner,
+    report: &mut ExportReport,
+) {
+    let Some(Value::Object(origin)) = origin else { return };
+    for (key, value) in origin {
+        if fits(taken, key, value) {
+            part.put(key, Owned::of_value(value, owner));
+        } else if !OWN_OF_PARTS.contains(&key.as_str()) {
+            report.leave_out(key);
+        }
+    }
+}
+
+fn fits(taken: &[Member], key: &str, value: &Value) -> bool {
+    taken.iter().any(|(name, fits)| *name == key && fits(value))
+}

@@ -1,0 +1,142 @@
+//! Contexts in the forms that providers take.
+//!
+//! An [`Export`] is made of a [`RenderedContext`] that was rendered in the `native` format, and of
+//! the history that it was rendered from. It renders nothing: the texts are the captured chunks,
+//! whose parts (text, call, result, reasoning, image, opaque) decide the structure, and what a
+//! message had besides its text comes from the frames. Data passes through three steps: `turns`
+//! puts the chunks of each frame together into items; `pairing` brings every result to its call
+//! and repairs what the history lacks; one module for each form writes the items.
+//!
+//! What is written is [`Owned`]: JSON in which each byte of each string knows who wrote it.
+//! `docs/exports.md` says what each form holds, and what an export changes and reports.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use afterimage::{
+//!     export::{Export, ExportOptions}, hud::{Hud, NativeFormat, RenderRequest},
+//!     id::{FacetType, Millis}, tokens::Chars4, veil::{Facet, FacetOp, Frame, History, Source},
+//! };
+//!
+//! let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
+//! let mut history = History::new();
+//! let ask = Facet::new("ask", FacetType::EVENT, "Is it open?");
+//! let arguments = afterimage::json::read(br#"{"door": 7}"#)?;
+//! let look = Facet::tool_call("look", Some("c1"), "look", arguments);
+//! let seen = Facet::tool_result("seen", Some("c1"), None, "open");
+//! for (sequence, (source, facet)) in
+//!     [(Source::User, ask), (Source::Agent, look), (Source::Environment, seen)].into_iter().enumerate()
+//! {
+//!     let frame = Frame::new(sequence as u64, source).with(FacetOp::add(facet));
+//!     hud.capture(&mut history, frame, Millis::new(0))?;
+//! }
+//! let context = hud.render(&history, &RenderRequest::default(), Millis::new(0))?;
+//! let chat = Export::of(&history, &context)?.openai_chat(&ExportOptions::default());
+//! assert_eq!(
+//!     chat.value().at(1).unwrap().to_string(),
+//!     r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"door\":7}"}}]}"#
+//! );
+//! let name = chat.root().pointer("/1/tool_calls/0/function/name").unwrap();
+//! assert_eq!(format!("{:?}", name.spans()[0].owner), r#"Chunk { frame: FrameSeq(1), chunk: 0, facet_ids: ["look"] }"#);
+//! # Ok::<(), afterimage::Error>(())
+//! ```
+
+mod anthropic;
+mod anthropic_block;
+mod breakpoints;
+mod ids;
+mod image;
+mod members;
+mod openai_chat;
+mod options;
+mod owned;
+mod pairing;
+mod parsed;
+mod plain;
+mod prefix;
+mod report;
+mod responses;
+mod turns;
+
+pub use options::{Breakpoints, ExportOptions, Orphans, Unanswered};
+pub use owned::{Owned, OwnedText};
+pub use prefix::{Divergence, PrefixReport, PrefixRules, prefix_report};
+pub use report::{ExportReport, Repair, RepairKind};
+
+use crate::{Error, ErrorKind, Result, hud::RenderedContext, json::Value, veil::History};
+
+/// The format whose chunks are the raw strings of a message's fields.
+const NATIVE: &str = "native";
+
+/// A context that is ready to be written in the form of a provider. Borrows both; costs nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Export<'a> {
+    history: &'a History,
+    context: &'a RenderedContext,
+}
+
+/// A context in the form of a provider, with an owner for every byte of every string.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exported {
+    root: Owned,
+    report: ExportReport,
+}
+
+impl<'a> Export<'a> {
+    /// An export of `context`, which was rendered from `history`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownFormat`] where a snapshot in the context was made in another format
+    /// than `native`: tags would be sent as if the agent had written them.
+    pub fn of(history: &'a History, context: &'a RenderedContext) -> Result<Self> {
+        match context.identities().find(|identity| identity.format != NATIVE) {
+            Some(identity) => {
+                let found = &identity.format;
+                let message = format!(
+                    "an export is made of chunks in the format `{NATIVE}`, found `{found}`"
+                );
+                Err(Error::new(ErrorKind::UnknownFormat, message))
+            }
+            None => Ok(Self { history, context }),
+        }
+    }
+
+    /// The `messages` of OpenAI's Chat Completions: an array. Runs in linear time in what the
+    /// context holds, like all exports.
+    pub fn openai_chat(&self, options: &ExportOptions) -> Exported {
+        openai_chat::write(turns::collect(self.history, self.context), options)
+    }
+
+    /// The `input` items of OpenAI's Responses: an array.
+    pub fn responses(&self, options: &ExportOptions) -> Exported {
+        responses::write(turns::collect(self.history, self.context), options)
+    }
+
+    /// `{"system": …, "messages": […]}` of Anthropic's Messages; without `system` where the
+    /// context has none.
+    pub fn anthropic(&self, options: &ExportOptions) -> Exported {
+        anthropic::write(turns::collect(self.history, self.context), options)
+    }
+
+    /// One text, for people and for models without messages: a string. Each turn begins with a line
+    /// that says who speaks.
+    pub fn plain(&self, options: &ExportOptions) -> Exported {
+        plain::write(turns::collect(self.history, self.context), options)
+    }
+}
+
+impl Exported {
+    /// The JSON, with owners.
+    pub fn root(&self) -> &Owned {
+        &self.root
+    }
+
+    /// The JSON alone. Copies every text.
+    pub fn value(&self) -> Value {
+        self.root.to_value()
+    }
+
+    /// What was repaired, changed and left out.
+    pub fn report(&self) -> &ExportReport {
+        &self.report
+    }
+}

@@ -1,0 +1,58 @@
+use crate::id::FrameSeq;
+
+/// How an export repairs what the history lacks, and where the cache is to begin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// What becomes of a call that was never answered, once something follows it.
+    pub unanswered: Unanswered,
+    /// What becomes of a result whose call the context does not hold.
+    pub orphans: Orphans,
+    /// Where `cache_control` stands. Read by the Anthropic export alone.
+    pub breakpoints: Breakpoints,
+}
+
+/// What becomes of a call that was never answered. A call after which nothing comes stays open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// A result with this text, which is framing, answers it. Calls of a provider's own tools are
+    /// left out all the same: nobody else can write their results.
+    Placeholder(String),
+    /// The call is left out.
+    Drop,
+}
+
+impl Default for Unanswered {
+    fn default() -> Self {
+        Self::Placeholder("[no result was recorded for this call]".to_owned())
+    }
+}
+
+/// What becomes of a result whose call the context does not hold, or that comes after the agent
+/// went on without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Orphans {
+    /// It is text of the user, after a line of framing that says what it is.
+    #[default]
+    Text,
+    /// It is left out.
+    Drop,
+}
+
+/// Where the Anthropic export sets `cache_control`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Breakpoints {
+    /// Nowhere.
+    None,
+    /// Where the source had it. Where it had more than four, the first ones lose it.
+    Recorded,
+    /// After the system prompt, after the last block of each of these frames or of what stands in
+    /// for it, and after the last block that is not of the tail. Four at most: of the frames the
+    /// last ones count.
+    Stable(Vec<FrameSeq>),
+}
+
+impl Default for Breakpoints {
+    fn default() -> Self {
+        Self::Stable(Vec::new())
+    }
+}

@@ -1,0 +1,214 @@
+//! How much of a request its provider has seen before.
+
+use super::{
+    Exported,
+    owned::{Owned, OwnedText},
+};
+use crate::{
+    hud::Owner,
+    json::{Path, PathElement},
+    tokens::TokenCounter,
+};
+
+/// When a provider's cache takes a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrefixRules {
+    /// The fewest tokens that a prefix must have.
+    pub minimum: u64,
+    /// A prefix counts in blocks of so many tokens; 1 where each token counts.
+    pub block: u64,
+    /// What the provider adds for each message.
+    pub per_message: u64,
+}
+
+impl PrefixRules {
+    /// Every token counts.
+    pub const EXACT: Self = Self { minimum: 0, block: 1, per_message: 3 };
+    /// OpenAI: 1,024 tokens at least, in blocks of 128.
+    pub const OPENAI: Self = Self { minimum: 1_024, block: 128, per_message: 3 };
+    /// Anthropic: 1,024 tokens at least for most models. Its blocks end where `cache_control` is.
+    pub const ANTHROPIC: Self = Self { minimum: 1_024, block: 1, per_message: 3 };
+
+    /// How many of `tokens` that are the same the cache serves.
+    pub fn cached(self, tokens: u64) -> u64 {
+        if tokens < self.minimum { 0 } else { tokens - tokens % self.block.max(1) }
+    }
+}
+
+/// How much of a request is an unchanged prefix of the one before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrefixReport {
+    /// The tokens of the next request.
+    pub tokens: u64,
+    /// Those of them that stand before the first difference.
+    pub unchanged: u64,
+    /// Those that the cache serves by the provider's rules.
+    pub cached: u64,
+    /// Where the requests first differ; `None` where the next one begins with the whole of the
+    /// previous one.
+    pub divergence: Option<Divergence>,
+}
+
+/// Where two requests first differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Divergence {
+    /// The value in the next request, or the one that it lacks.
+    pub path: Path,
+    /// The first byte that differs, in the string at the path; `None` where it is no string.
+    pub offset: Option<usize>,
+    /// Who wrote that byte in the next request: a chunk with its frame and facets, or framing.
+    /// Where the string ends there, who wrote its end; `None` where there is no such string.
+    pub owner: Option<Owner>,
+    /// Who wrote it in the previous one.
+    pub previous_owner: Option<Owner>,
+}
+
+/// Compares a request with the one before it.
+///
+/// Values are compared in the order in which the export writes them, `cache_control` aside: a
+/// mark that moves changes nothing that the model reads. Tokens are counted for each string by
+/// itself, but for those of the form (roles, types), which `per_message` stands for; a string that
+/// begins alike counts with the tokens of what is alike.
+///
+/// Reads both in linear time and counts each string of `next` once.
+pub fn prefix_report(
+    previous: &Exported,
+    next: &Exported,
+    counter: &dyn TokenCounter,
+    rules: PrefixRules,
+) -> PrefixReport {
+    let (before, after) = (leaves(previous.root()), leaves(next.root()));
+    let same = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
+    let counts: Vec<u64> = after.iter().map(|leaf| leaf.tokens(counter, rules)).collect();
+    let mut unchanged: u64 = counts.iter().take(same).sum();
+    let divergence = before.get(same).map(|was| {
+        let is = after.get(same);
+        let both = is.filter(|is| is.path == was.path).and_then(|is| is.text().zip(was.text()));
+        let offset = both.map(|(is, was)| common(is.as_str(), was.as_str()));
+        if let (Some((is, _)), Some(offset)) = (both, offset) {
+            unchanged += counter.count(is.as_str().get(..offset).unwrap_or_default()) as u64;
+        }
+        let owner = |leaf: Option<&Leaf<'_>>| leaf?.owner_at(offset.unwrap_or(0)).cloned();
+        Divergence {
+            path: is.unwrap_or(was).path.iter().cloned().collect(),
+            offset,
+            owner: owner(is),
+            previous_owner: owner(Some(was)),
+        }
+    });
+    let tokens = counts.iter().sum();
+    PrefixReport { tokens, unchanged, cached: rules.cached(unchanged), divergence }
+}
+
+/// A value without parts, with where it stands.
+struct Leaf<'a> {
+    path: Vec<PathElement>,
+    value: LeafValue<'a>,
+}
+
+#[derive(PartialEq)]
+enum LeafValue<'a> {
+    Text(&'a OwnedText),
+    /// A type that the form would have if a text stood as a block.
+    Implied(&'static str),
+    Other(&'a Owned),
+}
+
+/// Who wrote it does not matter to a cache.
+impl PartialEq for Leaf<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+            && match (self.str(), other.str()) {
+                (None, None) => self.value == other.value,
+                (one, other) => one == other,
+            }
+    }
+}
+
+impl<'a> Leaf<'a> {
+    fn text(&self) -> Option<&'a OwnedText> {
+        match self.value {
+            LeafValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn str(&self) -> Option<&'a str> {
+        match self.value {
+            LeafValue::Implied(text) => Some(text),
+            _ => self.text().map(OwnedText::as_str),
+        }
+    }
+
+    fn owner_at(&self, offset: usize) -> Option<&'a Owner> {
+        let text = self.text()?;
+        text.owner_of(offset).or_else(|| Some(&text.spans().last()?.owner))
+    }
+
+    fn tokens(&self, counter: &dyn TokenCounter, rules: PrefixRules) -> u64 {
+        match &self.value {
+            LeafValue::Text(text) => {
+                let is_form = text.spans().iter().all(|span| span.owner == Owner::Framing("form"));
+                let is_role = self.path.last() == Some(&PathElement::Key("role".to_owned()));
+                match (is_form, is_role) {
+                    (true, true) => rules.per_message,
+                    (true, false) => 0,
+                    (false, _) => counter.count(text.as_str()) as u64,
+                }
+            }
+            LeafValue::Other(Owned::Number(number)) => counter.count(&number.to_string()) as u64,
+            LeafValue::Implied(_) | LeafValue::Other(_) => 0,
+        }
+    }
+}
+
+/// The values without parts, in order. A content that is a text stands as its only block, since
+/// a mark makes a block of it.
+fn leaves(root: &Owned) -> Vec<Leaf<'_>> {
+    let mut leaves = Vec::new();
+    gather(root, &mut Vec::new(), &mut leaves);
+    leaves
+}
+
+fn gather<'a>(value: &'a Owned, path: &mut Vec<PathElement>, leaves: &mut Vec<Leaf<'a>>) {
+    let key = |key: &str| PathElement::Key(key.to_owned());
+    match value {
+        // A list without elements is one that may begin to grow.
+        Owned::List(list) => {
+            for (index, value) in list.iter().enumerate() {
+                path.push(PathElement::Index(index));
+                gather(value, path, leaves);
+                path.pop();
+            }
+        }
+        Owned::Map(members) if !members.is_empty() => {
+            for (name, value) in members.iter().filter(|(name, _)| name != "cache_control") {
+                path.push(key(name));
+                gather(value, path, leaves);
+                path.pop();
+            }
+        }
+        Owned::Text(text) => {
+            let last = path.last();
+            if last == Some(&key("content")) || last == Some(&key("system")) {
+                path.push(PathElement::Index(0));
+                for (name, value) in
+                    [("type", LeafValue::Implied("text")), ("text", LeafValue::Text(text))]
+                {
+                    let path = path.iter().cloned().chain([key(name)]).collect();
+                    leaves.push(Leaf { path, value });
+                }
+                path.pop();
+            } else {
+                leaves.push(Leaf { path: path.clone(), value: LeafValue::Text(text) });
+            }
+        }
+        other => leaves.push(Leaf { path: path.clone(), value: LeafValue::Other(other) }),
+    }
+}
+
+/// How many bytes two texts begin alike with, up to the border of a character.
+fn common(one: &str, other: &str) -> usize {
+    let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
+    same.last().map_or(0, |((at, c), _)| at + c.len_utf8())
+}

@@ -1,0 +1,103 @@
+use std::collections::BTreeMap;
+
+use crate::{
+    id::FrameSeq,
+    json::{Object, ObjectExt, Value},
+};
+
+/// What an export changed.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExportReport {
+    /// Calls without a result and results without a call, in the order of the export.
+    pub repaired: Vec<Repair>,
+    /// What was written in another way than it stood in the source, by what was done.
+    pub normalised: BTreeMap<&'static str, u64>,
+    /// What the form has no place for, by kind.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Members of messages and parts that the form has no place for, by name.
+    pub members: BTreeMap<String, u64>,
+}
+
+/// A pair that the history holds one half of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The frame of the call or of the result; `None` in the tail.
+    pub frame: Option<FrameSeq>,
+    /// The id that the call or the result has in the source.
+    pub call: Option<String>,
+    /// The tool's name, where it is known.
+    pub tool: Option<String>,
+    /// What was done.
+    pub kind: RepairKind,
+}
+
+/// How a pair was repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepairKind {
+    /// A call was answered with the placeholder.
+    Placeholder,
+    /// A call was left out.
+    CallDropped,
+    /// A result became text.
+    ResultAsText,
+    /// A result was left out.
+    ResultDropped,
+}
+
+impl RepairKind {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RepairKind::Placeholder => "placeholder",
+            RepairKind::CallDropped => "call_dropped",
+            RepairKind::ResultAsText => "result_as_text",
+            RepairKind::ResultDropped => "result_dropped",
+        }
+    }
+}
+
+impl ExportReport {
+    pub(super) fn normalise(&mut self, what: &'static str) {
+        *self.normalised.entry(what).or_default() += 1;
+    }
+
+    pub(super) fn drop(&mut self, what: &'static str) {
+        *self.dropped.entry(what).or_default() += 1;
+    }
+
+    pub(super) fn leave_out(&mut self, member: &str) {
+        match self.members.get_mut(member) {
+            Some(count) => *count += 1,
+            None => {
+                self.members.insert(member.to_owned(), 1);
+            }
+        }
+    }
+
+    /// The report as JSON: `repaired` (a list of `frame`, `call`, `tool`, `kind`), and
+    /// `normalised`, `dropped`, `members`, each an object of counts.
+    pub fn to_json(&self) -> Value {
+        fn counts<K: ToString>(counts: &BTreeMap<K, u64>) -> Object {
+            counts.iter().map(|(key, count)| (key.to_string(), Value::from(*count))).collect()
+        }
+        let mut object = Object::new();
+        object.put("repaired", self.repaired.iter().map(Repair::to_json).collect::<Value>());
+        object.put("normalised", counts(&self.normalised));
+        object.put("dropped", counts(&self.dropped));
+        object.put("members", counts(&self.members));
+        object.into()
+    }
+}
+
+impl Repair {
+    /// The wire form.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put_some("frame", self.frame.map(FrameSeq::get));
+        object.put_some("call", self.call.as_deref());
+        object.put_some("tool", self.tool.as_deref());
+        object.put("kind", self.kind.as_str());
+        object.into()
+    }
+}

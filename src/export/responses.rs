@@ -1,0 +1,295 @@
+//! `input` items of OpenAI's Responses.
+
+use super::{
+    ExportOptions, Exported,
+    ids::{self, IdRules},
+    image::Image,
+    members::{self, Member},
+    owned::Owned,
+    pairing::{self, PairRules, Paired},
+    parsed,
+    report::ExportReport,
+    turns::{Item, Kind, Turn, Voice, form_of},
+};
+use crate::hud::Owner;
+
+const RULES: PairRules =
+    PairRules { ids: IdRules { longest: 64, plain: false, unique: true }, inline: |_, _| false };
+
+/// Items that are kept whole and given back whole.
+const WHOLE: [&str; 2] = ["compaction", "mcp_list_tools"];
+/// Calls of OpenAI's own tools whose outcome is no part of the item, or may be missing.
+const HOSTED: [&str; 2] = ["web_search_call", "file_search_call"];
+
+/// Whether a turn is a call of one of OpenAI's own tools that has no result of its own.
+fn is_hosted(turn: &Turn<'_>) -> bool {
+    turn.items.len() <= 1 && turn.payload_str("type").is_some_and(|kind| HOSTED.contains(&kind))
+}
+
+pub(super) fn write<'a>(mut turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exported {
+    let mut report = ExportReport::default();
+    // A hosted call needs no result: it is no pair.
+    for turn in turns.iter_mut().filter(|turn| is_hosted(turn)) {
+        for item in &mut turn.items {
+            item.kind = Kind::Opaque;
+        }
+    }
+    let paired = pairing::pair(turns, &RULES, options, &mut report);
+    let mut writer = Writer { paired: &paired, report: &mut report, items: Vec::new() };
+    for turn in &paired.turns {
+        writer.turn(turn);
+    }
+    let mut items = writer.items;
+    drop_loose_reasoning(&mut items, &mut report);
+    Exported { root: Owned::List(items), report }
+}
+
+/// Reasoning must be followed by what came of it.
+fn drop_loose_reasoning(items: &mut Vec<Owned>, report: &mut ExportReport) {
+    let mut follows = false;
+    let mut kept = Vec::with_capacity(items.len());
+    for item in std::mem::take(items).into_iter().rev() {
+        let kind = item.get("type");
+        if kind.is_some_and(|kind| kind.is_str("reasoning")) {
+            if !follows {
+                report.drop("reasoning_at_end");
+                continue;
+            }
+        } else {
+            let is_output =
+                kind.and_then(Owned::as_text).is_some_and(|kind| kind.as_str().ends_with("_call"));
+            follows = is_output || item.get("role").is_some_and(|role| role.is_str("assistant"));
+        }
+        kept.push(item);
+    }
+    kept.reverse();
+    *items = kept;
+}
+
+struct Writer<'w, 'a> {
+    paired: &'w Paired<'a>,
+    report: &'w mut ExportReport,
+    items: Vec<Owned>,
+}
+
+impl<'a> Writer<'_, 'a> {
+    fn turn(&mut self, turn: &Turn<'a>) {
+        let is_reasoning = |item: &Item<'_>| matches!(item.kind, Kind::Reasoning | Kind::Opaque);
+        if turn.payload_str("type") == Some("reasoning") && turn.items.iter().all(is_reasoning) {
+            let reasoning = self.reasoning(turn);
+            return self.items.extend(reasoning);
+        }
+        let mut parts = Vec::new();
+        for item in &turn.items {
+            match item.kind {
+                Kind::Call { number, .. } => {
+                    self.message(turn, std::mem::take(&mut parts));
+                    let call = self.call(item, number);
+                    self.items.extend(call);
+                }
+                Kind::Result { number, .. } => {
+                    let result = self.result(item, number);
+                    self.items.extend(result);
+                }
+                Kind::Opaque if is_hosted(turn) => {
+                    let call = hosted(turn, item);
+                    self.items.push(call);
+                }
+                Kind::Opaque if is_whole(item) => {
+                    self.message(turn, std::mem::take(&mut parts));
+                    let whole = item.origin().map(|origin| Owned::of_value(origin, &item.owner));
+                    self.items.extend(whole);
+                }
+                _ => parts.extend(self.part(turn.voice, item)),
+            }
+        }
+        self.message(turn, parts);
+    }
+
+    /// A message of these parts, if there are any.
+    fn message(&mut self, turn: &Turn<'a>, mut parts: Vec<Owned>) {
+        if parts.is_empty() {
+            return;
+        }
+        let role = match turn.voice {
+            Voice::System if turn.payload_str("role") == Some("developer") => "developer",
+            Voice::System => "system",
+            Voice::Agent => "assistant",
+            Voice::User | Voice::Tool => "user",
+        };
+        let is_plain = parts.len() == 1 && form_of(turn) != Some("parts");
+        let text =
+            if is_plain { parts.last_mut().and_then(|part| part.remove("text")) } else { None };
+        let content = text.unwrap_or(Owned::List(parts));
+        self.items.push(Owned::map([
+            ("type", Owned::form("message")),
+            ("role", Owned::form(role)),
+            ("content", content),
+        ]));
+    }
+
+    fn part(&mut self, voice: Voice, item: &Item<'a>) -> Option<Owned> {
+        let kind = if voice == Voice::Agent { "output_text" } else { "input_text" };
+        match item.kind {
+            Kind::Reasoning => {
+                self.report.drop("reasoning");
+                return None;
+            }
+            Kind::Opaque if item.is_hidden_reasoning() => {
+                self.report.drop("reasoning");
+                return None;
+            }
+            Kind::Image if voice == Voice::User => {
+                if let Some(image) = image(item) {
+                    return Some(image);
+                }
+            }
+            _ => {}
+        }
+        if item.text.as_str().is_empty() {
+            return None;
+        }
+        if item.kind != Kind::Text {
+            self.report.normalise("part_as_its_text");
+        }
+        let mut part = Owned::map([("type", Owned::form(kind)), ("text", item.text())]);
+        if voice == Voice::Agent {
+            part.put("annotations", Owned::List(Vec::new()));
+            if item.kind == Kind::Text {
+                let taken: [Member; 1] = [("annotations", members::list)];
+                members::take_over_origin(
+                    &mut part,
+                    item.origin(),
+                    &taken,
+                    &item.owner,
+                    self.report,
+                );
+            }
+        }
+        Some(part)
+    }
+
+    /// Reasoning that the provider can read again. What it only showed is left out: without the
+    /// rest it would be looked up among what the provider stores.
+    fn reasoning(&mut self, turn: &Turn<'a>) -> Option<Owned> {
+        let hidden = turn.items.iter().find_map(|item| {
+            let content = item.origin()?.get("encrypted_content")?;
+            (item.kind == Kind::Opaque).then(|| Owned::of_value(content, &item.owner))
+        });
+        let Some(hidden) = hidden else {
+            self.report.drop("reasoning");
+            return None;
+        };
+        let mut reasoning = Owned::map([("type", Owned::form("reasoning"))]);
+        if let Some(id) = turn.payload_str("id") {
+            reasoning.put("id", Owned::framing(id, "member"));
+        }
+        let parts = |field: &str, usual: &str| -> Vec<Owned> {
+            let of_field = turn.items.iter().filter(|item| item.origin_str("field") == Some(field));
+            of_field
+                .filter(|item| item.kind == Kind::Reasoning)
+                .map(|item| {
+                    let kind = item.origin_str("type").unwrap_or(usual);
+                    Owned::map([("type", Owned::form(kind)), ("text", item.text())])
+                })
+                .collect()
+        };
+        reasoning.put("summary", Owned::List(parts("summary", "summary_text")));
+        let content = parts("content", "reasoning_text");
+        if !content.is_empty() {
+            reasoning.put("content", Owned::List(content));
+        }
+        reasoning.put("encrypted_content", hidden);
+        Some(reasoning)
+    }
+
+    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+        let call = self.paired.call(number)?;
+        let (kind, input) = if call.custom {
+            ("custom_tool_call", "input")
+        } else {
+            ("function_call", "arguments")
+        };
+        Some(Owned::map([
+            ("type", Owned::form(kind)),
+            ("call_id", call.id.owned(&item.owner)),
+            ("name", ids::tool_name(call.name, &item.owner, self.report)),
+            (input, item.text()),
+        ]))
+    }
+
+    fn result(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+        let call = self.paired.call(number)?;
+        let kind = if call.custom { "custom_tool_call_output" } else { "function_call_output" };
+        let mut parts = Vec::new();
+        self.inside(item, &mut parts);
+        let has_image = parts
+            .iter()
+            .any(|part| part.get("type").is_some_and(|kind| kind.is_str("input_image")));
+        let output = match parts.len() {
+            0 => item.text(),
+            1 if !has_image => parts.pop()?.remove("text")?,
+            _ => Owned::List(parts),
+        };
+        Some(Owned::map([
+            ("type", Owned::form(kind)),
+            ("call_id", call.id.owned(&call.owner)),
+            ("output", output),
+        ]))
+    }
+
+    fn inside(&mut self, item: &Item<'a>, parts: &mut Vec<Owned>) {
+        if !item.text.as_str().is_empty() && item.kind != Kind::Image {
+            parts.push(Owned::map([("type", Owned::form("input_text")), ("text", item.text())]));
+        }
+        for inside in &item.inside {
+            if inside.kind == Kind::Image {
+                parts.extend(self.part(Voice::User, inside));
+            } else {
+                self.inside(inside, parts);
+            }
+        }
+    }
+}
+
+/// Whether an item is one that OpenAI takes back as it is.
+fn is_whole(item: &Item<'_>) -> bool {
+    match item.origin_str("type") {
+        // Other providers write compactions that they alone can read.
+        Some("compaction") => {
+            item.origin().is_some_and(|origin| origin.get("encrypted_content").is_some())
+        }
+        Some(kind) => WHOLE.contains(&kind),
+        None => false,
+    }
+}
+
+/// A call of one of OpenAI's own tools, as it was.
+fn hosted(turn: &Turn<'_>, item: &Item<'_>) -> Owned {
+    let mut call = Owned::Map(Vec::new());
+    for (key, value) in turn.payload.iter().flat_map(|payload| payload.iter()) {
+        call.put(key, Owned::of_value(value, &Owner::Framing("member")));
+    }
+    let field = item.origin_str("field").unwrap_or("arguments");
+    if !item.text.as_str().is_empty() {
+        let is_json = item.origin_str("form") == Some("json");
+        let arguments = is_json.then(|| parsed::parse(&item.text, &item.owner)).flatten();
+        call.put(field, arguments.unwrap_or_else(|| item.text()));
+    }
+    call
+}
+
+fn image(item: &Item<'_>) -> Option<Owned> {
+    let image = Image::of(item)?;
+    let mut part =
+        Owned::map([("type", Owned::form("input_image")), ("image_url", image.url(&item.owner))]);
+    let origin = item.origin();
+    let detail = origin.and_then(|origin| {
+        origin.pointer("/image_url/detail").or_else(|| origin.get("detail"))?.as_str()
+    });
+    part.put(
+        "detail",
+        detail.map_or(Owned::form("auto"), |detail| Owned::of_text(detail, &item.owner)),
+    );
+    Some(part)
+}

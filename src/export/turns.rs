@@ -1,0 +1,280 @@
+//! From the chunks of a context to turns of items: what was said, called, answered and shown.
+
+use std::collections::HashMap;
+
+use super::owned::{Owned, OwnedText};
+use crate::{
+    hud::{Owner, RenderedContext, Run},
+    id::{FacetId, FrameSeq, Role},
+    json::{Object, Value},
+    snapshot::Part,
+    veil::{Facet, FacetChange, Frame, History},
+};
+
+/// The attribute in which an importer keeps what a part had besides its text.
+const ORIGIN: &str = "origin";
+
+/// Who speaks a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    System,
+    User,
+    Agent,
+    /// One result, and nothing else. Only `pairing` makes these.
+    Tool,
+}
+
+/// What one frame says, or a part of it.
+#[derive(Clone, Debug)]
+pub(super) struct Turn<'a> {
+    pub(super) voice: Voice,
+    pub(super) frame: Option<FrameSeq>,
+    /// Whether it is what the model sees besides frames.
+    pub(super) in_tail: bool,
+    /// What the source says of the message besides its content.
+    pub(super) payload: Option<&'a Object>,
+    pub(super) items: Vec<Item<'a>>,
+}
+
+/// A part of a turn: what one facet says, or a framing text.
+#[derive(Clone, Debug)]
+pub(super) struct Item<'a> {
+    pub(super) kind: Kind<'a>,
+    pub(super) text: OwnedText,
+    /// Who owns what the item holds besides its text.
+    pub(super) owner: Owner,
+    pub(super) facet: Option<&'a Facet>,
+    /// The parts of a result.
+    pub(super) inside: Vec<Item<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind<'a> {
+    Text,
+    /// A call with its number, once it is paired.
+    Call {
+        id: Option<&'a str>,
+        name: &'a str,
+        number: usize,
+    },
+    /// A result with the number of its call, once it is paired.
+    Result {
+        id: Option<&'a str>,
+        number: usize,
+    },
+    Reasoning,
+    Image,
+    Opaque,
+}
+
+impl<'a> Item<'a> {
+    /// What the source had besides the text.
+    pub(super) fn origin(&self) -> Option<&'a Value> {
+        self.facet?.attributes.get(ORIGIN)
+    }
+
+    /// The string member `key` of what the source had besides the text.
+    pub(super) fn origin_str(&self, key: &str) -> Option<&'a str> {
+        self.origin()?.str_at(key)
+    }
+
+    pub(super) fn text(&self) -> Owned {
+        Owned::Text(self.text.clone())
+    }
+
+    pub(super) fn is_failed(&self) -> bool {
+        let state = self.facet.and_then(|facet| facet.state.as_ref());
+        state.and_then(|state| state.get("isError")).and_then(Value::as_bool) == Some(true)
+    }
+
+    /// Whether it is reasoning that its provider alone can read.
+    pub(super) fn is_hidden_reasoning(&self) -> bool {
+        self.origin().is_some_and(|origin| match origin.str_at("type") {
+            Some(kind) => kind == "redacted_thinking",
+            None => origin.get("encrypted_content").is_some(),
+        })
+    }
+
+    pub(super) fn tool_name(&self) -> Option<&'a str> {
+        match self.kind {
+            Kind::Call { name, .. } => Some(name),
+            _ => self.facet?.tool_name(),
+        }
+    }
+}
+
+impl<'a> Turn<'a> {
+    /// The string member `key` of what the source says of the message.
+    pub(super) fn payload_str(&self, key: &str) -> Option<&'a str> {
+        self.payload?.get(key)?.as_str()
+    }
+
+    /// The turn with other items.
+    pub(super) fn with(&self, voice: Voice, items: Vec<Item<'a>>) -> Turn<'a> {
+        let Turn { frame, in_tail, payload, .. } = *self;
+        Turn { voice, frame, in_tail, payload, items }
+    }
+}
+
+/// What the source's messages say of their content where that is no plain text: `parts`, `null`,
+/// `empty`, `absent`, `json`.
+pub(super) fn form_of<'a>(turn: &Turn<'a>) -> Option<&'a str> {
+    turn.payload_str("form")
+}
+
+/// The turns of a context. A message of several frames is several turns.
+pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) -> Vec<Turn<'a>> {
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    for message in context.messages() {
+        let voice = match message.role() {
+            Role::System => Voice::System,
+            Role::User => Voice::User,
+            Role::Assistant => Voice::Agent,
+        };
+        let mut open: Option<Open<'a>> = None;
+        for run in context.runs(message) {
+            let place = match run.owner {
+                Owner::Chunk { frame, .. } => Place::Frame(frame),
+                Owner::Tail { .. } => Place::Tail,
+                // A block is a message of its own.
+                Owner::Block { .. } => Place::Block,
+                Owner::Framing(_) => Place::Framing,
+            };
+            if open.as_ref().is_none_or(|open| !open.takes(place)) {
+                turns.extend(open.take().map(|open| open.turn));
+                open = Some(Open::new(voice, place, history));
+            }
+            if let Some(open) = &mut open {
+                open.add(run);
+            }
+        }
+        turns.extend(open.map(|open| open.turn));
+    }
+    turns
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Frame(FrameSeq),
+    Tail,
+    Block,
+    Framing,
+}
+
+/// A turn in the making.
+struct Open<'a> {
+    turn: Turn<'a>,
+    place: Place,
+    facets: HashMap<&'a str, &'a Facet>,
+    /// The items of the turn that chunks went to, by the chunk's index in its snapshot: the steps
+    /// from the turn's items down.
+    chunks: HashMap<usize, Vec<usize>>,
+    /// Where the last chunk went.
+    last: Vec<usize>,
+}
+
+impl<'a> Open<'a> {
+    fn new(voice: Voice, place: Place, history: &'a History) -> Self {
+        let frame = match place {
+            Place::Frame(frame) => Some(frame),
+            _ => None,
+        };
+        let source = frame.and_then(|frame| history.get(frame));
+        let mut facets = HashMap::new();
+        for op in source.iter().flat_map(|frame| &frame.ops) {
+            if let FacetChange::Add(facet) = &op.change {
+                gather(facet, &mut facets);
+            }
+        }
+        let payload = source.and_then(|frame| payload(frame));
+        let turn = Turn { voice, frame, in_tail: place == Place::Tail, payload, items: Vec::new() };
+        Self { turn, place, facets, chunks: HashMap::new(), last: Vec::new() }
+    }
+
+    fn takes(&self, place: Place) -> bool {
+        self.place == place
+    }
+
+    fn add(&mut self, run: Run<'a>) {
+        let Some(chunk) = run.chunk else {
+            let text = owned(&run);
+            let item =
+                Item { kind: Kind::Text, text, owner: run.owner, facet: None, inside: Vec::new() };
+            return self.turn.items.push(item);
+        };
+        let kind = match chunk.part() {
+            Part::Text => Kind::Text,
+            Part::Call { id, name } => Kind::Call { id: id.as_deref(), name, number: usize::MAX },
+            Part::Result { id } => Kind::Result { id: id.as_deref(), number: usize::MAX },
+            Part::Reasoning => Kind::Reasoning,
+            Part::Image => Kind::Image,
+            Part::Opaque => Kind::Opaque,
+        };
+        let id = chunk.facet_ids().first();
+        let facet = id.and_then(|id| self.facets.get(id.as_str()).copied());
+        // A facet has one part; where its text is long it is several chunks in a row.
+        let last = self.last.clone();
+        if let Some(item) = self.at(&last)
+            && id.is_some()
+            && first_facet(&item.owner) == id.map(FacetId::as_str)
+        {
+            item.text.push(run.text, &run.owner);
+            self.chunks.insert(chunk.index(), last);
+            return;
+        }
+        // The parts of a result stand inside of it.
+        let parent = chunk.structure().and_then(|structure| structure.parent);
+        let parent = parent.and_then(|parent| self.chunks.get(&parent)).cloned();
+        let parent = parent.filter(|steps| {
+            let root = steps.first().and_then(|root| self.turn.items.get(*root));
+            root.is_some_and(|root| matches!(root.kind, Kind::Result { .. }))
+        });
+        let is_part = parent.is_some();
+        // Text inside of a result has the result's part.
+        let kind = if is_part && matches!(kind, Kind::Result { .. }) { Kind::Text } else { kind };
+        let item = Item { kind, text: owned(&run), owner: run.owner, facet, inside: Vec::new() };
+        let mut steps = parent.unwrap_or_default();
+        let list = match self.at(&steps) {
+            Some(result) if is_part => &mut result.inside,
+            _ => &mut self.turn.items,
+        };
+        steps.push(list.len());
+        list.push(item);
+        self.chunks.insert(chunk.index(), steps.clone());
+        self.last = steps;
+    }
+
+    fn at(&mut self, steps: &[usize]) -> Option<&mut Item<'a>> {
+        let (first, rest) = steps.split_first()?;
+        let first = self.turn.items.get_mut(*first)?;
+        rest.iter().try_fold(first, |item, step| item.inside.get_mut(*step))
+    }
+}
+
+fn owned(run: &Run<'_>) -> OwnedText {
+    let mut text = OwnedText::default();
+    text.push(run.text, &run.owner);
+    text
+}
+
+fn first_facet(owner: &Owner) -> Option<&str> {
+    match owner {
+        Owner::Chunk { facet_ids, .. }
+        | Owner::Tail { facet_ids, .. }
+        | Owner::Block { facet_ids, .. } => facet_ids.first().map(FacetId::as_str),
+        Owner::Framing(_) => None,
+    }
+}
+
+fn gather<'a>(facet: &'a Facet, facets: &mut HashMap<&'a str, &'a Facet>) {
+    facets.insert(facet.id.as_str(), facet);
+    facet.children.iter().for_each(|child| gather(child, facets));
+}
+
+/// What an importer kept of a message besides its content.
+fn payload(frame: &Frame) -> Option<&Object> {
+    let of_transcript = |event: &&Value| {
+        event.str_at("topic").is_some_and(|topic| topic.starts_with("transcript:"))
+    };
+    frame.events.iter().find(of_transcript)?.get("payload")?.as_object()
+}
