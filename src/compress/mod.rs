@@ -6,6 +6,8 @@
 
 mod engine;
 mod job;
+mod outline;
 
 pub use engine::Engine;
 pub use job::{CompressionJob, Passage};
+pub use outline::OutlineEngine;

@@ -1,0 +1,318 @@
+//! An outline of a given detail, in words.
+
+use indexmap::IndexMap;
+
+use super::{
+    entries::{Entry, Field, Speaker},
+    select::{Mention, Names},
+};
+use crate::text::TextRange;
+
+/// How much an outline says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Detail {
+    /// The bytes that an entry's beginning may have.
+    pub(super) lead: usize,
+    /// The words before an identifier.
+    pub(super) context: usize,
+    /// The names below this rank are kept.
+    pub(super) names: usize,
+}
+
+/// What stands at the head of every outline.
+pub(super) const HEADING: &str = "Outline of what came before, in order; … marks what is left out.";
+
+type Fold = foldhash::fast::FixedState;
+
+/// Writes the outline. Runs in time linear in the mentions and in what is written.
+pub(super) fn write(entries: &[Entry<'_>], names: &Names, detail: Detail) -> String {
+    let mut writer = Writer {
+        entries,
+        names,
+        detail,
+        shown: vec![false; names.names.len()],
+        leads: Vec::new(),
+        out: HEADING.to_owned(),
+    };
+    writer.lead_all();
+    for at in 0..entries.len() {
+        writer.line(at);
+    }
+    writer.out
+}
+
+struct Writer<'a> {
+    entries: &'a [Entry<'a>],
+    names: &'a Names,
+    detail: Detail,
+    /// The names that a lead shows.
+    shown: Vec<bool>,
+    leads: Vec<Lead>,
+    out: String,
+}
+
+/// How much of an entry its lead shows: whole fields, and a part of the next one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lead {
+    fields: usize,
+    /// Bytes of the field after the whole ones.
+    part: usize,
+}
+
+impl Lead {
+    fn holds(self, mention: &Mention) -> bool {
+        mention.field < self.fields
+            || mention.field == self.fields
+                && self.part > 0
+                && mention.range.is_none_or(|range| range.end() <= self.part)
+    }
+}
+
+impl Writer<'_> {
+    /// Decides what the leads show, and which names need no other place for it.
+    fn lead_all(&mut self) {
+        for (entry, mentions) in self.entries.iter().zip(&self.names.mentions) {
+            let lead = lead_of(entry, self.detail.lead);
+            for mention in mentions.iter().filter(|mention| lead.holds(mention)) {
+                if let Some(shown) = self.shown.get_mut(mention.name) {
+                    *shown = true;
+                }
+            }
+            self.leads.push(lead);
+        }
+    }
+
+    /// Writes an entry with what answers it, where there is something to say.
+    fn line(&mut self, at: usize) {
+        let Some(entry) = self.entries.get(at).filter(|entry| !entry.is_answer) else { return };
+        let said = self.said(at, entry);
+        let answers: Vec<String> = entry
+            .answers
+            .iter()
+            .filter_map(|at| Some(self.said(*at, self.entries.get(*at)?)))
+            .filter(|said| !said.is_empty())
+            .collect();
+        let answer = answers.join(", ");
+        let has_lead = self.detail.lead > 0;
+        if said.is_empty() && answer.is_empty() && !(has_lead && matches!(entry.speaker, Speaker::Call(_))) {
+            return;
+        }
+        self.out.push('\n');
+        match entry.speaker {
+            Speaker::User => self.out.push_str("User: "),
+            Speaker::Agent => self.out.push_str("Agent: "),
+            Speaker::System => self.out.push_str("System: "),
+            Speaker::Result => self.out.push_str("Result: "),
+            Speaker::Call(name) => {
+                self.out.push_str(name);
+                self.out.push('(');
+            }
+        }
+        self.out.push_str(&said);
+        if matches!(entry.speaker, Speaker::Call(_)) {
+            self.out.push(')');
+            if !answer.is_empty() {
+                self.out.push_str(" → ");
+                self.out.push_str(&answer);
+            }
+        }
+    }
+
+    /// The lead of an entry, and the identifiers that are kept at it.
+    fn said(&self, at: usize, entry: &Entry<'_>) -> String {
+        let lead = self.leads.get(at).copied().unwrap_or_default();
+        let mut said = String::new();
+        for (index, field) in entry.fields.iter().enumerate().take(lead.fields + 1) {
+            let part = if index < lead.fields { field.text.len() } else { lead.part };
+            if index == lead.fields && part == 0 {
+                break;
+            }
+            if index > 0 {
+                said.push_str(", ");
+            }
+            if let Some(key) = &field.key {
+                said.push_str(key);
+                said.push_str(": ");
+            }
+            push_collapsed(&mut said, field.text.get(..part).unwrap_or_default());
+        }
+        let is_whole = lead.fields >= entry.fields.len();
+        let kept = self.kept(at, entry, lead);
+        if !is_whole && !said.is_empty() {
+            said.push('…');
+        }
+        if !kept.is_empty() {
+            if !said.is_empty() {
+                said.push(' ');
+            }
+            said.push_str(&kept);
+        }
+        said
+    }
+
+    /// The identifiers that are kept at an entry, each beside its key or the words around it.
+    fn kept(&self, at: usize, entry: &Entry<'_>, lead: Lead) -> String {
+        let wanted = self.names.mentions.get(at).map(Vec::as_slice).unwrap_or_default();
+        let mut done: Vec<usize> = Vec::new();
+        let mut groups: IndexMap<&str, String, Fold> = IndexMap::default();
+        // Where the last snippet ended, and in which field.
+        let mut last: Option<(usize, usize)> = None;
+        for mention in wanted {
+            let Some(name) = self.names.names.get(mention.name) else { continue };
+            let is_shown = self.shown.get(mention.name).copied().unwrap_or(true);
+            if name.home != at || name.rank >= self.detail.names || is_shown || lead.holds(mention) || done.contains(&mention.name) {
+                continue;
+            }
+            let Some(field) = entry.fields.get(mention.field) else { continue };
+            done.push(mention.name);
+            let group = groups.entry(field.key.as_deref().unwrap_or_default()).or_default();
+            if let Some(range) = mention.range {
+                let before = last.filter(|(field, _)| *field == mention.field).map(|(_, end)| end);
+                let end = push_snippet(group, field, range, before, self.detail.context);
+                last = Some((mention.field, end));
+            }
+        }
+        let mut kept = String::new();
+        for (key, values) in groups {
+            if !kept.is_empty() {
+                kept.push_str("; ");
+            }
+            kept.push_str(key);
+            if !key.is_empty() && !values.is_empty() {
+                kept.push_str(": ");
+            }
+            kept.push_str(&values);
+        }
+        kept
+    }
+}
+
+/// What of an entry fits into `bytes`.
+fn lead_of(entry: &Entry<'_>, bytes: usize) -> Lead {
+    let mut left = match entry.speaker {
+        Speaker::User | Speaker::Call(_) => bytes.saturating_mul(2),
+        Speaker::Agent | Speaker::System => bytes,
+        Speaker::Result => bytes / 2,
+    };
+    let mut lead = Lead::default();
+    for field in &entry.fields {
+        let size = field.text.len() + field.key.as_ref().map_or(0, |key| key.len() + 2);
+        if size <= left {
+            left -= size;
+            lead.fields += 1;
+            continue;
+        }
+        let room = left.saturating_sub(size - field.text.len());
+        lead.part = cut(&field.text, room);
+        break;
+    }
+    lead
+}
+
+/// The end of the last whole word within `room` bytes, or of the last character in a text without
+/// words.
+fn cut(text: &str, room: usize) -> usize {
+    let end = text.floor_char_boundary(room);
+    let head = text.get(..end).unwrap_or_default();
+    let trimmed = head.trim_end();
+    if trimmed.len() < head.len() || text.get(end..).is_some_and(|rest| rest.starts_with(char::is_whitespace)) {
+        return trimmed.len();
+    }
+    let word = head.rfind(char::is_whitespace).unwrap_or(0);
+    let at_word = head.get(..word).unwrap_or_default().trim_end().len();
+    // Text without spaces is cut anywhere.
+    if end - at_word <= 40 || end < 40 { at_word } else { end }
+}
+
+/// Adds an identifier with up to `words` words before it, or else after it, on its line. Returns
+/// where in the field the snippet ends.
+fn push_snippet(
+    out: &mut String,
+    field: &Field<'_>,
+    range: TextRange,
+    before: Option<usize>,
+    words: usize,
+) -> usize {
+    let text = field.text.as_ref();
+    let floor = before.unwrap_or(0);
+    let (mut from, mut to) = (range.start(), range.end());
+    let is_short = field.key.is_some() && text.len() <= 80;
+    if !is_short {
+        from = back(text, floor, range.start(), words);
+        if from == range.start() && before.is_none_or(|end| gap(text, end, from).contains('\n')) {
+            to = ahead(text, range.end(), words.min(1));
+        }
+    } else if text.len() <= 40 {
+        // A short value stands whole.
+        (from, to) = (floor.max(0), text.len());
+    }
+    let joins = before.is_some_and(|end| {
+        let gap = gap(text, end, from);
+        gap.len() <= 3 && !gap.contains('\n')
+    });
+    if joins {
+        from = floor;
+    } else if !out.is_empty() {
+        out.push_str(if is_short { " " } else { ", " });
+    }
+    push_collapsed(out, text.get(from..to).unwrap_or_default());
+    to
+}
+
+fn gap(text: &str, from: usize, to: usize) -> &str {
+    text.get(from..to).unwrap_or_default()
+}
+
+/// The start of the `words` words before `at`, on its line and not before `floor`.
+fn back(text: &str, floor: usize, at: usize, words: usize) -> usize {
+    let mut from = at;
+    for _ in 0..words {
+        let window = text.ceil_char_boundary(floor.max(from.saturating_sub(32)));
+        let head = text.get(window..from).unwrap_or_default();
+        let line = head.rfind('\n').map_or(0, |at| at + 1);
+        let line = head.get(line..).unwrap_or_default();
+        let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+        let Some(end) = line.rfind(is_letter) else { break };
+        let word = line.get(..=end).map_or("", |_| line.get(..end).unwrap_or_default());
+        let start = word.rfind(|c: char| !is_letter(c)).map_or(0, |at| {
+            at + word.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
+        });
+        if start == 0 && line.len() == head.len() && window > floor {
+            break;
+        }
+        from -= line.len() - start;
+    }
+    from
+}
+
+/// The end of the word after `at` on its line.
+fn ahead(text: &str, at: usize, words: usize) -> usize {
+    if words == 0 {
+        return at;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    let window = rest.get(..rest.floor_char_boundary(32)).unwrap_or_default();
+    let line = window.split('\n').next().unwrap_or_default();
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let Some(start) = line.find(is_letter) else { return at };
+    let word = line.get(start..).unwrap_or_default();
+    match word.find(|c: char| !is_letter(c)) {
+        Some(end) => at + start + end,
+        None if line.len() < window.len() || window.len() == rest.len() => at + line.len(),
+        None => at,
+    }
+}
+
+/// Adds a text with each run of white space as one space.
+fn push_collapsed(out: &mut String, text: &str) {
+    let mut was_space = out.is_empty() || out.ends_with(char::is_whitespace);
+    for c in text.chars() {
+        let is_space = c.is_whitespace();
+        if !is_space {
+            out.push(c);
+        } else if !was_space {
+            out.push(' ');
+        }
+        was_space = is_space;
+    }
+}
