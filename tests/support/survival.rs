@@ -204,9 +204,10 @@ fn identifiers_of(messages: &[Passage]) -> BTreeSet<String> {
 /// The identifiers of a text in order: ids, numbers of four or more digits, dates, paths, and
 /// words that look like code.
 pub(crate) fn identifiers(text: &str) -> Vec<String> {
-    // Arguments and many results are JSON: an escaped line break ends a word like a line break.
+    // Arguments and many results are JSON: an escaped line break ends a word like a line break. The
+    // slash of a closing tag begins no path.
     let mut plain = text.to_owned();
-    for escape in ["\\n", "\\t", "\\r", "\\\""] {
+    for escape in ["\\n", "\\t", "\\r", "\\\"", "</"] {
         plain = plain.replace(escape, " ");
     }
     let mut found = Vec::new();

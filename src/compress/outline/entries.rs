@@ -13,6 +13,10 @@ use crate::{
 /// Longer texts are not looked at as JSON: to parse them costs several times their size.
 const LONGEST_JSON: usize = 1 << 20;
 
+/// A message of at most this many bytes is somebody's words; longer ones are mostly what a program
+/// said, whoever speaks it.
+const WORDS: usize = 1_200;
+
 /// One thing that happened, in order.
 #[derive(Debug)]
 pub(super) struct Entry<'j> {
@@ -43,6 +47,18 @@ pub(super) enum Speaker<'j> {
 pub(super) struct Field<'j> {
     pub(super) key: Option<Cow<'j, str>>,
     pub(super) text: Cow<'j, str>,
+}
+
+impl Entry<'_> {
+    /// What an outline says first: 0 for the user's words, 1 for what the agent did, 2 for results,
+    /// and for what speaks as the user but at the length of a program.
+    pub(super) fn order(&self) -> usize {
+        match self.speaker {
+            Speaker::User if self.size <= WORDS => 0,
+            Speaker::Agent | Speaker::Call(_) => 1,
+            _ => 2,
+        }
+    }
 }
 
 /// The entries of a job, results beside their calls.

@@ -71,7 +71,16 @@ fn next_run(text: &str, at: usize) -> (usize, usize) {
 /// A run without the punctuation of the sentence around it.
 fn trimmed(text: &str, from: usize, to: usize) -> TextRange {
     let run = text.get(from..to).unwrap_or_default();
-    let left = run.trim_start_matches(['.', '-', '@']);
+    let is_tag = text.get(..from).is_some_and(|before| before.ends_with('<'));
+    let mut left = run.trim_start_matches(['-', '@']);
+    if is_tag {
+        left = left.trim_start_matches('/');
+    }
+    // A dot begins a file's name or a relative path; several end a sentence.
+    let undotted = left.trim_start_matches('.');
+    if left.len() - undotted.len() > 1 && !undotted.starts_with('/') {
+        left = undotted;
+    }
     let inner = left.trim_end_matches(['.', '-', '@', '/', '~', ':']);
     TextRange::at(from + run.len() - left.len(), inner.len())
 }
@@ -145,8 +154,14 @@ mod tests {
             &["W1234567", "mia_li_3668"],
         );
         check("in src/a.rs:120, at 12:30 on 2024-05-16.", &["src/a.rs", "12:30", "2024-05-16"]);
+        check("<output_head>x</output_head> .env_local ../up/x", &[
+            "output_head",
+            "output_head",
+            ".env_local",
+            "../up/x",
+        ]);
         check("see https://a.org/b/c.", &["https://a.org/b/c"]);
-        check("cd /testbed/x && ./run.sh ~/y", &["/testbed/x", "/run.sh", "~/y"]);
+        check("cd /testbed/x && ./run.sh ~/y", &["/testbed/x", "./run.sh", "~/y"]);
         check("self.fooBar(baz_qux)", &["self.fooBar", "baz_qux"]);
         check(r"a\nfoo_bar\tb1234", &["foo_bar", "b1234"]);
         check("and/or 123 12,345 3rd one. Two e.g. i.e. ...", &[]);

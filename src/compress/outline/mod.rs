@@ -18,12 +18,21 @@ use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 pub struct OutlineEngine;
 
 /// The lengths that beginnings may have, in bytes.
-const LEADS: [usize; 16] = [
-    0, 20, 30, 45, 60, 80, 110, 150, 220, 320, 500, 800, 1_600, 6_400, 100_000, usize::MAX,
-];
+const LEADS: [usize; 12] =
+    [40, 60, 80, 110, 150, 220, 320, 500, 800, 1_600, 100_000, usize::MAX];
+
+/// The length up to which beginnings go before names that are not likely to be needed.
+const FAIR_LEAD: usize = 4;
 
 /// What part of the limit the beginnings may take while identifiers are still left out.
 const LEAD_SHARE: f64 = 0.2;
+
+/// What stands at the head of an outline, and of one that has no room for that.
+const HEADINGS: [(u64, &str); 3] = [
+    (600, "Outline of what came before, in order; … marks what is left out."),
+    (150, "Outline (…: left out)"),
+    (0, ""),
+];
 
 impl Engine for OutlineEngine {
     fn id(&self) -> &'static str {
@@ -32,8 +41,10 @@ impl Engine for OutlineEngine {
 
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
         let entries = entries(job);
-        let names = Names::of(&entries, entries::texts(&job.tail), counter);
+        let names = Names::of(&entries, entries::texts(&job.tail), job.token_limit, counter);
         let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
+        let heading = HEADINGS.iter().find(|(from, _)| *from <= job.token_limit);
+        let heading = heading.map_or("", |(_, heading)| heading);
         let fits = |detail: Detail, limit: usize| {
             let text = write(&entries, &names, detail);
             counter.count_up_to(&text, limit).is_some().then_some(text)
@@ -42,21 +53,50 @@ impl Engine for OutlineEngine {
         let share = (limit as f64 * LEAD_SHARE) as usize;
         let lead_at = |index: usize| LEADS.get(index).copied().unwrap_or_default();
         // 1. Beginnings that leave room for names.
-        let lead = last_fitting(LEADS.len(), |index| {
-            fits(Detail { lead: lead_at(index), context: 1, names: 0 }, share)
-        });
-        let base = lead.map_or(0, |(index, _)| index);
-        // 2. As many names as fit.
-        let mut best = last_fitting(all + 1, |names| {
-            fits(Detail { lead: lead_at(base), context: 1, names }, limit)
-        });
-        // 3. All fit: say more of everything.
-        if best.as_ref().is_some_and(|(names, _)| *names == all) {
-            let more = last_fitting((LEADS.len() - base) * 2, |step| {
-                let detail = Detail { lead: lead_at(base + step.div_ceil(2)), context: 1 + step / 2, names: all };
-                fits(detail, limit)
+        let bare = Detail { heading, lead: lead_at(0), leads: 0, context: 1, names: 0 };
+        let leads = last_fitting(entries.len() + 1, |leads| fits(Detail { leads, ..bare }, share));
+        let mut detail = Detail { leads: leads.map_or(0, |(leads, _)| leads), ..bare };
+        // 2. The names that are likely to be needed.
+        let mut best = last_fitting(names.likely + 1, |names| fits(Detail { names, ..detail }, limit));
+        detail.names = best.as_ref().map_or(0, |(names, _)| *names);
+        if detail.names == names.likely {
+            // 3. They fit: more beginnings, then longer ones.
+            let more = last_fitting(entries.len() + 1 - detail.leads, |more| {
+                fits(Detail { leads: detail.leads + more, ..detail }, limit)
             });
-            best = more.or(best);
+            if let Some((more, text)) = more {
+                detail.leads += more;
+                best = Some((0, text));
+            }
+            let mut step = 0;
+            if detail.leads == entries.len() {
+                let longer = last_fitting(FAIR_LEAD, |step| fits(Detail { lead: lead_at(step), ..detail }, limit));
+                if let Some((longer, text)) = longer {
+                    step = longer;
+                    detail.lead = lead_at(longer);
+                    best = Some((0, text));
+                }
+            }
+            // 4. The other names.
+            let others = last_fitting(all + 1 - names.likely, |more| {
+                fits(Detail { names: names.likely + more, ..detail }, limit)
+            });
+            if let Some((more, text)) = others {
+                detail.names += more;
+                best = Some((0, text));
+            }
+            // 5. More of everything.
+            if detail.names == all && detail.leads == entries.len() {
+                let more = last_fitting((LEADS.len() - step) * 2, |more| {
+                    let detail = Detail {
+                        lead: lead_at(step + more.div_ceil(2)),
+                        context: 1 + more / 2,
+                        ..detail
+                    };
+                    fits(detail, limit)
+                });
+                best = more.or(best);
+            }
         }
         best.map(|(_, text)| text).ok_or_else(|| {
             Error::new(ErrorKind::Limit, format!("an outline does not fit into {limit} tokens"))

@@ -8,12 +8,14 @@ use super::{
 };
 use crate::{text::TextRange, tokens::TokenCounter};
 
-/// A message of at most this many bytes is somebody's words; longer ones are mostly what a program
-/// said, whoever speaks it.
-const WORDS: usize = 1_200;
-
 /// Tokens of the words or the key that an identifier stands beside, on average.
 const CONTEXT_TOKENS: f64 = 1.5;
+
+/// How often names are ranked.
+const ROUNDS: usize = 4;
+
+/// The part of all that is likely to be needed that goes before prose.
+const LIKELY: f64 = 0.97;
 
 /// A place where an identifier stands.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,9 @@ pub(super) struct Name {
     pub(super) home: usize,
     /// Its place when names are ordered from the one that is most worth its tokens.
     pub(super) rank: usize,
+    /// How likely it is to be needed.
+    worth: f64,
+    tokens: f64,
 }
 
 /// All identifiers of a job.
@@ -39,6 +44,8 @@ pub(super) struct Names {
     pub(super) names: Vec<Name>,
     /// Of each entry, in order.
     pub(super) mentions: Vec<Vec<Mention>>,
+    /// So many names from the first rank on hold nearly all that is likely to be needed.
+    pub(super) likely: usize,
 }
 
 /// What is known of an identifier when the job is planned.
@@ -58,6 +65,7 @@ impl Names {
     pub(super) fn of<'t>(
         entries: &[Entry<'_>],
         tail: impl Iterator<Item = &'t str>,
+        limit: u64,
         counter: &dyn TokenCounter,
     ) -> Self {
         let mut by_text: HashMap<&str, usize> = HashMap::new();
@@ -83,24 +91,111 @@ impl Names {
             in_tail.extend(names);
         }
         let last = entries.last().map_or(0, |entry| entry.passage);
-        let mut ranked: Vec<(usize, f64)> = known
-            .iter()
-            .enumerate()
-            .map(|(name, known)| {
-                let worth = known.worth(in_tail.contains(&name), last);
-                (name, worth / (counter.count(known.text) as f64 + CONTEXT_TOKENS))
-            })
-            .collect();
-        ranked.sort_by(|(a, left), (b, right)| right.total_cmp(left).then(a.cmp(b)));
-        let mut names: Vec<Name> =
-            known.iter().map(|known| Name { home: known.home, rank: 0 }).collect();
-        for (rank, (name, _)) in ranked.into_iter().enumerate() {
-            if let Some(name) = names.get_mut(name) {
+        let names = known.iter().enumerate().map(|(name, known)| Name {
+            home: known.home,
+            rank: 0,
+            worth: known.worth(in_tail.contains(&name), last),
+            tokens: counter.count(known.text) as f64,
+        });
+        let mut names = Self { names: names.collect(), mentions, likely: 0 };
+        names.rank(entries, limit as f64, counter);
+        names
+    }
+
+    /// Ranks the names by what they are worth for a token. What stands beside a name (the key, the
+    /// beginning of its line) is shared with the names that are kept there too, so the order of
+    /// each round tells the next what the names cost.
+    fn rank(&mut self, entries: &[Entry<'_>], limit: f64, counter: &dyn TokenCounter) {
+        let homes = self.homes(entries, counter);
+        let total: f64 = self.names.iter().map(|name| name.worth).sum();
+        let mut in_group: Vec<f64> = vec![0.0; homes.group_tokens.len()];
+        let mut in_entry: Vec<f64> = vec![0.0; entries.len()];
+        for round in 0..ROUNDS {
+            let cost = |index: usize, name: &Name| {
+                let group = homes.group_of.get(index).copied().unwrap_or_default();
+                let shared = |tokens: Option<&f64>, among: Option<&f64>| {
+                    tokens.copied().unwrap_or_default() / among.copied().unwrap_or(1.0).max(1.0)
+                };
+                let group = shared(homes.group_tokens.get(group), in_group.get(group));
+                let entry = shared(homes.entry_tokens.get(name.home), in_entry.get(name.home));
+                name.tokens + if round == 0 { CONTEXT_TOKENS } else { group + entry }
+            };
+            let mut ranked: Vec<(usize, f64, f64)> = self
+                .names
+                .iter()
+                .enumerate()
+                .map(|(index, name)| {
+                    let cost = cost(index, name);
+                    (index, name.worth / cost, cost)
+                })
+                .collect();
+            ranked.sort_by(|(a, left, _), (b, right, _)| right.total_cmp(left).then(a.cmp(b)));
+            in_group.fill(0.0);
+            in_entry.fill(0.0);
+            let (mut used, mut worth) = (0.0, 0.0);
+            for (rank, (index, _, cost)) in ranked.into_iter().enumerate() {
+                let Some(name) = self.names.get_mut(index) else { continue };
                 name.rank = rank;
+                used += cost;
+                if worth < LIKELY * total {
+                    self.likely = rank + 1;
+                }
+                worth += name.worth;
+                if used <= limit {
+                    let group = homes.group_of.get(index).filter(|group| **group > 0);
+                    let group = group.and_then(|group| in_group.get_mut(*group));
+                    group.into_iter().for_each(|count| *count += 1.0);
+                    in_entry.get_mut(name.home).into_iter().for_each(|count| *count += 1.0);
+                }
             }
         }
-        Self { names, mentions }
     }
+
+    /// What stands around each name where it is kept, in tokens.
+    fn homes(&self, entries: &[Entry<'_>], counter: &dyn TokenCounter) -> Homes {
+        let mut homes = Homes {
+            group_of: vec![0; self.names.len()],
+            group_tokens: vec![CONTEXT_TOKENS],
+            entry_tokens: Vec::new(),
+        };
+        let mut tokens_of: HashMap<&str, f64> = HashMap::new();
+        for (at, (entry, mentions)) in entries.iter().zip(&self.mentions).enumerate() {
+            let line = match entry.speaker {
+                Speaker::Call(name) => counter.count(name) as f64 + 3.0,
+                Speaker::Result => 4.0,
+                _ => 3.0,
+            };
+            homes.entry_tokens.push(line);
+            let mut groups: HashMap<&str, usize> = HashMap::new();
+            for mention in mentions.iter().rev() {
+                if self.names.get(mention.name).is_none_or(|name| name.home != at) {
+                    continue;
+                }
+                let field = entry.fields.get(mention.field);
+                let key = field.and_then(|field| field.key.as_deref());
+                let group = match key.filter(|_| mention.range.is_some()) {
+                    None => 0,
+                    Some(key) => *groups.entry(key).or_insert_with(|| {
+                        let tokens = tokens_of.entry(key);
+                        let tokens = tokens.or_insert_with(|| counter.count(key) as f64 + 2.0);
+                        homes.group_tokens.push(*tokens);
+                        homes.group_tokens.len() - 1
+                    }),
+                };
+                homes.group_of.get_mut(mention.name).into_iter().for_each(|of| *of = group);
+            }
+        }
+        homes
+    }
+}
+
+/// What stands around names.
+struct Homes {
+    /// The group of each name: the names under one key of one entry. Group 0 is those without key,
+    /// each of which has words of its own.
+    group_of: Vec<usize>,
+    group_tokens: Vec<f64>,
+    entry_tokens: Vec<f64>,
 }
 
 /// The identifiers of an entry with the index of their field: keys before what stands under them.
@@ -139,13 +234,13 @@ impl<'e> Known<'e> {
             self.passages += 1;
             self.last_passage = entry.passage;
         }
-        let is_short = entry.size <= WORDS;
+        let is_words = entry.order() == 0;
         let score = match entry.speaker {
-            Speaker::Call(_) => 3,
-            Speaker::User if is_short => 4,
+            Speaker::Call(_) => 4,
+            Speaker::User if is_words => 3,
             _ => 1,
         };
-        self.in_words |= entry.speaker == Speaker::User && is_short;
+        self.in_words |= is_words;
         self.in_arguments |= matches!(entry.speaker, Speaker::Call(_));
         if score > self.home_score {
             self.home_score = score;

@@ -11,16 +11,17 @@ use crate::text::TextRange;
 /// How much an outline says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Detail {
+    /// The heading.
+    pub(super) heading: &'static str,
     /// The bytes that an entry's beginning may have.
     pub(super) lead: usize,
+    /// How many entries have a beginning, spread over all.
+    pub(super) leads: usize,
     /// The words before an identifier.
     pub(super) context: usize,
     /// The names below this rank are kept.
     pub(super) names: usize,
 }
-
-/// What stands at the head of every outline.
-pub(super) const HEADING: &str = "Outline of what came before, in order; … marks what is left out.";
 
 type Fold = foldhash::fast::FixedState;
 
@@ -32,7 +33,7 @@ pub(super) fn write(entries: &[Entry<'_>], names: &Names, detail: Detail) -> Str
         detail,
         shown: vec![false; names.names.len()],
         leads: Vec::new(),
-        out: HEADING.to_owned(),
+        out: detail.heading.to_owned(),
     };
     writer.lead_all();
     for at in 0..entries.len() {
@@ -54,6 +55,7 @@ struct Writer<'a> {
 /// How much of an entry its lead shows: whole fields, and a part of the next one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lead {
+    is_there: bool,
     fields: usize,
     /// Bytes of the field after the whole ones.
     part: usize,
@@ -71,8 +73,24 @@ impl Lead {
 impl Writer<'_> {
     /// Decides what the leads show, and which names need no other place for it.
     fn lead_all(&mut self) {
+        // The user's words before what the agent did, and both before results.
+        let of_order = |order| self.entries.iter().filter(|entry| entry.order() == order).count();
+        let counts = [of_order(0), of_order(1), of_order(2)];
+        let mut left = self.detail.leads;
+        let mut rooms = [0; 3];
+        for (room, count) in rooms.iter_mut().zip(counts) {
+            *room = left.min(count);
+            left -= *room;
+        }
+        let mut seen = [0_usize; 3];
         for (entry, mentions) in self.entries.iter().zip(&self.names.mentions) {
-            let lead = lead_of(entry, self.detail.lead);
+            let order = entry.order();
+            let at = |of: &[usize; 3]| of.get(order).copied().unwrap_or_default();
+            let (seen_before, room, count) = (at(&seen), at(&rooms), at(&counts));
+            seen.get_mut(order).into_iter().for_each(|seen| *seen += 1);
+            // Of `count` entries, `room` have a lead, at even distances.
+            let has_lead = (seen_before + 1) * room / count > seen_before * room / count;
+            let lead = if has_lead { lead_of(entry, self.detail.lead) } else { Lead::default() };
             for mention in mentions.iter().filter(|mention| lead.holds(mention)) {
                 if let Some(shown) = self.shown.get_mut(mention.name) {
                     *shown = true;
@@ -93,11 +111,13 @@ impl Writer<'_> {
             .filter(|said| !said.is_empty())
             .collect();
         let answer = answers.join(", ");
-        let has_lead = self.detail.lead > 0;
-        if said.is_empty() && answer.is_empty() && !(has_lead && matches!(entry.speaker, Speaker::Call(_))) {
+        let has_lead = self.leads.get(at).is_some_and(|lead| lead.is_there);
+        if said.is_empty() && answer.is_empty() && !has_lead {
             return;
         }
-        self.out.push('\n');
+        if !self.out.is_empty() {
+            self.out.push('\n');
+        }
         match entry.speaker {
             Speaker::User => self.out.push_str("User: "),
             Speaker::Agent => self.out.push_str("Agent: "),
@@ -173,7 +193,12 @@ impl Writer<'_> {
             }
         }
         let mut kept = String::new();
-        for (key, values) in groups {
+        let (keys, groups): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|(_, values)| values.is_empty());
+        let keys: Vec<&str> = keys.into_iter().map(|(key, _)| key).collect();
+        let keys = if keys.len() > 1 { format!("fields {}", keys.join(" ")) } else { keys.concat() };
+        let keys = (!keys.is_empty()).then_some(("", keys));
+        for (key, values) in groups.into_iter().chain(keys) {
             if !kept.is_empty() {
                 kept.push_str("; ");
             }
@@ -194,7 +219,7 @@ fn lead_of(entry: &Entry<'_>, bytes: usize) -> Lead {
         Speaker::Agent | Speaker::System => bytes,
         Speaker::Result => bytes / 2,
     };
-    let mut lead = Lead::default();
+    let mut lead = Lead { is_there: true, ..Lead::default() };
     for field in &entry.fields {
         let size = field.text.len() + field.key.as_ref().map_or(0, |key| key.len() + 2);
         if size <= left {
