@@ -17,6 +17,9 @@ const LONGEST_JSON: usize = 1 << 20;
 /// said, whoever speaks it.
 const WORDS: usize = 1_200;
 
+/// A result of at most this many bytes is an outcome: it says whether something worked.
+const OUTCOME: usize = 80;
+
 /// One thing that happened, in order.
 #[derive(Debug)]
 pub(super) struct Entry<'j> {
@@ -31,6 +34,8 @@ pub(super) struct Entry<'j> {
     pub(super) is_answer: bool,
     /// The bytes of its text.
     pub(super) size: usize,
+    /// Whether it is the first of the user's: most often it says what all the rest is for.
+    pub(super) is_task: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +55,18 @@ pub(super) struct Field<'j> {
 }
 
 impl Entry<'_> {
-    /// What an outline says first: 0 for the user's words, 1 for what the agent did, 2 for results,
-    /// and for what speaks as the user but at the length of a program.
+    /// Whether it is what somebody said to the agent.
+    pub(super) fn is_words(&self) -> bool {
+        self.speaker == Speaker::User && self.size <= WORDS
+    }
+
+    /// What an outline says first: 0 for the user's words, 1 for what the agent did and for answers
+    /// in a word, 2 for other results and for what speaks as the user at the length of a program.
     pub(super) fn order(&self) -> usize {
         match self.speaker {
-            Speaker::User if self.size <= WORDS => 0,
+            Speaker::User if self.is_task || self.is_words() => 0,
             Speaker::Agent | Speaker::Call(_) => 1,
+            Speaker::Result if self.size <= OUTCOME => 1,
             _ => 2,
         }
     }
@@ -65,6 +76,7 @@ impl Entry<'_> {
 pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
     let mut entries = Vec::new();
     let mut open = Open::default();
+    let mut has_task = false;
     for (index, passage) in job.passages.iter().enumerate() {
         for (role, chunk) in chunks(std::slice::from_ref(passage)) {
             let text = chunk.content();
@@ -74,6 +86,8 @@ pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
             }
             let (speaker, fields) = match chunk.part() {
                 Part::Call { name, .. } => (Speaker::Call(name), fields_of(text)),
+                // What has no text says nothing of use about itself.
+                Part::Opaque => continue,
                 _ if is_blank => continue,
                 Part::Result { .. } => (Speaker::Result, fields_of(text)),
                 _ => (speaker_of(role), vec![Field { key: None, text: text.into() }]),
@@ -86,7 +100,9 @@ pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
                 answers: Vec::new(),
                 is_answer: false,
                 size: text.len(),
+                is_task: speaker == Speaker::User && !has_task,
             };
+            has_task |= entry.is_task;
             match chunk.part() {
                 Part::Call { id, .. } => open.call(id.as_deref(), at),
                 Part::Result { id } => {

@@ -24,8 +24,9 @@ const LEADS: [usize; 12] =
 /// The length up to which beginnings go before names that are not likely to be needed.
 const FAIR_LEAD: usize = 4;
 
-/// What part of the limit the beginnings may take while identifiers are still left out.
-const LEAD_SHARE: f64 = 0.2;
+/// While identifiers are still left out, beginnings may take a fifth of the limit; of a limit below
+/// this many tokens a seventh.
+const SMALL: usize = 500;
 
 /// What stands at the head of an outline, and of one that has no room for that.
 const HEADINGS: [(u64, &str); 3] = [
@@ -50,7 +51,7 @@ impl Engine for OutlineEngine {
             counter.count_up_to(&text, limit).is_some().then_some(text)
         };
         let all = names.names.len();
-        let share = (limit as f64 * LEAD_SHARE) as usize;
+        let share = limit / if limit < SMALL { 7 } else { 5 };
         let lead_at = |index: usize| LEADS.get(index).copied().unwrap_or_default();
         // 1. Beginnings that leave room for names.
         let bare = Detail { heading, lead: lead_at(0), leads: 0, context: 1, names: 0 };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    entries::{Entry, Speaker},
+    entries::{Entry, Field, Speaker},
     identifiers::{Kind, identifiers},
 };
 use crate::{text::TextRange, tokens::TokenCounter};
@@ -209,10 +209,26 @@ fn named<'e>(
             .filter(move |(range, _)| range.len() == key.len())
             .map(move |(_, kind)| (key, None, kind));
         let text = field.text.as_ref();
-        let values =
-            identifiers(text).map(move |(range, kind)| (range.of(text), Some(range), kind));
+        let whole = is_name(entry, field).then(|| TextRange::at(0, text.len()));
+        let values = identifiers(text).filter(move |_| whole.is_none());
+        let values = values.chain(whole.map(|range| (range, Kind::Code)));
+        let values = values.map(move |(range, kind)| (range.of(text), Some(range), kind));
         key.chain(values).map(move |found| (index, found))
     })
+}
+
+/// Whether a value is a name though it does not look like one: a word that a tool was given, or
+/// that stands under a key like `order_id`.
+fn is_name(entry: &Entry<'_>, field: &Field<'_>) -> bool {
+    let Some(key) = &field.key else { return false };
+    let text = field.text.as_ref();
+    let is_word = (2..=64).contains(&text.len()) && !text.contains(char::is_whitespace);
+    let is_id = || ["id", "Id", "ID"].iter().any(|end| key.ends_with(end));
+    let is_constant = || matches!(text, "true" | "false" | "null");
+    is_word
+        && (matches!(entry.speaker, Speaker::Call(_)) || is_id())
+        && !is_constant()
+        && identifiers(text).next().is_none()
 }
 
 impl<'e> Known<'e> {
@@ -234,7 +250,7 @@ impl<'e> Known<'e> {
             self.passages += 1;
             self.last_passage = entry.passage;
         }
-        let is_words = entry.order() == 0;
+        let is_words = entry.is_words();
         let score = match entry.speaker {
             Speaker::Call(_) => 4,
             Speaker::User if is_words => 3,

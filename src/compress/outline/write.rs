@@ -59,29 +59,32 @@ struct Lead {
     fields: usize,
     /// Bytes of the field after the whole ones.
     part: usize,
+    /// The last line of that field, where outcomes stand.
+    end: Option<TextRange>,
 }
 
 impl Lead {
     fn holds(self, mention: &Mention) -> bool {
         mention.field < self.fields
             || mention.field == self.fields
-                && self.part > 0
-                && mention.range.is_none_or(|range| range.end() <= self.part)
+                && (self.part > 0 && mention.range.is_none_or(|range| range.end() <= self.part)
+                    || self.end.zip(mention.range).is_some_and(|(end, range)| {
+                        end.start() <= range.start() && range.end() <= end.end()
+                    }))
     }
 }
 
 impl Writer<'_> {
     /// Decides what the leads show, and which names need no other place for it.
     fn lead_all(&mut self) {
-        // The user's words before what the agent did, and both before results.
         let of_order = |order| self.entries.iter().filter(|entry| entry.order() == order).count();
         let counts = [of_order(0), of_order(1), of_order(2)];
-        let mut left = self.detail.leads;
-        let mut rooms = [0; 3];
-        for (room, count) in rooms.iter_mut().zip(counts) {
-            *room = left.min(count);
-            left -= *room;
-        }
+        // Half for the user's words, the rest for what the agent did; what either leaves is the
+        // other's, and then the results'.
+        let leads = self.detail.leads;
+        let words = counts[0].min(leads.div_ceil(2).max(leads.saturating_sub(counts[1])));
+        let acts = counts[1].min(leads - words);
+        let rooms = [words, acts, leads - words - acts];
         let mut seen = [0_usize; 3];
         for (entry, mentions) in self.entries.iter().zip(&self.names.mentions) {
             let order = entry.order();
@@ -89,7 +92,8 @@ impl Writer<'_> {
             let (seen_before, room, count) = (at(&seen), at(&rooms), at(&counts));
             seen.get_mut(order).into_iter().for_each(|seen| *seen += 1);
             // Of `count` entries, `room` have a lead, at even distances.
-            let has_lead = (seen_before + 1) * room / count > seen_before * room / count;
+            let even = |seen: usize| (seen * room).div_ceil(count);
+            let has_lead = even(seen_before + 1) > even(seen_before);
             let lead = if has_lead { lead_of(entry, self.detail.lead) } else { Lead::default() };
             for mention in mentions.iter().filter(|mention| lead.holds(mention)) {
                 if let Some(shown) = self.shown.get_mut(mention.name) {
@@ -161,6 +165,13 @@ impl Writer<'_> {
         if !is_whole && !said.is_empty() {
             said.push('…');
         }
+        if let Some((end, field)) = lead.end.zip(entry.fields.get(lead.fields)) {
+            if !said.is_empty() {
+                said.push(' ');
+            }
+            push_collapsed(&mut said, end.of(&field.text));
+            said.push_str(if kept.is_empty() { "" } else { ";" });
+        }
         if !kept.is_empty() {
             if !said.is_empty() {
                 said.push(' ');
@@ -215,6 +226,7 @@ impl Writer<'_> {
 /// What of an entry fits into `bytes`.
 fn lead_of(entry: &Entry<'_>, bytes: usize) -> Lead {
     let mut left = match entry.speaker {
+        Speaker::User if entry.is_task => bytes.saturating_mul(6),
         Speaker::User | Speaker::Call(_) => bytes.saturating_mul(2),
         Speaker::Agent | Speaker::System => bytes,
         Speaker::Result => bytes / 2,
@@ -228,10 +240,32 @@ fn lead_of(entry: &Entry<'_>, bytes: usize) -> Lead {
             continue;
         }
         let room = left.saturating_sub(size - field.text.len());
-        lead.part = cut(&field.text, room);
+        // What programs say ends with what came of it.
+        if entry.order() == 2 && field.key.is_none() {
+            lead.end = last_line(&field.text).filter(|line| line.len() <= room);
+        }
+        lead.part = cut(&field.text, room - lead.end.map_or(0, TextRange::len));
+        lead.end = lead.end.filter(|line| lead.part <= line.start());
         break;
     }
     lead
+}
+
+/// The last line that is not blank and holds a letter or a digit.
+fn last_line(text: &str) -> Option<TextRange> {
+    let mut end = text.len();
+    for _ in 0..4 {
+        let head = text.get(..end)?.trim_end();
+        let from = head.rfind('\n').map(|at| at + 1)?;
+        let line = head.get(from..)?;
+        // A closing bracket or tag is not what came of it.
+        let is_tag = line.trim_start().starts_with("</");
+        if line.contains(char::is_alphanumeric) && !is_tag {
+            return TextRange::new(from, head.len());
+        }
+        end = from;
+    }
+    None
 }
 
 /// The end of the last whole word within `room` bytes, or of the last character in a text without
@@ -240,7 +274,8 @@ fn cut(text: &str, room: usize) -> usize {
     let end = text.floor_char_boundary(room);
     let head = text.get(..end).unwrap_or_default();
     let trimmed = head.trim_end();
-    if trimmed.len() < head.len() || text.get(end..).is_some_and(|rest| rest.starts_with(char::is_whitespace)) {
+    let ends_word = text.get(end..).is_some_and(|rest| rest.starts_with(char::is_whitespace));
+    if trimmed.len() < head.len() || ends_word {
         return trimmed.len();
     }
     let word = head.rfind(char::is_whitespace).unwrap_or(0);
