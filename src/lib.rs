@@ -64,6 +64,7 @@
 //! * `bpe`: the same counts, faster, for 34 to 49 MB more in the binary.
 //! * `templates`: a template for each facet type.
 //! * `storage`: archives on disk, and what they write through: files of checksummed records.
+//! * `command`: summaries by a program that is run.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(

@@ -43,36 +43,58 @@ pub(crate) struct Session {
     pub(crate) group: &'static str,
     pub(crate) name: String,
     pub(crate) messages: Vec<Passage>,
+    frames: Vec<Frame>,
 }
 
-/// The sessions with at least [`FEWEST_MESSAGES`] messages of the recordings in `root`.
-pub(crate) fn sessions(root: &Path, counter: &Arc<dyn TokenCounter>) -> Vec<Session> {
-    let hud = Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build();
-    let mut sessions = Vec::new();
-    for group in GROUPS {
-        for path in files_under(&root.join(group)) {
-            let mut frames: Vec<(Arc<str>, Vec<Frame>)> = Vec::new();
-            for record in Transcript::open(&path).unwrap() {
-                let record = record.unwrap();
-                match frames.iter_mut().find(|(session, _)| *session == record.session) {
-                    Some((_, frames)) => frames.push(record.frame),
-                    None => frames.push((record.session, vec![record.frame])),
-                }
-            }
-            for (session, frames) in frames {
-                let messages = capture(&hud, frames);
-                if messages.len() >= FEWEST_MESSAGES {
-                    let file = path.strip_prefix(root).unwrap_or(&path);
-                    let name = format!("{} {session}", file.display());
-                    sessions.push(Session { group, name, messages });
-                }
+impl Session {
+    /// The first `count` messages, rendered in a history that holds nothing after them.
+    pub(crate) fn recaptured(&self, count: usize, counter: &Arc<dyn TokenCounter>) -> Vec<Passage> {
+        let last = self.messages[count - 1].to;
+        let frames = self.frames.iter().take_while(|frame| frame.sequence <= last);
+        capture(&hud(counter), frames.cloned())
+    }
+}
+
+fn hud(counter: &Arc<dyn TokenCounter>) -> Hud {
+    Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build()
+}
+
+/// The recordings in `root`, each with its group.
+pub(crate) fn files(root: &Path) -> Vec<(&'static str, PathBuf)> {
+    let of = |group| files_under(&root.join(group)).into_iter().map(move |path| (group, path));
+    GROUPS.into_iter().flat_map(of).collect()
+}
+
+/// The sessions of recordings with at least [`FEWEST_MESSAGES`] messages, rendered as they are
+/// asked for.
+pub(crate) fn sessions(
+    files: Vec<(&'static str, PathBuf)>,
+    counter: &Arc<dyn TokenCounter>,
+) -> impl Iterator<Item = Session> {
+    let hud = hud(counter);
+    let recorded = files.into_iter().flat_map(|(group, path)| {
+        let mut sessions: Vec<(Arc<str>, Vec<Frame>)> = Vec::new();
+        for record in Transcript::open(&path).unwrap() {
+            let record = record.unwrap();
+            match sessions.iter_mut().find(|(session, _)| *session == record.session) {
+                Some((_, frames)) => frames.push(record.frame),
+                None => sessions.push((record.session, vec![record.frame])),
             }
         }
-    }
-    sessions
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        sessions
+            .into_iter()
+            .filter(|(_, frames)| frames.len() >= FEWEST_MESSAGES)
+            .map(move |(session, frames)| (group, format!("{group} {file} {session}"), frames))
+    });
+    recorded.filter_map(move |(group, name, frames)| {
+        let messages = capture(&hud, frames.iter().cloned());
+        let is_long = messages.len() >= FEWEST_MESSAGES;
+        is_long.then_some(Session { group, name, messages, frames })
+    })
 }
 
-fn capture(hud: &Hud, frames: Vec<Frame>) -> Vec<Passage> {
+fn capture(hud: &Hud, frames: impl IntoIterator<Item = Frame>) -> Vec<Passage> {
     let mut history = History::new();
     let mut messages = Vec::new();
     for frame in frames {
@@ -121,7 +143,8 @@ pub(crate) fn moments(session: &Session) -> impl Iterator<Item = Moment<'_>> {
 impl Moment<'_> {
     /// The job at one token for `ratio` tokens of the original.
     pub(crate) fn job(&self, ratio: u64) -> CompressionJob {
-        let mut job = CompressionJob::new(self.compressed.to_vec(), 0).with_tail(self.tail.to_vec());
+        let mut job =
+            CompressionJob::new(self.compressed.to_vec(), 0).with_tail(self.tail.to_vec());
         job.token_limit = job.original_tokens / ratio;
         job
     }
@@ -251,13 +274,13 @@ fn is_identifier(word: &str) -> bool {
     let number_or_date = letters == 0 && digits >= 4;
     let id = letters > 0 && digits > 0 && length >= 4;
     let address = word.contains("://") || word.contains('@') && letters > 2;
-    let path = letters > 1
-        && (word.starts_with('/') || word.starts_with("~/") || parts('/') > 2)
+    let path = letters > 1 && (word.starts_with('/') || word.starts_with("~/") || parts('/') > 2)
         || parts('/') > 1 && word.contains('.');
     let snake = letters > 1 && parts('_') > 1;
     let dotted = parts('.') > 1 && word.split('.').all(|part| part.len() > 1) && letters > 3;
-    let camel = word.as_bytes().windows(2).any(|pair| {
-        pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()
-    });
+    let camel = word
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     number_or_date || id || address || path || snake || dotted || camel
 }

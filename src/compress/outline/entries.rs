@@ -1,6 +1,10 @@
 //! A job's passages as what was said, called and answered.
 
-use std::{borrow::Cow, collections::{HashMap, VecDeque}};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use super::identifiers::identifiers;
 use crate::{
@@ -19,6 +23,9 @@ const WORDS: usize = 1_200;
 
 /// A result of at most this many bytes is an outcome: it says whether something worked.
 const OUTCOME: usize = 80;
+
+/// A longer key is text, not the name of what stands under it.
+const LONGEST_KEY: usize = 64;
 
 /// One thing that happened, in order.
 #[derive(Debug)]
@@ -50,7 +57,7 @@ pub(super) enum Speaker<'j> {
 /// A text with the key that it stands under.
 #[derive(Debug)]
 pub(super) struct Field<'j> {
-    pub(super) key: Option<Cow<'j, str>>,
+    pub(super) key: Option<Arc<str>>,
     pub(super) text: Cow<'j, str>,
 }
 
@@ -171,17 +178,19 @@ fn fields_of(text: &str) -> Vec<Field<'_>> {
     vec![Field { key: None, text: text.into() }]
 }
 
-fn leaves(key: Option<&str>, value: Value, fields: &mut Vec<Field<'_>>) {
-    let owned = || key.map(|key| Cow::Owned(key.to_owned()));
+fn leaves(key: Option<&Arc<str>>, value: Value, fields: &mut Vec<Field<'_>>) {
+    let owned = || key.cloned();
     match value {
         Value::Object(object) => {
             for (name, value) in object {
                 // An object by the name of an id (`"W123": {…}`): its leaves alone would lose it.
                 let is_nested = matches!(value, Value::Object(_) | Value::Array(_));
-                if is_nested && identifiers(&name).next().is_some() {
+                let is_long = name.len() > LONGEST_KEY;
+                if is_long || is_nested && identifiers(&name).next().is_some() {
                     fields.push(Field { key: owned(), text: name.clone().into() });
                 }
-                leaves(Some(&name), value, fields);
+                let name = (!is_long).then(|| Arc::from(name));
+                leaves(name.as_ref(), value, fields);
             }
         }
         Value::Array(items) => {

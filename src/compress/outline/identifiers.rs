@@ -149,17 +149,12 @@ mod tests {
 
     #[test]
     fn names_are_found_whole_and_without_the_sentence_around_them() {
-        check(
-            "Cancel order W1234567, please (user mia_li_3668).",
-            &["W1234567", "mia_li_3668"],
-        );
+        check("Cancel order W1234567, please (user mia_li_3668).", &["W1234567", "mia_li_3668"]);
         check("in src/a.rs:120, at 12:30 on 2024-05-16.", &["src/a.rs", "12:30", "2024-05-16"]);
-        check("<output_head>x</output_head> .env_local ../up/x", &[
-            "output_head",
-            "output_head",
-            ".env_local",
-            "../up/x",
-        ]);
+        check(
+            "<output_head>x</output_head> .env_local ../up/x",
+            &["output_head", "output_head", ".env_local", "../up/x"],
+        );
         check("see https://a.org/b/c.", &["https://a.org/b/c"]);
         check("cd /testbed/x && ./run.sh ~/y", &["/testbed/x", "./run.sh", "~/y"]);
         check("self.fooBar(baz_qux)", &["self.fooBar", "baz_qux"]);

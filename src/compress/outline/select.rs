@@ -87,7 +87,8 @@ impl Names {
         }
         let mut in_tail: HashSet<usize> = HashSet::new();
         for text in tail {
-            let names = identifiers(text).filter_map(|(range, _)| by_text.get(range.of(text)).copied());
+            let names =
+                identifiers(text).filter_map(|(range, _)| by_text.get(range.of(text)).copied());
             in_tail.extend(names);
         }
         let last = entries.last().map_or(0, |entry| entry.passage);
@@ -100,6 +101,25 @@ impl Names {
         let mut names = Self { names: names.collect(), mentions, likely: 0 };
         names.rank(entries, limit as f64, counter);
         names
+    }
+
+    /// The names that are likely to be needed, in the order of their ranks.
+    pub(super) fn likely(&self, entries: &[Entry<'_>]) -> Vec<String> {
+        let mut texts = vec![None; self.likely];
+        for (entry, mentions) in entries.iter().zip(&self.mentions) {
+            for mention in mentions {
+                let rank = self.names.get(mention.name).map(|name| name.rank);
+                let place = rank.and_then(|rank| texts.get_mut(rank));
+                let field = entry.fields.get(mention.field);
+                if let (Some(place @ None), Some(field)) = (place, field) {
+                    *place = Some(match mention.range {
+                        Some(range) => range.of(&field.text).to_owned(),
+                        None => field.key.as_deref().unwrap_or_default().to_owned(),
+                    });
+                }
+            }
+        }
+        texts.into_iter().flatten().collect()
     }
 
     /// Ranks the names by what they are worth for a token. What stands beside a name (the key, the

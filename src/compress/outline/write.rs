@@ -15,6 +15,8 @@ pub(super) struct Detail {
     pub(super) heading: &'static str,
     /// The bytes that an entry's beginning may have.
     pub(super) lead: usize,
+    /// The bytes that the beginning of the task may have, where that is more.
+    pub(super) task: usize,
     /// How many entries have a beginning, spread over all.
     pub(super) leads: usize,
     /// The words before an identifier.
@@ -46,7 +48,7 @@ struct Writer<'a> {
     entries: &'a [Entry<'a>],
     names: &'a Names,
     detail: Detail,
-    /// The names that a lead shows.
+    /// The names that a lead shows or that are written already.
     shown: Vec<bool>,
     leads: Vec<Lead>,
     out: String,
@@ -94,7 +96,11 @@ impl Writer<'_> {
             // Of `count` entries, `room` have a lead, at even distances.
             let even = |seen: usize| (seen * room).div_ceil(count);
             let has_lead = even(seen_before + 1) > even(seen_before);
-            let lead = if has_lead { lead_of(entry, self.detail.lead) } else { Lead::default() };
+            let lead = if has_lead {
+                lead_of(entry, self.detail.lead, self.detail.task)
+            } else {
+                Lead::default()
+            };
             for mention in mentions.iter().filter(|mention| lead.holds(mention)) {
                 if let Some(shown) = self.shown.get_mut(mention.name) {
                     *shown = true;
@@ -106,14 +112,14 @@ impl Writer<'_> {
 
     /// Writes an entry with what answers it, where there is something to say.
     fn line(&mut self, at: usize) {
-        let Some(entry) = self.entries.get(at).filter(|entry| !entry.is_answer) else { return };
+        let entries = self.entries;
+        let Some(entry) = entries.get(at).filter(|entry| !entry.is_answer) else { return };
         let said = self.said(at, entry);
-        let answers: Vec<String> = entry
-            .answers
-            .iter()
-            .filter_map(|at| Some(self.said(*at, self.entries.get(*at)?)))
-            .filter(|said| !said.is_empty())
-            .collect();
+        let mut answers: Vec<String> = Vec::new();
+        for at in &entry.answers {
+            answers.extend(entries.get(*at).map(|answer| self.said(*at, answer)));
+        }
+        answers.retain(|said| !said.is_empty());
         let answer = answers.join(", ");
         let has_lead = self.leads.get(at).is_some_and(|lead| lead.is_there);
         if said.is_empty() && answer.is_empty() && !has_lead {
@@ -143,7 +149,7 @@ impl Writer<'_> {
     }
 
     /// The lead of an entry, and the identifiers that are kept at it.
-    fn said(&self, at: usize, entry: &Entry<'_>) -> String {
+    fn said(&mut self, at: usize, entry: &Entry<'_>) -> String {
         let lead = self.leads.get(at).copied().unwrap_or_default();
         let mut said = String::new();
         for (index, field) in entry.fields.iter().enumerate().take(lead.fields + 1) {
@@ -154,14 +160,18 @@ impl Writer<'_> {
             if index > 0 {
                 said.push_str(", ");
             }
-            if let Some(key) = &field.key {
+            // The items of a list share their key.
+            let key = field.key.as_deref();
+            let last =
+                index.checked_sub(1).and_then(|index| entry.fields.get(index)?.key.as_deref());
+            if let Some(key) = key.filter(|_| key != last) {
                 said.push_str(key);
                 said.push_str(": ");
             }
             push_collapsed(&mut said, field.text.get(..part).unwrap_or_default());
         }
         let is_whole = lead.fields >= entry.fields.len();
-        let kept = self.kept(at, entry, lead);
+        let kept = self.kept(at, entry);
         if !is_whole && !said.is_empty() {
             said.push('…');
         }
@@ -182,20 +192,20 @@ impl Writer<'_> {
     }
 
     /// The identifiers that are kept at an entry, each beside its key or the words around it.
-    fn kept(&self, at: usize, entry: &Entry<'_>, lead: Lead) -> String {
-        let wanted = self.names.mentions.get(at).map(Vec::as_slice).unwrap_or_default();
-        let mut done: Vec<usize> = Vec::new();
+    fn kept(&mut self, at: usize, entry: &Entry<'_>) -> String {
+        let names = self.names;
+        let wanted = names.mentions.get(at).map(Vec::as_slice).unwrap_or_default();
         let mut groups: IndexMap<&str, String, Fold> = IndexMap::default();
         // Where the last snippet ended, and in which field.
         let mut last: Option<(usize, usize)> = None;
         for mention in wanted {
-            let Some(name) = self.names.names.get(mention.name) else { continue };
-            let is_shown = self.shown.get(mention.name).copied().unwrap_or(true);
-            if name.home != at || name.rank >= self.detail.names || is_shown || lead.holds(mention) || done.contains(&mention.name) {
+            let Some(name) = names.names.get(mention.name) else { continue };
+            let Some(shown) = self.shown.get_mut(mention.name) else { continue };
+            if *shown || name.home != at || name.rank >= self.detail.names {
                 continue;
             }
             let Some(field) = entry.fields.get(mention.field) else { continue };
-            done.push(mention.name);
+            *shown = true;
             let group = groups.entry(field.key.as_deref().unwrap_or_default()).or_default();
             if let Some(range) = mention.range {
                 let before = last.filter(|(field, _)| *field == mention.field).map(|(_, end)| end);
@@ -207,7 +217,8 @@ impl Writer<'_> {
         let (keys, groups): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|(_, values)| values.is_empty());
         let keys: Vec<&str> = keys.into_iter().map(|(key, _)| key).collect();
-        let keys = if keys.len() > 1 { format!("fields {}", keys.join(" ")) } else { keys.concat() };
+        let keys =
+            if keys.len() > 1 { format!("fields {}", keys.join(" ")) } else { keys.concat() };
         let keys = (!keys.is_empty()).then_some(("", keys));
         for (key, values) in groups.into_iter().chain(keys) {
             if !kept.is_empty() {
@@ -223,10 +234,11 @@ impl Writer<'_> {
     }
 }
 
-/// What of an entry fits into `bytes`.
-fn lead_of(entry: &Entry<'_>, bytes: usize) -> Lead {
+/// What of an entry fits into `bytes`, or several times that for who matters more; the task's into
+/// at most `task`.
+fn lead_of(entry: &Entry<'_>, bytes: usize, task: usize) -> Lead {
     let mut left = match entry.speaker {
-        Speaker::User if entry.is_task => bytes.saturating_mul(6),
+        Speaker::User if entry.is_task => bytes.saturating_mul(6).min(bytes.max(task)),
         Speaker::User | Speaker::Call(_) => bytes.saturating_mul(2),
         Speaker::Agent | Speaker::System => bytes,
         Speaker::Result => bytes / 2,
@@ -271,7 +283,7 @@ fn last_line(text: &str) -> Option<TextRange> {
 /// The end of the last whole word within `room` bytes, or of the last character in a text without
 /// words.
 fn cut(text: &str, room: usize) -> usize {
-    let end = text.floor_char_boundary(room);
+    let end = boundary(text, room);
     let head = text.get(..end).unwrap_or_default();
     let trimmed = head.trim_end();
     let ends_word = text.get(end..).is_some_and(|rest| rest.starts_with(char::is_whitespace));
@@ -282,6 +294,15 @@ fn cut(text: &str, room: usize) -> usize {
     let at_word = head.get(..word).unwrap_or_default().trim_end().len();
     // Text without spaces is cut anywhere.
     if end - at_word <= 40 || end < 40 { at_word } else { end }
+}
+
+/// The last border between characters at or before `at`.
+fn boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
 }
 
 /// Adds an identifier with up to `words` words before it, or else after it, on its line. Returns
@@ -304,7 +325,7 @@ fn push_snippet(
         }
     } else if text.len() <= 40 {
         // A short value stands whole.
-        (from, to) = (floor.max(0), text.len());
+        (from, to) = (floor, text.len());
     }
     let joins = before.is_some_and(|end| {
         let gap = gap(text, end, from);
@@ -327,13 +348,13 @@ fn gap(text: &str, from: usize, to: usize) -> &str {
 fn back(text: &str, floor: usize, at: usize, words: usize) -> usize {
     let mut from = at;
     for _ in 0..words {
-        let window = text.ceil_char_boundary(floor.max(from.saturating_sub(32)));
+        let window = floor.max(boundary(text, from.saturating_sub(32)));
         let head = text.get(window..from).unwrap_or_default();
         let line = head.rfind('\n').map_or(0, |at| at + 1);
         let line = head.get(line..).unwrap_or_default();
         let is_letter = |c: char| c.is_alphanumeric() || c == '_';
         let Some(end) = line.rfind(is_letter) else { break };
-        let word = line.get(..=end).map_or("", |_| line.get(..end).unwrap_or_default());
+        let word = line.get(..end).unwrap_or_default();
         let start = word.rfind(|c: char| !is_letter(c)).map_or(0, |at| {
             at + word.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
         });
@@ -351,7 +372,7 @@ fn ahead(text: &str, at: usize, words: usize) -> usize {
         return at;
     }
     let rest = text.get(at..).unwrap_or_default();
-    let window = rest.get(..rest.floor_char_boundary(32)).unwrap_or_default();
+    let window = rest.get(..boundary(rest, 32)).unwrap_or_default();
     let line = window.split('\n').next().unwrap_or_default();
     let is_letter = |c: char| c.is_alphanumeric() || c == '_';
     let Some(start) = line.find(is_letter) else { return at };
