@@ -9,7 +9,10 @@ use std::{
 
 use afterimage::{
     Error, ErrorKind, Result,
-    compress::{CommandEngine, CompressionJob, Engine, FnEngine, Passage, prompt, prompt_from},
+    compress::{
+        CommandEngine, CompressionJob, Engine, FnEngine, PROMPT_TEMPLATE, Passage, prompt,
+        prompt_from,
+    },
     id::{FrameSeq, Millis, Role},
     snapshot::{ChunkOptions, FrameSnapshotBuilder, Part},
     tokens::{Chars4, TokenCounter},
@@ -147,4 +150,10 @@ fn a_closure_is_an_engine_and_is_bounded_too() {
     assert_eq!(ask("far more than that").unwrap_err().kind(), ErrorKind::Limit);
     let engines: [&dyn Engine; 1] = [&answering("x")];
     assert_eq!(engines[0].id(), "mine");
+}
+
+#[test]
+fn the_documentation_shows_the_template_as_it_is() {
+    let documented = include_str!("../docs/compression.md");
+    assert!(documented.contains(&format!("```text\n{PROMPT_TEMPLATE}```")));
 }

@@ -101,48 +101,33 @@ impl CommandEngine {
         let mut running = Running { child, is_over: false };
         let (output, errors) = running.pipes(input, most)?;
 
-        let answer = match receive(&output, deadline) {
-            Some(answer) => answer,
-            None => return Err(self.stopped(&mut running, &errors, &self.late())),
-        };
-        let answer = match answer {
-            Ok(answer) if answer.len() as u64 > most => {
-                let reason = format!("wrote more than {most} bytes");
-                return Err(self.stopped(&mut running, &errors, &reason));
-            }
-            Ok(answer) => answer,
-            Err(error) => {
-                let reason = format!("could not be read: {error}");
-                return Err(self.stopped(&mut running, &errors, &reason));
-            }
-        };
-        let status = match running.exit(deadline) {
-            Ok(Some(status)) => status,
-            Ok(None) => return Err(self.stopped(&mut running, &errors, &self.late())),
-            Err(error) => {
-                let reason = format!("could not be waited for: {error}");
-                return Err(self.stopped(&mut running, &errors, &reason));
-            }
-        };
-        if status.success() { Ok(answer) } else { Err(self.failed(&errors, &status.to_string())) }
+        self.answer(&mut running, &output, most, deadline).map_err(|reason| {
+            running.stop();
+            self.failed(&errors, &reason)
+        })
     }
 
-    fn late(&self) -> String {
-        format!("took more than {:?}", self.time_limit)
-    }
-
-    /// Kills the program, and says why.
-    fn stopped(
+    /// What the program wrote once it is over, or why there is no answer.
+    fn answer(
         &self,
         running: &mut Running,
-        errors: &Receiver<io::Result<Vec<u8>>>,
-        reason: &str,
-    ) -> Error {
-        running.stop();
-        self.failed(errors, reason)
+        output: &Reading,
+        most: u64,
+        deadline: Option<Instant>,
+    ) -> Result<Vec<u8>, String> {
+        let late = || format!("took more than {:?}", self.time_limit);
+        let answer = receive(output, deadline).ok_or_else(late)?;
+        let answer = answer.map_err(|error| format!("could not be read: {error}"))?;
+        if answer.len() as u64 > most {
+            return Err(format!("wrote more than {most} bytes"));
+        }
+        let status = running.exit(deadline);
+        let status = status.map_err(|error| format!("could not be waited for: {error}"))?;
+        let status = status.ok_or_else(late)?;
+        if status.success() { Ok(answer) } else { Err(status.to_string()) }
     }
 
-    fn failed(&self, errors: &Receiver<io::Result<Vec<u8>>>, reason: &str) -> Error {
+    fn failed(&self, errors: &Reading, reason: &str) -> Error {
         let said = errors.recv_timeout(GRACE).ok().and_then(io::Result::ok).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         let mut message = format!("{}: {reason}", self.id);

@@ -16,14 +16,14 @@ const FAIR_LEADS: usize = 4;
 /// The length of a beginning where nothing longer fits.
 const SHORTEST_LEAD: usize = 8;
 
-/// While identifiers are still left out, beginnings may take a fifth of the limit; of a limit below
-/// this many tokens a seventh.
+/// While identifiers are still left out, beginnings may take a sixth of the limit; of a limit below
+/// this many tokens a ninth.
 const SMALL: usize = 500;
 
 /// What stands at the head of an outline, from which limit on.
 const HEADINGS: [(u64, &str); 3] = [
     (600, "Outline of what came before, in order; … marks what is left out."),
-    (150, "Outline (…: left out)"),
+    (200, "Outline (…: left out)"),
     (0, ""),
 ];
 
@@ -46,7 +46,7 @@ pub(super) fn fit(
     let (most_leads, all_names) = (entries.len(), names.names.len());
 
     // Beginnings that leave room for names, and the names that are likely to be needed.
-    let share = limit / if limit < SMALL { 7 } else { 5 };
+    let share = limit / if limit < SMALL { 9 } else { 6 };
     let leads = fitting.grow(most_leads, share, |detail, leads| detail.leads = leads);
     let likely = fitting.grow(names.likely, limit, |detail, names| detail.names = names);
     if likely == names.likely {

@@ -311,6 +311,6 @@ impl<'e> Known<'e> {
         let age = (last_passage - self.last_passage.min(last_passage)) as f64
             / (last_passage.max(1)) as f64;
         let worth = often * place * kind * (1.25 - 0.6 * age);
-        if in_tail { worth.max(0.6) } else { worth }
+        if in_tail { worth.max(0.4) } else { worth }
     }
 }
