@@ -234,7 +234,9 @@ pub(crate) fn identifiers(text: &str) -> Vec<String> {
         plain = plain.replace(escape, " ");
     }
     let mut found = Vec::new();
-    for word in plain.split(|c: char| !c.is_alphanumeric() && !"_-./@:~".contains(c)) {
+    // Text without spaces, such as Japanese, ends a word too.
+    let is_part = |c: char| c.is_alphanumeric() && c < '\u{2e80}' || "_-./@:~".contains(c);
+    for word in plain.split(|c: char| !is_part(c)) {
         for word in at_colons(word) {
             let word = word.trim_start_matches(['.', '-', ':', '@'].as_slice());
             let word = word.trim_end_matches(['.', '-', ':', '@', '/', '~'].as_slice());

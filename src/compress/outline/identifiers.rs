@@ -56,7 +56,7 @@ fn next_run(text: &str, at: usize) -> (usize, usize) {
             }
             // Text inside of text: the letter after a backslash is an escaped break.
             'n' | 't' | 'r' if !inside && here > 0 && byte(here - 1) == b'\\' => false,
-            c => c.is_alphanumeric(),
+            c => c.is_alphanumeric() && !is_unspaced(c),
         };
         if belongs && !inside {
             from = here;
@@ -66,6 +66,12 @@ fn next_run(text: &str, at: usize) -> (usize, usize) {
         }
     }
     if inside { (from, text.len()) } else { (text.len(), text.len()) }
+}
+
+/// Whether the letter is of a script that is written without spaces: an id in the middle of such
+/// text ends where the script changes.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..)
 }
 
 /// A run without the punctuation of the sentence around it.
@@ -156,11 +162,12 @@ mod tests {
             &["output_head", "output_head", ".env_local", "../up/x"],
         );
         check("see https://a.org/b/c.", &["https://a.org/b/c"]);
-        check("cd /testbed/x && ./run.sh ~/y", &["/testbed/x", "./run.sh", "~/y"]);
+        check("cd /testbed/x && ./run.sh ~/yz", &["/testbed/x", "./run.sh", "~/yz"]);
         check("self.fooBar(baz_qux)", &["self.fooBar", "baz_qux"]);
         check(r"a\nfoo_bar\tb1234", &["foo_bar", "b1234"]);
         check("and/or 123 12,345 3rd one. Two e.g. i.e. ...", &[]);
-        check("注文W1234567を確認", &["注文W1234567を確認"]);
+        check("注文W1234567を確認", &["W1234567"]);
+        check("größe_max für naïveCase", &["größe_max", "naïveCase"]);
     }
 
     #[test]

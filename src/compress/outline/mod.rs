@@ -7,6 +7,7 @@
 //! ```
 
 mod entries;
+mod excerpt;
 mod fit;
 mod identifiers;
 mod select;
