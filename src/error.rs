@@ -70,6 +70,8 @@ pub enum ErrorKind {
     Version,
     /// Another writer holds the lock.
     Locked,
+    /// An engine of a compression failed, took too long, or gave no answer that can be used.
+    Engine,
     /// An earlier write failed, so what the file holds is unknown until it is opened anew.
     Poisoned,
 }

@@ -47,6 +47,7 @@
 //! | [`export`] | contexts in the forms of OpenAI and Anthropic, and what their caches keep | [`export::Export`] |
 //! | [`tokens`] | exact counters, an estimate, a memo | [`tokens::TokenCounter`] |
 //! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
+//! | [`compress`] | what is to be summarised, and what summarises it | [`compress::Engine`] |
 //! | [`json`] | JSON that keeps order and digits | [`json::read`] |
 //! | `log` (feature `storage`) | files of checksummed records, locks, atomic writes | `log::RecordWriter` |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
@@ -57,7 +58,8 @@
 //!
 //! It calls no model, has no clock, no randomness, no globals and no threads, and it touches no
 //! file but through [`transcript::Transcript::open`] and, with the feature `storage`, through
-//! `log`: the caller passes `now` and hands input in.
+//! `log`: the caller passes `now` and hands input in. With the feature `command`,
+//! `compress::CommandEngine` runs a program, with a clock and threads to stop it.
 //!
 //! # Features
 //!
@@ -65,6 +67,8 @@
 //! * `bpe`: the same counts, faster, for 34 to 49 MB more in the binary.
 //! * `templates`: a template for each facet type.
 //! * `storage`: archives on disk, and what they write through: files of checksummed records.
+//! * `command`: summaries by any program that reads a prompt.
+//! * `command`: summaries by a program that is run.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(
@@ -97,6 +101,9 @@ pub mod forms_of_exports {}
 
 #[doc = include_str!("../docs/transcripts.md")]
 pub mod formats_of_transcripts {}
+
+#[doc = include_str!("../docs/compression.md")]
+pub mod compression {}
 
 /// The README's example is a test.
 #[cfg(all(doctest, feature = "tiktoken"))]

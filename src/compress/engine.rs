@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::CompressionJob;
-use crate::{Result, tokens::TokenCounter};
+use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 
 /// What makes a summary of a job. Object-safe: callers mix engines at run time.
 ///
@@ -16,4 +16,26 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// # Errors
     /// Whatever keeps it from answering; the job may then be tried again.
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String>;
+}
+
+/// An answer without the white space around it.
+///
+/// # Errors
+/// [`ErrorKind::Engine`] where it is blank, [`ErrorKind::Limit`] where it is longer than asked for.
+pub(super) fn bounded(
+    engine: &str,
+    answer: String,
+    job: &CompressionJob,
+    counter: &dyn TokenCounter,
+) -> Result<String> {
+    let trimmed = answer.trim();
+    if trimmed.is_empty() {
+        return Err(Error::new(ErrorKind::Engine, format!("{engine} answered with nothing")));
+    }
+    let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
+    if counter.count_up_to(trimmed, limit).is_none() {
+        let message = format!("{engine} answered with more than the {limit} tokens it was given");
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    Ok(if trimmed.len() == answer.len() { answer } else { trimmed.to_owned() })
 }

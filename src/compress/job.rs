@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use crate::{
     id::{FacetId, FrameSeq, Role},
@@ -51,6 +51,38 @@ pub struct Passage {
 }
 
 impl CompressionJob {
+    /// The job of summarising `passages` in at most `token_limit` tokens, for whoever calls an
+    /// [`Engine`](super::Engine) without a plan: the first try of a block of the first level, with
+    /// no tail and no ops.
+    ///
+    /// The passages are in the order of their frames; without any, the block stands at frame 0.
+    pub fn new(passages: Vec<Passage>, token_limit: u64) -> Self {
+        let from = passages.first().map_or(FrameSeq::new(0), |passage| passage.from);
+        let to = passages.last().map_or(from, |passage| passage.to);
+        let mut seen = HashSet::new();
+        let facets = chunks(&passages).flat_map(|(_, chunk)| chunk.facet_ids());
+        let source_facets = facets.filter(|id| seen.insert(*id)).cloned().collect();
+        Self {
+            id: format!("block-{from}-{to}").into(),
+            from,
+            to,
+            level: 1,
+            original_tokens: passages.iter().map(|passage| passage.snapshot.total_tokens()).sum(),
+            passages,
+            token_limit,
+            source_facets,
+            net_ops: Vec::new(),
+            tail: Vec::new(),
+            attempt: 1,
+        }
+    }
+
+    /// Sets what the model reads after the range.
+    pub fn with_tail(mut self, tail: Vec<Passage>) -> Self {
+        self.tail = tail;
+        self
+    }
+
     /// The chunks of all passages in order, each with who speaks it.
     pub fn chunks(&self) -> impl Iterator<Item = (Role, ChunkRef<'_>)> {
         chunks(&self.passages)

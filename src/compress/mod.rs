@@ -4,17 +4,33 @@
 //! [`CompressionTransform`] plans ranges of a history; a [`CompressionJob`] says what is to be
 //! summarised; an [`Engine`] or the caller's own model answers; a [`CompressionBlock`] stands for
 //! the frames from then on, and [expands](CompressionBlock::expand) to them.
+//!
+//! | engine | feature | answers |
+//! |---|---|---|
+//! | [`OutlineEngine`] | | without a model: who did what, and the names that will be needed |
+//! | [`FnEngine`] | | with a closure |
+//! | `CommandEngine` | `command` | with a program that reads the [`prompt()`] |
 
 mod block;
+#[cfg(feature = "command")]
+mod command;
 mod engine;
+mod function;
 mod job;
 mod net;
 mod options;
+mod outline;
+mod prompt;
 mod transform;
 mod walk;
 
 pub use block::CompressionBlock;
+#[cfg(feature = "command")]
+pub use command::CommandEngine;
 pub use engine::Engine;
+pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub use options::CompressionOptions;
+pub use outline::OutlineEngine;
+pub use prompt::{PROMPT_TEMPLATE, prompt, prompt_from};
 pub use transform::{CompressionState, CompressionTransform, Epoch, RangeState};

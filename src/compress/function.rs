@@ -1,0 +1,60 @@
+use std::fmt;
+
+use super::{CompressionJob, Engine, engine::bounded};
+use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
+
+/// An engine of a closure: whatever calls a model in your program.
+///
+/// The closure's errors become errors of kind [`ErrorKind::Engine`]. An answer that is blank or
+/// longer than the job's limit is an error too.
+///
+/// ```
+/// use afterimage::{
+///     compress::{CompressionJob, Engine, FnEngine},
+///     tokens::{Chars4, TokenCounter},
+/// };
+///
+/// let engine = FnEngine::new("first-words", |job: &CompressionJob, _: &dyn TokenCounter| {
+///     Ok::<_, std::io::Error>(job.text().chars().take(20).collect())
+/// });
+/// assert_eq!(engine.id(), "first-words");
+/// let job = CompressionJob::new(Vec::new(), 5);
+/// assert!(engine.summarize(&job, &Chars4).is_err(), "nothing was said");
+/// ```
+pub struct FnEngine<F> {
+    id: Box<str>,
+    function: F,
+}
+
+impl<F> FnEngine<F> {
+    /// An engine with this id that asks `function`.
+    pub fn new<E>(id: &str, function: F) -> Self
+    where
+        F: Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E> + Send + Sync,
+        E: fmt::Display,
+    {
+        Self { id: id.into(), function }
+    }
+}
+
+impl<F, E> Engine for FnEngine<F>
+where
+    F: Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E> + Send + Sync,
+    E: fmt::Display,
+{
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+        let answer = (self.function)(job, counter)
+            .map_err(|error| Error::new(ErrorKind::Engine, format!("{}: {error}", self.id)))?;
+        bounded(&self.id, answer, job, counter)
+    }
+}
+
+impl<F> fmt::Debug for FnEngine<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FnEngine").field("id", &self.id).finish_non_exhaustive()
+    }
+}

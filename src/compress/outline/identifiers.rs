@@ -1,0 +1,177 @@
+//! Where a text names something that may be needed again, letter by letter.
+
+use crate::text::TextRange;
+
+/// Longer runs are data, not names.
+const LONGEST: usize = 200;
+
+/// What kind of name it is: some kinds are used again more often than others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A number or a date.
+    Number,
+    Date,
+    /// Letters and digits: an order, a hash, a version.
+    Code,
+    Path,
+    Address,
+    /// A word of a program: `snake_case`, `camelCase`, `a.b`.
+    Word,
+}
+
+/// The identifiers of a text in order: ids, numbers of four digits and more, dates, paths,
+/// addresses, and words that look like code. Runs in time linear in the text.
+pub(super) fn identifiers(text: &str) -> impl Iterator<Item = (TextRange, Kind)> {
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        while rest < text.len() {
+            let (from, to) = next_run(text, rest);
+            rest = to;
+            let run = trimmed(text, from, to);
+            if let Some(kind) = kind_of(run.of(text)) {
+                return Some((run, kind));
+            }
+        }
+        None
+    })
+}
+
+/// The next run of characters that names are made of, from `at` on.
+fn next_run(text: &str, at: usize) -> (usize, usize) {
+    let bytes = text.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
+    let mut from = at;
+    let rest = text.get(at..).unwrap_or_default();
+    let mut inside = false;
+    for (offset, c) in rest.char_indices() {
+        let here = at + offset;
+        let belongs = match c {
+            '_' | '-' | '.' | '/' | '@' | '~' => true,
+            // Of a time or an address, but not between a file and its line.
+            ':' => {
+                inside
+                    && (byte(here.wrapping_sub(1)).is_ascii_digit()
+                        && byte(here + 1).is_ascii_digit()
+                        || byte(here + 1) == b'/' && byte(here + 2) == b'/')
+            }
+            // Text inside of text: the letter after a backslash is an escaped break.
+            'n' | 't' | 'r' if !inside && here > 0 && byte(here - 1) == b'\\' => false,
+            c => c.is_alphanumeric() && !is_unspaced(c),
+        };
+        if belongs && !inside {
+            from = here;
+            inside = true;
+        } else if !belongs && inside {
+            return (from, here);
+        }
+    }
+    if inside { (from, text.len()) } else { (text.len(), text.len()) }
+}
+
+/// Whether the letter is of a script that is written without spaces: an id in the middle of such
+/// text ends where the script changes.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..)
+}
+
+/// A run without the punctuation of the sentence around it.
+fn trimmed(text: &str, from: usize, to: usize) -> TextRange {
+    let run = text.get(from..to).unwrap_or_default();
+    let is_tag = text.get(..from).is_some_and(|before| before.ends_with('<'));
+    let mut left = run.trim_start_matches(['-', '@']);
+    if is_tag {
+        left = left.trim_start_matches('/');
+    }
+    // A dot begins a file's name or a relative path; several end a sentence.
+    let undotted = left.trim_start_matches('.');
+    if left.len() - undotted.len() > 1 && !undotted.starts_with('/') {
+        left = undotted;
+    }
+    let inner = left.trim_end_matches(['.', '-', '@', '/', '~', ':']);
+    TextRange::at(from + run.len() - left.len(), inner.len())
+}
+
+fn kind_of(run: &str) -> Option<Kind> {
+    if run.len() < 3 || run.len() > LONGEST {
+        return None;
+    }
+    let (mut letters, mut digits, mut others) = (0_usize, 0_usize, 0_usize);
+    let (mut slashes, mut underscores, mut dots, mut humps) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let mut last = ' ';
+    for c in run.chars() {
+        match c {
+            '0'..='9' => digits += 1,
+            '/' if last != '/' => slashes += 1,
+            '_' if last.is_alphanumeric() => underscores += 1,
+            '.' if last.is_alphanumeric() => dots += 1,
+            c if c.is_alphabetic() => {
+                letters += 1;
+                humps += usize::from(c.is_uppercase() && last.is_lowercase());
+            }
+            _ => others += 1,
+        }
+        last = c;
+    }
+    if letters == 0 {
+        let date = digits >= 6 && others >= 2;
+        return (digits >= 4).then_some(if date { Kind::Date } else { Kind::Number });
+    }
+    if run.contains("://") || letters > 2 && run.contains('@') {
+        return Some(Kind::Address);
+    }
+    let rooted = run.starts_with('/') || run.starts_with("~/");
+    if letters > 1 && (rooted || slashes > 1 || slashes > 0 && dots > 0) {
+        return Some(Kind::Path);
+    }
+    if slashes == 0 && underscores > 0 && letters > 1 || humps > 0 {
+        return Some(Kind::Word);
+    }
+    if digits > 0 && run.chars().count() >= 4 {
+        return Some(if is_date(run) { Kind::Date } else { Kind::Code });
+    }
+    let dotted = dots > 0 && letters > 3 && run.split('.').all(|part| part.len() > 1);
+    (dotted || slashes > 0 && underscores > 0).then_some(Kind::Word)
+}
+
+/// `2024-05-16T08:30:00Z`
+fn is_date(run: &str) -> bool {
+    let mut parts = run.splitn(3, '-');
+    let digits = |part: Option<&str>, count: usize| {
+        part.is_some_and(|part| part.len() == count && part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    digits(parts.next(), 4)
+        && digits(parts.next(), 2)
+        && parts.next().is_some_and(|rest| rest.bytes().take(2).all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<&str> = identifiers(text).map(|(range, _)| range.of(text)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn names_are_found_whole_and_without_the_sentence_around_them() {
+        check("Cancel order W1234567, please (user mia_li_3668).", &["W1234567", "mia_li_3668"]);
+        check("in src/a.rs:120, at 12:30 on 2024-05-16.", &["src/a.rs", "12:30", "2024-05-16"]);
+        check(
+            "<output_head>x</output_head> .env_local ../up/x",
+            &["output_head", "output_head", ".env_local", "../up/x"],
+        );
+        check("see https://a.org/b/c.", &["https://a.org/b/c"]);
+        check("cd /testbed/x && ./run.sh ~/yz", &["/testbed/x", "./run.sh", "~/yz"]);
+        check("self.fooBar(baz_qux)", &["self.fooBar", "baz_qux"]);
+        check(r"a\nfoo_bar\tb1234", &["foo_bar", "b1234"]);
+        check("and/or 123 12,345 3rd one. Two e.g. i.e. ...", &[]);
+        check("注文W1234567を確認", &["W1234567"]);
+        check("größe_max für naïveCase", &["größe_max", "naïveCase"]);
+    }
+
+    #[test]
+    fn a_run_without_end_is_no_name() {
+        check(&"a1".repeat(1_000_000), &[]);
+    }
+}

@@ -1,0 +1,288 @@
+//! What survives a compression: the measurement of `docs/compression.md`.
+//!
+//! It shares no code with the engines that it measures: identifiers are found by the plain rules
+//! below, here and nowhere else.
+
+#![allow(dead_code, reason = "each user takes what it needs")]
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use afterimage::{
+    compress::{CompressionJob, Passage},
+    hud::{Hud, NativeFormat},
+    id::{Millis, Role},
+    snapshot::Part,
+    tokens::TokenCounter,
+    transcript::Transcript,
+    veil::{Frame, History},
+};
+
+/// The groups of recordings that are measured.
+pub(crate) const GROUPS: [&str; 4] =
+    ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
+
+/// How many of the last messages a compression leaves alone.
+const PROTECTED: usize = 6;
+
+/// After which parts of a session's messages it is compressed.
+const MOMENTS: [(usize, usize); 3] = [(1, 4), (1, 2), (3, 4)];
+
+/// Sessions with fewer messages are not measured.
+const FEWEST_MESSAGES: usize = 20;
+
+/// Fewer tokens are not worth a compression.
+const FEWEST_TOKENS: u64 = 500;
+
+/// A session of a recording: what each message rendered to, but for the system prompt, which no
+/// compression touches.
+pub(crate) struct Session {
+    pub(crate) group: &'static str,
+    pub(crate) name: String,
+    pub(crate) messages: Vec<Passage>,
+    frames: Vec<Frame>,
+}
+
+impl Session {
+    /// The first `count` messages, rendered in a history that holds nothing after them.
+    pub(crate) fn recaptured(&self, count: usize, counter: &Arc<dyn TokenCounter>) -> Vec<Passage> {
+        let last = self.messages[count - 1].to;
+        let frames = self.frames.iter().take_while(|frame| frame.sequence <= last);
+        capture(&hud(counter), frames.cloned())
+    }
+}
+
+fn hud(counter: &Arc<dyn TokenCounter>) -> Hud {
+    Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build()
+}
+
+/// The recordings in `root`, each with its group.
+pub(crate) fn files(root: &Path) -> Vec<(&'static str, PathBuf)> {
+    let of = |group| files_under(&root.join(group)).into_iter().map(move |path| (group, path));
+    GROUPS.into_iter().flat_map(of).collect()
+}
+
+/// The sessions of recordings with at least [`FEWEST_MESSAGES`] messages, rendered as they are
+/// asked for.
+pub(crate) fn sessions(
+    files: Vec<(&'static str, PathBuf)>,
+    counter: &Arc<dyn TokenCounter>,
+) -> impl Iterator<Item = Session> {
+    let hud = hud(counter);
+    let recorded = files.into_iter().flat_map(|(group, path)| {
+        let mut sessions: Vec<(Arc<str>, Vec<Frame>)> = Vec::new();
+        for record in Transcript::open(&path).unwrap() {
+            let record = record.unwrap();
+            match sessions.iter_mut().find(|(session, _)| *session == record.session) {
+                Some((_, frames)) => frames.push(record.frame),
+                None => sessions.push((record.session, vec![record.frame])),
+            }
+        }
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        sessions
+            .into_iter()
+            .filter(|(_, frames)| frames.len() >= FEWEST_MESSAGES)
+            .map(move |(session, frames)| (group, format!("{group} {file} {session}"), frames))
+    });
+    recorded.filter_map(move |(group, name, frames)| {
+        let messages = capture(&hud, frames.iter().cloned());
+        let is_long = messages.len() >= FEWEST_MESSAGES;
+        is_long.then_some(Session { group, name, messages, frames })
+    })
+}
+
+fn capture(hud: &Hud, frames: impl IntoIterator<Item = Frame>) -> Vec<Passage> {
+    let mut history = History::new();
+    let mut messages = Vec::new();
+    for frame in frames {
+        let role = hud.role_of(&frame.source);
+        let frame = hud.capture(&mut history, frame, Millis::new(0)).unwrap();
+        let snapshot = frame.rendered_snapshot.clone().unwrap();
+        if role != Role::System && snapshot.has_content() {
+            let (from, to) = (frame.sequence, frame.sequence);
+            messages.push(Passage { from, to, role, snapshot });
+        }
+    }
+    messages
+}
+
+fn files_under(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { files.extend(files_under(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
+
+/// A compression in the middle of a session, and what came after it.
+pub(crate) struct Moment<'a> {
+    pub(crate) session: &'a Session,
+    /// The messages before the protected tail.
+    pub(crate) compressed: &'a [Passage],
+    /// The protected tail.
+    pub(crate) tail: &'a [Passage],
+    /// Those after it, up to the session's end.
+    pub(crate) future: &'a [Passage],
+}
+
+/// What is measured of each session.
+pub(crate) fn moments(session: &Session) -> impl Iterator<Item = Moment<'_>> {
+    MOMENTS.into_iter().filter_map(move |(part, of)| {
+        let (past, future) = session.messages.split_at(session.messages.len() * part / of);
+        let (compressed, tail) = past.split_at(past.len().saturating_sub(PROTECTED));
+        let tokens: u64 = compressed.iter().map(|message| message.snapshot.total_tokens()).sum();
+        (tokens >= FEWEST_TOKENS).then_some(Moment { session, compressed, tail, future })
+    })
+}
+
+impl Moment<'_> {
+    /// The job at one token for `ratio` tokens of the original.
+    pub(crate) fn job(&self, ratio: u64) -> CompressionJob {
+        let mut job =
+            CompressionJob::new(self.compressed.to_vec(), 0).with_tail(self.tail.to_vec());
+        job.token_limit = job.original_tokens / ratio;
+        job
+    }
+
+    /// The identifiers of the compressed messages that the session names again afterwards, and
+    /// that the protected tail does not show anyway.
+    pub(crate) fn needed(&self) -> BTreeSet<String> {
+        let mut needed = self.used_again();
+        for shown in identifiers_of(self.tail) {
+            needed.remove(&shown);
+        }
+        needed
+    }
+
+    /// As [`needed`](Self::needed), with those that the protected tail shows.
+    pub(crate) fn used_again(&self) -> BTreeSet<String> {
+        let after: HashSet<String> = identifiers_of(self.future).into_iter().collect();
+        identifiers_of(self.compressed).into_iter().filter(|found| after.contains(found)).collect()
+    }
+}
+
+/// How many of `needed` stand in `summary` as whole words.
+pub(crate) fn kept(needed: &BTreeSet<String>, summary: &str) -> usize {
+    let found: HashSet<String> = identifiers(summary).into_iter().collect();
+    needed.iter().filter(|identifier| found.contains(*identifier)).count()
+}
+
+/// A bare list of identifiers, ordered by where they stood: in the user's words, in the arguments
+/// of tools, twice anywhere, elsewhere. The simplest thing that does not forget much.
+pub(crate) fn bare_list(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
+    let mut places: HashMap<String, (u8, usize)> = HashMap::new();
+    for (role, chunk) in job.chunks() {
+        let place = match (chunk.part(), role) {
+            (Part::Call { .. }, _) => 1,
+            (Part::Text, Role::User) => 0,
+            _ => 3,
+        };
+        for identifier in identifiers(chunk.content()) {
+            let next = places.len();
+            match places.get_mut(&identifier) {
+                Some((best, _)) => *best = place.min(*best).min(2),
+                None => _ = places.insert(identifier, (place, next)),
+            }
+        }
+    }
+    let mut ordered: Vec<_> = places.into_iter().map(|(name, place)| (place, name)).collect();
+    ordered.sort();
+    let names: Vec<String> = ordered.into_iter().map(|(_, name)| name).collect();
+    longest(names.len(), job.token_limit, counter, |count| names[..count].join(" "))
+}
+
+/// The last messages at the size of the summary, the first of them cut where it must be.
+pub(crate) fn last_messages(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
+    let text = job.text();
+    let words: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
+    longest(words.len(), job.token_limit, counter, |count| words[words.len() - count..].concat())
+}
+
+/// The longest of the texts of 0 to `most` parts that fits.
+fn longest(
+    most: usize,
+    limit: u64,
+    counter: &dyn TokenCounter,
+    text: impl Fn(usize) -> String,
+) -> String {
+    let (mut fits, mut exceeds) = (0, most + 1);
+    while fits + 1 < exceeds {
+        let middle = usize::midpoint(fits, exceeds);
+        let fitting = counter.count_up_to(&text(middle), limit as usize);
+        if fitting.is_some() { fits = middle } else { exceeds = middle }
+    }
+    text(fits)
+}
+
+fn identifiers_of(messages: &[Passage]) -> BTreeSet<String> {
+    let chunks = messages.iter().flat_map(|message| message.snapshot.chunks());
+    chunks.flat_map(|chunk| identifiers(chunk.content())).collect()
+}
+
+/// The identifiers of a text in order: ids, numbers of four or more digits, dates, paths, and
+/// words that look like code.
+pub(crate) fn identifiers(text: &str) -> Vec<String> {
+    // Arguments and many results are JSON: an escaped line break ends a word like a line break. The
+    // slash of a closing tag begins no path.
+    let mut plain = text.to_owned();
+    for escape in ["\\n", "\\t", "\\r", "\\\"", "</"] {
+        plain = plain.replace(escape, " ");
+    }
+    let mut found = Vec::new();
+    // Text without spaces, such as Japanese, ends a word too.
+    let is_part = |c: char| c.is_alphanumeric() && c < '\u{2e80}' || "_-./@:~".contains(c);
+    for word in plain.split(|c: char| !is_part(c)) {
+        for word in at_colons(word) {
+            let word = word.trim_start_matches(['.', '-', ':', '@'].as_slice());
+            let word = word.trim_end_matches(['.', '-', ':', '@', '/', '~'].as_slice());
+            if is_identifier(word) {
+                found.push(word.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Splits at colons, but for those of times (`12:30`) and of addresses (`https://`).
+fn at_colons(word: &str) -> Vec<&str> {
+    let bytes = word.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, _) in word.match_indices(':') {
+        let of_time = at > 0 && digit(at - 1) && digit(at + 1);
+        if !of_time && !word[at..].starts_with("://") {
+            parts.push(&word[from..at]);
+            from = at + 1;
+        }
+    }
+    parts.push(&word[from..]);
+    parts
+}
+
+fn is_identifier(word: &str) -> bool {
+    let length = word.chars().count();
+    if !(3..=200).contains(&length) {
+        return false;
+    }
+    let digits = word.chars().filter(char::is_ascii_digit).count();
+    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+    let parts = |separator: char| word.split(separator).filter(|part| !part.is_empty()).count();
+    let number_or_date = letters == 0 && digits >= 4;
+    let id = letters > 0 && digits > 0 && length >= 4;
+    let address = word.contains("://") || word.contains('@') && letters > 2;
+    let path = letters > 1 && (word.starts_with('/') || word.starts_with("~/") || parts('/') > 2)
+        || parts('/') > 1 && word.contains('.');
+    let snake = letters > 1 && parts('_') > 1;
+    let dotted = parts('.') > 1 && word.split('.').all(|part| part.len() > 1) && letters > 3;
+    let camel = word
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    number_or_date || id || address || path || snake || dotted || camel
+}
