@@ -177,6 +177,13 @@ impl Source {
         if self.is_empty {
             self.note(&format!("there is no message in it ({} was recognised)", self.format()));
         }
+        if report.renumbered > 0 {
+            let frames = plural(report.renumbered, "frame");
+            let count = grouped(report.renumbered);
+            self.note(&format!(
+                "{count} {frames} got the next sequence: theirs does not rise, or is too large"
+            ));
+        }
         let Some(first) = report.unknown.first() else { return };
         let (count, line) = (report.unknown_records, first.line);
         let (records, were) = (plural(count, "record"), if count == 1 { "was" } else { "were" });

@@ -133,7 +133,7 @@ fn check(path: &Path) -> Outcome<bool> {
         Failure::new("there is an archive already, and an archive is not added to")
             .hint("name it as an input, too: `afterimage archive DIR FILE -o OTHER`")
     } else if directory::is_half_built(path) {
-        directory::half_built()
+        return Err(directory::half_built(path).into());
     } else {
         Failure::new("the directory is not empty").hint("name one that is empty, or not there yet")
     };

@@ -2,7 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ArchivedFile, FRAMES, MANIFEST, folder, manifest};
+use afterimage::{
+    ErrorKind,
+    log::{DirLock, DiskFiles},
+};
+
+use super::{ArchivedFile, FRAMES, MANIFEST, folder, holder, manifest};
 use crate::failure::{Failure, Outcome};
 
 /// The transcripts in a directory; `None` where it is no archive.
@@ -12,7 +17,7 @@ use crate::failure::{Failure, Outcome};
 pub(crate) fn open(path: &Path) -> Outcome<Option<Vec<ArchivedFile>>> {
     if !path.join(MANIFEST).is_file() {
         if is_half_built(path) {
-            return Err(half_built().file(path).into());
+            return Err(half_built(path).into());
         }
         return Ok(None);
     }
@@ -27,7 +32,15 @@ pub(super) fn is_half_built(path: &Path) -> bool {
     first.join(FRAMES).exists() || path.join("lock").exists() && first.is_dir()
 }
 
-pub(super) fn half_built() -> Failure {
-    Failure::new("the archive was not finished: its list, archive.json, is missing")
-        .hint("remove the directory, and make it again: `afterimage archive FILE… -o DIR`")
+/// What is wrong with a directory that has no list: it is being made, or nobody finished it.
+pub(super) fn half_built(path: &Path) -> Failure {
+    match DirLock::acquire(&DiskFiles, path, &holder()) {
+        Err(error) if error.kind() == ErrorKind::Locked => {
+            Failure::new(format!("the archive is still being made: {}", error.message()))
+                .hint("wait until it is done")
+        }
+        _ => Failure::new("the archive was not finished: its list, archive.json, is missing")
+            .hint("remove the directory, and make it again: `afterimage archive FILE… -o DIR`"),
+    }
+    .file(path)
 }
