@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use afterimage::{
+    ErrorKind,
     id::{FacetId, FrameSeq, Millis, Role},
     snapshot::{
         ArchiveOptions, ArchiveReader, ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, Part,
@@ -86,13 +87,15 @@ enum Step {
     },
     /// A reader is taken, and kept.
     Read,
+    /// The archive is saved, and what is opened takes its place.
+    Reopen,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let push = (prop_oneof![5 => Just(1_u64), 1 => 2..9_u64], vec(piece(), 0..5))
         .prop_map(|(beyond, pieces)| Step::Push { beyond, pieces });
     let drop = (0..60_u64, 0..20_u64).prop_map(|(from, len)| Step::Drop { from, to: from + len });
-    vec(prop_oneof![20 => push, 1 => drop, 2 => Just(Step::Read)], 0..60)
+    vec(prop_oneof![20 => push, 1 => drop, 2 => Just(Step::Read), 1 => Just(Step::Reopen)], 0..60)
 }
 
 fn options() -> impl Strategy<Value = ArchiveOptions> {
@@ -137,7 +140,7 @@ fn check(list: &BTreeMap<FrameSeq, FrameSnapshot>, dropped: &[FrameSeq], reader:
             };
             if inside().any(is_gone) {
                 let error = reader.range(range).unwrap_err();
-                assert_eq!(error.kind(), afterimage::ErrorKind::Dropped);
+                assert_eq!(error.kind(), ErrorKind::Dropped);
                 continue;
             }
             let view = reader.range(range.clone()).unwrap();
@@ -189,6 +192,22 @@ fn check(list: &BTreeMap<FrameSeq, FrameSnapshot>, dropped: &[FrameSeq], reader:
     assert!(reader.owner_at(byte as u64).unwrap().is_none());
 }
 
+/// The archive after it was saved and opened; itself in a build without storage.
+#[cfg(feature = "storage")]
+fn reopened(mut archive: SnapshotArchive) -> SnapshotArchive {
+    use afterimage::log::{Holder, testing::MemoryFiles};
+    let files = Arc::new(MemoryFiles::default());
+    archive.save_on(files.clone(), "archive", &Holder::new("test")).unwrap();
+    let opened = SnapshotArchive::open_on(files, "archive").unwrap();
+    assert!(opened.problems.is_empty());
+    opened.archive
+}
+
+#[cfg(not(feature = "storage"))]
+fn reopened(archive: SnapshotArchive) -> SnapshotArchive {
+    archive
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
@@ -208,9 +227,13 @@ proptest! {
                 }
                 Step::Drop { from, to } => {
                     let range = FrameSeq::new(*from)..=FrameSeq::new(*to);
-                    archive.drop_text(range.clone()).unwrap();
-                    dropped.extend(list.range(range).map(|(sequence, _)| *sequence));
+                    match archive.drop_text(range.clone()) {
+                        Ok(_) => dropped.extend(list.range(range).map(|(sequence, _)| *sequence)),
+                        // What is in a store stays there.
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::Stored),
+                    }
                 }
+                Step::Reopen => archive = reopened(archive),
                 Step::Read => taken.push((archive.reader(), list.clone(), dropped.clone())),
             }
         }
@@ -232,12 +255,12 @@ fn a_refused_push_leaves_the_archive_as_it_was() {
     archive.push(3, &of("three")).unwrap();
     for sequence in [3, 2, 0] {
         let error = archive.push(sequence, &of("again")).unwrap_err();
-        assert_eq!(error.kind(), afterimage::ErrorKind::Sequence);
+        assert_eq!(error.kind(), ErrorKind::Sequence);
         assert_eq!(error.place().frame, Some(sequence));
     }
     assert_eq!(archive.all().unwrap().text().join(), "three");
     let backwards = archive.range(FrameSeq::new(2)..=FrameSeq::new(1)).unwrap_err();
-    assert_eq!(backwards.kind(), afterimage::ErrorKind::OutOfRange);
+    assert_eq!(backwards.kind(), ErrorKind::OutOfRange);
     assert!(archive.range(FrameSeq::new(9)..=FrameSeq::new(12)).unwrap().is_empty());
     assert!(archive.get(4).unwrap().is_none());
 }
