@@ -47,7 +47,7 @@
 //! | [`export`] | contexts in the forms of OpenAI and Anthropic, and what their caches keep | [`export::Export`] |
 //! | [`tokens`] | exact counters, an estimate, a memo | [`tokens::TokenCounter`] |
 //! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
-//! | [`compress`] | what is to be summarised, and what summarises it | [`compress::Engine`] |
+//! | [`compress`] | ranges of frames that give way to summaries, and what writes those | [`compress::CompressionTransform`], [`compress::Engine`] |
 //! | [`json`] | JSON that keeps order and digits | [`json::read`] |
 //! | `log` (feature `storage`) | files of checksummed records, locks, atomic writes | `log::RecordWriter` |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
@@ -68,7 +68,6 @@
 //! * `templates`: a template for each facet type.
 //! * `storage`: archives on disk, and what they write through: files of checksummed records.
 //! * `command`: summaries by any program that reads a prompt.
-//! * `command`: summaries by a program that is run.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(
