@@ -286,23 +286,28 @@ fn what_a_killed_program_leaves_is_recognised() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     // While it is being made it is not there yet, and nobody else writes to it.
-    let unfinished = "the archive was not finished: its list, archive.json, is missing";
     for args in [&["stats", name][..], &["archive", CHAT, "-o", name]] {
+        let run = run(args);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+        let busy = "error: the archive is still being made: already in use by afterimage archive";
+        assert!(run.err.starts_with(busy), "{}", run.err);
+        assert!(run.err.ends_with("hint    wait until it is done\n"), "{}", run.err);
+    }
+    program.kill().unwrap();
+    program.wait().unwrap();
+    for args in [&["frames", name][..], &["archive", CHAT, "-o", name]] {
         let run = run(args);
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
         assert_eq!(
             run.err,
             format!(
-                "error: {unfinished}
+                "error: the archive was not finished: its list, archive.json, is missing
   file    {name}
   hint    remove the directory, and make it again: `afterimage archive FILE… -o DIR`
 "
             )
         );
     }
-    program.kill().unwrap();
-    program.wait().unwrap();
-    assert!(run(&["frames", name]).err.starts_with(&format!("error: {unfinished}\n")));
 }
 
 #[test]
