@@ -4,7 +4,8 @@
 //! What holds as many frames as the id says takes batches of 256 more, about a segment; each time is that of a
 //! batch. The snapshots are made before the clock runs. Archive and copied text take every batch, in
 //! turns first, and so find caches and heap in the same state; what holds twice the frames is kept
-//! and made anew, since a history that grows gets fresh memory, and so must both. The list is left out at a million frames, where it would take four times the memory of the
+//! and made anew, since a history that grows gets fresh memory, and so must both. What was
+//! pushed is kept as well, as in a history: its memory would come back warm to whoever asks first. The list is left out at a million frames, where it would take four times the memory of the
 //! archive.
 //! `AFTERIMAGE_BENCH_FRAMES` limits the sizes: see `support/frames.rs`.
 
@@ -65,6 +66,8 @@ struct Held<'f> {
     list: List,
     /// What holds twice the frames: given back, its memory would be no fresh one.
     full: Vec<(SnapshotArchive, Vec<String>)>,
+    /// What was pushed. A history keeps it too.
+    pushed: Vec<Vec<FrameSnapshot>>,
 }
 
 impl<'f> Held<'f> {
@@ -75,8 +78,8 @@ impl<'f> Held<'f> {
     }
 
     fn empty(frames: &'f Frames, count: u64) -> Self {
-        let (archive, copied, list, full) = Default::default();
-        Self { frames, count, next: 0, archive, copied, list, full }
+        let (archive, copied, list, full, pushed) = Default::default();
+        Self { frames, count, next: 0, archive, copied, list, full, pushed }
     }
 
     fn fill(&mut self) {
@@ -90,7 +93,7 @@ impl<'f> Held<'f> {
         if self.next >= 2 * self.count {
             let Self { frames, count, .. } = *self;
             let full = std::mem::replace(self, Self::empty(frames, count));
-            self.full = full.full;
+            (self.full, self.pushed) = (full.full, full.pushed);
             self.full.push((full.archive, full.copied));
             self.fill();
         }
@@ -108,6 +111,7 @@ impl<'f> Held<'f> {
                 time = start.elapsed();
             }
         }
+        self.pushed.push(batch);
         time
     }
 

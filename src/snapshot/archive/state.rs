@@ -15,7 +15,7 @@ use super::{
 use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
 
 /// From so many bytes of text on, room for a whole segment is reserved at once.
-const RESERVE_FROM: u64 = 16 << 20;
+const RESERVE_FROM: u64 = 12 << 20;
 
 /// What an archive holds at one moment. Cloning shares everything.
 #[derive(Clone, Debug, Default)]

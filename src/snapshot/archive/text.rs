@@ -65,11 +65,14 @@ impl SegmentText {
         self.text.get(start..start + len as usize)
     }
 
-    /// Appends to a text that is whole. Grows by doubling up to `most`, so that little is moved.
+    /// Appends to a text that is whole. Grows by doubling, by a quarter of `most` at most, so that
+    /// little is moved and little reserved.
     pub(super) fn push(&mut self, text: &str, most: usize) {
         let needed = self.text.len() + text.len();
         if needed > self.text.capacity() {
-            let room = (self.text.capacity() * 2).clamp(most / 16, most).max(needed);
+            let capacity = self.text.capacity();
+            let room = (capacity * 2).min(capacity + most / 4);
+            let room = room.clamp(most / 16, most).max(needed);
             self.text.reserve_exact(room - self.text.len());
         }
         self.text.push_str(text);
