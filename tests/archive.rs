@@ -234,7 +234,12 @@ proptest! {
                     }
                 }
                 Step::Reopen => archive = reopened(archive),
-                Step::Read => taken.push((archive.reader(), list.clone(), dropped.clone())),
+                Step::Read => {
+                    taken.push((archive.reader(), list.clone(), dropped.clone()));
+                    if taken.len() % 2 == 0 {
+                        archive.shrink_to_fit();
+                    }
+                }
             }
         }
         check(&list, &dropped, &archive);

@@ -196,6 +196,14 @@ impl SnapshotArchive {
         Ok(())
     }
 
+    /// Gives back what is reserved for frames to come, some hundred kilobytes: for histories that
+    /// are finished. Ends the segment that takes frames; more frames begin a new one.
+    pub fn shrink_to_fit(&mut self) {
+        let state = Arc::make_mut(&mut self.reader.state);
+        state.seal();
+        state.open = Arc::default();
+    }
+
     /// Drops the text of the frames from `range.start()` to `range.end()`, both included, and
     /// gives its memory back; what is known of their chunks stays. Returns what was dropped, of
     /// frames that had text.
