@@ -17,7 +17,7 @@ use afterimage::{
     id::{ChunkType, FacetId, FrameSeq},
     snapshot::{FrameSnapshot, Part, SnapshotArchive},
 };
-use support::frames::{Frames, LARGEST_LIST, PlainSnapshot, captured, sizes, snapshots};
+use support::frames::{Frames, PlainSnapshot, captured, sizes, snapshots};
 
 const SMALLEST_HISTORY: usize = 1_000_000;
 
@@ -62,14 +62,12 @@ fn report<S: Iterator<Item = FrameSnapshot>>(name: &str, snapshots: impl Fn() ->
     let (ids, id_bytes) = distinct_ids(snapshots());
     let beyond = held - totals.bytes.cast_signed() - id_bytes;
     let allowed = (24 * totals.chunks + 40 * totals.frames).cast_signed() + 32 * ids;
-    let list = (totals.frames <= LARGEST_LIST).then(|| {
-        let fill = |list: &mut Vec<PlainSnapshot>| {
-            for (n, snapshot) in (0..).zip(uncounted(snapshots())) {
-                list.push(PlainSnapshot::of(n, &snapshot));
-            }
-        };
-        bytes_of(Vec::new(), fill).0
-    });
+    let fill = |list: &mut Vec<PlainSnapshot>| {
+        for (n, snapshot) in (0..).zip(uncounted(snapshots())) {
+            list.push(PlainSnapshot::of(n, &snapshot));
+        }
+    };
+    let list = bytes_of(Vec::new(), fill).0;
     let text = totals.bytes as f64;
     let back = |archive: SnapshotArchive, step: u64| {
         let mut dropped = 0;
@@ -80,12 +78,12 @@ fn report<S: Iterator<Item = FrameSnapshot>>(name: &str, snapshots: impl Fn() ->
     push_all(&mut archive, &snapshots);
     let other_frames = back(archive, 1);
     println!(
-        "{name:<22} {:>9} {:>9} {ids:>9} {:>14} {held:>14} {:>8.3} {:>7} {:>6.0}% {other_frames:>11.1}% {first_half:>11.1}%",
+        "{name:<22} {:>9} {:>9} {ids:>9} {:>14} {held:>14} {:>8.3} {:>7.2} {:>6.0}% {other_frames:>11.1}% {first_half:>11.1}%",
         totals.frames,
         totals.chunks,
         totals.bytes,
         held as f64 / text,
-        list.map_or("-".to_owned(), |list| format!("{:.2}", list as f64 / text)),
+        list as f64 / text,
         100.0 * beyond as f64 / allowed as f64,
     );
 }

@@ -1,13 +1,12 @@
 //! Pushing counted snapshots: the archive beside copying their text into fresh segments, and beside
 //! pushing them to the specification's list, with the text twice.
 //!
-//! What holds as many frames as the id says takes batches of 256 more, about a segment; each time is that of a
-//! batch. The snapshots are made before the clock runs. Archive and copied text take every batch, in
-//! turns first, and so find caches and heap in the same state; what holds twice the frames is kept
-//! and made anew, since a history that grows gets fresh memory, and so must both. What was
-//! pushed is kept as well, as in a history: its memory would come back warm to whoever asks first. The list is left out at a million frames, where it would take four times the memory of the
-//! archive.
-//! `AFTERIMAGE_BENCH_FRAMES` limits the sizes: see `support/frames.rs`.
+//! What holds as many frames as the id says takes batches of 256 more, about a segment; each time
+//! is that of a batch. The snapshots are made before the clock runs. Archive and copied text take
+//! every batch, in turns first, and so find caches and heap in the same state; what holds twice the
+//! frames is kept and made anew, since a history that grows gets fresh memory, and so must both.
+//! What was pushed is kept as well, as in a history: its memory would come back warm to whoever
+//! asks first. `AFTERIMAGE_BENCH_FRAMES` limits the sizes: see `support/frames.rs`.
 
 mod support;
 
@@ -18,7 +17,7 @@ use std::{
 
 use afterimage::snapshot::{FrameSnapshot, SnapshotArchive};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use support::frames::{Frames, LARGEST_LIST, List, PlainSnapshot, sizes};
+use support::frames::{Frames, List, PlainSnapshot, sizes};
 
 const BATCH: u64 = 256;
 const SEGMENT_BYTES: usize = 256 << 10;
@@ -43,9 +42,6 @@ fn push(criterion: &mut Criterion) {
         for (name, holder) in
             [("archive", Holder::Archive), ("copied text", Holder::Copied), ("list", Holder::List)]
         {
-            if holder == Holder::List && count > LARGEST_LIST {
-                continue;
-            }
             group.bench_function(BenchmarkId::new(format!("{name}, 256 frames"), count), |bench| {
                 let held = held.get_or_insert_with(|| Held::new(&frames, count));
                 bench.iter_custom(|batches| (0..batches).map(|_| held.time(holder)).sum());
@@ -84,7 +80,7 @@ impl<'f> Held<'f> {
 
     fn fill(&mut self) {
         while self.next < self.count {
-            self.time(if self.count > LARGEST_LIST { Holder::Archive } else { Holder::List });
+            self.time(Holder::List);
         }
     }
 

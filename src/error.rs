@@ -58,6 +58,8 @@ pub enum ErrorKind {
     Stored,
     /// Someone else has changed what is stored, or something else is there.
     Conflict,
+    /// The state does not show what a delta expects.
+    Drift,
     /// A template is wrong or failed.
     Template,
     /// A position lies outside what it points into.
@@ -70,8 +72,22 @@ pub enum ErrorKind {
     Version,
     /// Another writer holds the lock.
     Locked,
+    /// What a context must hold is more than its budget.
+    OverBudget,
+    /// A Markdown document is not of the form that its kind asks for.
+    Markdown,
+    /// An instruction of a delta cannot be carried out on the document that it is applied to.
+    Instruction,
     /// An engine of a compression failed, took too long, or gave no answer that can be used.
     Engine,
+    /// Events of a journal are missing between two that are there, or at its beginning.
+    Gap,
+    /// An event is of a kind that a state does not know.
+    UnknownEvent,
+    /// A state does not take an event.
+    Refused,
+    /// A store could not be reached, or did not answer in time, for as long as was tried.
+    Unavailable,
     /// An earlier write failed, so what the file holds is unknown until it is opened anew.
     Poisoned,
 }
@@ -92,6 +108,10 @@ pub struct Place {
     pub offset: Option<u64>,
     /// The sequence of the frame.
     pub frame: Option<u64>,
+    /// The id of the turn.
+    pub turn: Option<u64>,
+    /// The id of the delta.
+    pub delta: Option<String>,
     /// The index of the op in its frame, from zero.
     pub op: Option<usize>,
     /// The index of the chunk in its snapshot, from zero.
@@ -100,6 +120,10 @@ pub struct Place {
     pub facet: Option<String>,
     /// The path inside a JSON value, as a JSON pointer.
     pub path: Option<String>,
+    /// The name of the session in a journal.
+    pub session: Option<String>,
+    /// The sequence of the event in its session; of a conflict that of the newest one.
+    pub event: Option<u64>,
 }
 
 impl Error {
@@ -135,6 +159,16 @@ impl Error {
         self.at(|place| place.frame = Some(frame))
     }
 
+    #[cfg(feature = "journal")]
+    pub(crate) fn at_event(self, sequence: u64) -> Self {
+        self.at(|place| place.event = Some(sequence))
+    }
+
+    #[cfg(feature = "journal")]
+    pub(crate) fn in_session(self, session: &str) -> Self {
+        self.at(|place| place.session = Some(session.to_owned()))
+    }
+
     pub(crate) fn at_line(self, line: u64) -> Self {
         self.at(|place| place.line = Some(line))
     }
@@ -152,6 +186,12 @@ impl Error {
     #[must_use]
     pub fn in_file(self, file: impl Into<PathBuf>) -> Self {
         self.at(|place| place.file = Some(file.into()))
+    }
+
+    /// Names the line that was being read, from one; for callers that read lines themselves.
+    #[must_use]
+    pub fn on_line(self, line: u64) -> Self {
+        self.at_line(line)
     }
 
     /// What kind of thing went wrong.
@@ -196,6 +236,12 @@ impl fmt::Display for Place {
         if let Some(frame) = self.frame {
             part(f, "frame ", &frame)?;
         }
+        if let Some(turn) = self.turn {
+            part(f, "turn ", &turn)?;
+        }
+        if let Some(delta) = &self.delta {
+            part(f, "delta ", &format_args!("{delta:?}"))?;
+        }
         if let Some(op) = self.op {
             part(f, "op ", &op)?;
         }
@@ -207,6 +253,12 @@ impl fmt::Display for Place {
         }
         if let Some(path) = &self.path {
             part(f, "at ", path)?;
+        }
+        if let Some(session) = &self.session {
+            part(f, "session ", &format_args!("{session:?}"))?;
+        }
+        if let Some(event) = self.event {
+            part(f, "event ", &event)?;
         }
         Ok(())
     }

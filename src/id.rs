@@ -205,6 +205,34 @@ name_type! {
     }
 }
 
+#[cfg(feature = "timeline")]
+name_type! {
+    /// What a delta changes: an open vocabulary. Which place of the state a target stands for is
+    /// said by a table, [`Targets`](crate::timeline::Targets).
+    DeltaTarget {
+        /// The player's character.
+        PLAYER = "player",
+        /// The characters of the game.
+        NPC = "npc",
+        /// The locations of the world.
+        LOCATION = "location",
+        /// The current scene.
+        SCENE = "scene",
+        /// The world.
+        WORLD = "world",
+        /// The quests.
+        QUEST = "quest",
+        /// Relationships, which are kept with the characters.
+        RELATIONSHIP = "relationship",
+        /// What is known. Roots at the whole state, so that a path names who knows it.
+        KNOWLEDGE = "knowledge",
+        /// The player's things.
+        INVENTORY = "inventory",
+        /// The time of the game.
+        TIME = "time",
+    }
+}
+
 impl From<&FacetType> for ChunkType {
     fn from(facet_type: &FacetType) -> Self {
         Self(facet_type.0.clone())

@@ -48,7 +48,14 @@
 //! | [`tokens`] | exact counters, an estimate, a memo | [`tokens::TokenCounter`] |
 //! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
 //! | [`compress`] | ranges of frames that give way to summaries, and what writes those | [`compress::CompressionTransform`], [`compress::Engine`] |
+//! | [`window`] | contexts that fit a budget: compressed, shortened, dropped, or refused | [`window::ContextWindow`] |
+//! | [`replay`] | what the requests of a session would have cost | [`replay::Replay`] |
+//! | `checkpoint` (feature `checkpoint`) | summaries of work in Markdown, and deltas between them | `checkpoint::diff`, `checkpoint::apply` |
+//! | [`observe`] | tool responses kept for each account, and short summaries with their ages | [`observe::Observations`] |
+//! | `journal` (feature `journal`) | events with snapshots of what they lead to: in memory, in a directory, on NATS | `journal::Journal`, `journal::Replay` |
+//! | [`session`] | what joins the others: observations in contexts, states that replay from journals | [`session::bridge`] |
 //! | [`json`] | JSON that keeps order and digits | [`json::read`] |
+//! | `timeline` (feature `timeline`) | world state as deltas and snapshots, in memory and in a directory | `timeline::Timeline`, `timeline::session::SessionDir` |
 //! | `log` (feature `storage`) | files of checksummed records, locks, atomic writes | `log::RecordWriter` |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
 //!
@@ -59,7 +66,9 @@
 //! It calls no model, has no clock, no randomness, no globals and no threads, and it touches no
 //! file but through [`transcript::Transcript::open`] and, with the feature `storage`, through
 //! `log`: the caller passes `now` and hands input in. With the feature `command`,
-//! `compress::CommandEngine` runs a program, with a clock and threads to stop it.
+//! `compress::CommandEngine` runs a program, with a clock and threads to stop it, and with
+//! `sqlite` `observe::SqliteStore` uses a database file. With `nats`, `journal::NatsJournal`
+//! speaks to a server.
 //!
 //! # Features
 //!
@@ -67,7 +76,13 @@
 //! * `bpe`: the same counts, faster, for 34 to 49 MB more in the binary.
 //! * `templates`: a template for each facet type.
 //! * `storage`: archives on disk, and what they write through: files of checksummed records.
+//! * `timeline`: world state as deltas and snapshots; with `storage` in session directories.
+//! * `journal`: events with snapshots of what they lead to, in memory and in a directory.
+//! * `nats`: the same on NATS JetStream, async.
 //! * `command`: summaries by any program that reads a prompt.
+//! * `checkpoint`: checkpoints in Markdown, and deltas between them.
+//! * `sqlite`: observations in a database file.
+//! * `toml`: policies of observations as TOML.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(
@@ -75,19 +90,29 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+#[cfg(feature = "checkpoint")]
+pub mod checkpoint;
 pub mod compress;
 pub mod error;
 pub mod export;
 pub mod hud;
 pub mod id;
+#[cfg(feature = "journal")]
+pub mod journal;
 pub mod json;
 #[cfg(feature = "storage")]
 pub mod log;
+pub mod observe;
+pub mod replay;
+pub mod session;
 pub mod snapshot;
 pub mod text;
+#[cfg(feature = "timeline")]
+pub mod timeline;
 pub mod tokens;
 pub mod transcript;
 pub mod veil;
+pub mod window;
 
 #[doc(no_inline)]
 pub use error::{Error, ErrorKind, Result};
@@ -101,8 +126,20 @@ pub mod forms_of_exports {}
 #[doc = include_str!("../docs/transcripts.md")]
 pub mod formats_of_transcripts {}
 
+#[doc = include_str!("../docs/journal.md")]
+pub mod journals {}
+
 #[doc = include_str!("../docs/compression.md")]
 pub mod compression {}
+
+#[cfg(feature = "checkpoint")]
+#[doc = include_str!("../docs/checkpoints.md")]
+pub mod checkpoints_and_deltas {}
+#[doc = include_str!("../docs/observations.md")]
+pub mod observations {}
+#[cfg(feature = "timeline")]
+#[doc = include_str!("../docs/timeline.md")]
+pub mod timelines {}
 
 /// The README's example is a test.
 #[cfg(all(doctest, feature = "tiktoken"))]

@@ -70,3 +70,26 @@ pub fn tag_name(display_name: &str) -> Cow<'_, str> {
     };
     display_name.chars().map(replace).collect::<String>().into()
 }
+
+/// How many bytes two texts begin alike with, up to the border of a character.
+pub(crate) fn common_prefix(one: &str, other: &str) -> usize {
+    let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
+    same.last().map_or(0, |((at, c), _)| at + c.len_utf8())
+}
+/// What a parameter of a call begins with where calls are written as markup: `NAME">` follows.
+pub(crate) const PARAMETER: &str = "<parameter name=\"";
+
+/// What it ends with.
+pub(crate) const PARAMETER_END: &str = "</parameter>";
+
+/// The parameters of a call that is written as markup, in order, each with its name as it is
+/// written: none where the text is none. What has no end ends with the text.
+pub(crate) fn parameters(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (name, value) = rest.trim_start().strip_prefix(PARAMETER)?.split_once("\">")?;
+        let (value, after) = value.split_once(PARAMETER_END).unwrap_or((value, ""));
+        rest = after;
+        Some((name, value))
+    })
+}

@@ -9,12 +9,12 @@ use afterimage::{
         prefix_report,
     },
     hud::{Hud, NativeFormat, RenderRequest},
-    id::Millis,
+    id::{FacetType, FrameSeq, Millis, Role},
     json::{self, Value},
-    snapshot::SnapshotOptions,
+    snapshot::{SnapshotOptions, Stands, Substitution},
     tokens::Chars4,
     transcript::Transcript,
-    veil::History,
+    veil::{Facet, History, TagSet},
 };
 
 /// The history of a transcript in which a line is a record, or the whole is one document.
@@ -228,6 +228,94 @@ fn breakpoints_stand_at_blocks_that_stay() {
     );
 }
 
+/// A text that stands for frames, as a compression's does.
+fn stand_in(id: &str, from: u64, to: u64, content: &str) -> Substitution {
+    let facet = Facet::new(id, FacetType::SUMMARY, content);
+    let (hud, now) = (hud().build(), Millis::new(0));
+    let snapshot = hud.render_facet(&facet, Role::User, &TagSet::default(), now).unwrap();
+    let (from, to) = (FrameSeq::new(from), FrameSeq::new(to));
+    let stands = Stands::Block;
+    Substitution { block: id.into(), stands, from, to, snapshot: Arc::new(snapshot) }
+}
+
+#[test]
+fn breakpoints_stand_after_blocks_that_stand_for_frames() {
+    let roles = ["user", "assistant"];
+    let said = |n: u64| format!(r#"{{"role":"{}","content":"Line {n}."}}"#, roles[n as usize % 2]);
+    let lines: Vec<String> = (0..12).map(said).collect();
+    let list = format!(r#"[{{"role":"system","content":"Be brief."}},{}]"#, lines.join(","));
+    let block = |from: u64, to: u64| {
+        let id = format!("block-{from}-{to}");
+        stand_in(&id, from, to, &format!("What {from} to {to} said."))
+    };
+    let marked = |substitutions: Vec<Substitution>, breakpoints: Breakpoints| {
+        let request = RenderRequest { substitutions, ..RenderRequest::default() };
+        let options = ExportOptions { breakpoints, ..ExportOptions::default() };
+        let exported = export(&list, &request, |export| export.anthropic(&options));
+        let texts = exported.root().texts().into_iter();
+        let marks: Vec<String> = texts
+            .filter_map(|(path, _)| {
+                let path = path.to_string();
+                let block = path.strip_suffix("/cache_control/type")?;
+                let text = exported.root().pointer(&format!("{block}/text")).unwrap();
+                Some(text.as_text().unwrap().as_str().to_owned())
+            })
+            .collect();
+        marks
+    };
+    // Frame 0 is the system prompt.
+    let one = marked(vec![block(1, 4)], Breakpoints::Blocks);
+    assert_eq!(one, ["Be brief.", "What 1 to 4 said.", "Line 11."]);
+    let three = vec![block(1, 2), block(3, 4), block(7, 8)];
+    // The ends of runs go first: 3 to 4, 7 to 8, and no room is left for 1 to 2.
+    assert_eq!(
+        marked(three.clone(), Breakpoints::Blocks),
+        ["Be brief.", "What 3 to 4 said.", "What 7 to 8 said.", "Line 11."]
+    );
+    let two = vec![block(1, 2), block(3, 4)];
+    assert_eq!(
+        marked(two, Breakpoints::Blocks),
+        ["Be brief.", "What 1 to 2 said.", "What 3 to 4 said.", "Line 11."]
+    );
+    // By frame: after what stands in for it.
+    assert_eq!(
+        marked(three, Breakpoints::Stable(vec![FrameSeq::new(2)])),
+        ["Be brief.", "What 1 to 2 said.", "Line 11."]
+    );
+    // A frame that was shortened is no block.
+    let shortened =
+        Substitution { block: "shortened-3".into(), stands: Stands::Shortened, ..block(3, 3) };
+    assert_eq!(marked(vec![shortened], Breakpoints::Blocks), ["Be brief.", "Line 11."]);
+}
+
+#[test]
+fn a_mark_changes_nothing_but_itself() {
+    let unmark = |value: &Value| {
+        let text = value.to_string();
+        let text = text.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+        json::read(text.as_bytes()).unwrap()
+    };
+    let request = RenderRequest {
+        substitutions: vec![stand_in("block-1-2", 1, 2, "What was said.")],
+        ..RenderRequest::default()
+    };
+    let [marked, bare] = [Breakpoints::Blocks, Breakpoints::None].map(|breakpoints| {
+        let options = ExportOptions { breakpoints, ..ExportOptions::default() };
+        export(CHAT, &request, |export| export.anthropic(&options))
+    });
+    let report = prefix_report(&bare, &marked, &Chars4, PrefixRules::EXACT);
+    assert_eq!((report.divergence, report.tokens), (None, report.unchanged));
+    let texts = |value: &Value| {
+        let export = Exported::from_json(unmark(value), None).unwrap();
+        let texts = export.root().texts();
+        texts.into_iter().map(|(_, text)| text.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    let blank = |texts: Vec<String>| -> Vec<String> {
+        texts.into_iter().filter(|text| text != "text").collect()
+    };
+    assert_eq!(blank(texts(&marked.value())), blank(texts(&bare.value())));
+}
+
 #[test]
 fn marks_of_the_source_are_kept_where_they_are_asked_for() {
     let marks = |list: &str| {
@@ -316,11 +404,11 @@ fn a_prefix_report_names_the_first_byte_that_differs_and_who_wrote_it() {
         format!("{:?}", divergence.owner.unwrap()),
         "Chunk { frame: FrameSeq(0), chunk: 0, facet_ids: [\"event-0.0\"] }"
     );
-    // Three for each message; the texts count 2 and 1 tokens, of which 2 are alike.
-    assert_eq!((report.tokens, report.unchanged), (9, 5));
+    // Four for each message; the texts count 2 and 1 tokens, of which 2 are alike.
+    assert_eq!((report.tokens, report.unchanged), (11, 6));
 
     let same = prefix_report(&next, &next, &Chars4, PrefixRules::OPENAI);
-    assert_eq!((same.tokens, same.unchanged, same.cached), (9, 9, 0));
+    assert_eq!((same.tokens, same.unchanged, same.cached), (11, 11, 0));
     assert_eq!(same.divergence, None);
     assert_eq!(
         [1_023, 1_024, 1_151, 1_152].map(|n| PrefixRules::OPENAI.cached(n)),

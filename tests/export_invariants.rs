@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use afterimage::{
     export::{
-        Breakpoints, Export, ExportOptions, Orphans, PrefixRules, RepairKind, Unanswered,
+        Breakpoints, Export, ExportOptions, Exported, Orphans, PrefixRules, RepairKind, Unanswered,
         prefix_report,
     },
     hud::{Hud, Merge, NativeFormat, RenderRequest, RenderedContext},
@@ -45,6 +45,7 @@ fn options() -> impl Strategy<Value = ExportOptions> {
     let breakpoints = prop_oneof![
         Just(Breakpoints::None),
         Just(Breakpoints::Recorded),
+        Just(Breakpoints::Blocks),
         frames.prop_map(Breakpoints::Stable)
     ];
     (unanswered, orphans, breakpoints).prop_map(|(unanswered, orphans, breakpoints)| {
@@ -224,6 +225,10 @@ proptest! {
         let history = capture(&hud, frames);
         let context = render(&hud, &history, &request);
         exporting::check(&Export::of(&history, &context).unwrap(), &options, "generated");
+        let exported = Exported::of_context(&context);
+        exporting::assert_owned(&exported, "context");
+        let written = json::read(context.to_json().to_string().as_bytes()).unwrap();
+        prop_assert_eq!(Exported::from_json(written, None).unwrap(), exported);
     }
 
     #[test]

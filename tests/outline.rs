@@ -157,6 +157,39 @@ fn identifiers_stand_beside_what_they_name_where_little_fits() {
     assert!(exact().count(&text) <= 70);
 }
 
+#[test]
+fn parameters_as_markup_are_arguments_like_others() {
+    let arguments = "<parameter name=\"path\">src/tide.rs</parameter>\n\
+        <parameter name=\"changes\">[{\"line\":1474,\"to\":\"a < b\"}]</parameter>\n\
+        <parameter name=\"note\">cut off";
+    let edit = passage(2, Role::Assistant, &[(arguments, call("c1", "edit"))]);
+    assert_eq!(
+        outline(vec![user("Fix it."), edit], 100),
+        "User: Fix it.\nedit(path: src/tide.rs, line: 1474, to: a < b, note: cut off)"
+    );
+}
+
+#[test]
+fn an_outline_of_outlines_tells_of_what_they_tell() {
+    let parts = |range: std::ops::Range<usize>| conversation()[range].to_vec();
+    let first = outline(parts(0..4), 300);
+    let second = outline(parts(4..6), 300);
+    assert!(first.starts_with("Outline"), "{first}");
+    let told = "The user was told that refunds take time.";
+    let mut job = CompressionJob::new(vec![user(&first), user(&second), user(told)], 1_000);
+    job.level = 2;
+    let both = OutlineEngine.summarize(&job, &exact()).unwrap();
+    let lines = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let told = vec![told.to_owned()];
+    assert_eq!(lines(&both), [lines(&first), lines(&second), told].concat());
+    // Of little room, what happened takes the same share as it would of the frames.
+    job.token_limit = 60;
+    let short = OutlineEngine.summarize(&job, &exact()).unwrap();
+    for part in ["User: am mia_li_3668", "get_order(order_id: W7654321"] {
+        assert!(short.contains(part), "{short}");
+    }
+}
+
 /// Texts that nobody planned for.
 fn hostile() -> Vec<(&'static str, Vec<Passage>)> {
     let of = |text: String| vec![user(&text)];

@@ -8,6 +8,8 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 
+use crate::checkpoint;
+
 /// See what an LLM agent actually saw.
 ///
 /// afterimage reads the transcript of an agent, renders it frame by frame into the text that goes
@@ -15,7 +17,7 @@ use clap::{
 ///
 /// Data goes to standard output, everything else to standard error. The exit code is 0 when the
 /// input was read (also where single records were not understood), 1 when it was refused, 2 when
-/// the command line was wrong.
+/// the command line was wrong, 3 when what a context must hold is more than its budget.
 #[derive(Debug, Parser)]
 #[command(name = "afterimage", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Example: afterimage demo")]
@@ -67,6 +69,66 @@ pub(crate) enum Command {
         override_usage = "afterimage archive [OPTIONS] --output <DIR> <FILE>..."
     )]
     Archive(Archive),
+    /// Fit a session into a budget: older frames give way to summaries, and the original stays
+    ///
+    /// Prints the context after the last frame, as it fits: older frames are compressed into
+    /// blocks, and where that is not enough, what is worth least is left out and what is largest is
+    /// shortened. `expand` gives back what a block stands for.
+    #[command(
+        after_help = "Example: afterimage compress session.jsonl --budget 8000 --as openai",
+        override_usage = "afterimage compress [OPTIONS] --budget <TOKENS> <FILE>..."
+    )]
+    Compress(Compress),
+    /// The original text of a block, byte for byte
+    ///
+    /// Takes the options of `compress`, plans the same, and prints the text of the frames that the
+    /// block stands for, with nothing between them.
+    #[command(
+        after_help = "Example: afterimage expand session.jsonl --budget 8000 --block block-1-24",
+        override_usage = "afterimage expand [OPTIONS] --budget <TOKENS> --block <ID> <FILE>..."
+    )]
+    Expand(Expand),
+    /// What the requests of a session would have cost, by policy
+    ///
+    /// Renders the context before each turn of the agent as a framework would have sent it, and
+    /// adds up what was sent, how much of it was an unchanged prefix of the request before (billed
+    /// at a tenth), and which of the names that the agent went on to use were still there.
+    #[command(
+        after_help = "Example: afterimage replay session.jsonl --budget 32000 --policy sliding",
+        override_usage = "afterimage replay [OPTIONS] --budget <TOKENS> <FILE>..."
+    )]
+    Replay(Replay),
+    /// Compare two contexts: where they part, who wrote that, and what is billed again
+    ///
+    /// A provider's cache serves what stands before the first difference; everything after it is
+    /// billed again. A and B are contexts as `render --as messages` or `compress --as …` print
+    /// them, or transcripts, which are rendered first.
+    #[command(
+        after_help = "Example: afterimage diff before.json after.json --cache openai",
+        override_usage = "afterimage diff [OPTIONS] <A> <B>"
+    )]
+    Diff(Diff),
+    /// Checkpoints in Markdown: lint them, compute, apply and check deltas, draft, shrink
+    #[command(after_help = "Example: afterimage checkpoint diff chk-001.md chk-002.md")]
+    Checkpoint(checkpoint::args::Checkpoint),
+    /// What tools told an agent of its world: kept for each account, summed up with its age
+    ///
+    /// A database holds the latest response of each tool for each account. A summary says in a few
+    /// lines what is known, how old it is, and what an action has made stale.
+    #[command(after_help = "Example: afterimage observe --db state.db summary --account Ada")]
+    Observe(crate::observe::args::Observe),
+    /// World state as deltas and snapshots, in a directory that survives the power cut
+    #[command(
+        after_help = "Example: afterimage session init tale && afterimage session append tale turns.jsonl"
+    )]
+    Session(Session),
+    /// What journals hold: sessions, the states that their events lead to, snapshots
+    ///
+    /// A journal is a directory, or nats://HOST:PORT/NAME on NATS JetStream. Credentials come from
+    /// --creds, or from the environment: `AFTERIMAGE_NATS_CREDS` (a file), `AFTERIMAGE_NATS_TOKEN`, or
+    /// `AFTERIMAGE_NATS_USER` with `AFTERIMAGE_NATS_PASSWORD`.
+    #[command(after_help = "Example: afterimage journal ls nats://127.0.0.1:4222/afterimage")]
+    Journal(crate::journal::Journal),
     /// Completions for a shell
     #[command(
         after_help = "Example: afterimage completions bash > ~/.local/share/bash-completion/completions/afterimage"
@@ -321,6 +383,160 @@ pub(crate) struct Archive {
     pub(crate) coloring: Coloring,
 }
 
+/// How a session is fitted into a budget.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Fitting {
+    /// The tokens that a context may have, by the exact count with the provider's framing
+    #[arg(long, value_name = "TOKENS", required_unless_present = "input_format")]
+    pub(crate) budget: Option<u64>,
+    /// The newest frames that are compressed last: eight by default, or fewer where they are large
+    #[arg(long, value_name = "FRAMES")]
+    pub(crate) keep_recent: Option<usize>,
+    /// What writes the summaries: outline, which needs no model, or a command that reads a prompt
+    #[arg(long, value_name = "outline|COMMAND", default_value = "outline")]
+    pub(crate) engine: String,
+    /// How long a command may take for one summary
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 120,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    pub(crate) engine_timeout: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompressAs {
+    /// The text: coloured and with the blocks named on a terminal, nothing but the text elsewhere
+    Text,
+    /// `messages` of OpenAI's Chat Completions
+    Openai,
+    /// `input` items of OpenAI's Responses
+    Responses,
+    /// `system` and `messages` of Anthropic's Messages
+    Anthropic,
+    /// The messages with an owner for every byte, and the blocks; on a terminal these alone
+    Blocks,
+}
+
+impl CompressAs {
+    /// Whether it is the form of a provider, whose structure lives in fields.
+    pub(crate) fn is_export(self) -> bool {
+        matches!(self, Self::Openai | Self::Responses | Self::Anthropic)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compress {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    #[command(flatten)]
+    pub(crate) fitting: Fitting,
+    /// What to print; text where nothing is said
+    #[arg(long = "as", value_enum, value_name = "WHAT")]
+    pub(crate) what: Option<CompressAs>,
+    #[command(flatten)]
+    pub(crate) rendering: Rendering,
+    /// What was done, as one JSON object per session; with `--as` the context is in it
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Expand {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// The block: its id, as `compress` gives it
+    #[arg(long, value_name = "ID", required_unless_present = "input_format")]
+    pub(crate) block: Option<String>,
+    #[command(flatten)]
+    pub(crate) fitting: Fitting,
+    /// The `--as` of `compress`: exports are planned over frames in the format native
+    #[arg(long = "as", value_enum, value_name = "WHAT")]
+    pub(crate) what: Option<CompressAs>,
+    #[command(flatten)]
+    pub(crate) rendering: Rendering,
+}
+
+/// How contexts are kept within the budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplayPolicy {
+    /// Blocks stand for older frames, as `compress` does it
+    #[default]
+    Blocks,
+    /// The oldest frames are left out
+    Sliding,
+    /// Not at all
+    None,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    #[command(flatten)]
+    pub(crate) fitting: Fitting,
+    /// How contexts are kept within the budget
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) policy: ReplayPolicy,
+    /// Who counts the tokens: o200k by default
+    #[arg(long, value_enum, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<Tokenizer>,
+    /// The figures as JSON: of each file, and of all
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+/// When a provider's cache takes a prefix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cache {
+    /// Every token counts
+    #[default]
+    Exact,
+    /// 1,024 tokens at least, in blocks of 128
+    Openai,
+    /// 1,024 tokens at least
+    Anthropic,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The context that was sent before; `-` is standard input
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    pub(crate) previous: PathBuf,
+    /// The context that is sent next; `-` is standard input
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    pub(crate) next: PathBuf,
+    /// Of files with several sessions, this one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
+    /// Whose rules say what of an unchanged beginning is not billed again
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) cache: Cache,
+    /// Every line, also of messages that only one of the two has
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) rendering: Rendering,
+    /// The same as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Session {
+    #[command(subcommand)]
+    pub(crate) command: crate::session::args::Command,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
 impl Command {
     /// What the command reads, where it reads anything.
     pub(crate) fn input(&self) -> Option<&Input> {
@@ -330,7 +546,20 @@ impl Command {
             Self::Trace(args) => Some(&args.input),
             Self::Stats(args) => Some(&args.input),
             Self::Archive(args) => Some(&args.input),
-            Self::Demo(_) | Self::Completions { .. } | Self::Man { .. } => None,
+            Self::Compress(args) => Some(&args.input),
+            Self::Expand(args) => Some(&args.input),
+            Self::Replay(args) => Some(&args.input),
+            Self::Checkpoint(args) => match &args.command {
+                checkpoint::args::Command::Draft(args) => Some(&args.input),
+                _ => None,
+            },
+            Self::Demo(_)
+            | Self::Diff(_)
+            | Self::Observe(_)
+            | Self::Session(_)
+            | Self::Journal(_)
+            | Self::Completions { .. }
+            | Self::Man { .. } => None,
         }
     }
 }

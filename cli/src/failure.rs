@@ -25,6 +25,8 @@ pub(crate) enum Stop {
     Output(Box<Failure>),
     /// A failure that was reported already.
     Reported,
+    /// What a context must hold is more than its budget, which was reported already.
+    Unfit,
 }
 
 /// What went wrong: a sentence, where, and what may help.
@@ -33,11 +35,13 @@ pub(crate) struct Failure {
     sentence: String,
     place: Vec<(&'static str, String)>,
     hint: Option<String>,
+    /// What may help going by the kind of the error alone.
+    guess: Option<&'static str>,
 }
 
 impl Failure {
     pub(crate) fn new(sentence: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), place: Vec::new(), hint: None }
+        Self { sentence: sentence.into(), place: Vec::new(), hint: None, guess: None }
     }
 
     /// What a file or directory that does not open gets.
@@ -75,13 +79,34 @@ impl Failure {
         let dim = paint.style(Style::new().dimmed());
         let mut block = Vec::new();
         let _ = writeln!(block, "{red}error:{red:#} {}", printable(&self.sentence));
-        let hint = self.hint.as_ref().map(|hint| ("hint", hint));
-        for (name, value) in self.place.iter().map(|(name, value)| (*name, value)).chain(hint) {
+        let place = self.place.iter().map(|(name, value)| (*name, value.as_str()));
+        let hint = self.hint.as_deref().or(self.guess).map(|hint| ("hint", hint));
+        for (name, value) in place.chain(hint) {
             // Writing to memory cannot fail.
             let _ = writeln!(block, "  {dim}{name:<7}{dim:#} {}", printable(value));
         }
         // Without a standard error there is nobody to tell.
         let _ = io::stderr().write_all(&block);
+    }
+}
+
+impl Stop {
+    /// The same stop of a command that reads something else, with its own advice.
+    pub(crate) fn advised(self, advice: &'static str) -> Self {
+        match self {
+            Self::Failure(failure) if failure.guess == Some(DAMAGED) => {
+                Self::Failure(Box::new(Failure { guess: Some(advice), ..*failure }))
+            }
+            other => other.without_guess(),
+        }
+    }
+
+    /// The same stop of a command that reads something else than transcripts and archives.
+    pub(crate) fn without_guess(self) -> Self {
+        match self {
+            Self::Failure(failure) => Self::Failure(Box::new(Failure { guess: None, ..*failure })),
+            other => other,
+        }
     }
 }
 
@@ -94,7 +119,7 @@ impl From<Failure> for Stop {
 impl From<afterimage::Error> for Stop {
     fn from(error: afterimage::Error) -> Self {
         let Place { file, line, column, record, offset, frame, .. } = error.place();
-        let Place { op, chunk, facet, path, .. } = error.place();
+        let Place { turn, delta, op, chunk, facet, path, session, event, .. } = error.place();
         let show = |value: &dyn fmt::Display| Some(value.to_string());
         let place = [
             ("file", file.as_ref().map(|file| file.display().to_string())),
@@ -103,20 +128,26 @@ impl From<afterimage::Error> for Stop {
             ("record", record.as_ref().and_then(|record| show(record))),
             ("offset", offset.as_ref().and_then(|offset| show(offset))),
             ("frame", frame.as_ref().and_then(|frame| show(frame))),
+            ("turn", turn.as_ref().and_then(|turn| show(turn))),
+            ("delta", delta.clone()),
             ("op", op.as_ref().and_then(|op| show(op))),
             ("chunk", chunk.as_ref().and_then(|chunk| show(chunk))),
             ("facet", facet.clone()),
             ("at", path.clone()),
+            ("session", session.clone()),
+            ("event", event.as_ref().and_then(|event| show(event))),
         ];
         let mut failure = Failure::new(error.message());
         failure.place =
             place.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        failure.hint = hint(error.kind()).map(str::to_owned);
+        // Of a session in a journal nothing else can be made anew.
+        failure.guess = guess(error.kind()).filter(|_| session.is_none());
         failure.into()
     }
 }
 
-fn hint(kind: afterimage::ErrorKind) -> Option<&'static str> {
+/// The advice for transcripts and archives, which most commands read.
+fn guess(kind: afterimage::ErrorKind) -> Option<&'static str> {
     match kind {
         afterimage::ErrorKind::UnknownFormat => {
             Some("`--input-format list` names what can be read, `--input-format NAME` overrules")

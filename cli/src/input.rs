@@ -15,6 +15,7 @@ use crate::{
     failure::{Outcome, Stop},
     store::{self, ArchivedFile},
 };
+pub(crate) use counted::is_stdin;
 pub(crate) use source::Source;
 
 /// What comes of a file that is refused.
@@ -80,7 +81,7 @@ enum Opening {
 fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
     let mut all = Vec::with_capacity(files.len());
     for path in files {
-        let may_be_archive = !counted::is_stdin(path) && path.is_dir();
+        let may_be_archive = !is_stdin(path) && path.is_dir();
         match if may_be_archive { store::open(path) } else { Ok(None) } {
             Ok(Some(files)) => {
                 all.extend(files.into_iter().map(|file| Ok(Opening::Archived(Box::new(file)))));
@@ -109,8 +110,8 @@ impl Opening {
 }
 
 /// What a file is called in diagnostics.
-fn name(path: &Path) -> PathBuf {
-    if counted::is_stdin(path) { PathBuf::from("standard input") } else { path.to_owned() }
+pub(crate) fn name(path: &Path) -> PathBuf {
+    if is_stdin(path) { PathBuf::from("standard input") } else { path.to_owned() }
 }
 
 /// Names every format, one a line.

@@ -2,17 +2,26 @@
 
 mod archive;
 mod args;
+mod checkpoint;
+mod compress;
 mod demo;
+mod diff;
+mod expand;
 mod failure;
+mod fitting;
 mod frames;
 mod hit;
 mod input;
+mod journal;
 mod json;
 mod lens;
 mod manual;
+mod observe;
 mod output;
 mod pages;
 mod render;
+mod replay;
+mod session;
 mod stats;
 mod store;
 mod style;
@@ -45,6 +54,7 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         Err(Stop::Reported) => ExitCode::FAILURE,
+        Err(Stop::Unfit) => ExitCode::from(3),
     }
 }
 
@@ -59,6 +69,14 @@ fn run(command: &Command) -> Outcome {
         Command::Trace(args) => trace::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Archive(args) => archive::run(args),
+        Command::Compress(args) => compress::run(args),
+        Command::Expand(args) => expand::run(args),
+        Command::Replay(args) => replay::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Checkpoint(args) => checkpoint::run(args),
+        Command::Observe(args) => observe::run(args),
+        Command::Session(args) => session::run(&args.command, args.coloring.color),
+        Command::Journal(args) => journal::run(args),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { command } => manual::page(command.as_deref()),
     }

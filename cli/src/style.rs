@@ -13,6 +13,11 @@ pub(crate) const HIT: Style = Style::new()
     .bg_color(Some(Color::Ansi(AnsiColor::BrightYellow)))
     .effects(Effects::BOLD);
 
+/// A line that is no longer there.
+pub(crate) const REMOVED: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red)));
+/// A line that is new.
+pub(crate) const ADDED: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green)));
+
 /// The style of a chunk's text by the chunk's type.
 pub(crate) fn of_type(chunk_type: &str) -> Style {
     match chunk_type {

@@ -29,7 +29,7 @@ const TAB: usize = 4;
 struct Glyph<'t> {
     text: Cow<'t, str>,
     columns: usize,
-    /// The index of its chunk.
+    /// The index of its chunk among those that are shown.
     chunk: usize,
 }
 
@@ -55,22 +55,28 @@ pub(crate) fn heading(
 
 /// Writes the text of a snapshot, wrapped to the terminal's width.
 pub(crate) fn body(out: &mut Output, snapshot: &FrameSnapshot) -> Outcome {
-    let labels = snapshot.chunks().map(|chunk| width(&label(chunk))).max().unwrap_or(0);
+    let chunks: Vec<ChunkRef<'_>> = snapshot.chunks().collect();
+    body_of(out, &chunks)
+}
+
+/// Writes the text of chunks, wrapped to the terminal's width.
+pub(crate) fn body_of(out: &mut Output, chunks: &[ChunkRef<'_>]) -> Outcome {
+    let labels = chunks.iter().map(|chunk| width(&label(*chunk))).max().unwrap_or(0);
     let margin = labels.clamp(10, 22).min(out.width / 3);
-    let view = View { snapshot, margin, columns: out.width.saturating_sub(margin + 3).max(10) };
+    let view = View { chunks, margin, columns: out.width.saturating_sub(margin + 3).max(10) };
     let mut line: Vec<Glyph<'_>> = Vec::new();
     // The facets that the margin named last.
     let mut named = None;
-    for chunk in snapshot.chunks() {
+    for (index, chunk) in chunks.iter().enumerate() {
         if chunk.range().is_empty() {
-            line.push(Glyph { text: EMPTY.into(), columns: 1, chunk: chunk.index() });
+            line.push(Glyph { text: EMPTY.into(), columns: 1, chunk: index });
         }
         for grapheme in chunk.content().graphemes(true) {
             if grapheme == "\n" || grapheme == "\r\n" {
                 view.line(out, &line, &mut named)?;
                 line.clear();
             } else {
-                line.push(glyph(grapheme, chunk.index(), &line));
+                line.push(glyph(grapheme, index, &line));
             }
         }
     }
@@ -103,13 +109,13 @@ fn label(chunk: ChunkRef<'_>) -> Cow<'_, str> {
     }
 }
 
-struct View<'s> {
-    snapshot: &'s FrameSnapshot,
+struct View<'v, 's> {
+    chunks: &'v [ChunkRef<'s>],
     margin: usize,
     columns: usize,
 }
 
-impl<'s> View<'s> {
+impl<'s> View<'_, 's> {
     /// Writes a line of the text, as several where it is too long.
     fn line(
         &self,
@@ -149,7 +155,7 @@ impl<'s> View<'s> {
         row: &[Glyph<'_>],
         named: &mut Option<Cow<'s, str>>,
     ) -> Outcome {
-        let chunk_of = |glyph: &Glyph<'_>| self.snapshot.chunk(glyph.chunk);
+        let chunk_of = |glyph: &Glyph<'_>| self.chunks.get(glyph.chunk).copied();
         let kind = |chunk: Option<ChunkRef<'s>>| {
             chunk.and_then(ChunkRef::chunk_type).map_or(Style::new(), |kind| style::of_type(kind))
         };
@@ -162,7 +168,7 @@ impl<'s> View<'s> {
                 continue;
             }
             *named = Some(label.clone());
-            let own = self.snapshot.chunks().find(|other| {
+            let own = self.chunks.iter().copied().find(|other| {
                 other.facet_ids() == chunk.facet_ids()
                     && other.chunk_type().is_none_or(|kind| kind != "formatting")
             });

@@ -90,9 +90,75 @@ fn what_was_archived_is_a_table() {
     checked("archive-several.txt", &[CHAT, SESSIONS, HARBOUR]);
 }
 
+const FIT: [&str; 5] = [HARBOUR, "--budget", "900", "--keep-recent", "4"];
+
+#[test]
+fn a_session_that_is_fitted_is_text_a_view_a_report_or_a_request() {
+    let fitted = |name: &str, args: &[&str]| check(name, &[&["compress"], &FIT[..], args].concat());
+    fitted("compress.txt", &[]);
+    fitted("compress-view.txt", &["--color", "always"]);
+    fitted("compress.json", &["--json"]);
+    fitted("compress-blocks.json", &["--as", "blocks"]);
+    fitted("compress-blocks-view.txt", &["--as", "blocks", "--color", "always"]);
+    fitted("compress-openai.json", &["--as", "openai"]);
+    fitted("compress-responses.json", &["--as", "responses"]);
+    fitted("compress-anthropic.json", &["--as", "anthropic"]);
+    fitted("compress-owners.json", &["--as", "openai", "--json"]);
+    // Both sessions fit as they are.
+    check("compress-sessions.txt", &["compress", SESSIONS, "--budget", "900", "--color", "always"]);
+    check("compress-sessions.jsonl", &["compress", SESSIONS, "--budget", "900", "--json"]);
+}
+
+#[test]
+fn what_gave_way_is_expanded() {
+    let report = support::json(&[&["compress"], &FIT[..], &["--json"]].concat());
+    let id = report["blocks"][0]["id"].as_str().unwrap();
+    check("expand.txt", &[&["expand"], &FIT[..], &["--block", id]].concat());
+}
+
+#[test]
+fn sessions_are_replayed() {
+    let files = [HARBOUR, "cli/tests/data/sessions.jsonl"];
+    for policy in ["blocks", "sliding", "none"] {
+        let args = ["replay", "--budget", "500", "--policy", policy, files[0], files[1]];
+        check(&format!("replay-{policy}.txt"), &args);
+    }
+    let json = ["replay", "--json", "--budget", "500", files[0], files[1]];
+    check("replay.json", &json);
+}
+
+#[test]
+fn contexts_are_compared() {
+    let (before, after) = ("cli/tests/data/before.json", "cli/tests/data/after.json");
+    check("diff.txt", &["diff", before, after]);
+    check("diff-color.txt", &["diff", "--color", "always", before, after]);
+    check("diff-cache.txt", &["diff", "--cache", "openai", "--full", before, after]);
+    check("diff.json", &["diff", "--json", before, after]);
+    check("diff-same.txt", &["diff", before, before]);
+    let blocks = support::out(&[&["compress"], &FIT[..], &["--as", "blocks"]].concat());
+    let compared = support::run_with(&["diff", HARBOUR, "-"], blocks);
+    assert_eq!((compared.code, compared.err.as_str()), (Some(0), ""));
+    check_text("diff-compressed.txt", &compared.out);
+}
+
 #[test]
 fn every_command_has_help_with_an_example() {
-    for command in ["demo", "frames", "render", "trace", "stats", "archive", "completions", "man"] {
+    for command in [
+        "demo",
+        "frames",
+        "render",
+        "trace",
+        "stats",
+        "archive",
+        "compress",
+        "expand",
+        "replay",
+        "diff",
+        "checkpoint",
+        "observe",
+        "completions",
+        "man",
+    ] {
         let help = support::out(&[command, "--help"]);
         assert!(help.contains("Example: afterimage "), "{help}");
         check(&format!("help-{command}.txt"), &[command, "--help"]);
@@ -107,7 +173,7 @@ fn completions_and_manual_pages_are_made() {
         assert!(support::out(&["completions", shell]).contains("afterimage"));
     }
     assert!(support::out(&["man"]).contains(".TH afterimage 1"));
-    for command in ["trace", "archive"] {
+    for command in ["trace", "archive", "compress", "expand", "replay", "diff"] {
         let page = support::out(&["man", command]);
         assert!(page.contains(&format!(".TH afterimage-{command} 1")));
     }

@@ -5,7 +5,7 @@ use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FrameSeq, Millis, Role},
     json::{Object, ObjectExt, Value},
-    snapshot::{ArchiveReader, ChunkRef, FrameSnapshot, Substitution},
+    snapshot::{ArchiveReader, ChunkRef, FrameSnapshot, Stands, Substitution},
     veil::{Facet, FacetOp},
 };
 
@@ -40,13 +40,16 @@ pub struct CompressionBlock {
     /// When it was written.
     pub created_at: Millis,
     pub(super) originals: Originals,
+    /// The blocks that were in effect for its frames before.
+    pub(super) inner: Vec<Arc<CompressionBlock>>,
 }
 
 /// What a block stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Originals {
     Held(Vec<Passage>),
-    Blocks(Vec<Arc<CompressionBlock>>),
+    /// The inner blocks hold them.
+    Inner,
     /// An archive holds them.
     Spilled,
     Forgotten,
@@ -62,9 +65,9 @@ impl CompressionBlock {
     pub fn expand(&self) -> Result<Vec<Passage>> {
         match &self.originals {
             Originals::Held(passages) => Ok(passages.clone()),
-            Originals::Blocks(blocks) => {
+            Originals::Inner => {
                 let mut all = Vec::new();
-                for block in blocks {
+                for block in &self.inner {
                     all.extend(block.expand()?);
                 }
                 Ok(all)
@@ -90,9 +93,9 @@ impl CompressionBlock {
     pub fn expand_from(&self, archive: &ArchiveReader) -> Result<Vec<Passage>> {
         match &self.originals {
             Originals::Forgotten => self.expand(),
-            Originals::Blocks(blocks) => {
+            Originals::Inner => {
                 let mut all = Vec::new();
-                for block in blocks {
+                for block in &self.inner {
                     all.extend(block.expand_from(archive)?);
                 }
                 Ok(all)
@@ -116,26 +119,25 @@ impl CompressionBlock {
     }
 
     pub(super) fn let_go(&mut self, originals: Originals) {
-        match &mut self.originals {
-            Originals::Blocks(blocks) => {
-                blocks.iter_mut().for_each(|block| Arc::make_mut(block).let_go(originals.clone()));
-            }
-            held => *held = originals,
+        for block in &mut self.inner {
+            Arc::make_mut(block).let_go(originals.clone());
+        }
+        if !matches!(self.originals, Originals::Inner) {
+            self.originals = originals;
         }
     }
 
-    /// The blocks that a block of blocks stands for.
+    /// The blocks that were in effect for its frames before: those that a block of blocks stands
+    /// for, or those whose frames gave way again in an imported compaction.
     pub fn blocks(&self) -> &[Arc<CompressionBlock>] {
-        match &self.originals {
-            Originals::Blocks(blocks) => blocks,
-            Originals::Held(_) | Originals::Spilled | Originals::Forgotten => &[],
-        }
+        &self.inner
     }
 
     /// What a renderer puts in place of the frames.
     pub fn substitution(&self) -> Substitution {
         Substitution {
             block: Arc::clone(&self.id),
+            stands: Stands::Block,
             from: self.from,
             to: self.to,
             snapshot: Arc::clone(&self.snapshot),

@@ -1,12 +1,18 @@
-use std::fmt;
+use std::{
+    any::Any,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use super::{CompressionJob, Engine, engine::bounded};
 use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 
 /// An engine of a closure: whatever calls a model in your program.
 ///
-/// The closure's errors become errors of kind [`ErrorKind::Engine`]. An answer that is blank or
-/// longer than the job's limit is an error too.
+/// The closure's errors become errors of kind [`ErrorKind::Engine`], and so does a panic in it: it
+/// ends this answer and not the program (unless that is built to abort). What the closure was
+/// changing when it panicked is as the panic left it. An answer that is blank or longer than the
+/// job's limit is an error too.
 ///
 /// ```
 /// use afterimage::{
@@ -47,10 +53,20 @@ where
     }
 
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
-        let answer = (self.function)(job, counter)
-            .map_err(|error| Error::new(ErrorKind::Engine, format!("{}: {error}", self.id)))?;
+        let failed =
+            |why: &dyn fmt::Display| Error::new(ErrorKind::Engine, format!("{}: {why}", self.id));
+        let answer = match catch_unwind(AssertUnwindSafe(|| (self.function)(job, counter))) {
+            Ok(answer) => answer.map_err(|error| failed(&error))?,
+            Err(panic) => return Err(failed(&format_args!("panicked: {}", said(&*panic)))),
+        };
         bounded(&self.id, answer, job, counter)
     }
+}
+
+/// What a panic says, where it says something.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }
 
 impl<F> fmt::Debug for FnEngine<F> {

@@ -10,6 +10,7 @@
 //! | [`OutlineEngine`] | | without a model: who did what, and the names that will be needed |
 //! | [`FnEngine`] | | with a closure |
 //! | `CommandEngine` | `command` | with a program that reads the [`prompt()`] |
+//! | `CheckpointEngine` of the module `checkpoint` | `checkpoint` | with one running checkpoint, for which another engine reads what is new |
 
 mod block;
 #[cfg(feature = "command")]
@@ -20,8 +21,10 @@ mod job;
 mod net;
 mod options;
 mod outline;
+mod pairs;
 mod prompt;
 mod transform;
+mod unit;
 mod walk;
 
 pub use block::CompressionBlock;
@@ -32,5 +35,9 @@ pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub use options::CompressionOptions;
 pub use outline::OutlineEngine;
+pub(crate) use outline::identifiers;
+pub(crate) use pairs::Pairs;
 pub use prompt::{PROMPT_TEMPLATE, prompt, prompt_from};
 pub use transform::{CompressionState, CompressionTransform, Epoch, RangeState};
+pub(crate) use unit::{Unit, units};
+pub(crate) use walk::Step;

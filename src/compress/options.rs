@@ -20,6 +20,8 @@ pub struct CompressionOptions {
     pub protected_frames: usize,
     /// A summary may have one token for so many of the original. 5 by default; at least 2.
     pub ratio: u64,
+    /// The most tokens of a block, however large its range. No limit by default.
+    pub max_block_tokens: u64,
     /// Compression starts where frames and blocks come to more tokens than this; always, where
     /// there are ranges, by default.
     pub high_tokens: u64,
@@ -42,6 +44,7 @@ impl Default for CompressionOptions {
             retry_delay_ms: 30_000,
             protected_frames: 8,
             ratio: 5,
+            max_block_tokens: u64::MAX,
             high_tokens: 0,
             low_tokens: 0,
             max_level: 3,

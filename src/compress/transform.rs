@@ -1,3 +1,5 @@
+mod adopt;
+
 use std::{
     collections::{BTreeMap, HashSet},
     ops::Range,
@@ -7,7 +9,7 @@ use std::{
 use super::{
     CompressionBlock, CompressionJob, CompressionOptions, Passage,
     block::{Originals, content_hash},
-    walk::Walk,
+    walk::{Step, Walk},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -25,7 +27,7 @@ use crate::{
 /// [`CompressionTransform::complete`] and [`CompressionTransform::fail`] take the answer;
 /// [`CompressionTransform::apply`] lets blocks take effect, all at once, since each time the
 /// provider's prompt cache is lost from the first changed frame on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CompressionTransform {
     options: CompressionOptions,
     walk: Walk,
@@ -41,6 +43,10 @@ pub struct CompressionTransform {
     /// The tokens of the frames that no block in effect stands for, and of those blocks.
     live_tokens: u64,
     counted: usize,
+    /// The frames that were asked whether they tell of a compaction.
+    adopted: usize,
+    /// Whether nothing was left to plan the last time, and nothing has changed since.
+    is_settled: bool,
     /// Whether compression was started by the high-water mark and has not met the low one.
     is_started: bool,
     epoch: u64,
@@ -58,6 +64,15 @@ struct PlannedRange {
     /// The frames after it that were there when it was planned.
     seen: usize,
     state: RangeState,
+}
+
+/// How the next range is cut.
+#[derive(Clone, Copy)]
+struct Cut {
+    protected_frames: usize,
+    min_frames: usize,
+    /// A range of so many tokens goes no further.
+    enough: u64,
 }
 
 /// What a range replaces.
@@ -132,29 +147,114 @@ impl CompressionTransform {
     /// [`ErrorKind::Shape`] where a frame was not captured, [`ErrorKind::Sequence`] where the
     /// history is another one. Nothing is planned then.
     pub fn plan(&mut self, history: &History) -> Result<usize> {
-        self.walk.follow(history)?;
-        let new = self.walk.steps().iter().skip(self.counted);
-        self.live_tokens = new.fold(self.live_tokens, |sum, step| sum.saturating_add(step.tokens));
-        self.counted = self.walk.steps().len();
+        self.look(history)?;
         let before = self.ranges.len();
-        while self.wants_more() {
-            let Some(range) = self.next_range().or_else(|| self.next_blocks()) else {
+        let cut = Cut {
+            protected_frames: self.options.protected_frames,
+            min_frames: self.options.min_frames,
+            enough: u64::MAX,
+        };
+        while !self.is_settled && self.wants_more() {
+            let Some(range) = self.next_range(cut).or_else(|| self.next_blocks()) else {
                 // To go on bit by bit with each new frame would cost the cache each time.
                 self.is_started = false;
+                self.is_settled = true;
                 break;
             };
-            if let Covers::Blocks(blocks) = &range.covers {
-                self.merged.extend(blocks.iter().map(|block| Arc::clone(&block.id)));
-            }
-            self.ranges.push(range);
+            self.schedule(range);
         }
         Ok(self.ranges.len() - before)
     }
 
+    /// As [`CompressionTransform::plan`], but for ranges that save `tokens` in all, whatever the
+    /// water marks and however few frames there are; the newest `protected_frames` are left out.
+    /// For whoever knows what a context may cost and by how much it is over.
+    ///
+    /// # Errors
+    /// Those of [`CompressionTransform::plan`].
+    pub fn plan_saving(
+        &mut self,
+        history: &History,
+        tokens: u64,
+        protected_frames: usize,
+    ) -> Result<usize> {
+        self.look(history)?;
+        Ok(self.plan_ranges(tokens, protected_frames, |of, cut| {
+            of.next_range(cut).or_else(|| of.next_blocks())
+        }))
+    }
+
+    /// As [`CompressionTransform::plan_saving`], but for ranges of frames alone: no block of blocks.
+    ///
+    /// # Errors
+    /// Those of [`CompressionTransform::plan`].
+    pub(crate) fn plan_frames_saving(
+        &mut self,
+        history: &History,
+        tokens: u64,
+        protected_frames: usize,
+    ) -> Result<usize> {
+        self.look(history)?;
+        Ok(self.plan_ranges(tokens, protected_frames, Self::next_range))
+    }
+
+    fn plan_ranges(
+        &mut self,
+        tokens: u64,
+        protected_frames: usize,
+        next: impl Fn(&mut Self, Cut) -> Option<PlannedRange>,
+    ) -> usize {
+        let before = self.ranges.len();
+        let ratio = self.options.ratio.max(2);
+        let mut left = tokens;
+        while left > 0 && !self.is_full() {
+            // A range of less would be passed over for good.
+            let enough = left.saturating_mul(ratio).div_ceil(ratio - 1);
+            let enough = enough.max(self.options.trigger_tokens);
+            let cut = Cut { protected_frames, min_frames: 1, enough };
+            let Some(mut range) = next(self, cut) else { break };
+            // Ranges end where frames do: what one saves beyond what is asked, its summary may say.
+            range.limit = range.limit.max(range.tokens.saturating_sub(left));
+            left = left.saturating_sub(range.tokens.saturating_sub(range.limit));
+            self.schedule(range);
+        }
+        self.ranges.len() - before
+    }
+
+    /// Looks at the frames that are new.
+    ///
+    /// # Errors
+    /// Those of [`CompressionTransform::plan`].
+    pub(crate) fn look(&mut self, history: &History) -> Result<()> {
+        self.walk.follow(history)?;
+        self.is_settled &= self.walk.steps().len() == self.counted;
+        let new = self.walk.steps().iter().skip(self.counted);
+        self.live_tokens = new.fold(self.live_tokens, |sum, step| sum.saturating_add(step.tokens));
+        self.counted = self.walk.steps().len();
+        Ok(())
+    }
+
+    fn schedule(&mut self, range: PlannedRange) {
+        if let Covers::Blocks(blocks) = &range.covers {
+            self.merged.extend(blocks.iter().map(|block| Arc::clone(&block.id)));
+        }
+        self.ranges.push(range);
+    }
+
+    /// The frames that were looked at, in order.
+    pub(crate) fn steps(&self) -> &[Step] {
+        self.walk.steps()
+    }
+
+    /// Whether as many jobs wait as may.
+    fn is_full(&self) -> bool {
+        let waiting = |range: &&PlannedRange| matches!(range.state, RangeState::Pending { .. });
+        self.ranges.iter().rev().take(64).filter(waiting).count() >= self.options.max_pending
+    }
+
     /// Whether to plan on: by the water marks, and by how many jobs wait.
     fn wants_more(&mut self) -> bool {
-        let waiting = |range: &&PlannedRange| matches!(range.state, RangeState::Pending { .. });
-        if self.ranges.iter().rev().take(64).filter(waiting).count() >= self.options.max_pending {
+        if self.is_full() {
             return false;
         }
         // What is planned counts as if it were done.
@@ -175,29 +275,36 @@ impl CompressionTransform {
     }
 
     /// The next range of frames, front to back.
-    fn next_range(&mut self) -> Option<PlannedRange> {
+    fn next_range(&mut self, cut: Cut) -> Option<PlannedRange> {
         let options = &self.options;
         let steps = self.walk.steps();
-        let end = steps.len().saturating_sub(options.protected_frames);
+        let end = steps.len().saturating_sub(cut.protected_frames);
         loop {
-            while steps.get(self.front).is_some_and(|step| step.stays) {
+            // A result whose call stays, stays with it.
+            let begins =
+                |at: usize| at.checked_sub(1).is_none_or(|before| is_closed(steps, before));
+            while steps.get(self.front).is_some_and(|step| step.is_fixed() || !begins(self.front)) {
                 self.front += 1;
             }
             let free = steps.get(self.front..end)?;
-            if free.iter().take(options.min_frames).count() < options.min_frames {
+            if free.len() < cut.min_frames.max(1) {
                 return None;
             }
             let (mut tokens, mut closed) = (0_u64, None);
             let mut is_stopped = false;
             for (at, step) in free.iter().enumerate() {
                 let with = tokens.saturating_add(step.tokens);
-                if step.stays || (with > options.max_range_tokens && closed.is_some()) {
+                if step.is_fixed() || (with > options.max_range_tokens && closed.is_some()) {
                     is_stopped = true;
                     break;
                 }
                 tokens = with;
                 if step.is_closed {
                     closed = Some((at + 1, tokens));
+                    if tokens >= cut.enough {
+                        is_stopped = true;
+                        break;
+                    }
                 }
             }
             let Some((count, tokens)) = closed else {
@@ -205,7 +312,7 @@ impl CompressionTransform {
                     return None;
                 }
                 // Calls that wait up to a frame that stays: they stay too.
-                self.front += free.iter().take_while(|step| !step.stays).count();
+                self.front += free.iter().take_while(|step| !step.is_fixed()).count();
                 continue;
             };
             if tokens < options.trigger_tokens {
@@ -225,17 +332,22 @@ impl CompressionTransform {
                 level: 1,
                 tokens,
                 original_tokens: tokens,
-                limit: tokens / options.ratio.max(2),
+                limit: (tokens / options.ratio.max(2)).min(options.max_block_tokens),
                 seen: steps.len(),
                 state: RangeState::Pending { tried: 0, not_before: Millis::new(i64::MIN) },
             });
         }
     }
 
-    /// The oldest run of adjacent blocks of one level that are worth a block of their own.
+    /// The oldest run of adjacent blocks of one level that are worth a block of their own; one that
+    /// is larger than blocks may be is worth it alone.
     fn next_blocks(&self) -> Option<PlannedRange> {
         let options = &self.options;
         let planned = |block: &Arc<CompressionBlock>| self.merged.contains(&block.id);
+        let is_worth_it = |run: &[Arc<CompressionBlock>], tokens: u64| {
+            run.len() > 1 && tokens >= options.trigger_tokens
+                || !run.is_empty() && tokens > options.max_block_tokens
+        };
         let mut run: Vec<Arc<CompressionBlock>> = Vec::new();
         let mut tokens = 0_u64;
         let next_frame = |block: &CompressionBlock| {
@@ -247,9 +359,10 @@ impl CompressionTransform {
             let follows = run.last().is_none_or(|last| {
                 last.level == block.level && next_frame(last) == Some(block.from)
             });
-            let fits = tokens.saturating_add(block.tokens) <= options.max_range_tokens;
+            let fits =
+                run.is_empty() || tokens.saturating_add(block.tokens) <= options.max_range_tokens;
             if !follows || !fits || planned(block) || block.level >= options.max_level {
-                if run.len() > 1 && tokens >= options.trigger_tokens {
+                if is_worth_it(&run, tokens) {
                     break;
                 }
                 (run, tokens) = (Vec::new(), 0);
@@ -261,7 +374,7 @@ impl CompressionTransform {
             run.push(Arc::clone(block));
         }
         let (first, last) = (run.first()?, run.last()?);
-        if run.len() < 2 || tokens < options.trigger_tokens {
+        if !is_worth_it(&run, tokens) {
             return None;
         }
         let level = first.level + 1;
@@ -270,7 +383,7 @@ impl CompressionTransform {
             level,
             tokens,
             original_tokens: run.iter().fold(0, |sum, block| sum + block.original_tokens),
-            limit: tokens / options.ratio.max(2),
+            limit: (tokens / options.ratio.max(2)).min(options.max_block_tokens),
             seen: self.walk.steps().len(),
             state: RangeState::Pending { tried: 0, not_before: Millis::new(i64::MIN) },
             covers: Covers::Blocks(run),
@@ -284,8 +397,7 @@ impl CompressionTransform {
     /// # Errors
     /// [`ErrorKind::Sequence`] where the history is another one, and those of its ops.
     pub fn next_job(&mut self, history: &History, now: Millis) -> Result<Option<CompressionJob>> {
-        let active = |range: &&PlannedRange| matches!(range.state, RangeState::InProgress { .. });
-        if self.ranges.iter().filter(active).count() >= self.options.max_active {
+        if self.under_way_count() >= self.options.max_active {
             return Ok(None);
         }
         let is_due = |range: &PlannedRange| match range.state {
@@ -311,7 +423,8 @@ impl CompressionTransform {
                 let last = blocks.last().map(|block| block.to);
                 let steps = self.walk.steps();
                 let end = steps.partition_point(|step| Some(step.sequence) <= last);
-                (passages.collect(), blocks.iter().flat_map(|of| of.net_ops.clone()).collect(), end)
+                let shown = passages.filter(|passage| !passage.snapshot.is_empty());
+                (shown.collect(), blocks.iter().flat_map(|of| of.net_ops.clone()).collect(), end)
             }
         };
         let protected = range.seen.saturating_sub(self.options.protected_frames).max(tail_from);
@@ -345,6 +458,16 @@ impl CompressionTransform {
             tail,
             attempt: tried + 1,
         }))
+    }
+
+    fn under_way_count(&self) -> usize {
+        let active = |range: &&PlannedRange| matches!(range.state, RangeState::InProgress { .. });
+        self.ranges.iter().filter(active).count()
+    }
+
+    /// Whether a job that was handed out waits for its answer.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.under_way_count() > 0
     }
 
     fn first_of(&self, range: &PlannedRange) -> Option<FrameSeq> {
@@ -397,9 +520,9 @@ impl CompressionTransform {
                 job.id, job.token_limit
             ));
         }
-        let originals = match &range.covers {
-            Covers::Frames(_) => Originals::Held(job.passages.clone()),
-            Covers::Blocks(blocks) => Originals::Blocks(blocks.clone()),
+        let (originals, inner) = match &range.covers {
+            Covers::Frames(_) => (Originals::Held(job.passages.clone()), Vec::new()),
+            Covers::Blocks(blocks) => (Originals::Inner, blocks.clone()),
         };
         let block = Arc::new(CompressionBlock {
             id: Arc::clone(&job.id),
@@ -416,6 +539,7 @@ impl CompressionTransform {
             engine: engine.to_owned(),
             created_at: now,
             originals,
+            inner,
         });
         if let Some(range) = self.ranges.get_mut(number) {
             range.state = RangeState::Ready;
@@ -463,6 +587,7 @@ impl CompressionTransform {
     pub fn apply(&mut self) -> Option<Epoch> {
         let ready = std::mem::take(&mut self.ready);
         let from = ready.values().map(|block| block.from).min()?;
+        self.is_settled = false;
         let mut blocks = Vec::new();
         for (number, block) in ready {
             let before = self.ranges.get(number).map_or(0, |range| range.tokens);
@@ -571,6 +696,10 @@ impl CompressionTransform {
         };
         self.ranges.iter().map(facet).collect()
     }
+}
+
+fn is_closed(steps: &[Step], at: usize) -> bool {
+    steps.get(at).is_some_and(|step| step.is_closed)
 }
 
 /// The facet of a summary.

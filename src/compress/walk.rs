@@ -1,20 +1,18 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
-use super::{Passage, net};
+use super::{Passage, net, pairs::Pairs};
 use crate::{
     Error, ErrorKind, Result,
-    id::{FacetType, FrameSeq, Role},
+    id::{FacetId, FacetType, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot, Part},
-    veil::{FacetChange, FacetOp, Frame, History, Source, Veil},
+    veil::{Facet, FacetChange, FacetOp, Frame, History, Source, Veil},
 };
 
 /// The frames of a history as compression sees them, walked once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
     steps: Vec<Step>,
-    /// The calls that wait for a result, by id, and how many.
-    open: HashMap<Box<str>, usize>,
-    waiting: usize,
+    pairs: Pairs,
     veil: Veil,
     /// How far `veil` has been led.
     led: usize,
@@ -22,14 +20,25 @@ pub(super) struct Walk {
 
 /// A frame, without its text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) sequence: FrameSeq,
-    pub(super) tokens: u64,
-    pub(super) role: Role,
+pub(crate) struct Step {
+    pub(crate) sequence: FrameSeq,
+    pub(crate) tokens: u64,
+    pub(crate) role: Role,
     /// Whether it stays as it is: the operator's words, and pinned facets.
-    pub(super) stays: bool,
+    pub(crate) stays: bool,
     /// Whether every call before the end of the frame has its result by then.
-    pub(super) is_closed: bool,
+    pub(crate) is_closed: bool,
+    /// The first frame with a call that a result in this one answers.
+    answers: Option<usize>,
+    /// Whether an imported block stands for it.
+    is_taken: bool,
+}
+
+impl Step {
+    /// Whether no range may hold it.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.stays || self.is_taken
+    }
 }
 
 impl Walk {
@@ -62,55 +71,91 @@ impl Walk {
 
     fn step(&mut self, frame: &Frame, snapshot: &FrameSnapshot, history: &History) -> Step {
         let role = snapshot.chunks().find_map(ChunkRef::role).unwrap_or(Role::User);
-        let calls = || {
-            snapshot
-                .chunks()
-                .filter(|chunk| !chunk.range().is_empty() || !matches!(chunk.part(), Part::Text))
-        };
-        // A turn of the agent ends its last one: what has no result by then gets none.
-        let is_new_turn = role == Role::Assistant && frame.source == Source::Agent;
-        if is_new_turn && snapshot.chunks().next().is_some() {
-            self.open.clear();
-            self.waiting = 0;
-        }
-        for chunk in calls() {
-            match chunk.part() {
-                Part::Call { id, .. } => {
-                    *self.open.entry(id.clone().unwrap_or_default()).or_default() += 1;
-                    self.waiting += 1;
-                }
-                Part::Result { id } => {
-                    let waits = self.open.get_mut(&id.clone().unwrap_or_default());
-                    if let Some(waits) = waits.filter(|waits| **waits > 0) {
-                        *waits -= 1;
-                        self.waiting -= 1;
-                    }
-                }
-                _ => {}
-            }
-        }
-        let is_pinned = |id: &str| {
-            let facet = history.veil().get(id);
-            let added = || {
-                frame.ops.iter().find_map(|op| match &op.change {
-                    FacetChange::Add(facet) if &*facet.id == id => Some(facet),
-                    _ => None,
-                })
-            };
-            facet.or_else(added).is_some_and(|facet| {
-                facet.facet_type == FacetType::SYSTEM
-                    || facet.saliency.as_ref().is_some_and(|saliency| saliency.pinned)
+        let known = self.pairs.whole().len();
+        self.pairs.push(frame.sequence, snapshot, frame.source == Source::Agent);
+        let new = self.pairs.whole().iter().skip(known);
+        let answers = new.map(|(call, _)| *call).min();
+        let answers = answers.map(|call| self.steps.partition_point(|step| step.sequence < call));
+        let added = |id: &FacetId| {
+            frame.ops.iter().rev().find_map(|op| match &op.change {
+                FacetChange::Add(facet) => find(facet, id),
+                _ => None,
             })
         };
+        let is_pinned = |id: &FacetId| {
+            let now = history.veil().get(id).map(AsRef::as_ref);
+            now.into_iter().chain(added(id)).any(stays)
+        };
         let stays = role == Role::System
-            || snapshot.chunks().any(|chunk| chunk.facet_ids().iter().any(|id| is_pinned(id)));
+            || snapshot.chunks().any(|chunk| chunk.facet_ids().iter().any(is_pinned));
         Step {
             sequence: frame.sequence,
             tokens: snapshot.total_tokens(),
             role,
             stays,
-            is_closed: self.waiting == 0,
+            is_closed: self.pairs.is_closed(),
+            answers,
+            is_taken: false,
         }
+    }
+
+    /// An imported block stands for these frames from now on.
+    pub(super) fn take(&mut self, frames: Range<usize>) {
+        for step in self.steps.get_mut(frames).unwrap_or_default() {
+            step.is_taken = true;
+        }
+    }
+
+    /// The runs of these frames that a block may stand for.
+    pub(super) fn runs(&self, frames: Range<usize>) -> Vec<Range<usize>> {
+        let steps = self.steps.get(frames.clone()).unwrap_or_default();
+        let runs = steps.chunk_by(|a, b| a.stays == b.stays);
+        let runs = runs.scan(frames.start, |start, run| {
+            let frames = *start..*start + run.len();
+            *start = frames.end;
+            Some((run.first().is_some_and(|step| step.stays), frames))
+        });
+        runs.filter(|(stays, _)| !stays).map(|(_, frames)| frames).collect()
+    }
+
+    /// The last end up to `end` at which frames from `start` on hold each call with its result.
+    pub(super) fn whole_end(&self, start: usize, mut end: usize) -> usize {
+        let is_closed = |end: usize| {
+            end.checked_sub(1).and_then(|last| self.steps.get(last)).is_none_or(|of| of.is_closed)
+        };
+        while end > start && !is_closed(end) {
+            let after = self.steps.get(end..).unwrap_or_default();
+            // What comes after the next moment at which nothing waits answers nothing of before.
+            let until =
+                after.iter().position(|step| step.is_closed).map_or(after.len(), |at| at + 1);
+            let answers = after.iter().take(until).filter_map(|step| step.answers);
+            match answers.filter(|call| *call < end).min() {
+                Some(call) => end = call.max(start),
+                None => break,
+            }
+        }
+        end
+    }
+
+    /// The first start from `start` on at which frames up to `end` hold no result of a call before
+    /// them.
+    pub(super) fn whole_start(&self, mut start: usize, end: usize) -> usize {
+        loop {
+            let parted = |step: &Step| step.answers.is_some_and(|call| call < start);
+            let inside = self.steps.get(start..end).unwrap_or_default();
+            match inside.iter().rposition(parted) {
+                Some(at) => start += at + 1,
+                None => return start,
+            }
+        }
+    }
+
+    /// Whether these frames hold a call or a result.
+    pub(super) fn has_exchange(&self, history: &History, frames: Range<usize>) -> Result<bool> {
+        let is_half =
+            |chunk: ChunkRef<'_>| matches!(chunk.part(), Part::Call { .. } | Part::Result { .. });
+        let passages = self.passages(history, frames)?;
+        Ok(passages.iter().any(|passage| passage.snapshot.chunks().any(is_half)))
     }
 
     pub(super) fn steps(&self) -> &[Step] {
@@ -118,11 +163,7 @@ impl Walk {
     }
 
     /// The frames with these indices as passages.
-    pub(super) fn passages(
-        &self,
-        history: &History,
-        frames: std::ops::Range<usize>,
-    ) -> Result<Vec<Passage>> {
+    pub(super) fn passages(&self, history: &History, frames: Range<usize>) -> Result<Vec<Passage>> {
         let steps = self.steps.get(frames.clone()).unwrap_or_default();
         let frames = history.frames().get(frames).unwrap_or_default();
         let passage = |(step, frame): (&Step, &Arc<Frame>)| {
@@ -142,7 +183,7 @@ impl Walk {
     pub(super) fn net_ops(
         &mut self,
         history: &History,
-        frames: std::ops::Range<usize>,
+        frames: Range<usize>,
     ) -> Result<Vec<FacetOp>> {
         let all = history.frames();
         if frames.start < self.led {
@@ -155,6 +196,20 @@ impl Walk {
         self.led = frames.end;
         Ok(ops)
     }
+}
+
+/// Whether compression leaves a facet alone.
+fn stays(facet: &Facet) -> bool {
+    facet.facet_type == FacetType::SYSTEM
+        || facet.saliency.as_ref().is_some_and(|saliency| saliency.pinned)
+}
+
+/// The facet with this id: `facet` itself, or one inside of it.
+fn find<'f>(facet: &'f Facet, id: &FacetId) -> Option<&'f Facet> {
+    if facet.id == *id {
+        return Some(facet);
+    }
+    facet.children.iter().find_map(|child| find(child, id))
 }
 
 fn snapshot_of(frame: &Frame) -> Result<&Arc<FrameSnapshot>> {

@@ -1,7 +1,7 @@
 //! `system` and `messages` of Anthropic's Messages.
 
 use super::{
-    ExportOptions, Exported,
+    ExportOptions, Exported, Form,
     anthropic_block::{Blocks, is_of_provider, is_thinking},
     breakpoints,
     ids::IdRules,
@@ -36,7 +36,9 @@ pub(super) struct Message {
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) value: Owned,
+    /// The frame, or the last one that a block of a compression stands for.
     pub(super) frame: Option<FrameSeq>,
+    pub(super) is_block: bool,
     pub(super) in_tail: bool,
 }
 
@@ -60,8 +62,9 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
         };
         let mut blocks = Blocks { paired: &paired, options, report: &mut report };
         let values = turn.items.iter().filter_map(|item| blocks.block(role, item));
-        let Turn { frame, in_tail, .. } = *turn;
-        let blocks: Vec<Block> = values.map(|value| Block { value, frame, in_tail }).collect();
+        let Turn { frame, is_block, in_tail, .. } = *turn;
+        let block = |value| Block { value, frame, is_block, in_tail };
+        let blocks: Vec<Block> = values.map(block).collect();
         if blocks.is_empty() {
             continue;
         }
@@ -86,7 +89,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
         root.put("system", system.content());
     }
     root.put("messages", Owned::List(messages.into_iter().map(Message::owned).collect()));
-    Exported { root, report }
+    Exported { form: Form::Anthropic, root, report }
 }
 
 /// Whether a turn of the operator changes the tools in the middle of a conversation: the one kind
@@ -161,7 +164,7 @@ fn finish(messages: &mut Vec<Message>, report: &mut ExportReport) {
         report.normalise("opening_added");
         let text = Owned::framing(OPENING, "opening");
         let value = Owned::map([("type", Owned::form("text")), ("text", text)]);
-        let block = Block { value, frame: None, in_tail: false };
+        let block = Block { value, frame: None, is_block: false, in_tail: false };
         messages.insert(0, Message { role: "user", blocks: vec![block], plain: true });
     }
 }

@@ -130,7 +130,7 @@ impl<'a> Blocks<'_, 'a> {
         if let Some(content) = content {
             block.put("content", content);
         }
-        if item.is_failed() {
+        if item.is_failed {
             block.put("is_error", Owned::Bool(true));
         }
         let taken: &[Member] = if of_provider {

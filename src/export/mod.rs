@@ -43,8 +43,10 @@
 mod anthropic;
 mod anthropic_block;
 mod breakpoints;
+mod form;
 mod ids;
 mod image;
+mod load;
 mod members;
 mod openai_chat;
 mod options;
@@ -57,12 +59,18 @@ mod report;
 mod responses;
 mod turns;
 
+pub use form::Form;
 pub use options::{Breakpoints, ExportOptions, Orphans, Unanswered};
 pub use owned::{Owned, OwnedText};
 pub use prefix::{Divergence, PrefixReport, PrefixRules, prefix_report};
 pub use report::{ExportReport, Repair, RepairKind};
 
-use crate::{Error, ErrorKind, Result, hud::RenderedContext, json::Value, veil::History};
+use crate::{
+    Error, ErrorKind, Result,
+    hud::{RenderedContext, Span},
+    json::{Object, ObjectExt, Value},
+    veil::History,
+};
 
 /// The format whose chunks are the raw strings of a message's fields.
 const NATIVE: &str = "native";
@@ -77,6 +85,7 @@ pub struct Export<'a> {
 /// A context in the form of a provider, with an owner for every byte of every string.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exported {
+    form: Form,
     root: Owned,
     report: ExportReport,
 }
@@ -125,6 +134,11 @@ impl<'a> Export<'a> {
 }
 
 impl Exported {
+    /// The form that it has.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
     /// The JSON, with owners.
     pub fn root(&self) -> &Owned {
         &self.root
@@ -133,6 +147,18 @@ impl Exported {
     /// The JSON alone. Copies every text.
     pub fn value(&self) -> Value {
         self.root.to_value()
+    }
+
+    /// Who wrote each string: a list of `path` (a JSON pointer) and `spans`, in the order in which
+    /// the strings stand. What [`Exported::from_json`] takes beside the JSON.
+    pub fn owners(&self) -> Value {
+        let owners = self.root.texts().into_iter().map(|(path, text)| {
+            let mut object = Object::new();
+            object.put("path", path.to_string());
+            object.put("spans", text.spans().iter().map(Span::to_json).collect::<Value>());
+            object
+        });
+        owners.collect()
     }
 
     /// What was repaired, changed and left out.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    ExportOptions, Exported,
+    ExportOptions, Exported, Form,
     ids::{self, IdRules},
     image::Image,
     members::{self, Member},
@@ -56,7 +56,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
             voice => writer.message(voice, group),
         });
     }
-    Exported { root: Owned::List(messages), report }
+    Exported { form: Form::OpenaiChat, root: Owned::List(messages), report }
 }
 
 /// How many turns make the next message: a turn of the agent with calls goes on until the results

@@ -39,8 +39,13 @@ pub enum Orphans {
 }
 
 /// Where the Anthropic export sets `cache_control`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Breakpoints {
+    /// After the system prompt, after blocks that stand for frames, and after the last content block
+    /// that is not of the tail. Four at most: of the blocks those after which frames follow go
+    /// first, then the others, the last ones before those before them.
+    #[default]
+    Blocks,
     /// Nowhere.
     None,
     /// Where the source had it. Where it had more than four, the first ones lose it.
@@ -49,10 +54,4 @@ pub enum Breakpoints {
     /// for it, and after the last block that is not of the tail. Four at most: of the frames the
     /// last ones count.
     Stable(Vec<FrameSeq>),
-}
-
-impl Default for Breakpoints {
-    fn default() -> Self {
-        Self::Stable(Vec::new())
-    }
 }

@@ -175,6 +175,26 @@ impl Owned {
         })
     }
 
+    pub(super) fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Owned> {
+        pointer.split('/').skip(1).try_fold(self, |at, segment| {
+            let segment = segment.replace("~1", "/").replace("~0", "~");
+            match at {
+                Owned::List(list) => list.get_mut(segment.parse::<usize>().ok()?),
+                Owned::Map(members) => {
+                    members.iter_mut().find(|(name, _)| *name == segment).map(|(_, value)| value)
+                }
+                _ => None,
+            }
+        })
+    }
+
+    pub(super) fn as_text_mut(&mut self) -> Option<&mut OwnedText> {
+        match self {
+            Owned::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The string where this is one.
     pub fn as_text(&self) -> Option<&OwnedText> {
         match self {

@@ -313,10 +313,12 @@ impl<'a> Pairing<'a, '_> {
             let mut text = OwnedText::default();
             text.push(placeholder, &owner);
             let kind = Kind::Result { id: None, number };
-            let item = Item { kind, text, owner, facet: None, inside: Vec::new() };
+            let item =
+                Item { kind, text, owner, facet: None, is_failed: false, inside: Vec::new() };
             let turn = Turn {
                 voice: Voice::Tool,
                 frame,
+                is_block: false,
                 in_tail: false,
                 payload: None,
                 items: vec![item],

@@ -1,7 +1,7 @@
 //! A context as one text.
 
 use super::{
-    ExportOptions, Exported,
+    ExportOptions, Exported, Form,
     ids::IdRules,
     owned::{Owned, OwnedText},
     pairing::{self, PairRules},
@@ -35,7 +35,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
             say(item, &mut text);
         }
     }
-    Exported { root: Owned::Text(text), report }
+    Exported { form: Form::Plain, root: Owned::Text(text), report }
 }
 
 fn say(item: &Item<'_>, text: &mut OwnedText) {

@@ -5,8 +5,9 @@ use super::{
     owned::{Owned, OwnedText},
 };
 use crate::{
-    hud::Owner,
+    hud::{Owner, ProviderFraming},
     json::{Path, PathElement},
+    text::common_prefix,
     tokens::TokenCounter,
 };
 
@@ -23,11 +24,14 @@ pub struct PrefixRules {
 
 impl PrefixRules {
     /// Every token counts.
-    pub const EXACT: Self = Self { minimum: 0, block: 1, per_message: 3 };
+    pub const EXACT: Self =
+        Self { minimum: 0, block: 1, per_message: ProviderFraming::CHAT.per_message };
     /// OpenAI: 1,024 tokens at least, in blocks of 128.
-    pub const OPENAI: Self = Self { minimum: 1_024, block: 128, per_message: 3 };
+    pub const OPENAI: Self =
+        Self { minimum: 1_024, block: 128, per_message: ProviderFraming::CHAT.per_message };
     /// Anthropic: 1,024 tokens at least for most models. Its blocks end where `cache_control` is.
-    pub const ANTHROPIC: Self = Self { minimum: 1_024, block: 1, per_message: 3 };
+    pub const ANTHROPIC: Self =
+        Self { minimum: 1_024, block: 1, per_message: ProviderFraming::CHAT.per_message };
 
     /// How many of `tokens` that are the same the cache serves.
     pub fn cached(self, tokens: u64) -> u64 {
@@ -67,8 +71,9 @@ pub struct Divergence {
 ///
 /// Values are compared in the order in which the export writes them, `cache_control` aside: a
 /// mark that moves changes nothing that the model reads. Tokens are counted for each string by
-/// itself, but for those of the form (roles, types), which `per_message` stands for; a string that
-/// begins alike counts with the tokens of what is alike.
+/// itself, but for those of the form (roles, types), which `per_message` stands for, and data that
+/// no tokenizer reads (of images and files, signatures, encrypted reasoning), for which providers
+/// have rules of their own; a string that begins alike counts with the tokens of what is alike.
 ///
 /// Reads both in linear time and counts each string of `next` once.
 pub fn prefix_report(
@@ -84,8 +89,9 @@ pub fn prefix_report(
     let divergence = before.get(same).map(|was| {
         let is = after.get(same);
         let both = is.filter(|is| is.path == was.path).and_then(|is| is.text().zip(was.text()));
-        let offset = both.map(|(is, was)| common(is.as_str(), was.as_str()));
-        if let (Some((is, _)), Some(offset)) = (both, offset) {
+        let offset = both.map(|(is, was)| common_prefix(is.as_str(), was.as_str()));
+        let is_data = is.is_some_and(Leaf::is_data);
+        if let (Some((is, _)), Some(offset), false) = (both, offset, is_data) {
             unchanged += counter.count(is.as_str().get(..offset).unwrap_or_default()) as u64;
         }
         let owner = |leaf: Option<&Leaf<'_>>| leaf?.owner_at(offset.unwrap_or(0)).cloned();
@@ -145,6 +151,18 @@ impl<'a> Leaf<'a> {
         text.owner_of(offset).or_else(|| Some(&text.spans().last()?.owner))
     }
 
+    /// Whether it is data that no tokenizer reads: that of an image, a signature, what is encrypted.
+    fn is_data(&self) -> bool {
+        match self.path.last() {
+            Some(PathElement::Key(key)) => match key.as_str() {
+                "data" | "file_data" | "signature" | "encrypted_content" => true,
+                "url" | "image_url" => self.str().is_some_and(|text| text.starts_with("data:")),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     fn tokens(&self, counter: &dyn TokenCounter, rules: PrefixRules) -> u64 {
         match &self.value {
             LeafValue::Text(text) => {
@@ -153,6 +171,7 @@ impl<'a> Leaf<'a> {
                 match (is_form, is_role) {
                     (true, true) => rules.per_message,
                     (true, false) => 0,
+                    (false, _) if self.is_data() => 0,
                     (false, _) => counter.count(text.as_str()) as u64,
                 }
             }
@@ -205,10 +224,4 @@ fn gather<'a>(value: &'a Owned, path: &mut Vec<PathElement>, leaves: &mut Vec<Le
         }
         other => leaves.push(Leaf { path: path.clone(), value: LeafValue::Other(other) }),
     }
-}
-
-/// How many bytes two texts begin alike with, up to the border of a character.
-fn common(one: &str, other: &str) -> usize {
-    let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
-    same.last().map_or(0, |((at, c), _)| at + c.len_utf8())
 }

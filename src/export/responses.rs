@@ -1,7 +1,7 @@
 //! `input` items of OpenAI's Responses.
 
 use super::{
-    ExportOptions, Exported,
+    ExportOptions, Exported, Form,
     ids::{self, IdRules},
     image::Image,
     members::{self, Member},
@@ -41,7 +41,7 @@ pub(super) fn write<'a>(mut turns: Vec<Turn<'a>>, options: &'a ExportOptions) ->
     }
     let mut items = writer.items;
     drop_loose_reasoning(&mut items, &mut report);
-    Exported { root: Owned::List(items), report }
+    Exported { form: Form::Responses, root: Owned::List(items), report }
 }
 
 /// Reasoning must be followed by what came of it.

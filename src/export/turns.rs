@@ -7,7 +7,7 @@ use crate::{
     hud::{Owner, RenderedContext, Run},
     id::{FacetId, FrameSeq, Role},
     json::{Object, Value},
-    snapshot::Part,
+    snapshot::{Part, Stands},
     veil::{Facet, FacetChange, Frame, History},
 };
 
@@ -28,7 +28,10 @@ pub(super) enum Voice {
 #[derive(Clone, Debug)]
 pub(super) struct Turn<'a> {
     pub(super) voice: Voice,
+    /// The frame; of a block, the last one that it stands for.
     pub(super) frame: Option<FrameSeq>,
+    /// Whether a block stands there for its frames.
+    pub(super) is_block: bool,
     /// Whether it is what the model sees besides frames.
     pub(super) in_tail: bool,
     /// What the source says of the message besides its content.
@@ -44,6 +47,8 @@ pub(super) struct Item<'a> {
     /// Who owns what the item holds besides its text.
     pub(super) owner: Owner,
     pub(super) facet: Option<&'a Facet>,
+    /// Whether the source says that it failed.
+    pub(super) is_failed: bool,
     /// The parts of a result.
     pub(super) inside: Vec<Item<'a>>,
 }
@@ -82,11 +87,6 @@ impl<'a> Item<'a> {
         Owned::Text(self.text.clone())
     }
 
-    pub(super) fn is_failed(&self) -> bool {
-        let state = self.facet.and_then(|facet| facet.state.as_ref());
-        state.and_then(|state| state.get("isError")).and_then(Value::as_bool) == Some(true)
-    }
-
     /// Whether it is reasoning that its provider alone can read.
     pub(super) fn is_hidden_reasoning(&self) -> bool {
         self.origin().is_some_and(|origin| match origin.str_at("type") {
@@ -111,8 +111,8 @@ impl<'a> Turn<'a> {
 
     /// The turn with other items.
     pub(super) fn with(&self, voice: Voice, items: Vec<Item<'a>>) -> Turn<'a> {
-        let Turn { frame, in_tail, payload, .. } = *self;
-        Turn { voice, frame, in_tail, payload, items }
+        let Turn { frame, is_block, in_tail, payload, .. } = *self;
+        Turn { voice, frame, is_block, in_tail, payload, items }
     }
 }
 
@@ -133,11 +133,17 @@ pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) ->
         };
         let mut open: Option<Open<'a>> = None;
         for run in context.runs(message) {
-            let place = match run.owner {
-                Owner::Chunk { frame, .. } => Place::Frame(frame),
+            let place = match &run.owner {
+                Owner::Chunk { frame, .. } => Place::Frame(*frame),
                 Owner::Tail { .. } => Place::Tail,
-                // A block is a message of its own.
-                Owner::Block { .. } => Place::Block,
+                // A block is a message of its own, and so is a frame that was shortened.
+                Owner::Block { .. } => {
+                    let last = message.frames().map_or(FrameSeq::new(0), |(_, last)| last);
+                    match message.stands() {
+                        Some(Stands::Shortened) => Place::Frame(last),
+                        _ => Place::Block(last),
+                    }
+                }
                 Owner::Framing(_) => Place::Framing,
             };
             if open.as_ref().is_none_or(|open| !open.takes(place)) {
@@ -157,7 +163,8 @@ pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) ->
 enum Place {
     Frame(FrameSeq),
     Tail,
-    Block,
+    /// With the last frame that the block stands for.
+    Block(FrameSeq),
     Framing,
 }
 
@@ -175,11 +182,11 @@ struct Open<'a> {
 
 impl<'a> Open<'a> {
     fn new(voice: Voice, place: Place, history: &'a History) -> Self {
-        let frame = match place {
-            Place::Frame(frame) => Some(frame),
-            _ => None,
+        let (frame, source) = match place {
+            Place::Frame(frame) => (Some(frame), history.get(frame)),
+            Place::Block(last) => (Some(last), None),
+            Place::Tail | Place::Framing => (None, None),
         };
-        let source = frame.and_then(|frame| history.get(frame));
         let mut facets = HashMap::new();
         for op in source.iter().flat_map(|frame| &frame.ops) {
             if let FacetChange::Add(facet) = &op.change {
@@ -187,7 +194,8 @@ impl<'a> Open<'a> {
             }
         }
         let payload = source.and_then(|frame| payload(frame));
-        let turn = Turn { voice, frame, in_tail: place == Place::Tail, payload, items: Vec::new() };
+        let (is_block, in_tail) = (matches!(place, Place::Block(_)), place == Place::Tail);
+        let turn = Turn { voice, frame, is_block, in_tail, payload, items: Vec::new() };
         Self { turn, place, facets, chunks: HashMap::new(), last: Vec::new() }
     }
 
@@ -198,8 +206,14 @@ impl<'a> Open<'a> {
     fn add(&mut self, run: Run<'a>) {
         let Some(chunk) = run.chunk else {
             let text = owned(&run);
-            let item =
-                Item { kind: Kind::Text, text, owner: run.owner, facet: None, inside: Vec::new() };
+            let item = Item {
+                kind: Kind::Text,
+                text,
+                owner: run.owner,
+                facet: None,
+                is_failed: false,
+                inside: Vec::new(),
+            };
             return self.turn.items.push(item);
         };
         let kind = match chunk.part() {
@@ -212,6 +226,12 @@ impl<'a> Open<'a> {
         };
         let id = chunk.facet_ids().first();
         let facet = id.and_then(|id| self.facets.get(id.as_str()).copied());
+        let is_failed = facet.is_some_and(is_failed);
+        // What the source had besides a text, a signature for example, is not that of a text which
+        // was shortened.
+        let is_shortened = matches!(run.owner, Owner::Block { .. })
+            && matches!(kind, Kind::Text | Kind::Reasoning);
+        let facet = facet.filter(|_| !is_shortened);
         // A facet has one part; where its text is long it is several chunks in a row.
         let last = self.last.clone();
         if let Some(item) = self.at(&last)
@@ -232,7 +252,8 @@ impl<'a> Open<'a> {
         let is_part = parent.is_some();
         // Text inside of a result has the result's part.
         let kind = if is_part && matches!(kind, Kind::Result { .. }) { Kind::Text } else { kind };
-        let item = Item { kind, text: owned(&run), owner: run.owner, facet, inside: Vec::new() };
+        let inside = Vec::new();
+        let item = Item { kind, text: owned(&run), owner: run.owner, facet, is_failed, inside };
         let mut steps = parent.unwrap_or_default();
         let list = match self.at(&steps) {
             Some(result) if is_part => &mut result.inside,
@@ -249,6 +270,11 @@ impl<'a> Open<'a> {
         let first = self.turn.items.get_mut(*first)?;
         rest.iter().try_fold(first, |item, step| item.inside.get_mut(*step))
     }
+}
+
+fn is_failed(facet: &Facet) -> bool {
+    let state = facet.state.as_ref();
+    state.and_then(|state| state.get("isError")).and_then(Value::as_bool) == Some(true)
 }
 
 fn owned(run: &Run<'_>) -> OwnedText {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     id::{ChunkType, FacetType, FrameSeq, Millis, Role},
-    snapshot::{ChunkOptions, ChunkRef, FrameSnapshot, Substitution, check_range},
+    snapshot::{Chunk, ChunkRef, FrameSnapshot, Substitution, check_range},
     text::TextRange,
     tokens::CountedText,
     veil::{Facet, Frame, History, Veil},
@@ -204,14 +204,18 @@ impl Hud {
         });
         let facets = veil.ambient().map(AsRef::as_ref).chain(&pending);
         let facets: Vec<&Facet> = facets.collect();
-        let mut builder = self.builder_of_frame();
-        self.draw(&mut builder, facets.iter().copied(), Role::User, veil.tags(), None)?;
-        if let Some(prefill) = &request.prefill {
-            let options = ChunkOptions::new().chunk_type(ChunkType::from("prefill"));
-            builder.add_content(prefill, options.role(Role::Assistant));
+        let mut tiling = self.draw(facets.iter().copied(), Role::User, veil.tags(), None)?;
+        if let Some(prefill) = request.prefill.as_ref().filter(|prefill| !prefill.is_empty()) {
+            tiling.out().push_str(prefill);
+            tiling.end_chunk(&**self.counter(), None, |range, tokens| Chunk {
+                range,
+                tokens,
+                chunk_type: Some(ChunkType::from("prefill")),
+                role: Some(Role::Assistant),
+                ..Chunk::default()
+            });
         }
-        let empty = builder.is_empty();
-        Ok((!empty).then(|| builder.seal(now, Arc::clone(self.identity()))))
+        Ok((tiling.len() > 0).then(|| self.sealed(tiling, now)))
     }
 
     /// The exact count of a message, from what was counted before where it can be.

@@ -5,7 +5,7 @@ use crate::{
     Result,
     id::{ChunkType, FacetType, Role},
     json::Value,
-    snapshot::{Chunk, FacetIds, Nesting, Part, Tiling},
+    snapshot::{Chunk, Facets, Nesting, Part, Tiling},
     tokens::TokenCounter,
     veil::{Facet, TagSet},
 };
@@ -39,12 +39,14 @@ pub(super) struct Page<'a> {
 impl Page<'_> {
     /// Writes formatting that no facet owns.
     pub(super) fn formatting(&mut self, text: &str) {
-        let chunk = Chunk {
+        self.tiling.out().push_str(text);
+        self.tiling.end_chunk(self.counter, None, |range, tokens| Chunk {
+            range,
+            tokens,
             chunk_type: Some(ChunkType::FORMATTING),
             role: Some(self.role),
             ..Chunk::default()
-        };
-        self.tiling.add(self.counter, chunk, None, |out| out.push_str(text));
+        });
     }
 
     /// Where `owner` is written at the top of the frame, with `pending` before its first text.
@@ -88,14 +90,16 @@ impl<'a> Canvas<'a> {
     fn push(&mut self, chunk_type: ChunkType, part: Part, write: impl FnOnce(&mut String)) {
         self.flush();
         self.first.get_or_insert(self.page.tiling.len());
-        let chunk = Chunk {
-            facet_ids: Some(FacetIds::from_buf([self.owner.id.clone()])),
+        write(self.page.tiling.out());
+        self.page.tiling.end_chunk(self.page.counter, self.nesting, |range, tokens| Chunk {
+            range,
+            tokens,
+            facets: Facets::One(self.owner.id.clone()),
             chunk_type: Some(chunk_type),
             role: Some(self.page.role),
             part,
-            ..Chunk::default()
-        };
-        self.page.tiling.add(self.page.counter, chunk, self.nesting, write);
+            rare: None,
+        });
     }
 
     /// Which part of a message the facet is; the text inside of a result is the result's.

@@ -3,8 +3,9 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use crate::{
     id::{FacetId, FrameSeq, Role},
     json::{Object, ObjectExt, Value},
-    snapshot::{ChunkRef, FrameSnapshot, SnapshotIdentity, Substitution},
-    text::TextRange,
+    snapshot::{ChunkRef, FrameSnapshot, SnapshotIdentity, Stands, Substitution},
+    text::{TextRange, common_prefix},
+    tokens::TokenCounter,
 };
 
 /// The messages for a model, with an owner for every byte.
@@ -172,10 +173,16 @@ pub struct ProviderFraming {
     pub per_reply: u64,
 }
 
+impl ProviderFraming {
+    /// Four for each message (three marks and its role) and three for the reply, as OpenAI
+    /// documents for its chat models.
+    pub const CHAT: Self = Self { per_message: 4, per_reply: 3 };
+}
+
 impl Default for ProviderFraming {
-    /// Three for each message and three for the reply, as OpenAI documents for its chat models.
+    /// [`ProviderFraming::CHAT`]
     fn default() -> Self {
-        Self { per_message: 3, per_reply: 3 }
+        Self::CHAT
     }
 }
 
@@ -208,9 +215,17 @@ impl Message {
         self.len() == 0
     }
 
-    /// Whether a block stands here for its frames.
+    /// Whether a block stands here for its frames, or what was shortened.
     pub fn is_block(&self) -> bool {
         matches!(self.pieces.first(), Some(Piece { from: From::Block(_), .. }))
+    }
+
+    /// What stands here in place of frames; `None` where they stand for themselves.
+    pub fn stands(&self) -> Option<Stands> {
+        match &self.pieces.first()?.from {
+            From::Block(block) => Some(block.stands),
+            _ => None,
+        }
     }
 
     /// The exact count of the whole text.
@@ -260,6 +275,31 @@ impl RenderedContext {
     /// What the context costs.
     pub fn tokens(&self) -> ContextTokens {
         self.tokens
+    }
+
+    /// How many tokens of this context are an unchanged prefix of `previous`, the request before:
+    /// those of the messages that are the same from the first on, each with its framing, and of the
+    /// part of the next one that begins alike.
+    pub fn unchanged_prefix(
+        &self,
+        previous: &Self,
+        framing: ProviderFraming,
+        counter: &dyn TokenCounter,
+    ) -> u64 {
+        let mut tokens = 0;
+        for (message, before) in self.messages.iter().zip(&previous.messages) {
+            let (now, before_text) = (message.content(), before.content());
+            if message.role != before.role {
+                break;
+            }
+            if now != before_text {
+                let same = common_prefix(&now, &before_text);
+                tokens += counter.count(now.get(..same).unwrap_or_default()) as u64;
+                break;
+            }
+            tokens += message.tokens + framing.per_message;
+        }
+        tokens
     }
 
     /// The spans of a message: in order, without gap or overlap. Chunks without text have none.
@@ -367,38 +407,6 @@ impl RenderedContext {
         }
         object.put("spans", self.spans(message).iter().map(Span::to_json).collect::<Value>());
         object.put("tokens", message.tokens);
-        object.into()
-    }
-}
-
-impl Span {
-    fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("start", self.range.start() as u64);
-        object.put("end", self.range.end() as u64);
-        let ids = |ids: &[FacetId]| ids.iter().map(FacetId::as_str).collect::<Value>();
-        let mut owner = Object::new();
-        match &self.owner {
-            Owner::Chunk { frame, chunk, facet_ids } => {
-                owner.put("frame", frame.get());
-                owner.put("chunk", *chunk as u64);
-                owner.put("facetIds", ids(facet_ids));
-            }
-            Owner::Tail { context, index, facet_ids } => {
-                let mut tail = Object::new();
-                tail.put("context", context.as_str());
-                tail.put("index", *index as u64);
-                tail.put("facetIds", ids(facet_ids));
-                owner.put("tail", tail);
-            }
-            Owner::Block { block, chunk, facet_ids } => {
-                owner.put("block", &**block);
-                owner.put("chunk", *chunk as u64);
-                owner.put("facetIds", ids(facet_ids));
-            }
-            Owner::Framing(name) => owner.put("framing", *name),
-        }
-        object.put("owner", owner);
         object.into()
     }
 }

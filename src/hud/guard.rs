@@ -48,9 +48,9 @@ fn forged(text: &str, tags: &TagSet) -> impl Iterator<Item = usize> {
 /// Blanks may stand before and after the slash, and what cannot be seen anywhere. Reads `after` up
 /// to the end of one name, or to what cannot stand in a tag.
 fn begins_tag(after: &str, tags: &TagSet, longest: usize) -> bool {
-    let mut rest = after.trim_start_matches(is_blank);
+    let mut rest = without_blanks(after);
     if let Some(closing) = rest.strip_prefix('/') {
-        rest = closing.trim_start_matches(is_blank);
+        rest = without_blanks(closing);
     }
     if rest.is_empty() {
         return true;
@@ -65,7 +65,8 @@ fn begins_tag(after: &str, tags: &TagSet, longest: usize) -> bool {
         return true;
     }
     // What cannot be seen does not end a name for every reader.
-    if !rest.get(len..).and_then(|rest| rest.chars().next()).is_some_and(is_invisible) {
+    let next = rest.get(len..).and_then(|rest| rest.chars().next());
+    if !next.is_some_and(|c| !c.is_ascii() && is_invisible(c)) {
         return false;
     }
     let mut name = String::with_capacity(longest + 1);
@@ -84,6 +85,14 @@ fn begins_tag(after: &str, tags: &TagSet, longest: usize) -> bool {
 fn is_tag(name: &str, tags: &TagSet) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
         || !tags.is_empty() && (tags.contains(name) || tags.contains(&name.to_ascii_lowercase()))
+}
+
+/// `text` from its first sign on that is not blank. Mostly that is the very first.
+fn without_blanks(text: &str) -> &str {
+    if text.as_bytes().first().is_some_and(u8::is_ascii_graphic) {
+        return text;
+    }
+    text.trim_start_matches(is_blank)
 }
 
 /// What a reader may pass over between the signs of a tag: white space, controls, and what cannot

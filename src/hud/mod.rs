@@ -18,6 +18,7 @@ mod plain;
 mod render;
 #[cfg(feature = "templates")]
 mod template;
+mod wire;
 mod xml;
 
 pub use assemble::{Merge, RenderRequest};

@@ -31,7 +31,11 @@ impl Format for PlainFormat {
             } else if facet.facet_type == FacetType::THOUGHT && says {
                 canvas.tag("[thought] ");
             }
-            canvas.text(&facet.content);
+            if is_result {
+                canvas.part(&facet.content);
+            } else {
+                canvas.text(&facet.content);
+            }
         }
         canvas.children(facet, "\n", |child, canvas| self.facet(child, canvas))
     }

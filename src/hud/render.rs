@@ -5,7 +5,7 @@ use crate::{
     Result,
     id::{FacetType, Millis, Role},
     json::{Object, Value},
-    snapshot::{FrameSnapshot, FrameSnapshotBuilder, SnapshotIdentity, SnapshotOptions},
+    snapshot::{FrameSnapshot, SnapshotIdentity, SnapshotOptions, Tiling},
     tokens::TokenCounter,
     veil::{Facet, Frame, Shown, Source, TagSet},
 };
@@ -170,10 +170,10 @@ impl Hud {
     pub fn render_frame(&self, frame: &Frame, shown: &Shown, now: Millis) -> Result<FrameSnapshot> {
         let role = self.role_of(&frame.source);
         let facets = shown.facets.iter().map(AsRef::as_ref);
-        let mut builder = self.builder_of_frame();
-        self.draw(&mut builder, facets, role, &shown.tags, self.format.turn(role))
+        let tiling = self
+            .draw(facets, role, &shown.tags, self.format.turn(role))
             .map_err(|error| error.at_frame(frame.sequence.get()))?;
-        Ok(builder.seal(now, Arc::clone(&self.identity)))
+        Ok(self.sealed(tiling, now))
     }
 
     /// Renders one facet that is in no frame, spoken by `role`: the summary of a block. `tags` are
@@ -188,31 +188,32 @@ impl Hud {
         tags: &TagSet,
         now: Millis,
     ) -> Result<FrameSnapshot> {
-        let mut builder = self.builder_of_frame();
-        self.draw(&mut builder, std::iter::once(facet), role, tags, None)?;
-        Ok(builder.seal(now, Arc::clone(&self.identity)))
+        let tiling = self.draw(std::iter::once(facet), role, tags, None)?;
+        Ok(self.sealed(tiling, now))
     }
 
-    /// An empty builder with this HUD's counter and limits.
-    pub(super) fn builder_of_frame(&self) -> FrameSnapshotBuilder<'_> {
-        FrameSnapshotBuilder::with_options(&*self.counter, self.options.clone())
+    /// The snapshot of what was written, taken at `now`.
+    pub(super) fn sealed(&self, tiling: Tiling, now: Millis) -> FrameSnapshot {
+        tiling.seal(&*self.counter, now, &self.identity)
     }
 
     /// Writes facets one after the other, `turn` around them where they show anything.
     pub(super) fn draw<'f>(
         &self,
-        builder: &mut FrameSnapshotBuilder<'_>,
         facets: impl Iterator<Item = &'f Facet> + Clone,
         role: Role,
         tags: &TagSet,
         turn: Option<(&str, &str)>,
-    ) -> Result<()> {
-        let (shown, bytes) = facets
-            .clone()
-            .fold((0, 0), |(shown, bytes), facet| (shown + 1, bytes + likely_len(facet)));
-        builder.reserve(if turn.is_some() { 2 * shown + 1 } else { shown }, bytes);
-        let (tiling, counter) = builder.parts();
-        let mut page = Page { tiling, counter, role, tags };
+    ) -> Result<Tiling> {
+        let separator = self.format.separator(role);
+        let marks = !separator.is_empty();
+        let mut likely = turn.map_or_else(Likely::default, |(open, close)| Likely {
+            chunks: 2,
+            bytes: open.len() + close.len(),
+        });
+        facets.clone().for_each(|facet| likely.add(facet, marks));
+        let mut tiling = Tiling::with_capacity(self.options.clone(), likely.chunks, likely.bytes);
+        let mut page = Page { tiling: &mut tiling, counter: &*self.counter, role, tags };
         let mut before_next = turn.map_or("", |(open, _)| open);
         for facet in facets {
             let before = page.tiling.len();
@@ -220,7 +221,7 @@ impl Hud {
                 .facet(facet, &mut page.canvas(facet, before_next))
                 .map_err(|error| error.at(|place| place.facet = Some(facet.id.to_string())))?;
             if page.tiling.len() > before {
-                before_next = self.format.separator(role);
+                before_next = separator;
             }
         }
         if let Some((_, close)) = turn
@@ -229,25 +230,48 @@ impl Hud {
         {
             page.formatting(close);
         }
-        Ok(())
+        Ok(tiling)
     }
 }
 
-/// About how many bytes a facet renders to: what it says, its parameters, and its tags. A guess
-/// that is off costs an allocation.
-fn likely_len(facet: &Facet) -> usize {
-    fn of_value(value: &Value) -> usize {
-        match value {
-            Value::String(text) => text.len() + 2,
-            Value::Array(array) => array.iter().map(of_value).sum(),
-            Value::Object(object) => {
-                object.iter().map(|(key, value)| key.len() + 32 + of_value(value)).sum()
-            }
-            _ => 8,
+/// About what facets render to. A guess that is off costs an allocation.
+#[derive(Clone, Copy, Default)]
+struct Likely {
+    chunks: usize,
+    bytes: usize,
+}
+
+impl Likely {
+    /// Adds what a facet renders to: what it says, its parameters, and, in a format that `marks`
+    /// facets, its tags and the separator before it.
+    fn add(&mut self, facet: &Facet, marks: bool) {
+        let is_tagged = facet.state.is_some()
+            || facet.display_name.is_some()
+            || facet.facet_type == FacetType::THOUGHT;
+        let (chunks, bytes) = match (marks, is_tagged) {
+            (false, _) => (1, 0),
+            (true, false) => (2, 2),
+            (true, true) => (4, 64),
+        };
+        self.chunks += chunks;
+        self.bytes += bytes + facet.content.len();
+        if let Some(state) = facet.state.as_ref().filter(|_| facet.facet_type == FacetType::ACTION)
+            && let Some(parameters) = state.get("parameters")
+        {
+            self.bytes += likely_len(parameters, if marks { 32 } else { 4 });
         }
+        facet.children.iter().for_each(|child| self.add(child, marks));
     }
-    let state = facet.state.as_ref().filter(|_| facet.facet_type == FacetType::ACTION);
-    let parameters = state.and_then(|state| state.get("parameters")).map_or(0, of_value);
-    let children: usize = facet.children.iter().map(likely_len).sum();
-    facet.content.len() + parameters + children + 48
+}
+
+/// About how many bytes a value renders to, with so many around each member.
+fn likely_len(value: &Value, around: usize) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(array) => array.iter().map(|value| likely_len(value, around)).sum(),
+        Value::Object(object) => {
+            object.iter().map(|(key, value)| key.len() + around + likely_len(value, around)).sum()
+        }
+        _ => 8,
+    }
 }

@@ -3,7 +3,7 @@ use crate::{
     Result,
     id::{FacetType, Role},
     json::Value,
-    text::tag_name,
+    text::{PARAMETER, PARAMETER_END, tag_name},
     veil::{Call, Facet, TagSet},
 };
 
@@ -37,6 +37,10 @@ impl Format for XmlFormat {
             match facet.tool_name() {
                 Some(name) => canvas.tag_of(&["<tool_result name=\"", &attribute(name), "\">\n"]),
                 None => canvas.tag("<tool_result>\n"),
+            }
+            if facet.content.is_empty() {
+                // A result without text answers its call too.
+                canvas.part("");
             }
             self.body(facet, canvas)?;
             canvas.tag("\n</tool_result>");
@@ -78,11 +82,12 @@ fn push_parameters(out: &mut String, call: Call<'_>, tags: &TagSet) {
     match (call.parameters, call.arguments) {
         (Some(Value::Object(parameters)), _) => {
             for (name, value) in parameters {
-                out.push_str("<parameter name=\"");
+                out.push_str(PARAMETER);
                 out.push_str(&attribute(name));
                 out.push_str("\">");
                 push_value(out, value, tags);
-                out.push_str("</parameter>\n");
+                out.push_str(PARAMETER_END);
+                out.push('\n');
             }
         }
         (_, Some("")) | (None, None) => {}
@@ -107,7 +112,8 @@ fn push_value(out: &mut String, value: &Value, tags: &TagSet) {
 
 /// Text as the value of an attribute.
 fn attribute(text: &str) -> std::borrow::Cow<'_, str> {
-    if !text.contains(['&', '<', '>', '"', '\n', '\r']) {
+    let is_escaped = |byte| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\n' | b'\r');
+    if !text.bytes().any(is_escaped) {
         return text.into();
     }
     let escape = |out: &mut String, c: char| match c {

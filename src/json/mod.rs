@@ -27,6 +27,11 @@ pub(crate) use fields::{Fields, ObjectExt};
 pub use number::Number;
 pub use object::Object;
 pub use path::{Path, PathElement};
+#[cfg(feature = "timeline")]
+pub(crate) use read::FromJson;
+#[cfg(all(feature = "timeline", feature = "storage"))]
+pub(crate) use read::read_as;
 pub use read::{MAX_BYTES, MAX_DEPTH, read};
 pub(crate) use serde::serde_through_json;
 pub use value::Value;
+pub(crate) use write::write_string;

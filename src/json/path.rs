@@ -22,6 +22,34 @@ impl Path {
         Self(keys.into_iter().map(|key| PathElement::Key(key.into())).collect())
     }
 
+    /// The path that a JSON pointer (RFC 6901) names. Its elements are keys; that of an array is
+    /// the index with these digits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where the text is no pointer: it is neither
+    /// empty nor begins with `/`, or has a `~` that is not part of `~0` or `~1`.
+    pub fn from_pointer(pointer: &str) -> Result<Self> {
+        if pointer.is_empty() {
+            return Ok(Self::default());
+        }
+        let expected = || Error::expected("a JSON pointer", format_args!("{pointer:?}"));
+        let tokens = pointer.strip_prefix('/').ok_or_else(expected)?;
+        let key = |token: &str| {
+            let is_escape = |rest: &str| rest.starts_with(['0', '1']);
+            let is_pointer = token.split('~').skip(1).all(is_escape);
+            is_pointer.then(|| token.replace("~1", "/").replace("~0", "~")).ok_or_else(expected)
+        };
+        tokens.split('/').map(|token| key(token).map(PathElement::Key)).collect()
+    }
+
+    /// The path with one more step.
+    pub fn child(&self, element: impl Into<PathElement>) -> Self {
+        let mut elements = Vec::with_capacity(self.0.len() + 1);
+        elements.extend_from_slice(&self.0);
+        elements.push(element.into());
+        Self(elements)
+    }
+
     /// The steps, from the outside in.
     pub fn elements(&self) -> &[PathElement] {
         &self.0
@@ -56,6 +84,24 @@ impl Path {
             other => Err(Error::expected("a key or an array index", other.kind())),
         };
         elements.iter().map(element).collect::<Result<_>>().map(Self)
+    }
+}
+
+impl From<&str> for PathElement {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for PathElement {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+impl From<&[PathElement]> for Path {
+    fn from(elements: &[PathElement]) -> Self {
+        Self(elements.to_vec())
     }
 }
 

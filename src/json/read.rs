@@ -17,6 +17,61 @@ pub const MAX_BYTES: usize = 256 << 20;
 /// [`ErrorKind::Json`] and [`ErrorKind::Utf8`] with line and column, [`ErrorKind::Limit`] past
 /// [`MAX_DEPTH`] or [`MAX_BYTES`].
 pub fn read(bytes: &[u8]) -> Result<Value> {
+    read_as(bytes)
+}
+
+/// What a JSON text can be read as.
+pub(crate) trait FromJson: Sized {
+    /// The members of an object that is being read.
+    type Members: Default;
+
+    fn null() -> Self;
+    fn bool(flag: bool) -> Self;
+    fn number(number: Number) -> Self;
+    fn string(text: &str) -> Self;
+    fn array(elements: Vec<Self>) -> Self;
+    fn object(members: Self::Members) -> Self;
+    /// Takes the next member; of members with the same key the last counts.
+    fn put(members: &mut Self::Members, key: String, value: Self);
+}
+
+impl FromJson for Value {
+    type Members = Object;
+
+    fn null() -> Self {
+        Self::Null
+    }
+
+    fn bool(flag: bool) -> Self {
+        Self::Bool(flag)
+    }
+
+    fn number(number: Number) -> Self {
+        Self::Number(number)
+    }
+
+    fn string(text: &str) -> Self {
+        Self::from(text)
+    }
+
+    fn array(elements: Vec<Self>) -> Self {
+        Self::Array(elements)
+    }
+
+    fn object(members: Object) -> Self {
+        Self::Object(members)
+    }
+
+    fn put(members: &mut Object, key: String, value: Self) {
+        members.insert(key, value);
+    }
+}
+
+/// As [`read`], straight into another form of values.
+///
+/// # Errors
+/// Those of [`read`].
+pub(crate) fn read_as<T: FromJson>(bytes: &[u8]) -> Result<T> {
     if bytes.len() > MAX_BYTES {
         let message = format!("{} bytes of JSON; the limit is {MAX_BYTES} (256 MiB)", bytes.len());
         return Err(Error::new(ErrorKind::Limit, message));
@@ -33,17 +88,17 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn value(&mut self, peek: Peek, depth: usize) -> Result<Value> {
+    fn value<T: FromJson>(&mut self, peek: Peek, depth: usize) -> Result<T> {
         match peek {
-            Peek::Null => self.jiter.known_null().map(|()| Value::Null),
-            Peek::True | Peek::False => self.jiter.known_bool(peek).map(Value::Bool),
-            Peek::String => self.jiter.known_str().map(Value::from),
+            Peek::Null => self.jiter.known_null().map(|()| T::null()),
+            Peek::True | Peek::False => self.jiter.known_bool(peek).map(T::bool),
+            Peek::String => self.jiter.known_str().map(T::string),
             Peek::Array => return self.array(depth),
             Peek::Object => return self.object(depth),
             peek => match self.jiter.known_number_bytes(peek) {
                 // The bytes of a number are ASCII.
                 Ok(bytes) => std::str::from_utf8(bytes)
-                    .map(|text| Value::Number(Number::from_json_text(text)))
+                    .map(|text| T::number(Number::from_json_text(text)))
                     .map_err(return_utf8),
                 Err(error) => Err(error),
             },
@@ -51,32 +106,32 @@ impl Reader<'_> {
         .map_err(|error| self.error(&error))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value> {
+    fn array<T: FromJson>(&mut self, depth: usize) -> Result<T> {
         self.enter(depth)?;
         let mut array = Vec::new();
         let mut next = self.jiter.known_array();
         loop {
             match next {
                 Ok(Some(peek)) => array.push(self.value(peek, depth + 1)?),
-                Ok(None) => return Ok(Value::Array(array)),
+                Ok(None) => return Ok(T::array(array)),
                 Err(error) => return Err(self.error(&error)),
             }
             next = self.jiter.array_step();
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value> {
+    fn object<T: FromJson>(&mut self, depth: usize) -> Result<T> {
         self.enter(depth)?;
-        let mut object = Object::new();
+        let mut members = T::Members::default();
         let mut next = self.jiter.known_object().map(|key| key.map(str::to_owned));
         loop {
             match next {
                 Ok(Some(key)) => {
                     let peek = self.jiter.peek().map_err(|error| self.error(&error))?;
                     let value = self.value(peek, depth + 1)?;
-                    object.insert(key, value);
+                    T::put(&mut members, key, value);
                 }
-                Ok(None) => return Ok(Value::Object(object)),
+                Ok(None) => return Ok(T::object(members)),
                 Err(error) => return Err(self.error(&error)),
             }
             next = self.jiter.next_key().map(|key| key.map(str::to_owned));

@@ -44,7 +44,7 @@ impl Value {
 }
 
 /// Writes `text` as a JSON string: what must be escaped is, everything else stands as it is.
-fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
+pub(crate) fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     let mut rest = text;
     while let Some(at) = first_to_escape(rest.as_bytes()) {

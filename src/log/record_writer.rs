@@ -265,7 +265,7 @@ fn copy_tail(files: &dyn Files, records: &RecordFile, torn: &Torn) -> Result<Pat
 }
 
 /// `path`, or with the first further number at its end that no file has.
-fn free_name(files: &dyn Files, path: &Path) -> Result<PathBuf> {
+pub(super) fn free_name(files: &dyn Files, path: &Path) -> Result<PathBuf> {
     let mut candidate = path.to_owned();
     let mut number = 1_u64;
     loop {

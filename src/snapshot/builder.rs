@@ -1,7 +1,5 @@
-use std::sync::Arc;
-
 use super::{
-    FrameSnapshot, SnapshotIdentity,
+    FrameSnapshot,
     chunk::{Chunk, FacetIds, Part, Rare, RenderedChunk},
     tiling::{Nesting, Tiling},
 };
@@ -123,7 +121,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
 
     /// A builder with these limits.
     pub fn with_options(counter: &'c dyn TokenCounter, options: SnapshotOptions) -> Self {
-        Self { counter, tiling: Tiling::new(options), nesting: Vec::new() }
+        Self { counter, tiling: Tiling::with_capacity(options, 0, 0), nesting: Vec::new() }
     }
 
     /// Makes room for `bytes` more of text in `chunks` more chunks, so that a known size costs one
@@ -138,9 +136,18 @@ impl<'c> FrameSnapshotBuilder<'c> {
         if !text.is_empty() {
             let ChunkOptions { facet_ids, chunk_type, role, part, metadata } = options;
             let rare = Rare { metadata: metadata.map(Box::new), ..Rare::default() }.boxed();
-            let chunk = Chunk { facet_ids, chunk_type, role, part, rare, ..Chunk::default() };
+            let facets = facet_ids.into();
             let nesting = self.innermost();
-            self.tiling.add(self.counter, chunk, nesting, |out| out.push_str(text));
+            self.tiling.out().push_str(text);
+            self.tiling.end_chunk(self.counter, nesting, |range, tokens| Chunk {
+                range,
+                tokens,
+                facets,
+                chunk_type,
+                role,
+                part,
+                rare,
+            });
         }
     }
 
@@ -150,11 +157,6 @@ impl<'c> FrameSnapshotBuilder<'c> {
         let (text, nesting) = (std::mem::take(&mut chunk.content), self.innermost());
         chunk.structure = None;
         self.tiling.add_counted(&text, chunk.into_stored(TextRange::default()), nesting);
-    }
-
-    /// What is written on, and the counter to write with.
-    pub(crate) fn parts(&mut self) -> (&mut Tiling, &'c dyn TokenCounter) {
-        (&mut self.tiling, self.counter)
     }
 
     /// Where what is added now is nested.
@@ -187,12 +189,5 @@ impl<'c> FrameSnapshotBuilder<'c> {
     /// The snapshot, taken at `now`.
     pub fn build(self, now: Millis) -> FrameSnapshot {
         self.tiling.build(now, None, None)
-    }
-
-    /// The snapshot with what made it, and with the exact count of its whole text.
-    #[inline]
-    pub(crate) fn seal(self, now: Millis, identity: Arc<SnapshotIdentity>) -> FrameSnapshot {
-        let exact = self.tiling.exact_tokens(self.counter);
-        self.tiling.build(now, Some(exact), Some(identity))
     }
 }

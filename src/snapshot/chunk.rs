@@ -103,7 +103,7 @@ pub struct RenderedChunk {
 pub(crate) struct Chunk {
     pub(crate) range: TextRange,
     pub(crate) tokens: u64,
-    pub(crate) facet_ids: Option<FacetIds>,
+    pub(crate) facets: Facets,
     pub(crate) chunk_type: Option<ChunkType>,
     pub(crate) role: Option<Role>,
     pub(crate) part: Part,
@@ -111,10 +111,43 @@ pub(crate) struct Chunk {
     pub(crate) rare: Option<Box<Rare>>,
 }
 
-/// The chunks of a snapshot. Most frames have one, which fits without an allocation.
-pub(super) type Chunks = SmallVec<[Chunk; 1]>;
+/// The facets of a chunk inside its snapshot: narrower than a list, since most chunks have one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Facets {
+    /// Nothing is said of facets.
+    #[default]
+    Unsaid,
+    One(FacetId),
+    /// None, or several.
+    List(Box<[FacetId]>),
+}
 
-const _: () = assert!(size_of::<Chunk>() <= 136, "a history holds many chunks");
+impl Facets {
+    pub(crate) fn as_slice(&self) -> Option<&[FacetId]> {
+        match self {
+            Facets::Unsaid => None,
+            Facets::One(facet) => Some(std::slice::from_ref(facet)),
+            Facets::List(facets) => Some(facets),
+        }
+    }
+}
+
+impl From<Option<FacetIds>> for Facets {
+    fn from(ids: Option<FacetIds>) -> Self {
+        let Some(mut ids) = ids else { return Facets::Unsaid };
+        if ids.len() == 1
+            && let Some(facet) = ids.pop()
+        {
+            return Facets::One(facet);
+        }
+        Facets::List(ids.into_boxed_slice())
+    }
+}
+
+/// The chunks of a snapshot.
+pub(super) type Chunks = Vec<Chunk>;
+
+const _: () = assert!(size_of::<Chunk>() <= 128, "a history holds many chunks");
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rare {
@@ -177,7 +210,7 @@ impl<'a> ChunkRef<'a> {
 
     /// The facets that the text represents; empty for formatting.
     pub fn facet_ids(self) -> &'a [FacetId] {
-        self.chunk.facet_ids.as_deref().unwrap_or_default()
+        self.chunk.facets.as_slice().unwrap_or_default()
     }
 
     /// Whether the chunk belongs to a facet.
@@ -216,7 +249,7 @@ impl<'a> ChunkRef<'a> {
         rare.onto(RenderedChunk {
             content: self.content().to_owned(),
             tokens: self.chunk.tokens,
-            facet_ids: self.chunk.facet_ids.clone(),
+            facet_ids: self.chunk.facets.as_slice().map(FacetIds::from),
             chunk_type: self.chunk.chunk_type.clone(),
             role: self.chunk.role,
             part: self.chunk.part.clone(),

@@ -107,7 +107,7 @@ impl FrameSnapshot {
     /// The distinct facets in order of first appearance.
     pub fn facets(&self) -> Vec<&FacetId> {
         let mut facets = indexmap::IndexSet::new();
-        facets.extend(self.chunks.iter().flat_map(|chunk| chunk.facet_ids.iter().flatten()));
+        facets.extend(self.chunks().flat_map(ChunkRef::facet_ids));
         facets.into_iter().collect()
     }
 

@@ -16,6 +16,7 @@ mod chunk;
 mod frame_snapshot;
 mod incremental;
 mod query;
+mod shorten;
 mod split;
 mod substitution;
 mod tiling;
@@ -28,7 +29,7 @@ pub use archive::{
     PhraseMatches, RangeChunk, RangeText, RangeView, RepeatedText, SnapshotArchive, Totals,
 };
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
-pub(crate) use chunk::Chunk;
+pub(crate) use chunk::{Chunk, Facets};
 pub use chunk::{ChunkRef, FacetIds, Part, RenderedChunk, Structure};
 pub use frame_snapshot::{FrameSnapshot, SnapshotIdentity};
 pub use incremental::{IncrementalChain, IncrementalSnapshot};
@@ -37,5 +38,5 @@ pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,
     get_snapshot_facets, group_chunks_by_role,
 };
-pub use substitution::Substitution;
+pub use substitution::{Stands, Substitution};
 pub(crate) use tiling::{Nesting, Tiling};

@@ -3,11 +3,24 @@ use std::sync::Arc;
 use super::FrameSnapshot;
 use crate::id::FrameSeq;
 
+/// What stands in a context in place of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stands {
+    /// A summary of the frames, which has nothing of theirs but what it says.
+    Block,
+    /// The frame itself, with texts that are shorter.
+    Shortened,
+    /// Nothing.
+    Dropped,
+}
+
 /// A text that stands in a context in place of a range of frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Substitution {
-    /// The id of the block that it is.
+    /// The id of what stands there.
     pub block: Arc<str>,
+    /// What it is.
+    pub stands: Stands,
     /// The first frame that it replaces.
     pub from: FrameSeq,
     /// The last frame that it replaces.

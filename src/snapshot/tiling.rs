@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{
     FrameSnapshot, SnapshotIdentity, SnapshotOptions,
-    chunk::{Chunk, Chunks, Rare, Structure},
+    chunk::{Chunk, Chunks, Facets, Rare, Structure},
     split::split,
 };
 use crate::{
@@ -32,8 +32,9 @@ pub(crate) struct Nesting {
 }
 
 impl Tiling {
-    pub(super) fn new(options: SnapshotOptions) -> Self {
-        let (text, chunks) = Default::default();
+    /// A tiling with room for so many chunks and bytes of text.
+    pub(crate) fn with_capacity(options: SnapshotOptions, chunks: usize, bytes: usize) -> Self {
+        let (text, chunks) = (String::with_capacity(bytes), Chunks::with_capacity(chunks));
         Self { options, text, chunks, total_tokens: 0 }
     }
 
@@ -51,41 +52,41 @@ impl Tiling {
         self.text.reserve(bytes);
     }
 
-    /// Adds what `write` appends as one chunk, or as several where it is too long; as an empty
-    /// chunk where it appends nothing. Range and tokens of `chunk` are set here.
-    #[inline]
-    pub(crate) fn add(
-        &mut self,
-        counter: &dyn TokenCounter,
-        chunk: Chunk,
-        nesting: Option<Nesting>,
-        write: impl FnOnce(&mut String),
-    ) {
-        let start = self.text.len();
-        write(&mut self.text);
-        let range = TextRange::at(start, self.text.len() - start);
-        if self.options.max_chunk_bytes.is_some_and(|max| range.len() > max) {
-            self.add_split(counter, &chunk, nesting, range);
-        } else {
-            let tokens = self.count(counter, range);
-            self.register(Chunk { range, tokens, ..chunk }, nesting);
-        }
+    /// Where text is appended that [`Tiling::end_chunk`] then makes a chunk of.
+    pub(crate) fn out(&mut self) -> &mut String {
+        &mut self.text
     }
 
-    fn add_split(
+    /// Makes one chunk of what was appended since the last one, or several where it is too long;
+    /// an empty one where nothing was. `chunk` is handed its range and its tokens.
+    #[inline]
+    pub(crate) fn end_chunk(
         &mut self,
         counter: &dyn TokenCounter,
-        chunk: &Chunk,
         nesting: Option<Nesting>,
-        range: TextRange,
+        chunk: impl FnOnce(TextRange, u64) -> Chunk,
     ) {
-        let max = self.options.max_chunk_bytes.unwrap_or(usize::MAX);
+        let start = self.chunks.last().map_or(0, |last| last.range.end());
+        let range = TextRange::at(start, self.text.len() - start);
+        if self.options.max_chunk_bytes.is_some_and(|max| range.len() > max) {
+            return self.add_split(counter, &chunk(range, 0), nesting);
+        }
+        let tokens = self.count(counter, range);
+        if nesting.is_some() || !self.options.attribution || !self.options.metadata {
+            return self.register_fitted(chunk(range, tokens), nesting);
+        }
+        self.total_tokens = self.total_tokens.saturating_add(tokens);
+        self.chunks.push(chunk(range, tokens));
+    }
+
+    fn add_split(&mut self, counter: &dyn TokenCounter, chunk: &Chunk, nesting: Option<Nesting>) {
+        let (max, range) = (self.options.max_chunk_bytes.unwrap_or(usize::MAX), chunk.range);
         let lengths: Vec<usize> = split(range.of(&self.text), max).map(str::len).collect();
         let mut at = range.start();
         for length in lengths {
             let range = TextRange::at(at, length);
             let tokens = self.count(counter, range);
-            self.register(Chunk { range, tokens, ..chunk.clone() }, nesting);
+            self.register_fitted(Chunk { range, tokens, ..chunk.clone() }, nesting);
             at = range.end();
         }
     }
@@ -94,18 +95,17 @@ impl Tiling {
     pub(super) fn add_counted(&mut self, text: &str, chunk: Chunk, nesting: Option<Nesting>) {
         let range = TextRange::at(self.text.len(), text.len());
         self.text.push_str(text);
-        self.register(Chunk { range, ..chunk }, nesting);
+        self.register_fitted(Chunk { range, ..chunk }, nesting);
     }
 
     fn count(&self, counter: &dyn TokenCounter, range: TextRange) -> u64 {
         if range.is_empty() { 0 } else { counter.count(range.of(&self.text)) as u64 }
     }
 
-    /// Takes a chunk whose text has been appended.
-    #[inline]
-    fn register(&mut self, mut chunk: Chunk, nesting: Option<Nesting>) {
+    /// Takes a chunk whose text has been appended, without what the options leave out.
+    fn register_fitted(&mut self, mut chunk: Chunk, nesting: Option<Nesting>) {
         if !self.options.attribution {
-            chunk.facet_ids = None;
+            chunk.facets = Facets::Unsaid;
         }
         if !self.options.metadata {
             chunk.rare = chunk.rare.and_then(|rare| Rare { metadata: None, ..*rare }.boxed());
@@ -127,6 +127,17 @@ impl Tiling {
         }
     }
 
+    /// The snapshot with what made it, and with the exact count of its whole text.
+    pub(crate) fn seal(
+        self,
+        counter: &dyn TokenCounter,
+        now: Millis,
+        identity: &Arc<SnapshotIdentity>,
+    ) -> FrameSnapshot {
+        let exact = self.exact_tokens(counter);
+        self.build(now, Some(exact), Some(Arc::clone(identity)))
+    }
+
     /// The snapshot, taken at `now`.
     #[inline]
     pub(super) fn build(
@@ -139,9 +150,7 @@ impl Tiling {
         if self.text.capacity() > self.text.len() + self.text.len() / 8 + 64 {
             self.text.shrink_to_fit();
         }
-        if self.chunks.spilled()
-            && self.chunks.capacity() > self.chunks.len() + self.chunks.len() / 2
-        {
+        if self.chunks.capacity() > self.chunks.len() + self.chunks.len() / 2 {
             self.chunks.shrink_to_fit();
         }
         FrameSnapshot {
@@ -156,7 +165,6 @@ impl Tiling {
     }
 
     /// The exact count of the whole text, from what its chunks count.
-    #[inline]
     pub(super) fn exact_tokens(&self, counter: &dyn TokenCounter) -> u64 {
         match self.chunks.as_slice() {
             [] => 0,

@@ -160,8 +160,8 @@ impl RenderedChunk {
             part_extra: unless_empty(part_extra),
             extra: unless_empty(extra),
         };
-        let rare = rare.boxed();
-        Chunk { range, tokens, facet_ids, chunk_type, role, part, rare }
+        let (facets, rare) = (facet_ids.into(), rare.boxed());
+        Chunk { range, tokens, facets, chunk_type, role, part, rare }
     }
 
     /// The wire form.

@@ -5,7 +5,7 @@ use super::{
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
-    sink::{Draft, Sink},
+    sink::{Compacted, Draft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -13,7 +13,7 @@ use crate::{
     veil::Source,
 };
 
-/// Of how many records of sidechains the chain is remembered.
+/// Of how many records the line, and of how many of sidechains the chain, is remembered.
 const RECORDS: usize = 1 << 16;
 
 /// Records that are known and that the model never saw.
@@ -48,12 +48,17 @@ pub(super) struct Reader {
     /// The number of the sidechain that a record belongs to, by uuid.
     chains: Recent<u64>,
     sidechains: u64,
+    /// The line of a record, by uuid.
+    lines: Recent<u64>,
+    /// The line of the first message that the last compaction kept, with its session.
+    kept: Option<(String, u64)>,
 }
 
 impl Default for Reader {
     fn default() -> Self {
-        let (name, joining, sidechains) = Default::default();
-        Self { name, joining, chains: Recent::new(RECORDS), sidechains }
+        let (name, joining, sidechains, kept) = Default::default();
+        let (chains, lines) = (Recent::new(RECORDS), Recent::new(RECORDS));
+        Self { name, joining, chains, sidechains, lines, kept }
     }
 }
 
@@ -114,6 +119,9 @@ impl Reader {
             {
                 facet.facet_type = FacetType::SUMMARY;
             }
+            let kept = self.kept.take().filter(|(of, _)| *of == session);
+            let kept_from = kept.map(|(_, line)| line);
+            draft.compacted = Some(Compacted { engine: "claude-code", kept_from, summary: None });
         }
         let has_result = draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT);
         let part = match id {
@@ -125,6 +133,15 @@ impl Reader {
         stand_in_for_ids(&mut draft, &record);
         describe(&mut draft, record);
         self.joining.take(session, draft, part, sink);
+    }
+
+    /// A boundary says which of the messages before it were kept beside the summary.
+    fn boundary(&mut self, record: &Object, session: String) {
+        let metadata = record.get("compactMetadata");
+        let mut paths = ["/preservedSegment/headUuid", "/preservedMessages/uuids/0"].into_iter();
+        let first = paths.find_map(|path| metadata?.pointer(path)?.as_str());
+        let line = first.and_then(|uuid| self.lines.get(uuid));
+        self.kept = line.map(|line| (session, line));
     }
 }
 
@@ -192,6 +209,9 @@ impl super::Decoder for Reader {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);
         };
         let session = self.session_of(&record);
+        if let Some(uuid) = record.get("uuid").and_then(Value::as_str) {
+            self.lines.insert(uuid, line);
+        }
         let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let has_message =
             record.get("message").is_some_and(|message| message.as_object().is_some());
@@ -204,7 +224,12 @@ impl super::Decoder for Reader {
                 self.joining.take(session, bare_block(record, &kind, line), Part::Whole, sink);
             }
             "system" => match record.get("subtype").and_then(Value::as_str) {
-                Some(subtype) => sink.skip(&format!("system/{subtype}")),
+                Some(subtype) => {
+                    if subtype == "compact_boundary" {
+                        self.boundary(&record, session);
+                    }
+                    sink.skip(&format!("system/{subtype}"));
+                }
                 None => sink.skip("system"),
             },
             kind if METADATA.contains(&kind) => sink.skip(kind),

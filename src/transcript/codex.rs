@@ -1,11 +1,20 @@
 //! Codex rollouts: items of the Responses API by line, among what the program notes for itself.
 
-use super::{chat, items, responses, sink::Sink};
-use crate::json::{Object, Value};
+use super::{
+    chat, items,
+    parts::{self, take_text},
+    responses,
+    sink::{Compacted, Draft, Sink},
+};
+use crate::{
+    id::FacetType,
+    json::{Object, ObjectExt, Value},
+    veil::{Facet, Source},
+};
 
 /// Records of a rollout that the model never saw, or that repeat what it saw.
-const METADATA: [&str; 5] =
-    ["turn_context", "event_msg", "compacted", "world_state", "inter_agent_communication_metadata"];
+const METADATA: [&str; 4] =
+    ["turn_context", "event_msg", "world_state", "inter_agent_communication_metadata"];
 
 /// Reads rollouts, and the older files whose items stand on the lines themselves.
 #[derive(Default)]
@@ -47,6 +56,41 @@ impl Reader {
     }
 }
 
+/// What stood in place of all items before it, told by a frame that shows nothing: the messages of
+/// the file are repeated there, and show themselves already.
+fn compacted(mut payload: Object, line: u64, timestamp: Option<String>, sink: &mut Sink) {
+    let mut summary = Facet::new("", FacetType::SUMMARY, "");
+    match payload.shift_remove("replacement_history") {
+        Some(Value::Array(items)) if !items.is_empty() => {
+            summary.children = items.into_iter().flat_map(|item| replacement(item, line)).collect();
+        }
+        _ => summary.content = take_text(&mut payload, "message").unwrap_or_default(),
+    }
+    if summary.content.is_empty() && summary.children.is_empty() {
+        return sink.skip("compacted");
+    }
+    let told = Compacted { engine: "codex", kept_from: None, summary: Some(summary) };
+    let mut draft = Draft::record(Source::Environment, line);
+    draft.timestamp = timestamp;
+    draft.payload.put("record", payload);
+    draft.compacted = Some(told);
+    sink.push(draft);
+}
+
+/// The facets of an item that stood in place of others. The operator's words are not among them:
+/// no block stands for those. A call is quoted, since it is none any more.
+fn replacement(item: Value, line: u64) -> Vec<Facet> {
+    if matches!(item.str_at("role"), Some("system" | "developer")) {
+        return Vec::new();
+    }
+    let kind = item.str_at("type").unwrap_or("item").to_owned();
+    let is_exchange = |facet: &Facet| facet.call().is_some() || facet.is_result();
+    match items::draft(item.clone(), line) {
+        Ok(draft) if !draft.facets.iter().any(is_exchange) => draft.facets,
+        _ => vec![parts::opaque(&kind, item)],
+    }
+}
+
 /// The first line of the flat shape.
 fn is_header(value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some();
@@ -74,6 +118,10 @@ impl super::Decoder for Reader {
                         self.session(meta, &kind, line, sink);
                     }
                 }
+                "compacted" => match payload.take() {
+                    Value::Object(payload) => compacted(payload, line, timestamp, sink),
+                    _ => sink.skip(&kind),
+                },
                 kind if METADATA.contains(&kind) => match inner {
                     Some(inner) => sink.skip(&format!("{kind}/{inner}")),
                     None => sink.skip(kind),

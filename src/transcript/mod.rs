@@ -39,6 +39,7 @@ mod openhands;
 mod pairing;
 mod parts;
 mod pi;
+mod places;
 mod recent;
 mod responses;
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use super::{
     chat,
     parts::{self, take_text, with_origin},
-    sink::{Draft, Sink},
+    recent::Recent,
+    sink::{Compacted, Draft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -19,6 +20,9 @@ const METADATA: [&str; 6] =
 #[derive(Default)]
 pub(super) struct Reader {
     has_session: bool,
+    entries: u64,
+    /// The line of an entry, by its index (as `#7`) and by its id.
+    lines: Recent<u64>,
 }
 
 impl Reader {
@@ -32,6 +36,28 @@ impl Reader {
             _ => false,
         }
     }
+
+    /// Remembers where an entry stands.
+    fn note(&mut self, record: &Object, line: u64) {
+        self.lines.insert(&format!("#{}", self.entries), line);
+        if let Some(id) = record.get("id").and_then(Value::as_str) {
+            self.lines.insert(id, line);
+        }
+        self.entries += 1;
+    }
+
+    /// What a compaction says of the entries before it: older versions name the first that was
+    /// kept by its index, newer ones by its id.
+    fn compacted(&self, record: &Object) -> Compacted {
+        let by_id = record.get("firstKeptEntryId").and_then(Value::as_str);
+        let by_index = record.get("firstKeptEntryIndex").and_then(Value::as_u64);
+        let kept_from = match (by_id, by_index) {
+            (Some(id), _) => self.lines.get(id),
+            (None, Some(index)) => self.lines.get(&format!("#{index}")),
+            (None, None) => None,
+        };
+        Compacted { engine: "pi", kept_from, summary: None }
+    }
 }
 
 impl super::Decoder for Reader {
@@ -39,6 +65,7 @@ impl super::Decoder for Reader {
         let Value::Object(mut record) = value else {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);
         };
+        self.note(&record, line);
         let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let draft = match kind.as_str() {
             "session" => {
@@ -61,7 +88,8 @@ impl super::Decoder for Reader {
             "compaction" | "branch_summary" => match take_text(&mut record, "summary") {
                 Some(summary) => {
                     let facets = vec![parts::text(FacetType::SUMMARY, summary)];
-                    Draft { facets, ..Draft::record(Source::Environment, line) }
+                    let compacted = (kind == "compaction").then(|| self.compacted(&record));
+                    Draft { facets, compacted, ..Draft::record(Source::Environment, line) }
                 }
                 None => return sink.unknown(line, "a summary without text", record.into()),
             },

@@ -4,11 +4,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{Record, joining, pairing::Pairing};
+use super::{Record, joining, pairing::Pairing, places::Places};
 use crate::{
     id::{FacetId, FacetType},
     json::{Object, ObjectExt, Value},
-    veil::{Facet, FacetOp, Frame, Source},
+    veil::{Compaction, Facet, FacetOp, Frame, Source},
 };
 
 /// The topic of the event that marks a frame as a message of its source.
@@ -76,12 +76,25 @@ pub(super) struct Draft {
     pub(super) payload: Object,
     /// What the message holds, in order. Ids are given when the frame is made.
     pub(super) facets: Vec<Facet>,
+    /// That a summary took the place of earlier frames here.
+    pub(super) compacted: Option<Compacted>,
+}
+
+/// A compaction as its source tells it.
+#[derive(Debug)]
+pub(super) struct Compacted {
+    /// The program that made the summary.
+    pub(super) engine: &'static str,
+    /// The line of the first record that was kept; without one all that came before gave way.
+    pub(super) kept_from: Option<u64>,
+    /// What stood in place of the frames, where the message itself does not hold it.
+    pub(super) summary: Option<Facet>,
 }
 
 impl Draft {
     pub(super) fn message(source: Source, line: u64) -> Self {
-        let (timestamp, uuid, payload, facets) = Default::default();
-        Self { source, line, timestamp, uuid, is_message: true, payload, facets }
+        let (timestamp, uuid, payload, facets, compacted) = Default::default();
+        Self { source, line, timestamp, uuid, is_message: true, payload, facets, compacted }
     }
 
     /// A frame that its source does not count as a message.
@@ -105,6 +118,7 @@ pub(super) struct Sink {
     sequence: u64,
     /// The last sequence of each session.
     last: HashMap<Arc<str>, u64>,
+    places: Places,
 }
 
 impl Sink {
@@ -142,7 +156,8 @@ impl Sink {
 
     /// Makes the next frame of the current session.
     pub(super) fn push(&mut self, draft: Draft) {
-        let Draft { source, line, timestamp, uuid, is_message, mut payload, mut facets } = draft;
+        let Draft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
+        let (mut facets, compacted) = (draft.facets, draft.compacted);
         let session = self.current();
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
@@ -157,12 +172,30 @@ impl Sink {
         frame.timestamp = timestamp;
         frame.uuid = uuid;
         frame.events = vec![event.into()];
+        frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));
+        self.places.push(&session, line, self.sequence);
         for (index, mut facet) in facets.into_iter().enumerate() {
             let name = format!("{}-{}.{index}", facet.facet_type, self.sequence);
             give_ids(&mut facet, &name);
             frame.ops.push(FacetOp::add(facet));
         }
         self.push_frame(frame);
+    }
+
+    /// The event of a compaction; none where no frame of the session gave way.
+    fn compaction(&self, session: &Arc<str>, told: Compacted) -> Option<Value> {
+        let from = self.places.first(session)?;
+        let to = match told.kept_from {
+            Some(line) => self.places.last_before(session, line)?,
+            None => *self.last.get(session)?,
+        };
+        let summary = told.summary.map(|mut summary| {
+            flatten_facet(&mut summary, LEVELS);
+            give_ids(&mut summary, &format!("{}-{}.0", FacetType::SUMMARY, self.sequence));
+            summary
+        });
+        let event = |()| Compaction::event(from.into(), to.into(), told.engine, summary.as_ref());
+        (from <= to).then_some(()).map(event)
     }
 
     /// Passes a frame of our own on. It keeps its sequence where that is greater than the last of

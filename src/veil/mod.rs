@@ -5,6 +5,7 @@
 //! order and the final form in which a renderer writes them. A [`History`] is the sequence of
 //! frames with the veil that they lead to.
 
+mod compaction;
 mod facet;
 mod frame;
 mod history;
@@ -12,6 +13,7 @@ mod op;
 mod state;
 mod tags;
 
+pub use compaction::{COMPACTION_TOPIC, Compaction};
 pub use facet::{Call, Facet, Saliency};
 pub use frame::{Frame, Source};
 pub use history::History;

@@ -53,7 +53,7 @@ struct Change {
 
 impl Veil {
     /// A veil without facets that knows these display names already.
-    pub(super) fn with_display_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Self {
+    pub(crate) fn with_display_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Self {
         let tags: TagSet =
             names.into_iter().map(|name| tag_name(name.as_ref()).into_owned()).collect();
         Self { tags: Arc::new(tags), ..Self::default() }
@@ -106,6 +106,14 @@ impl Veil {
     pub fn apply(&mut self, frame: &Frame) -> Result<Shown> {
         let prepared = self.prepare(frame)?;
         Ok(self.commit(prepared))
+    }
+
+    /// Whether [`Veil::apply`] would take a frame.
+    ///
+    /// # Errors
+    /// Those of [`Veil::apply`].
+    pub fn check(&self, frame: &Frame) -> Result<()> {
+        self.prepare(frame).map(drop)
     }
 
     /// Works out what a frame comes to. Changes nothing.

@@ -40,6 +40,23 @@ pub(crate) fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
             panic!("{place}: {error}\n{:?}", exported.report());
         }
         assert_owned(exported, &place);
+        assert_loads(exported, &place);
     }
-    assert_owned(&export.plain(options), place);
+    let plain = export.plain(options);
+    assert_owned(&plain, place);
+    assert_loads(&plain, place);
+}
+
+/// What was written is read back with its owners, and without them says the same.
+pub(crate) fn assert_loads(exported: &Exported, place: &str) {
+    let (value, owners) = (exported.value(), exported.owners());
+    let loaded = Exported::from_json(value.clone(), Some(owners)).unwrap();
+    assert_eq!(loaded.root(), exported.root(), "{place}");
+    let is_empty = exported.root().at(0).is_none() && exported.root().get("messages").is_none();
+    if !is_empty {
+        assert_eq!(loaded.form(), exported.form(), "{place}");
+    }
+    let bare = Exported::from_json(value.clone(), None).unwrap();
+    assert_eq!(bare.value(), value, "{place}");
+    assert_owned(&bare, place);
 }

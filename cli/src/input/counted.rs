@@ -64,6 +64,6 @@ impl Read for Counted {
     }
 }
 
-pub(super) fn is_stdin(path: &Path) -> bool {
+pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

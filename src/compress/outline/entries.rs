@@ -6,12 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use super::identifiers::identifiers;
+use super::{identifiers::identifiers, line::Line};
 use crate::{
     compress::{CompressionJob, Passage, job::chunks},
     id::{ChunkType, Role},
     json::{self, Value},
     snapshot::Part,
+    text::parameters,
 };
 
 /// Longer texts are not looked at as JSON: to parse them costs several times their size.
@@ -52,6 +53,18 @@ pub(super) enum Speaker<'j> {
     System,
     Call(&'j str),
     Result,
+    /// Whoever wrote what an earlier block says.
+    Summary,
+}
+
+impl Speaker<'static> {
+    /// What a line begins with that tells what somebody said.
+    pub(super) const LABELS: [(&'static str, Self); 4] = [
+        ("User: ", Self::User),
+        ("Agent: ", Self::Agent),
+        ("System: ", Self::System),
+        ("Result: ", Self::Result),
+    ];
 }
 
 /// A text with the key that it stands under.
@@ -59,6 +72,27 @@ pub(super) enum Speaker<'j> {
 pub(super) struct Field<'j> {
     pub(super) key: Option<Arc<str>>,
     pub(super) text: Cow<'j, str>,
+}
+
+impl<'j> Field<'j> {
+    fn plain(text: &'j str) -> Self {
+        Self { key: None, text: uncoloured(text) }
+    }
+}
+
+/// A text without what colours a terminal: `\x1b[1;31m` and the like.
+fn uncoloured(text: &str) -> Cow<'_, str> {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default();
+    if first.len() == text.len() {
+        return text.into();
+    }
+    let rest = parts.map(|part| {
+        let Some(sequence) = part.strip_prefix('[') else { return part };
+        let rest = sequence.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest)
+    });
+    std::iter::once(first).chain(rest).collect()
 }
 
 impl Entry<'_> {
@@ -72,7 +106,7 @@ impl Entry<'_> {
     pub(super) fn order(&self) -> usize {
         match self.speaker {
             Speaker::User if self.is_task || self.is_words() => 0,
-            Speaker::Agent | Speaker::Call(_) => 1,
+            Speaker::Agent | Speaker::Call(_) | Speaker::Summary => 1,
             Speaker::Result if self.size <= OUTCOME => 1,
             _ => 2,
         }
@@ -81,51 +115,82 @@ impl Entry<'_> {
 
 /// The entries of a job, results beside their calls.
 pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
-    let mut entries = Vec::new();
-    let mut open = Open::default();
-    let mut has_task = false;
-    for (index, passage) in job.passages.iter().enumerate() {
-        for (role, chunk) in chunks(std::slice::from_ref(passage)) {
+    let mut said = Said::default();
+    for (passage, of) in job.passages.iter().enumerate() {
+        for (role, chunk) in chunks(std::slice::from_ref(of)) {
             let text = chunk.content();
-            let is_blank = text.trim().is_empty();
             if chunk.chunk_type() == Some(&ChunkType::FORMATTING) {
                 continue;
             }
-            let (speaker, fields) = match chunk.part() {
-                Part::Call { name, .. } => (Speaker::Call(name), fields_of(text)),
-                // What has no text says nothing of use about itself.
-                Part::Opaque => continue,
-                _ if is_blank => continue,
-                Part::Result { .. } => (Speaker::Result, fields_of(text)),
-                _ => (speaker_of(role), vec![Field { key: None, text: text.into() }]),
-            };
-            let at = entries.len();
-            let mut entry = Entry {
-                speaker,
-                passage: index,
-                fields,
-                answers: Vec::new(),
-                is_answer: false,
-                size: text.len(),
-                is_task: speaker == Speaker::User && !has_task,
-            };
-            has_task |= entry.is_task;
             match chunk.part() {
-                Part::Call { id, .. } => open.call(id.as_deref(), at),
-                Part::Result { id } => {
-                    let call: Option<&mut Entry<'_>> =
-                        open.answered(id.as_deref()).and_then(|call| entries.get_mut(call));
-                    if let Some(call) = call {
-                        call.answers.push(at);
-                        entry.is_answer = true;
-                    }
-                }
-                _ => {}
+                Part::Call { id, name } => said.call(passage, id.as_deref(), name, text),
+                // What has no text says nothing of use about itself.
+                Part::Opaque => {}
+                _ if text.trim().is_empty() => {}
+                Part::Result { id } => said.result(passage, id.as_deref(), text),
+                // The passages of a block of blocks are what the blocks say.
+                _ if job.level > 1 => said.lines(passage, text),
+                _ => said.push(passage, speaker_of(role), vec![Field::plain(text)]),
             }
-            entries.push(entry);
         }
     }
-    entries
+    said.entries
+}
+
+/// The entries so far.
+#[derive(Default)]
+struct Said<'j> {
+    entries: Vec<Entry<'j>>,
+    open: Open<'j>,
+    has_task: bool,
+}
+
+impl<'j> Said<'j> {
+    fn push(&mut self, passage: usize, speaker: Speaker<'j>, fields: Vec<Field<'j>>) {
+        let is_task = speaker == Speaker::User && !self.has_task;
+        self.has_task |= is_task;
+        self.entries.push(Entry {
+            speaker,
+            passage,
+            size: fields.iter().map(|field| field.text.len()).sum(),
+            fields,
+            answers: Vec::new(),
+            is_answer: false,
+            is_task,
+        });
+    }
+
+    fn call(&mut self, passage: usize, id: Option<&'j str>, name: &'j str, arguments: &'j str) {
+        self.open.call(id, self.entries.len());
+        self.push(passage, Speaker::Call(name), arguments_of(arguments));
+    }
+
+    fn result(&mut self, passage: usize, id: Option<&'j str>, text: &'j str) {
+        let call = self.open.answered(id);
+        self.push(passage, Speaker::Result, fields_of(text));
+        call.into_iter().for_each(|call| self.answer(call));
+    }
+
+    /// What was pushed last answers the entry `call`.
+    fn answer(&mut self, call: usize) {
+        let at = self.entries.len().saturating_sub(1);
+        if let Some(call) = self.entries.get_mut(call) {
+            call.answers.push(at);
+            self.entries.last_mut().into_iter().for_each(|answer| answer.is_answer = true);
+        }
+    }
+
+    /// A summary, line by line: an outline is taken in as what it tells of.
+    fn lines(&mut self, passage: usize, summary: &'j str) {
+        for line in summary.lines().filter_map(Line::of) {
+            let at = self.entries.len();
+            self.push(passage, line.speaker, vec![Field::plain(line.text)]);
+            if let Some(answer) = line.answer {
+                self.push(passage, Speaker::Result, vec![Field::plain(answer)]);
+                self.answer(at);
+            }
+        }
+    }
 }
 
 /// The texts of the protected tail.
@@ -164,18 +229,32 @@ impl<'j> Open<'j> {
     }
 }
 
+/// The parameters of a call, as JSON or as the markup of a context.
+fn arguments_of(text: &str) -> Vec<Field<'_>> {
+    let mut fields = Vec::new();
+    for (name, value) in parameters(text) {
+        let key = (name.len() <= LONGEST_KEY).then(|| Arc::from(name));
+        match json_of(value) {
+            Some(value) => leaves(key.as_ref(), value, &mut fields),
+            None => fields.push(Field { key, text: uncoloured(value) }),
+        }
+    }
+    if fields.is_empty() { fields_of(text) } else { fields }
+}
+
 /// The leaves of a JSON value under their keys, or the text as it is.
 fn fields_of(text: &str) -> Vec<Field<'_>> {
-    let trimmed = text.trim();
-    if trimmed.len() <= LONGEST_JSON
-        && trimmed.starts_with(['{', '['])
-        && let Ok(value) = json::read(trimmed.as_bytes())
-    {
-        let mut fields = Vec::new();
-        leaves(None, value, &mut fields);
-        return fields;
-    }
-    vec![Field { key: None, text: text.into() }]
+    let Some(value) = json_of(text) else { return vec![Field::plain(text)] };
+    let mut fields = Vec::new();
+    leaves(None, value, &mut fields);
+    fields
+}
+
+/// The object or array that a text is.
+fn json_of(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let may_be = text.len() <= LONGEST_JSON && text.starts_with(['{', '[']);
+    may_be.then(|| json::read(text.as_bytes()).ok()).flatten()
 }
 
 fn leaves(key: Option<&Arc<str>>, value: Value, fields: &mut Vec<Field<'_>>) {
@@ -196,7 +275,21 @@ fn leaves(key: Option<&Arc<str>>, value: Value, fields: &mut Vec<Field<'_>>) {
         Value::Array(items) => {
             items.into_iter().for_each(|item| leaves(key, item, fields));
         }
-        Value::String(text) => fields.push(Field { key: owned(), text: text.into() }),
+        Value::String(text) => {
+            let text = uncoloured(&text).into_owned().into();
+            fields.push(Field { key: owned(), text });
+        }
         value => fields.push(Field { key: owned(), text: value.to_string().into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_no_text() {
+        assert_eq!(uncoloured("a \u{1b}[1;31mred_id\u{1b}[0m\u{1b} b"), "a red_id b");
+        assert!(matches!(uncoloured("plain"), Cow::Borrowed("plain")));
     }
 }

@@ -3,8 +3,8 @@
 use super::entries::Field;
 use crate::text::TextRange;
 
-/// A word of more bytes may be cut.
-const LONGEST_WORD: usize = 40;
+/// A word of more bytes may be cut: it is no name.
+const LONGEST_WORD: usize = 200;
 
 /// The last line that is not blank and holds a letter or a digit.
 pub(super) fn last_line(text: &str) -> Option<TextRange> {
@@ -39,7 +39,9 @@ pub(super) fn cut(text: &str, room: usize) -> usize {
     }
     let word = head.rfind(char::is_whitespace).unwrap_or(0);
     let at_word = head.get(..word).unwrap_or_default().trim_end().len();
-    if end - at_word <= LONGEST_WORD { at_word } else { end }
+    let rest = text.get(word..).unwrap_or_default().trim_start();
+    let most = rest.get(..boundary(rest, LONGEST_WORD + 1)).unwrap_or_default();
+    if rest.len() <= LONGEST_WORD || most.contains(char::is_whitespace) { at_word } else { end }
 }
 
 /// The last border between characters at or before `at`.
@@ -73,6 +75,12 @@ pub(super) fn push_snippet(
         // A short value stands whole.
         (from, to) = (floor, text.len());
     }
+    // Quotes are closed.
+    let opening = text.get(..range.start()).and_then(|before| before.chars().next_back());
+    let closing = text.get(range.end()..).and_then(|after| after.chars().next());
+    if to == range.end() && matches!(opening, Some('"' | '\'' | '`')) && opening == closing {
+        to += 1;
+    }
     let joins = before.is_some_and(|end| {
         let gap = gap(text, end, from);
         gap.len() <= 3 && !gap.contains('\n')
@@ -100,12 +108,18 @@ fn back(text: &str, floor: usize, at: usize, words: usize) -> usize {
         let line = head.rfind('\n').map_or(0, |at| at + 1);
         let line = head.get(line..).unwrap_or_default();
         let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+        // What stands for the beginning of a tag is no word.
+        if line.trim_end_matches('/').ends_with("&lt;") {
+            break;
+        }
         let Some(end) = line.rfind(is_letter) else { break };
         let word = line.get(..end).unwrap_or_default();
         let start = word.rfind(|c: char| !is_letter(c)).map_or(0, |at| {
             at + word.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
         });
-        if start == 0 && line.len() == head.len() && window > floor {
+        // The last word of a path is none.
+        let is_part = word.get(..start).is_some_and(|before| before.ends_with(['/', '.', '~']));
+        if is_part || start == 0 && line.len() == head.len() && window > floor {
             break;
         }
         from -= line.len() - start;
@@ -126,6 +140,10 @@ fn ahead(text: &str, at: usize, words: usize) -> usize {
     let line = window.split('\n').next().unwrap_or_default();
     let is_letter = |c: char| c.is_alphanumeric() || c == '_';
     let Some(start) = line.find(is_letter) else { return at };
+    // The first word of a path is none.
+    if line.get(..start).is_some_and(|before| before.ends_with(['/', '.', '~'])) {
+        return at;
+    }
     let word = line.get(start..).unwrap_or_default();
     match word.find(|c: char| !is_letter(c)) {
         Some(end) => at + start + end,
@@ -162,7 +180,9 @@ mod tests {
         check("one two three", 100, "one two three");
         check("one", 2, "");
         check("日本語テキスト", 11, "日本語");
-        check(&"x".repeat(100), 50, &"x".repeat(50));
+        check("see /a/long/path.rs", 12, "see");
+        let long = "x".repeat(300);
+        check(&long, 50, &long[..50]);
     }
 
     #[test]
@@ -179,6 +199,10 @@ mod tests {
         check("a line\nsrc/a.rs: no such file", "src/a.rs", "src/a.rs: no");
         check("src/a.rs", "src/a.rs", "src/a.rs");
         check("日本語 id_7", "id_7", "日本語 id_7");
+        check("file_path: /home/me/a.rs", "file_path", "file_path");
+        check("open `src/a.rs` now", "src/a.rs", "open `src/a.rs`");
+        check("in a.md, old_id", "old_id", "old_id");
+        check("the &lt;/tool_result>", "tool_result", "tool_result");
     }
 
     #[test]

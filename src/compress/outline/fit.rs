@@ -27,6 +27,11 @@ const HEADINGS: [(u64, &str); 3] = [
     (0, ""),
 ];
 
+/// Whether a line is what an outline begins with.
+pub(super) fn is_heading(line: &str) -> bool {
+    HEADINGS.iter().any(|(_, heading)| *heading == line)
+}
+
 /// The outline of what nobody can read.
 const NOTHING: &str = "Nothing to outline.";
 

@@ -8,8 +8,9 @@ const LONGEST: usize = 200;
 /// What kind of name it is: some kinds are used again more often than others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A number or a date.
     Number,
+    /// The number of a line, in a listing.
+    Line,
     Date,
     /// Letters and digits: an order, a hash, a version.
     Code,
@@ -28,12 +29,35 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = (TextRange, Kind)>
             let (from, to) = next_run(text, rest);
             rest = to;
             let run = trimmed(text, from, to);
-            if let Some(kind) = kind_of(run.of(text)) {
-                return Some((run, kind));
+            match kind_of(run.of(text)) {
+                Some(Kind::Number) if is_line_number(text, run) => return Some((run, Kind::Line)),
+                Some(Kind::Word) if is_two_sentences(text, run) => {}
+                Some(kind) => return Some((run, kind)),
+                None => {}
             }
         }
         None
     })
+}
+
+/// Whether a number begins its line, and is parted from the rest like those of `cat -n`.
+fn is_line_number(text: &str, run: TextRange) -> bool {
+    let before = text.get(..run.start()).unwrap_or_default().trim_end_matches([' ', '\t']);
+    let after = text.get(run.end()..).unwrap_or_default().trim_start_matches(' ');
+    (before.is_empty() || before.ends_with('\n')) && after.starts_with([':', '\t', '|', '→'])
+}
+
+/// Whether a dotted word is the end of a sentence and the beginning of the next, without a blank
+/// between them: `came back.The tide`.
+fn is_two_sentences(text: &str, run: TextRange) -> bool {
+    let Some((last, first)) = run.of(text).split_once('.') else { return false };
+    let is_lower = |word: &str| word.chars().all(char::is_lowercase);
+    let mut letters = first.chars();
+    let goes_on = text.get(run.end()..).unwrap_or_default().trim_start_matches([',', '\'', '’']);
+    is_lower(last)
+        && letters.next().is_some_and(char::is_uppercase)
+        && letters.all(char::is_lowercase)
+        && goes_on.trim_start_matches(' ').starts_with(char::is_lowercase)
 }
 
 /// The next run of characters that names are made of, from `at` on.
@@ -48,12 +72,11 @@ fn next_run(text: &str, at: usize) -> (usize, usize) {
         let belongs = match c {
             '_' | '-' | '.' | '/' | '@' | '~' => true,
             // Of a time or an address, but not between a file and its line.
-            ':' => {
-                inside
-                    && (byte(here.wrapping_sub(1)).is_ascii_digit()
-                        && byte(here + 1).is_ascii_digit()
-                        || byte(here + 1) == b'/' && byte(here + 2) == b'/')
+            ':' if byte(here + 1).is_ascii_digit() => {
+                let is_address = || text.get(from..here).is_some_and(|run| run.contains("://"));
+                inside && (byte(here.wrapping_sub(1)).is_ascii_digit() || is_address())
             }
+            ':' => inside && byte(here + 1) == b'/' && byte(here + 2) == b'/',
             // Text inside of text: the letter after a backslash is an escaped break.
             'n' | 't' | 'r' if !inside && here > 0 && byte(here - 1) == b'\\' => false,
             c => c.is_alphanumeric() && !is_unspaced(c),
@@ -77,7 +100,8 @@ fn is_unspaced(c: char) -> bool {
 /// A run without the punctuation of the sentence around it.
 fn trimmed(text: &str, from: usize, to: usize) -> TextRange {
     let run = text.get(from..to).unwrap_or_default();
-    let is_tag = text.get(..from).is_some_and(|before| before.ends_with('<'));
+    let before = text.get(..from).unwrap_or_default();
+    let is_tag = before.ends_with('<') || before.ends_with("&lt;");
     let mut left = run.trim_start_matches(['-', '@']);
     if is_tag {
         left = left.trim_start_matches('/');
@@ -162,12 +186,25 @@ mod tests {
             &["output_head", "output_head", ".env_local", "../up/x"],
         );
         check("see https://a.org/b/c.", &["https://a.org/b/c"]);
+        check("at http://a.org:8000/b: x", &["http://a.org:8000/b"]);
         check("cd /testbed/x && ./run.sh ~/yz", &["/testbed/x", "./run.sh", "~/yz"]);
+        check("&lt;/tool_call>", &["tool_call"]);
         check("self.fooBar(baz_qux)", &["self.fooBar", "baz_qux"]);
         check(r"a\nfoo_bar\tb1234", &["foo_bar", "b1234"]);
         check("and/or 123 12,345 3rd one. Two e.g. i.e. ...", &[]);
         check("注文W1234567を確認", &["W1234567"]);
         check("größe_max für naïveCase", &["größe_max", "naïveCase"]);
+    }
+
+    #[test]
+    fn numbers_of_lines_are_told_from_others_and_ends_of_sentences_are_no_names() {
+        let kinds = |text| identifiers(text).map(|(_, kind)| kind).collect::<Vec<_>>();
+        let line = Kind::Line;
+        assert_eq!(kinds("1474: a\n  1475\tb\n1476→c\n1477 d"), [line, line, line, Kind::Number]);
+        check(
+            "It came back.The tide, as fmt.Print(x) and tide.Table say.We'll see",
+            &["fmt.Print"],
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod entries;
 mod excerpt;
 mod fit;
 mod identifiers;
+mod line;
 mod select;
 mod write;
 
@@ -67,6 +68,12 @@ impl Engine for OutlineEngine {
         let names = Names::of(&entries, entries::texts(&job.tail), job.token_limit, counter);
         fit(&entries, &names, job.token_limit, counter)
     }
+}
+
+/// The names in a text that may be needed again: ids, numbers, dates, paths, addresses, and words
+/// that look like code.
+pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    identifiers::identifiers(text).map(|(range, _)| range.of(text))
 }
 
 /// The identifiers of a job that are likely to be needed again, the one that is most worth its

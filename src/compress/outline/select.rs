@@ -25,6 +25,8 @@ pub(super) struct Mention {
     pub(super) field: usize,
     /// Where it stands in the field's text; `None` where it is the field's key.
     pub(super) range: Option<TextRange>,
+    /// Whether it is the number of a line there.
+    pub(super) is_line: bool,
 }
 
 /// One identifier, wherever it stands.
@@ -79,9 +81,9 @@ impl Names {
                     known.push(Known::new(text, kind));
                 }
                 if let Some(known) = known.get_mut(name) {
-                    known.see(at, entry);
+                    known.see(at, entry, kind);
                 }
-                here.push(Mention { name, field, range });
+                here.push(Mention { name, field, range, is_line: kind == Kind::Line });
             }
             mentions.push(here);
         }
@@ -265,7 +267,10 @@ impl<'e> Known<'e> {
         }
     }
 
-    fn see(&mut self, at: usize, entry: &Entry<'_>) {
+    fn see(&mut self, at: usize, entry: &Entry<'_>, kind: Kind) {
+        if self.kind == Kind::Line {
+            self.kind = kind;
+        }
         if self.passages == 0 || self.last_passage != entry.passage {
             self.passages += 1;
             self.last_passage = entry.passage;
@@ -303,6 +308,7 @@ impl<'e> Known<'e> {
             (_, _, false) => 0.9,
         };
         let kind = match self.kind {
+            Kind::Line => 0.4,
             Kind::Number | Kind::Code if once => 0.6,
             Kind::Date | Kind::Word if once => 1.4,
             Kind::Address => 0.6,

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use super::{
     entries::{Entry, Speaker},
     excerpt::{cut, last_line, push_collapsed, push_snippet},
+    line::ANSWER,
     select::{Mention, Names},
 };
 use crate::text::TextRange;
@@ -25,6 +26,13 @@ pub(super) struct Detail {
     /// The names below this rank are kept.
     pub(super) names: usize,
 }
+
+/// How many bytes tell what a call was about, and at most how many where that is one word.
+const SUBJECT: usize = 32;
+const LONGEST_SUBJECT: usize = 120;
+
+/// What the numbers of lines stand under.
+const LINES: &str = "lines";
 
 type Fold = foldhash::fast::FixedState;
 
@@ -115,7 +123,7 @@ impl Writer<'_> {
     fn line(&mut self, at: usize) {
         let entries = self.entries;
         let Some(entry) = entries.get(at).filter(|entry| !entry.is_answer) else { return };
-        let said = self.said(at, entry);
+        let mut said = self.said(at, entry);
         let mut answers: Vec<String> = Vec::new();
         for at in &entry.answers {
             answers.extend(entries.get(*at).map(|answer| self.said(*at, answer)));
@@ -126,24 +134,23 @@ impl Writer<'_> {
         if said.is_empty() && answer.is_empty() && !has_lead {
             return;
         }
+        if said.is_empty() && !answer.is_empty() && matches!(entry.speaker, Speaker::Call(_)) {
+            said = subject(entry);
+        }
         if !self.out.is_empty() {
             self.out.push('\n');
         }
-        match entry.speaker {
-            Speaker::User => self.out.push_str("User: "),
-            Speaker::Agent => self.out.push_str("Agent: "),
-            Speaker::System => self.out.push_str("System: "),
-            Speaker::Result => self.out.push_str("Result: "),
-            Speaker::Call(name) => {
-                self.out.push_str(name);
-                self.out.push('(');
-            }
+        if let Speaker::Call(name) = entry.speaker {
+            self.out.push_str(name);
+            self.out.push('(');
         }
+        let label = Speaker::LABELS.into_iter().find(|(_, of)| *of == entry.speaker);
+        self.out.push_str(label.map_or("", |(label, _)| label));
         self.out.push_str(&said);
         if matches!(entry.speaker, Speaker::Call(_)) {
             self.out.push(')');
             if !answer.is_empty() {
-                self.out.push_str(" → ");
+                self.out.push_str(ANSWER);
                 self.out.push_str(&answer);
             }
         }
@@ -173,7 +180,7 @@ impl Writer<'_> {
         }
         let is_whole = lead.fields >= entry.fields.len();
         let kept = self.kept(at, entry);
-        if !is_whole && !said.is_empty() {
+        if !is_whole && !said.is_empty() && !said.ends_with('…') {
             said.push('…');
         }
         if let Some((end, field)) = lead.end.zip(entry.fields.get(lead.fields)) {
@@ -207,6 +214,12 @@ impl Writer<'_> {
             }
             let Some(field) = entry.fields.get(mention.field) else { continue };
             *shown = true;
+            if mention.is_line {
+                let lines = groups.entry(LINES).or_default();
+                lines.push_str(if lines.is_empty() { "" } else { " " });
+                lines.push_str(mention.range.map_or("", |range| range.of(&field.text)));
+                continue;
+            }
             let group = groups.entry(field.key.as_deref().unwrap_or_default()).or_default();
             if let Some(range) = mention.range {
                 let before = last.filter(|(field, _)| *field == mention.field).map(|(_, end)| end);
@@ -235,13 +248,42 @@ impl Writer<'_> {
     }
 }
 
+/// What a call was about, where nothing else of it is said: the beginning of its first argument.
+fn subject(call: &Entry<'_>) -> String {
+    let Some(field) = call.fields.iter().find(|field| !field.text.trim().is_empty()) else {
+        return String::new();
+    };
+    let text = field.text.trim_start();
+    let word = text.find(char::is_whitespace).unwrap_or(text.len());
+    let end = cut(text, SUBJECT).max(if word <= LONGEST_SUBJECT { word } else { 0 });
+    let mut said = String::new();
+    if let Some(key) = &field.key {
+        said.push_str(key);
+        said.push_str(": ");
+    }
+    push_collapsed(&mut said, text.get(..end).unwrap_or_default());
+    if end < text.len() || call.fields.len() > 1 {
+        said.push('…');
+    }
+    said
+}
+
+/// A beginning of a text that ends after `key:`, with the word that stands there.
+fn with_value(text: &str, end: usize) -> usize {
+    let (head, rest) = text.split_at_checked(end).unwrap_or((text, ""));
+    let value = rest.trim_start();
+    let word = value.find(char::is_whitespace).unwrap_or(value.len());
+    let is_cut = head.ends_with(':') && (1..=LONGEST_SUBJECT).contains(&word);
+    if is_cut { end + rest.len() - value.len() + word } else { end }
+}
+
 /// What of an entry fits into `bytes`, or several times that for who matters more; the task's into
 /// at most `task`.
 fn lead_of(entry: &Entry<'_>, bytes: usize, task: usize) -> Lead {
     let mut left = match entry.speaker {
         Speaker::User if entry.is_task => bytes.saturating_mul(6).min(bytes.max(task)),
         Speaker::User | Speaker::Call(_) => bytes.saturating_mul(2),
-        Speaker::Agent | Speaker::System => bytes,
+        Speaker::Agent | Speaker::System | Speaker::Summary => bytes,
         Speaker::Result => bytes / 2,
     };
     let mut lead = Lead { is_there: true, ..Lead::default() };
@@ -257,7 +299,8 @@ fn lead_of(entry: &Entry<'_>, bytes: usize, task: usize) -> Lead {
         if entry.order() == 2 && field.key.is_none() {
             lead.end = last_line(&field.text).filter(|line| line.len() <= room);
         }
-        lead.part = cut(&field.text, room - lead.end.map_or(0, TextRange::len));
+        let room = room - lead.end.map_or(0, TextRange::len);
+        lead.part = with_value(&field.text, cut(&field.text, room));
         lead.end = lead.end.filter(|line| lead.part <= line.start());
         break;
     }

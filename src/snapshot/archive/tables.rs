@@ -325,7 +325,7 @@ impl Tables {
         if let Some(rare) = &chunk.rare {
             self.rare.push_chunk(number, rare);
         }
-        let facets = match chunk.facet_ids.as_deref() {
+        let facets = match chunk.facets.as_slice() {
             None => UNSAID,
             Some([]) => NOBODY,
             Some([facet]) => FIRST + self.facet(facet),

@@ -272,6 +272,6 @@ fn names_of(chunk: &crate::snapshot::chunk::Chunk) -> usize {
         Part::Result { id } => text(id),
         _ => 0,
     };
-    let facets: usize = chunk.facet_ids.iter().flatten().map(|id| id.len()).sum();
+    let facets: usize = chunk.facets.as_slice().unwrap_or_default().iter().map(|id| id.len()).sum();
     facets + part + chunk.chunk_type.as_ref().map_or(0, |name| name.len())
 }

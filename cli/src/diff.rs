@@ -1,0 +1,172 @@
+//! `afterimage diff`: where two contexts part, who wrote that, and what it costs.
+
+mod loaded;
+mod page;
+mod unit;
+
+use std::io::Write;
+
+use afterimage::{
+    export::{Divergence, PrefixReport, PrefixRules, prefix_report},
+    hud::Owner,
+    json::{Object, Path, PathElement, Value},
+    tokens::TokenCounter,
+};
+
+use self::{
+    loaded::{Loaded, load_both},
+    unit::{Change, changes},
+};
+use crate::{
+    args::{self, Cache},
+    failure::{Failure, Outcome},
+    json::{object, or_null},
+    lens::{Counting, Lens},
+    output::Output,
+};
+
+pub(crate) fn run(args: &args::Diff) -> Outcome {
+    let lens = Lens::new(&args.rendering, Counting::Always)?;
+    let (previous, next) = load_both(args, &lens)?;
+    let (was, is) = (previous.exported.form(), next.exported.form());
+    if was != is {
+        let failure = Failure::new(format!(
+            "two contexts of one form can be compared: the first is of the form {was}, the second {is}"
+        ));
+        return Err(failure.at("A", &previous.name).at("B", &next.name).into());
+    }
+    let comparison = Comparison::of(&previous, &next, &*lens.counter, rules(args.cache));
+    let mut out = Output::new(args.coloring.color);
+    if args.json {
+        out.json(comparison.to_json())?;
+    } else {
+        page::print(&comparison, args.full, &mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn rules(cache: Cache) -> PrefixRules {
+    match cache {
+        Cache::Exact => PrefixRules::EXACT,
+        Cache::Openai => PrefixRules::OPENAI,
+        Cache::Anthropic => PrefixRules::ANTHROPIC,
+    }
+}
+
+/// Two contexts, and what is between them.
+struct Comparison<'c> {
+    previous: &'c Loaded,
+    next: &'c Loaded,
+    report: PrefixReport,
+    previous_tokens: u64,
+    changes: Vec<Change>,
+}
+
+/// Where two contexts part.
+struct Place<'d> {
+    divergence: &'d Divergence,
+    previous_owner: Option<&'d Owner>,
+    owner: Option<&'d Owner>,
+    /// The index of the message; `None` before the first message, or in a text that has none.
+    message: Option<usize>,
+}
+
+impl<'c> Comparison<'c> {
+    fn of(
+        previous: &'c Loaded,
+        next: &'c Loaded,
+        counter: &dyn TokenCounter,
+        rules: PrefixRules,
+    ) -> Self {
+        let (was, is) = (&previous.exported, &next.exported);
+        Self {
+            previous,
+            next,
+            report: prefix_report(was, is, counter, rules),
+            previous_tokens: prefix_report(was, was, counter, rules).tokens,
+            changes: changes(was, is),
+        }
+    }
+
+    fn is_same(&self) -> bool {
+        self.report.divergence.is_none() && self.changes.is_empty()
+    }
+
+    /// The tokens that were sent before and are billed as new ones: what stands after the first
+    /// difference, and what of the same beginning the cache does not serve. What is only added at
+    /// the end is billed for the first time.
+    fn billed_again(&self) -> u64 {
+        let PrefixReport { tokens, unchanged, cached, divergence } = &self.report;
+        let sent = if divergence.is_some() { tokens } else { unchanged };
+        sent.saturating_sub(*cached)
+    }
+
+    fn place(&self) -> Option<Place<'_>> {
+        let divergence = self.report.divergence.as_ref()?;
+        let message = divergence.path.elements().iter().find_map(|element| match element {
+            PathElement::Index(index) => Some(*index),
+            PathElement::Key(_) => None,
+        });
+        // The blocks of Anthropic's system prompt are no messages.
+        let is_system = matches!(
+            divergence.path.elements().first(),
+            Some(PathElement::Key(key)) if key == "system"
+        );
+        Some(Place {
+            divergence,
+            previous_owner: speaker(self.previous, divergence, divergence.previous_owner.as_ref()),
+            owner: speaker(self.next, divergence, divergence.owner.as_ref()),
+            message: message.filter(|_| !is_system),
+        })
+    }
+
+    fn to_json(&self) -> Object {
+        let owner = |owner: Option<&Owner>| or_null(owner.map(Owner::to_json));
+        let divergence = self.place().map(|place| {
+            let Place { divergence, message, previous_owner, owner: now } = place;
+            object! {
+                "path": divergence.path.to_string(),
+                "message": or_null(message.map(|message| message as u64)),
+                "byte": or_null(divergence.offset.map(|offset| offset as u64)),
+                "token": self.report.unchanged,
+                "previousOwner": owner(previous_owner),
+                "owner": owner(now),
+            }
+        });
+        object! {
+            "previous": self.previous.to_json(),
+            "next": self.next.to_json(),
+            "form": self.next.exported.form().as_str(),
+            "same": self.is_same(),
+            "divergence": or_null(divergence),
+            "tokens": object! {
+                "previous": self.previous_tokens,
+                "next": self.report.tokens,
+                "unchanged": self.report.unchanged,
+                "cached": self.report.cached,
+                "billedAgain": self.billed_again(),
+            },
+            "changes": self.changes.iter().map(Change::to_json).collect::<Value>(),
+        }
+    }
+}
+
+/// Who wrote the byte: where it is a word of the form, as a role, whoever speaks the message.
+fn speaker<'d>(
+    of: &'d Loaded,
+    divergence: &'d Divergence,
+    owner: Option<&'d Owner>,
+) -> Option<&'d Owner> {
+    let owner = owner?;
+    if *owner != Owner::Framing("form") {
+        return Some(owner);
+    }
+    let is_index = |element: &PathElement| matches!(element, PathElement::Index(_));
+    let elements = divergence.path.elements();
+    let end = elements.iter().position(is_index).map_or(0, |at| at + 1);
+    let message: Path = elements.iter().take(end).cloned().collect();
+    let texts = of.exported.root().pointer(&message.to_string())?.texts();
+    let spans = texts.into_iter().flat_map(|(_, text)| text.spans());
+    let said = spans.map(|span| &span.owner).find(|owner| **owner != Owner::Framing("form"));
+    Some(said.unwrap_or(owner))
+}

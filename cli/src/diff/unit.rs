@@ -1,0 +1,213 @@
+//! Contexts message by message, and which of them changed.
+
+use afterimage::{
+    export::{Exported, Owned},
+    hud::Owner,
+    id::{FrameSeq, Role},
+    json::Object,
+};
+use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
+
+use crate::json::{object, or_null};
+
+/// A message as people read it.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    /// Its index; `None` where it is no message: a system prompt that stands apart, or a text.
+    pub(super) index: Option<usize>,
+    pub(super) role: String,
+    pub(super) text: String,
+    /// Where it comes from, in a few words.
+    pub(super) from: String,
+}
+
+/// A message that is not the same in both contexts: of one of them, or of both.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Removed(Unit),
+    Added(Unit),
+    Replaced(Unit, Unit),
+}
+
+impl Unit {
+    fn title(&self) -> String {
+        match self.index {
+            Some(index) => format!("{index} {}", self.role),
+            None => self.role.clone(),
+        }
+    }
+
+    pub(super) fn role(&self) -> Option<Role> {
+        match self.role.as_str() {
+            "system" | "developer" => Some(Role::System),
+            "assistant" => Some(Role::Assistant),
+            "user" | "tool" | "function" => Some(Role::User),
+            _ => None,
+        }
+    }
+}
+
+impl Change {
+    /// The message of the next context, or the one that it no longer has.
+    pub(super) fn shown(&self) -> &Unit {
+        match self {
+            Self::Removed(unit) | Self::Added(unit) | Self::Replaced(_, unit) => unit,
+        }
+    }
+
+    pub(super) fn title(&self) -> String {
+        match self {
+            Self::Removed(unit) => format!("{} is gone", unit.title()),
+            Self::Added(unit) => format!("{} is new", unit.title()),
+            Self::Replaced(was, is) if was.title() == is.title() => is.title(),
+            Self::Replaced(was, is) => format!("{} → {}", was.title(), is.title()),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Object {
+        let index = |unit: &Unit| or_null(unit.index.map(|index| index as u64));
+        match self {
+            Self::Removed(unit) => object! {
+                "change": "removed",
+                "previousMessage": index(unit),
+                "previousRole": unit.role.as_str(),
+                "previousText": unit.text.as_str(),
+            },
+            Self::Added(unit) => object! {
+                "change": "added",
+                "message": index(unit),
+                "role": unit.role.as_str(),
+                "text": unit.text.as_str(),
+            },
+            Self::Replaced(was, is) => object! {
+                "change": "replaced",
+                "previousMessage": index(was),
+                "message": index(is),
+                "previousRole": was.role.as_str(),
+                "role": is.role.as_str(),
+                "diff": TextDiff::from_lines(was.text.as_str(), is.text.as_str())
+                    .unified_diff()
+                    .missing_newline_hint(false)
+                    .to_string(),
+            },
+        }
+    }
+}
+
+/// The messages that are not the same, in order.
+pub(super) fn changes(previous: &Exported, next: &Exported) -> Vec<Change> {
+    let (was, is) = (units(previous.root()), units(next.root()));
+    let mut changes = Vec::new();
+    for op in capture_diff_slices(Algorithm::Myers, &keys(&was), &keys(&is)) {
+        let (tag, before, after) = op.as_tag_tuple();
+        if tag == DiffTag::Equal {
+            continue;
+        }
+        let mut before = was.get(before).unwrap_or_default().iter().cloned();
+        let mut after = is.get(after).unwrap_or_default().iter().cloned();
+        loop {
+            changes.push(match (before.next(), after.next()) {
+                (Some(was), Some(is)) => Change::Replaced(was, is),
+                (Some(was), None) => Change::Removed(was),
+                (None, Some(is)) => Change::Added(is),
+                (None, None) => break,
+            });
+        }
+    }
+    changes
+}
+
+/// What tells messages apart.
+fn keys(units: &[Unit]) -> Vec<(&str, &str)> {
+    units.iter().map(|unit| (unit.role.as_str(), unit.text.as_str())).collect()
+}
+
+fn units(root: &Owned) -> Vec<Unit> {
+    let all = |list: &[Owned]| -> Vec<Unit> {
+        list.iter().enumerate().map(|(index, message)| unit(Some(index), message)).collect()
+    };
+    match root {
+        Owned::List(list) => all(list),
+        Owned::Map(members) => {
+            let units = members.iter().flat_map(|(key, value)| match value {
+                Owned::List(list) if key == "messages" => all(list),
+                value => vec![Unit { role: key.clone(), ..unit(None, value) }],
+            });
+            units.collect()
+        }
+        text => vec![Unit { role: "text".to_owned(), ..unit(None, text) }],
+    }
+}
+
+fn unit(index: Option<usize>, message: &Owned) -> Unit {
+    let word = |key: &str| Some(message.get(key)?.as_text()?.as_str().to_owned());
+    let role = word("role").or_else(|| word("type")).unwrap_or_else(|| "message".to_owned());
+    let mut lines = Vec::new();
+    write(message, None, &mut lines);
+    let mut owners = Owners::default();
+    for (_, text) in message.texts() {
+        text.spans().iter().for_each(|span| owners.add(&span.owner));
+    }
+    Unit { index, role, text: lines.join("\n"), from: owners.name() }
+}
+
+/// The members whose text needs no name before it.
+const CONTENT: [&str; 5] = ["content", "text", "output", "thinking", "system"];
+
+/// What a message says as lines: texts as they are, other values after the name of their member.
+fn write(value: &Owned, key: Option<&str>, lines: &mut Vec<String>) {
+    let named = |value: &str| match key {
+        None => value.to_owned(),
+        Some(key) if CONTENT.contains(&key) => value.to_owned(),
+        Some(key) => format!("{key}: {value}"),
+    };
+    match value {
+        Owned::Text(text) if matches!((key, text.as_str()), (Some("role"), _)) => {}
+        Owned::Text(text)
+            if matches!((key, text.as_str()), (Some("type"), "text" | "message" | "function")) => {}
+        Owned::Text(text) => lines.push(named(text.as_str())),
+        Owned::Null => {}
+        Owned::Bool(flag) => lines.push(named(&flag.to_string())),
+        Owned::Number(number) => lines.push(named(&number.to_string())),
+        Owned::List(list) => list.iter().for_each(|value| write(value, key, lines)),
+        Owned::Map(members) => {
+            let members = members.iter().filter(|(key, _)| key != "cache_control");
+            members.for_each(|(key, value)| write(value, Some(key), lines));
+        }
+    }
+}
+
+/// The owners of a message in a few words.
+#[derive(Default)]
+struct Owners {
+    frames: Option<(FrameSeq, FrameSeq)>,
+    block: Option<String>,
+    is_tail: bool,
+}
+
+impl Owners {
+    fn add(&mut self, owner: &Owner) {
+        match owner {
+            Owner::Chunk { frame, .. } => {
+                let (first, last) = self.frames.unwrap_or((*frame, *frame));
+                self.frames = Some((first.min(*frame), last.max(*frame)));
+            }
+            Owner::Block { block, .. } => self.block = Some(block.to_string()),
+            Owner::Tail { .. } => self.is_tail = true,
+            _ => {}
+        }
+    }
+
+    fn name(&self) -> String {
+        let frames = self.frames.map(|(first, last)| {
+            if first == last {
+                format!("frame {first}")
+            } else {
+                format!("frames {first} to {last}")
+            }
+        });
+        let tail = self.is_tail.then(|| "tail".to_owned());
+        let names: Vec<String> = [frames, self.block.clone(), tail].into_iter().flatten().collect();
+        names.join(", ")
+    }
+}

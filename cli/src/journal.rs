@@ -1,0 +1,251 @@
+//! `afterimage journal`: what journals hold.
+
+mod anything;
+pub(crate) mod args;
+pub(crate) mod place;
+
+use std::{io::Write, time::SystemTime};
+
+use afterimage::{
+    id::Millis,
+    journal::{LoadReport, Loaded, PassedOver, Replay, SessionName, SessionStatus, SnapshotInfo},
+    json::{Object, Value},
+    session::bridge::{ReplayedTimeline, ReplayedVeil},
+};
+
+use self::{
+    anything::Anything,
+    args::{JournalCommand, Ls, OfSession},
+    place::{Access, Opened},
+};
+use crate::{
+    failure::{Failure, Outcome},
+    json::{object, or_null},
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{counted, grouped, printable},
+};
+
+pub(crate) use args::Journal;
+
+/// What the events of a session of frames are called, and those of one of turns.
+const FRAME: &str = "frame";
+const TURN: &str = "turn";
+
+pub(crate) fn run(args: &Journal) -> Outcome {
+    match &args.command {
+        JournalCommand::Ls(args) => ls(args),
+        JournalCommand::Load(args) => load(args),
+        JournalCommand::Snapshot(args) => snapshot(args),
+        JournalCommand::Rm(args) => rm(args),
+    }
+}
+
+fn ls(args: &Ls) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Read)?;
+    let sessions = journal.sessions()?;
+    let columns = [
+        Column::number("event", 8),
+        Column::number("snapshot", 8),
+        Column::number("bytes", 10),
+        Column::text("taken", 20),
+        Column::text("session", 20),
+    ];
+    let table = Table::new(columns);
+    if !args.json {
+        table.head(&mut out)?;
+    }
+    for session in &sessions {
+        let SessionStatus { last_sequence, snapshot, .. } = journal.status(session)?;
+        if args.json {
+            out.json(object! {
+                "session": session.as_str(),
+                "lastSequence": last_sequence,
+                "snapshot": or_null(snapshot.as_ref().map(snapshot_json)),
+            })?;
+            continue;
+        }
+        let of = |show: &dyn Fn(&SnapshotInfo) -> String| {
+            snapshot.as_ref().map_or_else(|| "-".to_owned(), show)
+        };
+        table.row(
+            &mut out,
+            vec![
+                plain(grouped(last_sequence)),
+                plain(of(&|snapshot| grouped(snapshot.after_sequence))),
+                plain(of(&|snapshot| grouped(snapshot.stored_bytes))),
+                plain(of(&|snapshot| moment(snapshot.created_at))),
+                plain(session.as_str()),
+            ],
+        )?;
+    }
+    Ok(out.flush()?)
+}
+
+fn load(args: &OfSession) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Read)?;
+    let session = SessionName::new(args.session.as_str())?;
+    let kind = newest_kind(&mut journal, &session)?;
+    let (mut shown, report) = if kind == FRAME {
+        let Loaded { state, sequence, report } = journal.load::<ReplayedVeil>(&session)?;
+        (
+            object! { "session": session.as_str(), "sequence": sequence, "state": state.to_json() },
+            report,
+        )
+    } else if kind == TURN {
+        let Loaded { state, sequence, report } = journal.load::<ReplayedTimeline>(&session)?;
+        let state = state.state().to_json();
+        (object! { "session": session.as_str(), "sequence": sequence, "state": state }, report)
+    } else {
+        let Loaded { state, sequence, report } = journal.load::<Anything>(&session)?;
+        let shown = object! {
+            "session": session.as_str(),
+            "sequence": sequence,
+            "state": or_null(state.snapshot),
+            "events": state.events,
+        };
+        (shown, report)
+    };
+    if args.json {
+        shown.insert("report".to_owned(), report_json(&report).into());
+        out.json(shown)?;
+    } else {
+        page(&mut out, &shown, &report)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The kind of the newest event.
+fn newest_kind(journal: &mut Opened, session: &SessionName) -> Outcome<String> {
+    let last = journal.status(session)?.last_sequence;
+    let newest = journal.read(session, last, 1)?;
+    match newest.first().filter(|_| last > 0) {
+        Some(event) => Ok(event.kind.to_string()),
+        None => Err(Failure::new("the journal has no such session")
+            .at("session", session)
+            .hint("`afterimage journal ls JOURNAL` names those that it has")
+            .into()),
+    }
+}
+
+fn page(out: &mut Output, shown: &Object, report: &LoadReport) -> Outcome {
+    let heading = out.paint.style(style::HEADING);
+    let mut line =
+        |name: &str, text: &str| writeln!(out, "{heading}{name:<9}{heading:#} {}", printable(text));
+    if let Some(sequence) = shown.get("sequence").and_then(Value::as_u64) {
+        line("event", &grouped(sequence))?;
+    }
+    let snapshot = report.snapshot.as_ref().map_or_else(
+        || "none".to_owned(),
+        |snapshot| {
+            format!(
+                "after event {}, taken {}, {} bytes",
+                grouped(snapshot.after_sequence),
+                moment(snapshot.created_at),
+                grouped(snapshot.stored_bytes),
+            )
+        },
+    );
+    line("snapshot", &snapshot)?;
+    for passed in &report.passed_over {
+        line("not used", &passed.to_string())?;
+    }
+    line("replayed", &counted(report.events, "event"))?;
+    for name in ["state", "events"] {
+        let Some(value) = shown.get(name) else { continue };
+        writeln!(out, "{heading}{name}{heading:#}")?;
+        match value.as_array() {
+            Some(events) => {
+                for event in events {
+                    writeln!(out, "{event}")?;
+                }
+            }
+            None => writeln!(out, "{value}")?,
+        }
+    }
+    Ok(())
+}
+
+fn snapshot(args: &OfSession) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Write)?;
+    let session = SessionName::new(args.session.as_str())?;
+    let kind = newest_kind(&mut journal, &session)?;
+    let info = match kind.as_str() {
+        FRAME => snapshot_of::<ReplayedVeil>(&mut journal, &session)?,
+        TURN => snapshot_of::<ReplayedTimeline>(&mut journal, &session)?,
+        _ => {
+            return Err(Failure::new("only sessions of frames or turns can be applied here")
+                .at("session", &session)
+                .at("kind", kind)
+                .hint("the program that knows these events takes its snapshots")
+                .into());
+        }
+    };
+    if args.json {
+        let mut shown = object! { "session": session.as_str() };
+        shown.extend(snapshot_json(&info));
+        out.json(shown)?;
+    } else {
+        let (after, bytes) = (grouped(info.after_sequence), grouped(info.stored_bytes));
+        writeln!(out, "a snapshot after event {after}, {bytes} bytes")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn snapshot_of<S: Replay>(journal: &mut Opened, session: &SessionName) -> Outcome<SnapshotInfo> {
+    let Loaded { state, sequence, .. } = journal.load::<S>(session)?;
+    Ok(journal.write_snapshot(session, &state, sequence, Millis::from(SystemTime::now()))?)
+}
+
+fn rm(args: &OfSession) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Write)?;
+    let session = SessionName::new(args.session.as_str())?;
+    newest_kind(&mut journal, &session)?;
+    let events = journal.status(&session)?.last_sequence;
+    journal.delete(&session)?;
+    if args.json {
+        out.json(object! { "session": session.as_str(), "lastSequence": events })?;
+    } else {
+        let name = printable(session.as_str());
+        writeln!(out, "{name} is gone: {} and what came of them", counted(events, "event"))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn snapshot_json(info: &SnapshotInfo) -> Object {
+    object! {
+        "afterSequence": info.after_sequence,
+        "createdAt": info.created_at.get(),
+        "schema": u64::from(info.schema),
+        "storedBytes": info.stored_bytes,
+    }
+}
+
+fn report_json(report: &LoadReport) -> Object {
+    let passed = |passed: &PassedOver| {
+        object! {
+            "afterSequence": or_null(passed.after_sequence),
+            "reason": passed.reason.to_string(),
+        }
+    };
+    object! {
+        "snapshot": or_null(report.snapshot.as_ref().map(snapshot_json)),
+        "passedOver": report.passed_over.iter().map(passed).collect::<Value>(),
+        "events": report.events,
+        "bytes": report.bytes,
+        "retries": u64::from(report.retries),
+    }
+}
+
+/// A moment as people write it.
+fn moment(at: Millis) -> String {
+    match jiff::Timestamp::from_millisecond(at.get()) {
+        Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => at.get().to_string(),
+    }
+}

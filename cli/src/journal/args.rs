@@ -1,0 +1,61 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use crate::args::Coloring;
+
+#[derive(Debug, Args)]
+pub(crate) struct Journal {
+    #[command(subcommand)]
+    pub(crate) command: JournalCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalCommand {
+    /// The sessions of a journal, with their newest event and snapshot
+    Ls(Ls),
+    /// The state of a session, and how it came about
+    ///
+    /// A session of frames is shown as its veil, one of turns as the state of its world. Of any other
+    /// the newest snapshot is shown as it is, with the events after it.
+    Load(OfSession),
+    /// Take a snapshot of a session of frames or turns
+    Snapshot(OfSession),
+    /// Remove a session: its snapshots, then its events
+    Rm(OfSession),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// A directory, or nats://HOST:PORT/NAME
+    #[arg(value_name = "JOURNAL", value_hint = ValueHint::AnyPath)]
+    pub(crate) journal: String,
+    /// A creds file for NATS
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) creds: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ls {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// One JSON object a session
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OfSession {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// The name of the session
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}

@@ -1,0 +1,269 @@
+use std::{collections::BTreeMap, ops::Range};
+
+use super::lines::{Edited, Lines};
+
+/// What makes one text of another, line by line: exact in both directions.
+///
+/// The target is made of lines of the base, each at most once and in any order, and of new lines.
+/// What the base's other lines say is kept, so that a patch can be checked and inverted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Patch {
+    /// The number of lines of the base.
+    pub(super) base: usize,
+    pub(super) target: Vec<Piece>,
+    /// The lines of the base that the target does not have, by their index.
+    pub(super) removed: BTreeMap<usize, String>,
+}
+
+/// A piece of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Lines of the base.
+    Copy(Range<usize>),
+    /// New lines.
+    New(Vec<String>),
+}
+
+impl Piece {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Copy(range) => range.len(),
+            Self::New(lines) => lines.len(),
+        }
+    }
+}
+
+/// A line of the base that is not what a patch expects.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mismatch {
+    /// The index of the line.
+    pub(super) line: usize,
+    pub(super) expected: String,
+}
+
+/// Collects the pieces of a target; adjacent ones become one.
+#[derive(Default)]
+pub(super) struct Target(Vec<Piece>);
+
+impl Target {
+    pub(super) fn copy(&mut self, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        match self.0.last_mut() {
+            Some(Piece::Copy(last)) if last.end == range.start => last.end = range.end,
+            _ => self.0.push(Piece::Copy(range)),
+        }
+    }
+
+    pub(super) fn new_lines(&mut self, lines: impl IntoIterator<Item = String>) {
+        if let Some(Piece::New(last)) = self.0.last_mut() {
+            last.extend(lines);
+            return;
+        }
+        let lines: Vec<String> = lines.into_iter().collect();
+        if !lines.is_empty() {
+            self.0.push(Piece::New(lines));
+        }
+    }
+
+    pub(super) fn pieces(self) -> Vec<Piece> {
+        self.0
+    }
+}
+
+impl Patch {
+    /// The first line of `base` that is not what the patch takes away, or that is missing.
+    pub(super) fn mismatch(&self, base: &Lines) -> Option<Mismatch> {
+        let differs = |(index, expected): &(&usize, &String)| {
+            **index >= base.len() || base.get(**index) != expected.as_str()
+        };
+        let wrong = self.removed.iter().find(differs);
+        wrong.map(|(index, expected)| Mismatch { line: *index, expected: expected.clone() })
+    }
+
+    /// The lines of the target.
+    pub(super) fn edited(&self) -> Vec<Edited> {
+        let of = |piece: &Piece| -> Vec<Edited> {
+            match piece {
+                Piece::Copy(range) => range.clone().map(Edited::Kept).collect(),
+                Piece::New(lines) => lines.iter().cloned().map(Edited::New).collect(),
+            }
+        };
+        self.target.iter().flat_map(of).collect()
+    }
+
+    /// What makes the base of the target.
+    pub(super) fn inverted(&self) -> Self {
+        let mut place: Vec<Option<usize>> = vec![None; self.base];
+        let mut removed = BTreeMap::new();
+        let mut at = 0;
+        for piece in &self.target {
+            match piece {
+                Piece::Copy(range) => {
+                    for (offset, index) in range.clone().enumerate() {
+                        if let Some(place) = place.get_mut(index) {
+                            *place = Some(at + offset);
+                        }
+                    }
+                }
+                Piece::New(lines) => {
+                    removed.extend((at..).zip(lines.iter().cloned()));
+                }
+            }
+            at += piece.len();
+        }
+        let mut target = Target::default();
+        for (index, place) in place.into_iter().enumerate() {
+            match place {
+                Some(at) => target.copy(at..at + 1),
+                None => target.new_lines(self.removed.get(&index).cloned()),
+            }
+        }
+        Self { base: at, target: target.pieces(), removed }
+    }
+
+    /// What this patch and then `next` make of the base. `next` is one of this patch's target.
+    pub(super) fn then(&self, next: &Self) -> Self {
+        let starts = self.starts();
+        let mut target = Target::default();
+        for piece in &next.target {
+            match piece {
+                Piece::New(lines) => target.new_lines(lines.iter().cloned()),
+                Piece::Copy(range) => self.slice(&starts, range, &mut target),
+            }
+        }
+        let target = target.pieces();
+        let mut removed = self.removed.clone();
+        for (piece, start) in self.target.iter().zip(&starts) {
+            let Piece::Copy(range) = piece else { continue };
+            let gone = next.removed.range(*start..*start + range.len());
+            removed.extend(gone.map(|(at, line)| (range.start + at - start, line.clone())));
+        }
+        Self { base: self.base, target, removed }.without_detours()
+    }
+
+    /// A patch without lines that go and come again at their place.
+    fn without_detours(self) -> Self {
+        let mut removed = self.removed;
+        let mut target = Target::default();
+        let mut next = 0;
+        for piece in self.target {
+            match piece {
+                Piece::Copy(range) => {
+                    next = range.end;
+                    target.copy(range);
+                }
+                Piece::New(lines) => {
+                    for line in lines {
+                        if removed.get(&next) == Some(&line) {
+                            removed.remove(&next);
+                            target.copy(next..next + 1);
+                            next += 1;
+                        } else {
+                            target.new_lines([line]);
+                        }
+                    }
+                }
+            }
+        }
+        Self { base: self.base, target: target.pieces(), removed }
+    }
+
+    /// Where each piece begins in the target.
+    fn starts(&self) -> Vec<usize> {
+        let begin = |at: &mut usize, piece: &Piece| {
+            let start = *at;
+            *at += piece.len();
+            Some(start)
+        };
+        self.target.iter().scan(0, begin).collect()
+    }
+
+    /// Gives out the lines of a range of the target.
+    fn slice(&self, starts: &[usize], range: &Range<usize>, into: &mut Target) {
+        let first = starts.partition_point(|start| *start <= range.start).saturating_sub(1);
+        for (piece, start) in self.target.iter().zip(starts).skip(first) {
+            let from = range.start.max(*start) - start;
+            let to = range.end.min(start + piece.len()).saturating_sub(*start);
+            if *start >= range.end {
+                break;
+            }
+            match piece {
+                _ if from >= to => {}
+                Piece::Copy(lines) => into.copy(lines.start + from..lines.start + to),
+                Piece::New(lines) => {
+                    into.new_lines(lines.get(from..to).unwrap_or_default().iter().cloned());
+                }
+            }
+        }
+    }
+}
+
+/// Which of the copies stay where they are while the others move around them: those that make the
+/// longest part of the target in the base's order. Runs in O(n log n).
+pub(super) fn backbone(pieces: &[Piece]) -> Vec<bool> {
+    let copies: Vec<(usize, &Range<usize>)> = pieces
+        .iter()
+        .enumerate()
+        .filter_map(|(at, piece)| match piece {
+            Piece::Copy(range) => Some((at, range)),
+            Piece::New(_) => None,
+        })
+        .collect();
+    let mut starts: Vec<usize> = copies.iter().map(|(_, range)| range.start).collect();
+    starts.sort_unstable();
+    let mut best = Heaviest::new(starts.len());
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(copies.len());
+    for (index, (_, range)) in copies.iter().enumerate() {
+        let rank = starts.partition_point(|start| *start < range.start);
+        let chain = best.up_to(rank);
+        before.push(chain.map(|(_, last)| last));
+        best.put(rank, (chain.map_or(0, |(weight, _)| weight) + range.len(), index));
+    }
+    let mut stays = vec![false; pieces.len()];
+    let mut at = best.up_to(starts.len()).map(|(_, last)| last);
+    while let Some(index) = at {
+        let piece = copies.get(index).map(|(piece, _)| *piece);
+        if let Some(stays) = piece.and_then(|piece| stays.get_mut(piece)) {
+            *stays = true;
+        }
+        at = before.get(index).copied().flatten();
+    }
+    stays
+}
+
+/// The heaviest chain that ends at each rank, in a tree of prefix maxima.
+struct Heaviest(Vec<Option<(usize, usize)>>);
+
+impl Heaviest {
+    fn new(len: usize) -> Self {
+        Self(vec![None; len + 1])
+    }
+
+    /// The heaviest of the ranks below `rank`: its weight and its last piece.
+    fn up_to(&self, rank: usize) -> Option<(usize, usize)> {
+        let mut at = rank;
+        let mut best: Option<(usize, usize)> = None;
+        while at > 0 {
+            let here = self.0.get(at).copied().flatten();
+            best = if here.map(|(weight, _)| weight) > best.map(|(weight, _)| weight) {
+                here
+            } else {
+                best
+            };
+            at &= at - 1;
+        }
+        best
+    }
+
+    fn put(&mut self, rank: usize, chain: (usize, usize)) {
+        let mut at = rank + 1;
+        while let Some(slot) = self.0.get_mut(at) {
+            if slot.is_none_or(|(weight, _)| weight < chain.0) {
+                *slot = Some(chain);
+            }
+            at += at & at.wrapping_neg();
+        }
+    }
+}

@@ -1,0 +1,247 @@
+use std::{ops::Range, sync::Arc};
+
+use super::{CompressionTransform, Covers, Epoch, PlannedRange, RangeState};
+use crate::{
+    Error, ErrorKind, Result,
+    compress::{
+        CompressionBlock, Passage,
+        block::{Originals, content_hash},
+    },
+    id::{FacetId, FacetType, FrameSeq, Millis},
+    snapshot::{ChunkRef, FrameSnapshot},
+    veil::{Compaction, Facet, History},
+};
+
+impl CompressionTransform {
+    /// Takes over the compactions that frames tell of and that were not taken over yet: each
+    /// becomes a block in effect, whose originals are the frames that gave way. `render` makes of a
+    /// summary what stands in contexts, as in [`CompressionTransform::complete`].
+    ///
+    /// The frame that says the summary gets a block of its own that shows nothing, since the
+    /// summary stands in the place of the frames that gave way. Frames that no block stands for
+    /// (the operator's words, pinned facets) stay, and what gave way after them gets a block that
+    /// shows nothing too. A block that is in effect already and whose frames gave way again is
+    /// inside of the new one; where it stands for other frames too, the compaction is passed over
+    /// for good, since the frames that it named stand in contexts no more. Where the compaction
+    /// parted a call from its result, the frames from the call on stay, and at its beginning those
+    /// up to the result. A frame that says the summary and holds a call or a result stays whole,
+    /// and what gave way shows nothing.
+    ///
+    /// Each frame is looked at once; the veil is led through the frames that gave way.
+    ///
+    /// # Errors
+    /// Those of [`CompressionTransform::plan`]; those of [`Compaction::of`], once: the next call
+    /// passes that one over. [`ErrorKind::Conflict`] where a range is planned, and not in effect
+    /// yet, that holds some of the frames; and those of `render`: the next call begins with the
+    /// compaction that failed. Where others were taken over before it in the same call, their epoch
+    /// is returned, and the error by the next call.
+    pub fn adopt(
+        &mut self,
+        history: &History,
+        now: Millis,
+        mut render: impl FnMut(&Facet) -> Result<FrameSnapshot>,
+    ) -> Result<Option<Epoch>> {
+        self.look(history)?;
+        let mut adopted = Vec::new();
+        for frame in history.frames().get(self.adopted..).unwrap_or_default() {
+            let told = Compaction::of(frame);
+            let is_damaged = told.is_err();
+            let blocks = told.and_then(|told| match told {
+                Some(told) => self.blocks_of(history, &told, now, &mut render),
+                None => Ok(Vec::new()),
+            });
+            match blocks {
+                Ok(blocks) => adopted.extend(blocks.into_iter().map(|new| self.enter(new))),
+                // The epoch of those before it comes first; the next call meets the error again.
+                Err(_) if !adopted.is_empty() => break,
+                Err(error) => {
+                    self.adopted += usize::from(is_damaged);
+                    return Err(error.at_frame(frame.sequence.get()));
+                }
+            }
+            self.adopted += 1;
+        }
+        let Some(from) = adopted.iter().map(|(from, _)| *from).min() else { return Ok(None) };
+        self.epoch += 1;
+        let blocks = adopted.into_iter().map(|(_, id)| id).filter(|id| self.block(id).is_some());
+        let blocks = blocks.collect();
+        Ok(Some(Epoch { number: self.epoch, from, blocks }))
+    }
+
+    /// How many frames were asked whether they tell of a compaction.
+    pub(crate) fn asked(&self) -> usize {
+        self.adopted
+    }
+
+    /// The blocks that a compaction comes to, each with the frames that it stands for.
+    fn blocks_of(
+        &mut self,
+        history: &History,
+        told: &Compaction,
+        now: Millis,
+        render: &mut impl FnMut(&Facet) -> Result<FrameSnapshot>,
+    ) -> Result<Vec<Entering>> {
+        let steps = self.walk.steps();
+        let index = |sequence: FrameSeq| steps.partition_point(|step| step.sequence < sequence);
+        let (start, told_at) = (index(told.from), index(told.told_at));
+        let end = steps.partition_point(|step| step.sequence <= told.to);
+        let start = self.walk.whole_start(start, end);
+        let end = self.walk.whole_end(start, end);
+        let gone = self.walk.runs(start..end);
+        let own = told_at..told_at + 1;
+        // A call or a result stays where it is, and then what the frame says besides it too.
+        let stays = told.is_said && self.walk.has_exchange(history, own.clone())?;
+        let own = Some(own).filter(|_| told.is_said && !stays);
+        let silent = Facet::new(told.summary.id.clone(), FacetType::SUMMARY, "");
+        let mut runs = Vec::new();
+        for frames in gone.into_iter().chain(own) {
+            let passages = self.walk.passages(history, frames.clone())?;
+            if passages.is_empty() {
+                continue;
+            }
+            if frames.start == told_at && runs.is_empty() {
+                // Nothing gave way, so the summary stays where it is.
+                break;
+            }
+            runs.push((frames, passages));
+        }
+        if runs.iter().any(|(frames, _)| self.is_cut(frames)) {
+            return Ok(Vec::new());
+        }
+        runs.iter().try_for_each(|(frames, _)| self.waits(frames))?;
+        let mut entering = Vec::new();
+        for (frames, passages) in runs {
+            let is_first = entering.is_empty() && !stays;
+            let facet = if is_first { &told.summary } else { &silent };
+            let snapshot = render(facet)?;
+            let net_ops = self.walk.net_ops(history, frames.clone())?;
+            let engine = told.engine.clone();
+            let facet = facet.clone();
+            let block = self.imported(&frames, passages, facet, snapshot)?;
+            let block = CompressionBlock { net_ops, engine, created_at: now, ..block };
+            entering.push(Entering { block, frames });
+        }
+        Ok(entering)
+    }
+
+    /// A block for these frames; the blocks in effect within them are inside of it.
+    fn imported(
+        &self,
+        frames: &Range<usize>,
+        passages: Vec<Passage>,
+        mut facet: Facet,
+        snapshot: FrameSnapshot,
+    ) -> Result<CompressionBlock> {
+        let steps = self.walk.steps().get(frames.clone()).unwrap_or_default();
+        let Some((from, to)) = self.ends(frames) else {
+            return Err(Error::new(ErrorKind::OutOfRange, "expected frames, found none"));
+        };
+        let inner: Vec<_> = self.meeting(from, to).cloned().collect();
+        let level = 1 + inner.iter().map(|block| block.level).max().unwrap_or(0);
+        let suffix = if level > 1 { format!(".{level}") } else { String::new() };
+        let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
+        let facets: indexmap::IndexSet<FacetId> =
+            chunks.flat_map(ChunkRef::facet_ids).cloned().collect();
+        let source_facets: Vec<FacetId> = facets.into_iter().collect();
+        facet.target_facet_ids.clone_from(&source_facets);
+        Ok(CompressionBlock {
+            id: format!("block-{from}-{to}{suffix}").into(),
+            from,
+            to,
+            level,
+            facet: Arc::new(facet),
+            tokens: snapshot.total_tokens(),
+            snapshot: Arc::new(snapshot),
+            source_facets,
+            content_hash: content_hash(&passages),
+            original_tokens: steps.iter().fold(0, |sum, step| sum.saturating_add(step.tokens)),
+            net_ops: Vec::new(),
+            engine: String::new(),
+            created_at: Millis::default(),
+            originals: Originals::Held(passages),
+            inner,
+        })
+    }
+
+    /// The blocks in effect that stand for any of the frames from `from` to `to`.
+    fn meeting(
+        &self,
+        from: FrameSeq,
+        to: FrameSeq,
+    ) -> impl Iterator<Item = &Arc<CompressionBlock>> {
+        self.applied.values().filter(move |block| block.from <= to && from <= block.to)
+    }
+
+    /// Whether a block in effect stands for some of the frames and for others too.
+    fn is_cut(&self, frames: &Range<usize>) -> bool {
+        self.ends(frames).is_some_and(|(from, to)| {
+            self.meeting(from, to).any(|block| block.from < from || to < block.to)
+        })
+    }
+
+    /// Refuses frames of which a range that is not in effect yet holds some.
+    fn waits(&self, frames: &Range<usize>) -> Result<()> {
+        let Some((from, to)) = self.ends(frames) else { return Ok(()) };
+        let is_open = |number: usize, range: &PlannedRange| match range.state {
+            RangeState::Pending { .. } | RangeState::InProgress { .. } => true,
+            RangeState::Ready => self.ready.contains_key(&number),
+            RangeState::Failed { .. } => false,
+        };
+        let meets = |range: &PlannedRange| {
+            let ends = self.first_of(range).zip(self.last_of(range));
+            ends.is_some_and(|(first, last)| first <= to && from <= last)
+        };
+        let mut ranges = self.ranges.iter().enumerate();
+        match ranges.find(|(number, range)| is_open(*number, range) && meets(range)) {
+            None => Ok(()),
+            Some((_, range)) => {
+                let id = &range.id;
+                let message = format!("{id} holds some of the frames {from} to {to} that gave way");
+                Err(Error::new(ErrorKind::Conflict, message))
+            }
+        }
+    }
+
+    /// The first and the last of these frames.
+    fn ends(&self, frames: &Range<usize>) -> Option<(FrameSeq, FrameSeq)> {
+        let steps = self.walk.steps().get(frames.clone())?;
+        Some((steps.first()?.sequence, steps.last()?.sequence))
+    }
+
+    /// Lets a block take effect; says from which frame on, and its id.
+    fn enter(&mut self, entering: Entering) -> (FrameSeq, Arc<str>) {
+        let Entering { block, frames } = entering;
+        let steps = self.walk.steps().get(frames.clone()).unwrap_or_default();
+        let is_within = |step: FrameSeq| {
+            block.inner.iter().any(|inner| (inner.from..=inner.to).contains(&step))
+        };
+        let live = steps.iter().filter(|step| !is_within(step.sequence)).map(|step| step.tokens);
+        let live = live.chain(block.inner.iter().map(|inner| inner.tokens));
+        let before = live.fold(0_u64, u64::saturating_add);
+        self.live_tokens = self.live_tokens.saturating_sub(before).saturating_add(block.tokens);
+        for inner in &block.inner {
+            self.applied.remove(&inner.from);
+        }
+        self.ranges.push(PlannedRange {
+            id: Arc::clone(&block.id),
+            covers: Covers::Frames(frames.clone()),
+            level: block.level,
+            tokens: block.original_tokens,
+            original_tokens: block.original_tokens,
+            limit: block.tokens,
+            seen: self.walk.steps().len(),
+            state: RangeState::Ready,
+        });
+        self.walk.take(frames);
+        self.is_settled = false;
+        let entered = (block.from, Arc::clone(&block.id));
+        self.applied.insert(block.from, Arc::new(block));
+        entered
+    }
+}
+
+/// A block that is to take effect, and the indices of the frames that it stands for.
+struct Entering {
+    block: CompressionBlock,
+    frames: Range<usize>,
+}

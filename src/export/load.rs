@@ -1,0 +1,163 @@
+//! Contexts that were written down, read back: what they say and, where that is known, who wrote it.
+
+use super::{
+    Exported, Form,
+    owned::{Owned, OwnedText},
+    report::ExportReport,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    hud::{Owner, RenderedContext, Span},
+    json::{Fields, Object, Value},
+};
+
+const UNRECORDED: Owner = Owner::Framing(Owner::UNRECORDED);
+
+impl Exported {
+    /// A context in the [`Form::Messages`], so that it can be compared like a request.
+    pub fn of_context(context: &RenderedContext) -> Self {
+        let message = |message| {
+            let mut text = OwnedText::default();
+            for run in context.runs(message) {
+                text.push(run.text, &run.owner);
+            }
+            let role = Owned::form(message.role().as_str());
+            Owned::map([("role", role), ("content", Owned::Text(text))])
+        };
+        let messages = context.messages().iter().map(message).collect();
+        let (form, root) = (Form::Messages, Owned::List(messages));
+        Self { form, root, report: ExportReport::default() }
+    }
+
+    /// The context that was written as this JSON: that of
+    /// [`RenderedContext::to_json`](crate::hud::RenderedContext::to_json), or one of the forms of
+    /// providers. `owners` is what [`Exported::owners`] gave for it; messages of a rendered context
+    /// have theirs in them. Where nobody says who wrote a string, it is framing by the name of
+    /// [`Owner::UNRECORDED`].
+    ///
+    /// The form is what [`Form::of`] recognises. The report is empty.
+    ///
+    /// # Errors
+    /// Those of [`Form::of`]; [`ErrorKind::Shape`] where a part is not of the shape that its place
+    /// asks for, [`ErrorKind::Tiling`] where the spans of a string do not tile it.
+    pub fn from_json(value: Value, owners: Option<Value>) -> Result<Self> {
+        let form = Form::of(&value)?;
+        let mut root = match form {
+            Form::Messages => rendered(value)?,
+            _ => unowned(messages_of(value, form), Place::Form),
+        };
+        if let Some(owners) = owners {
+            attribute(&mut root, owners).map_err(|error| error.under("owners"))?;
+        }
+        Ok(Self { form, root, report: ExportReport::default() })
+    }
+}
+
+/// A list of chat messages, which may stand in an object of its own.
+fn messages_of(mut value: Value, form: Form) -> Value {
+    match &mut value {
+        Value::Object(object) if form == Form::OpenaiChat => {
+            object.shift_remove("messages").unwrap_or_default()
+        }
+        _ => value,
+    }
+}
+
+/// The messages of a rendered context.
+fn rendered(value: Value) -> Result<Owned> {
+    let mut fields = Fields::of(value, "a context")?;
+    let messages = fields.array("messages")?.unwrap_or_default();
+    let message = |(index, message)| {
+        let load = || {
+            let mut fields = Fields::of(message, "a message")?;
+            let role = Fields::required(fields.string("role")?, "role", "a string")?;
+            let content = Fields::required(fields.string("content")?, "content", "a string")?;
+            let spans = fields.array("spans")?.unwrap_or_default();
+            let text = tiled(&content, spans).map_err(|error| error.under("spans"))?;
+            Ok(Owned::map([("role", Owned::form(&role)), ("content", Owned::Text(text))]))
+        };
+        load().map_err(|error: Error| error.under(index).under("messages"))
+    };
+    let messages: Result<Vec<Owned>> = messages.into_iter().enumerate().map(message).collect();
+    Ok(Owned::List(messages?))
+}
+
+/// A text with its spans, which must tile it.
+fn tiled(text: &str, spans: Vec<Value>) -> Result<OwnedText> {
+    let mut owned = OwnedText::default();
+    for (index, span) in spans.into_iter().enumerate() {
+        let Span { range, owner } = Span::from_json(span).map_err(|error| error.under(index))?;
+        let end = owned.as_str().len();
+        let part = text.get(range.start()..range.end());
+        let Some(part) = part.filter(|_| range.start() == end) else {
+            let (from, to) = (range.start(), range.end());
+            let message = format!("expected a span from byte {end} on, found {from} to {to}");
+            return Err(Error::new(ErrorKind::Tiling, message).under(index));
+        };
+        owned.push(part, &owner);
+    }
+    if owned.as_str().len() != text.len() {
+        let (covered, all) = (owned.as_str().len(), text.len());
+        let message = format!("expected spans of {all} bytes, found {covered}");
+        return Err(Error::new(ErrorKind::Tiling, message));
+    }
+    Ok(owned)
+}
+
+/// What a value is part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Form,
+    /// Within what the agent or a tool wrote, where `type` and `role` are words like any other.
+    Inside,
+}
+
+/// The value without knowledge of who wrote it, but for the words of the form.
+fn unowned(value: Value, place: Place) -> Owned {
+    match value {
+        Value::Null => Owned::Null,
+        Value::Bool(flag) => Owned::Bool(flag),
+        Value::Number(number) => Owned::Number(number),
+        Value::String(text) => Owned::of_text(&text, &UNRECORDED),
+        Value::Array(list) => {
+            Owned::List(list.into_iter().map(|value| unowned(value, place)).collect())
+        }
+        Value::Object(object) => unowned_members(object, place),
+    }
+}
+
+fn unowned_members(mut object: Object, place: Place) -> Owned {
+    let member = |(key, value): (String, Value)| {
+        let value = match value {
+            Value::String(text)
+                if place == Place::Form && matches!(key.as_str(), "role" | "type") =>
+            {
+                Owned::form(&text)
+            }
+            value if key == "input" => unowned(value, Place::Inside),
+            value => unowned(value, place),
+        };
+        (key, value)
+    };
+    Owned::Map(object.drain(..).map(member).collect())
+}
+
+/// Gives strings the owners of a list of `path` and `spans`.
+fn attribute(root: &mut Owned, owners: Value) -> Result<()> {
+    let Value::Array(owners) = owners else {
+        return Err(Error::expected("a list of owners", owners.kind()));
+    };
+    for (index, entry) in owners.into_iter().enumerate() {
+        let give = || {
+            let mut fields = Fields::of(entry, "the owners of a string")?;
+            let path = Fields::required(fields.string("path")?, "path", "a string")?;
+            let spans = fields.array("spans")?.unwrap_or_default();
+            let text = root.pointer_mut(&path).and_then(Owned::as_text_mut);
+            let text = text.ok_or_else(|| Error::expected("the path of a string", path))?;
+            *text = tiled(text.as_str(), spans)?;
+            Ok(())
+        };
+        give().map_err(|error: Error| error.under(index))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,339 @@
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use super::{
+    Appended, EventId, Expected, NewEvent, SessionName,
+    machine::Logic,
+    request::{Append, Failure, Mark, Page, Request, Response, Step, Writing, unexpected},
+    tail::{OpenTail, Tail},
+};
+use crate::{Error, ErrorKind, Result, id::Millis};
+
+/// How many events are looked through at a time for those of other writers.
+const PAGE: usize = 256;
+
+/// How often an append to wherever the end is may find another writer there first.
+const MOST_RACES: u32 = 1_000;
+
+/// Appends events, each of its own caller.
+///
+/// They are written for one place: after the event that is taken for the newest, as many together as
+/// may be. Whoever comes second is refused, so an attempt of which nobody knows what became may be
+/// made again: either its events are found at that place by their ids, or others are there and they
+/// never can be.
+pub(super) struct AppendLogic {
+    entries: Vec<Entry>,
+    outcomes: Vec<Option<Result<Appended>>>,
+    group: Group,
+    window: usize,
+    tail: Option<Tail>,
+    opening: OpenTail,
+    stage: Stage,
+    /// Whether the end was looked for since the call began.
+    is_fresh: bool,
+    /// Whether it was learnt from the beginning since the call began.
+    is_reopened: bool,
+    races: u32,
+}
+
+/// An event that is to be appended.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) event: NewEvent,
+    pub(super) expected: Expected,
+    pub(super) now: Millis,
+    /// Whether an attempt of its caller may have taken effect.
+    pub(super) was_tried: bool,
+}
+
+/// How much may be written together; it is always of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) events: usize,
+    pub(super) bytes: usize,
+    /// How many bytes an event takes.
+    pub(super) size: fn(&NewEvent) -> usize,
+}
+
+impl Group {
+    /// One event at a time.
+    pub(super) const ALONE: Self = Self { events: 1, bytes: 0, size: |_| 0 };
+}
+
+enum Stage {
+    Open,
+    Decide,
+    Write { chosen: Vec<usize> },
+    CatchUp { was_refused: bool, found: bool },
+}
+
+impl AppendLogic {
+    pub(super) fn new(
+        tail: Option<Tail>,
+        entries: Vec<Entry>,
+        group: Group,
+        window: usize,
+    ) -> Self {
+        let stage = if tail.is_some() { Stage::Decide } else { Stage::Open };
+        let is_reopened = tail.is_none();
+        Self {
+            outcomes: entries.iter().map(|_| None).collect(),
+            entries,
+            group,
+            window,
+            tail,
+            opening: OpenTail::new(window),
+            stage,
+            is_fresh: is_reopened,
+            is_reopened,
+            races: 0,
+        }
+    }
+
+    /// Appends one event.
+    pub(super) fn one(
+        tail: Option<Tail>,
+        expected: Expected,
+        event: NewEvent,
+        now: Millis,
+        window: usize,
+    ) -> Self {
+        let entry = Entry { event, expected, now, was_tried: false };
+        Self::new(tail, vec![entry], Group::ALONE, window)
+    }
+
+    /// What became of each event, where that is known, and the end of the log.
+    pub(super) fn into_parts(
+        self,
+        session: &SessionName,
+    ) -> (Vec<Option<Result<Appended>>>, Option<Tail>) {
+        let named =
+            |outcome: Result<_>| outcome.map_err(|error| error.in_session(session.as_str()));
+        (self.outcomes.into_iter().map(|outcome| outcome.map(named)).collect(), self.tail)
+    }
+
+    /// What became of the one event, and the end of the log where it is known for sure.
+    pub(super) fn into_outcome(
+        self,
+        result: Result<()>,
+        session: &SessionName,
+    ) -> (Result<Appended>, Option<Tail>) {
+        let (outcomes, tail) = self.into_parts(session);
+        match (result, outcomes.into_iter().next().flatten()) {
+            (Ok(()), Some(outcome)) => (outcome, tail),
+            (Err(error), _) => (Err(error), None),
+            (Ok(()), None) => {
+                let message = "the append came to no end";
+                (Err(Error::new(ErrorKind::Conflict, message)), None)
+            }
+        }
+    }
+
+    fn reopen(&mut self) {
+        self.tail = None;
+        self.opening = OpenTail::new(self.window);
+        self.stage = Stage::Open;
+        self.is_fresh = true;
+        self.is_reopened = true;
+    }
+
+    /// Settles what can be settled, and chooses what is written next; whether nothing is left.
+    fn decide(&mut self) -> bool {
+        let Some(tail) = &self.tail else { return false };
+        let last = tail.sequence();
+        let (mut chosen, mut ids, mut kind, mut bytes) = (Vec::new(), HashSet::new(), None, 0);
+        for (at, (entry, outcome)) in self.entries.iter().zip(&mut self.outcomes).enumerate() {
+            if outcome.is_some() {
+                continue;
+            }
+            if let Some(sequence) = tail.find(&entry.event.id) {
+                *outcome = Some(Ok(Appended { sequence, was_there: !entry.was_tried }));
+                continue;
+            }
+            let next = last.saturating_add(chosen.len() as u64);
+            match entry.expected {
+                Expected::Last(expected) if expected != next => {
+                    if !chosen.is_empty() {
+                        // What it comes to is seen when those before it are there.
+                        break;
+                    }
+                    if !self.is_fresh {
+                        self.stage = Stage::CatchUp { was_refused: false, found: false };
+                        return false;
+                    }
+                    if expected > last && !self.is_reopened {
+                        self.reopen();
+                        return false;
+                    }
+                    *outcome = Some(Err(conflict(expected, last)));
+                    continue;
+                }
+                _ => {}
+            }
+            bytes += (self.group.size)(&entry.event);
+            let is_full = chosen.len() >= self.group.events || bytes > self.group.bytes;
+            let is_other = *kind.get_or_insert(&entry.event.kind) != &entry.event.kind;
+            let is_new = ids.insert(&entry.event.id);
+            if !chosen.is_empty() && (is_full || is_other || !is_new) {
+                break;
+            }
+            chosen.push(at);
+        }
+        let is_done = chosen.is_empty();
+        self.stage = Stage::Write { chosen };
+        is_done
+    }
+
+    fn append(&self, tail: &Tail, chosen: &[usize]) -> Append {
+        let entries = chosen.iter().filter_map(|at| self.entries.get(*at));
+        Append {
+            sequence: tail.sequence().saturating_add(1),
+            after: tail.position(),
+            events: entries
+                .map(|entry| Writing { event: entry.event.clone(), recorded_at: entry.now })
+                .collect(),
+        }
+    }
+
+    /// The events that were chosen are there, the last of them at this position.
+    fn written(&mut self, chosen: &[usize], last: u64) {
+        let Some(tail) = &mut self.tail else { return };
+        let count = chosen.len() as u64;
+        for (nth, at) in (1..).zip(chosen) {
+            let Some(entry) = self.entries.get(*at) else { continue };
+            let (sequence, position) = (tail.sequence().saturating_add(1), last + nth - count);
+            let id: EventId = entry.event.id.clone();
+            tail.push(Mark { sequence, position, id });
+            if let Some(outcome) = self.outcomes.get_mut(*at) {
+                *outcome = Some(Ok(Appended { sequence, was_there: false }));
+            }
+        }
+        self.stage = Stage::Decide;
+    }
+
+    fn got_page(&mut self, page: Page) -> Result<(), Failure> {
+        let Stage::CatchUp { was_refused, found } = &mut self.stage else { return Ok(()) };
+        let Some(tail) = &mut self.tail else { return Ok(()) };
+        for placed in page.events {
+            if placed.event.sequence != tail.sequence().saturating_add(1) {
+                // The log is not the one that was known: it was emptied, or lost its end.
+                self.reopen();
+                return Ok(());
+            }
+            *found = true;
+            tail.push(placed.mark());
+        }
+        if !page.is_end {
+            return Ok(());
+        }
+        let is_at_odds = *was_refused && !*found;
+        self.is_fresh = true;
+        self.stage = Stage::Decide;
+        if is_at_odds {
+            self.reopen();
+            let message = "the store refused the event, and shows none that came before it";
+            let error = Error::new(ErrorKind::Conflict, message);
+            return Err(Failure::Transient { error, took: Duration::ZERO });
+        }
+        Ok(())
+    }
+
+    /// Events that are not taken together may be by themselves.
+    fn rejected(&mut self, chosen: &[usize], error: Error) {
+        match chosen {
+            [at] => {
+                if let Some(outcome) = self.outcomes.get_mut(*at) {
+                    *outcome = Some(Err(error));
+                }
+            }
+            _ => self.group = Group::ALONE,
+        }
+        self.stage = Stage::Decide;
+    }
+
+    fn refused(&mut self) -> Result<(), Failure> {
+        self.races += 1;
+        if self.races > MOST_RACES {
+            let message = format!("{MOST_RACES} times another writer appended first");
+            return Err(Failure::Final(Error::new(ErrorKind::Conflict, message)));
+        }
+        self.stage = Stage::CatchUp { was_refused: true, found: false };
+        Ok(())
+    }
+}
+
+impl Logic for AppendLogic {
+    type Output = ();
+
+    fn want(&mut self) -> Result<Step<()>> {
+        loop {
+            match &self.stage {
+                Stage::Open => match self.opening.want()? {
+                    Step::Do(request) => return Ok(Step::Do(request)),
+                    Step::Done(tail) => {
+                        self.tail = Some(tail);
+                        self.stage = Stage::Decide;
+                    }
+                },
+                Stage::Decide => {
+                    if self.decide() {
+                        return Ok(Step::Done(()));
+                    }
+                }
+                Stage::Write { chosen } => {
+                    let Some(tail) = &self.tail else {
+                        self.reopen();
+                        continue;
+                    };
+                    return Ok(Step::Do(Request::Append(Arc::new(self.append(tail, chosen)))));
+                }
+                Stage::CatchUp { .. } => {
+                    let Some(tail) = &self.tail else {
+                        self.reopen();
+                        continue;
+                    };
+                    let from = tail.position().saturating_add(1);
+                    return Ok(Step::Do(Request::Events { from, most: PAGE }));
+                }
+            }
+        }
+    }
+
+    fn got(&mut self, response: Response) -> Result<(), Failure> {
+        match (&mut self.stage, response) {
+            (Stage::Open, response) => return self.opening.got(response),
+            (Stage::Write { chosen }, Response::Appended(position)) => {
+                let chosen = std::mem::take(chosen);
+                self.written(&chosen, position);
+            }
+            (Stage::Write { .. }, Response::Refused) => return self.refused(),
+            (Stage::Write { chosen }, Response::Rejected(error)) => {
+                let chosen = std::mem::take(chosen);
+                self.rejected(&chosen, error);
+            }
+            (Stage::CatchUp { .. }, Response::Events(page)) => return self.got_page(page),
+            (_, response) => return Err(Failure::Final(unexpected(&response))),
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        if let (Failure::Ambiguous { .. }, Stage::Write { chosen }) = (failure, &self.stage) {
+            for at in chosen {
+                if let Some(entry) = self.entries.get_mut(*at) {
+                    entry.was_tried = true;
+                }
+            }
+            self.stage = Stage::CatchUp { was_refused: false, found: false };
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let open = self.entries.iter().zip(&self.outcomes);
+        open.into_iter().all(|(entry, outcome)| !entry.was_tried || outcome.is_some())
+    }
+}
+
+fn conflict(expected: u64, found: u64) -> Error {
+    let message = format!("expected event {expected} to be the newest, found {found}");
+    Error::new(ErrorKind::Conflict, message).at_event(found)
+}

@@ -1,0 +1,295 @@
+//! The part without IO against a store that fails, loses answers, does late what it did not
+//! acknowledge, shows an old state, and is written by others.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Appended, EventId, Expected, Memory, NewEvent, Replay, Retries, SessionName,
+    append::{AppendLogic, Entry, Group},
+    load::LoadLogic,
+    machine::Retried,
+    request::{Append, Failure, Machine, Request, Response, Step},
+    save::{SaveLogic, Taken},
+    store::Store,
+    tail::Tail,
+};
+use crate::{Error, ErrorKind, Result, id::Millis};
+
+/// What goes wrong with one request.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    None,
+    /// It is not done.
+    NotDone,
+    /// It is done, and nobody hears of it.
+    Unheard,
+    /// It is not done, nobody knows that, and it is done after some more requests.
+    Late(usize),
+    /// A page ends too early.
+    Short,
+    /// Another writer appends first.
+    Overtaken,
+}
+
+fn trouble() -> impl Strategy<Value = Trouble> {
+    prop_oneof![
+        6 => Just(Trouble::None),
+        1 => Just(Trouble::NotDone),
+        2 => Just(Trouble::Unheard),
+        2 => (1..6_usize).prop_map(Trouble::Late),
+        1 => Just(Trouble::Short),
+        1 => Just(Trouble::Overtaken),
+    ]
+}
+
+struct Flaky {
+    memory: Memory,
+    troubles: VecDeque<Trouble>,
+    late: Vec<(usize, Arc<Append>)>,
+    others: u64,
+}
+
+impl Flaky {
+    fn perform(&mut self, session: &SessionName, request: Request) -> Response {
+        for (left, _) in &mut self.late {
+            *left -= 1;
+        }
+        let due: Vec<_> = self.late.extract_if(.., |(left, _)| *left == 0).collect();
+        for (_, append) in due {
+            // What was sent for a place that is taken by now is refused, and nobody hears of that.
+            Store::perform(&mut self.memory, session, Request::Append(append));
+        }
+        let failed = || Error::new(ErrorKind::Io, "trouble");
+        let took = Duration::from_millis(1);
+        match (self.troubles.pop_front().unwrap_or(Trouble::None), request) {
+            (Trouble::NotDone, _) => Response::Failed(Failure::Transient { error: failed(), took }),
+            (Trouble::Unheard, request) => {
+                Store::perform(&mut self.memory, session, request);
+                Response::Failed(Failure::Ambiguous { error: failed(), took })
+            }
+            (Trouble::Late(after), Request::Append(append)) => {
+                self.late.push((after, append));
+                Response::Failed(Failure::Ambiguous { error: failed(), took })
+            }
+            (Trouble::Short, Request::Events { from, most }) => {
+                let request = Request::Events { from, most };
+                match Store::perform(&mut self.memory, session, request) {
+                    Response::Events(mut page) => {
+                        page.events.pop();
+                        page.is_end = true;
+                        Response::Events(page)
+                    }
+                    response => response,
+                }
+            }
+            (Trouble::Overtaken, request) => {
+                self.overtake(session);
+                Store::perform(&mut self.memory, session, request)
+            }
+            (_, request) => Store::perform(&mut self.memory, session, request),
+        }
+    }
+
+    fn overtake(&mut self, session: &SessionName) {
+        self.others += 1;
+        let new = event(&format!("other {}", self.others));
+        let logic = AppendLogic::one(None, Expected::Any, new, NOW, 4);
+        let mut machine = Retried::new(logic, session, Retries::default(), "append");
+        super::store::drive(&mut self.memory, session, &mut machine).unwrap();
+    }
+
+    fn run<M: Machine>(&mut self, session: &SessionName, machine: &mut M) -> M::Output {
+        loop {
+            match machine.step() {
+                Step::Done(output) => return output,
+                Step::Do(Request::Wait(_)) => machine.take(Response::Done),
+                Step::Do(request) => {
+                    let response = self.perform(session, request);
+                    machine.take(response);
+                }
+            }
+        }
+    }
+}
+
+const NOW: Millis = Millis::new(0);
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Ids(Vec<String>);
+
+impl Replay for Ids {
+    type Event = String;
+    const SCHEMA: u32 = 1;
+
+    fn kind(_: &String) -> &'static str {
+        "id"
+    }
+
+    fn knows(kind: &str) -> bool {
+        kind == "id"
+    }
+
+    fn apply(&mut self, _: u64, id: &String) -> Result<()> {
+        self.0.push(id.clone());
+        Ok(())
+    }
+}
+
+fn event(id: &str) -> NewEvent {
+    let body = serde_json::to_vec(id).unwrap();
+    NewEvent::new(EventId::new(id).unwrap(), "id", body).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn nothing_is_lost_or_doubled_and_no_part_of_a_state_is_loaded(
+        troubles in proptest::collection::vec(trouble(), 0..60),
+        restarts in proptest::collection::vec(any::<bool>(), 12),
+        attempts in 2..6_u32,
+    ) {
+        let session = SessionName::new("a").unwrap();
+        let retries = Retries { attempts, ..Retries::default() };
+        let mut store = Flaky { memory: Memory::new(), troubles: troubles.into(), late: Vec::new(), others: 0 };
+        let mut tail: Option<Tail> = None;
+        let mut acknowledged: Vec<(u64, String)> = Vec::new();
+        for (n, restart) in restarts.into_iter().enumerate() {
+            let id = format!("mine {n}");
+            if restart {
+                tail = None;
+            }
+            // As a process does that is started again until the step is done.
+            let appended = loop {
+                let logic = AppendLogic::one(tail.take(), Expected::Any, event(&id), NOW, 64);
+                let mut machine = Retried::new(logic, &session, retries, "append");
+                let result = store.run(&session, &mut machine);
+                match machine.into_logic().into_outcome(result, &session) {
+                    (Ok(appended), end) => {
+                        tail = end;
+                        break appended;
+                    }
+                    (Err(error), _) => prop_assert_eq!(error.kind(), ErrorKind::Unavailable),
+                }
+            };
+            acknowledged.push((appended.sequence, id));
+            if n % 4 == 3 && let Ok(loaded) = load(&mut store, &session, retries) {
+                let taken = Taken::of(&loaded.state, loaded.sequence, NOW).unwrap();
+                let logic = SaveLogic::new(&session, tail.as_ref(), taken, 1).unwrap();
+                let mut machine = Retried::new(logic, &session, retries, "save");
+                // It may fail, and nothing depends on it.
+                let _ = store.run(&session, &mut machine);
+            }
+            match load(&mut store, &session, retries) {
+                Ok(loaded) => {
+                    for (sequence, id) in &acknowledged {
+                        let at = usize::try_from(*sequence).unwrap() - 1;
+                        prop_assert_eq!(loaded.state.0.get(at), Some(id));
+                    }
+                    let mut once = loaded.state.0.clone();
+                    once.sort();
+                    once.dedup();
+                    prop_assert_eq!(once.len(), loaded.state.0.len());
+                }
+                Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Unavailable),
+            }
+        }
+    }
+
+    #[test]
+    fn events_that_go_together_are_each_there_once_where_their_caller_was_told(
+        troubles in proptest::collection::vec(trouble(), 0..60),
+        // Ids may come twice, among those that go together too.
+        groups in proptest::collection::vec(proptest::collection::vec((0..40_u64, any::<bool>()), 1..9), 1..8),
+        most in 1..6_usize,
+    ) {
+        let session = SessionName::new("a").unwrap();
+        let mut store = Flaky { memory: Memory::new(), troubles: troubles.into(), late: Vec::new(), others: 0 };
+        let (mut tail, mut told): (Option<Tail>, Vec<(u64, String)>) = (None, Vec::new());
+        for group in groups {
+            let mut next = tail.as_ref().map_or(0, Tail::sequence);
+            let entries: Vec<Entry> = group.iter().map(|(id, any)| {
+                let expected = if *any { Expected::Any } else { Expected::Last(next) };
+                next += 1;
+                Entry { event: event(&format!("mine {id}")), expected, now: NOW, was_tried: false }
+            }).collect();
+            let limits = Group { events: most, bytes: 4, size: |_| 1 };
+            let logic = AppendLogic::new(tail.take(), entries, limits, 64);
+            let mut machine = Retried::new(logic, &session, Retries::default(), "append");
+            let result = store.run(&session, &mut machine);
+            let (outcomes, end) = machine.into_logic().into_parts(&session);
+            prop_assert!(result.is_err() || outcomes.iter().all(Option::is_some));
+            tail = end.filter(|_| result.is_ok());
+            for ((id, any), outcome) in group.iter().zip(outcomes) {
+                match outcome {
+                    Some(Ok(appended)) => told.push((appended.sequence, format!("mine {id}"))),
+                    Some(Err(error)) => {
+                        prop_assert_eq!(error.kind(), ErrorKind::Conflict);
+                        prop_assert!(!any);
+                    }
+                    None => {}
+                }
+            }
+            if let Ok(loaded) = load(&mut store, &session, Retries::default()) {
+                for (sequence, id) in &told {
+                    let at = usize::try_from(*sequence).unwrap() - 1;
+                    prop_assert_eq!(loaded.state.0.get(at), Some(id));
+                }
+                let mut once = loaded.state.0.clone();
+                once.sort();
+                once.dedup();
+                prop_assert_eq!(once.len(), loaded.state.0.len());
+            }
+        }
+    }
+
+    #[test]
+    fn for_each_sequence_one_writer_succeeds_and_the_other_gets_its_conflict(
+        troubles in proptest::collection::vec(trouble(), 0..40),
+        turns in proptest::collection::vec(0..3_usize, 0..30),
+    ) {
+        let session = SessionName::new("a").unwrap();
+        let mut store = Flaky { memory: Memory::new(), troubles: troubles.into(), late: Vec::new(), others: 0 };
+        let mut writers: Vec<(Option<Tail>, u64, u64)> = vec![(None, 0, 0); 3];
+        let mut winners: Vec<(u64, String)> = Vec::new();
+        for turn in turns {
+            let (tail, last, n) = &mut writers[turn];
+            let id = format!("{turn} {n}");
+            let logic = AppendLogic::one(tail.take(), Expected::Last(*last), event(&id), NOW, 64);
+            let mut machine = Retried::new(logic, &session, Retries::default(), "append");
+            let result = store.run(&session, &mut machine);
+            let (outcome, end) = machine.into_logic().into_outcome(result, &session);
+            *tail = end;
+            match outcome {
+                Ok(Appended { sequence, .. }) => {
+                    prop_assert_eq!(sequence, *last + 1);
+                    prop_assert!(winners.iter().all(|(won, _)| *won != sequence));
+                    winners.push((sequence, id));
+                    *last = sequence;
+                    *n += 1;
+                }
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    let actual = error.place().event.unwrap();
+                    prop_assert!(actual > *last);
+                    *last = actual;
+                    *n += 1;
+                }
+                Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Unavailable),
+            }
+        }
+        if let Ok(loaded) = load(&mut store, &session, Retries::default()) {
+            for (sequence, id) in &winners {
+                let at = usize::try_from(*sequence).unwrap() - 1;
+                prop_assert_eq!(loaded.state.0.get(at), Some(id));
+            }
+        }
+    }
+}
+
+fn load(store: &mut Flaky, session: &SessionName, retries: Retries) -> Result<super::Loaded<Ids>> {
+    let logic = LoadLogic::<Ids>::new(session.clone());
+    store.run(session, &mut Retried::new(logic, session, retries, "load"))
+}

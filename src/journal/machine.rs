@@ -1,0 +1,107 @@
+use std::time::Duration;
+
+use super::{
+    Retries, SessionName,
+    request::{Failure, Machine, Request, Response, Step},
+    retry::Budget,
+};
+use crate::Result;
+
+/// What an operation decides. It knows neither time nor failure: [`Retried`] puts it on its feet.
+pub(super) trait Logic {
+    type Output;
+
+    /// What is to be asked now, or what came out.
+    ///
+    /// # Errors
+    /// Why nothing can come out.
+    fn want(&mut self) -> Result<Step<Self::Output>>;
+
+    /// Takes the answer to what was asked.
+    ///
+    /// # Errors
+    /// Why the answer is of no use.
+    fn got(&mut self, response: Response) -> Result<(), Failure>;
+
+    /// Hears that the request failed, or that its answer was of no use. What
+    /// [`Logic::want`] then asks is the next attempt.
+    fn failed(&mut self, failure: &Failure) {
+        let _ = failure;
+    }
+
+    /// Whether nothing that was tried can still take effect.
+    fn is_settled(&self) -> bool {
+        true
+    }
+}
+
+/// A [`Logic`] with attempts and waits.
+pub(super) struct Retried<L: Logic> {
+    logic: L,
+    session: SessionName,
+    budget: Budget,
+    wait: Option<Duration>,
+    is_waiting: bool,
+    over: Option<crate::Error>,
+}
+
+impl<L: Logic> Retried<L> {
+    pub(super) fn new(
+        logic: L,
+        session: &SessionName,
+        retries: Retries,
+        doing: &'static str,
+    ) -> Self {
+        let budget = Budget::new(retries, doing);
+        Self { logic, session: session.clone(), budget, wait: None, is_waiting: false, over: None }
+    }
+
+    /// What is left of the operation: what it learnt, however it ended.
+    pub(super) fn into_logic(self) -> L {
+        self.logic
+    }
+
+    fn failed(&mut self, failure: Failure) {
+        self.logic.failed(&failure);
+        match self.budget.next(failure, &self.session) {
+            Ok(wait) => self.wait = Some(wait),
+            Err(error) => self.over = Some(error),
+        }
+    }
+}
+
+impl<L: Logic> Machine for Retried<L> {
+    type Output = Result<L::Output>;
+
+    fn step(&mut self) -> Step<Self::Output> {
+        if let Some(error) = self.over.take() {
+            return Step::Done(Err(error));
+        }
+        if let Some(wait) = self.wait.take() {
+            self.is_waiting = true;
+            return Step::Do(Request::Wait(wait));
+        }
+        match self.logic.want() {
+            Ok(Step::Do(request)) => Step::Do(request),
+            Ok(Step::Done(output)) => Step::Done(Ok(output)),
+            Err(error) => Step::Done(Err(error.in_session(self.session.as_str()))),
+        }
+    }
+
+    fn take(&mut self, response: Response) {
+        if std::mem::take(&mut self.is_waiting) {
+            return;
+        }
+        let result = match response {
+            Response::Failed(failure) => Err(failure),
+            response => self.logic.got(response),
+        };
+        match result {
+            Ok(()) => self.budget.worked(),
+            Err(failure) => self.failed(failure),
+        }
+        if self.logic.is_settled() {
+            self.budget.settled();
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Connecting, and having what a journal needs on the server.
+
+use std::time::Duration;
+
+use async_nats::{
+    Client, ConnectOptions,
+    jetstream::{
+        self,
+        context::{CreateStreamErrorKind, GetStreamErrorKind},
+        kv,
+        object_store::ObjectStore,
+        stream,
+    },
+};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Credentials, NatsOptions};
+use crate::{Error, ErrorKind, Result, journal::Retries};
+
+/// The oldest server whose conditions hold for several subjects at once.
+const OLDEST: (u64, u64) = (2, 11);
+
+/// How many snapshots of a key a bucket can keep.
+const MOST_KEPT: i64 = 64;
+
+/// What a journal works with.
+#[derive(Clone)]
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) stream: stream::Stream,
+    pub(super) snapshots: kv::Store,
+    pub(super) objects: ObjectStore,
+    /// In which way less is promised than could be.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Connects, checks the server, and creates what is not there.
+pub(super) async fn connect(options: &NatsOptions) -> Result<Connection> {
+    options.check()?;
+    let client = reach(options).await?;
+    check_version(&client.server_info().version)?;
+    let mut context = jetstream::new(client.clone());
+    context.set_timeout(options.timeout);
+    let provisioned = trying(&options.journal.retries, "prepare the stream", options, || {
+        provision(&context, options)
+    });
+    let (stream, snapshots, objects) = provisioned.await?;
+    let warnings = warnings(&stream.cached_info().config);
+    for warning in &warnings {
+        tracing::warn!(stream = %options.stream, "{warning}");
+    }
+    check_stream(&stream.cached_info().config, options)?;
+    Ok(Connection { client, stream, snapshots, objects, warnings })
+}
+
+/// Tries until it works, or the time is over.
+async fn trying<T, F: Future<Output = Result<T>>>(
+    retries: &Retries,
+    doing: &str,
+    options: &NatsOptions,
+    attempt: impl Fn() -> F,
+) -> Result<T> {
+    let begun = Instant::now();
+    let mut wait = retries.first_wait;
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let error = match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(error) if error.kind() != ErrorKind::Unavailable => return Err(error),
+            Err(error) => error,
+        };
+        if attempts >= retries.attempts.max(1) || begun.elapsed() + wait > retries.within {
+            let message = format!(
+                "cannot {doing} at {}: gave up after {attempts} attempts in {:.1} s; at last {}",
+                options.servers,
+                begun.elapsed().as_secs_f64(),
+                error.message(),
+            );
+            return Err(Error::new(ErrorKind::Unavailable, message).caused_by(error));
+        }
+        tracing::warn!(%error, attempts, "cannot {doing} yet");
+        sleep(wait).await;
+        wait = wait.saturating_mul(2).min(retries.longest_wait);
+    }
+}
+
+async fn reach(options: &NatsOptions) -> Result<Client> {
+    let servers: Vec<async_nats::ServerAddr> = options
+        .servers
+        .split(',')
+        .map(|server| server.trim().parse())
+        .collect::<Result<_, _>>()
+        .map_err(|error| {
+            let message = format!("expected nats://host:port, found {:?}", options.servers);
+            Error::new(ErrorKind::Shape, message).caused_by(error)
+        })?;
+    let credentials = with_credentials(options).await?;
+    let attempt = || async {
+        let connecting = credentials.clone().connect(servers.clone());
+        match timeout(options.timeout, connecting).await {
+            Ok(Ok(client)) => Ok(client),
+            Ok(Err(error)) => Err(unreachable(&error).caused_by(error)),
+            Err(_) => Err(unavailable("the server did not answer in time")),
+        }
+    };
+    trying(&options.journal.retries, "connect", options, attempt).await
+}
+
+fn unreachable(error: &async_nats::ConnectError) -> Error {
+    use async_nats::ConnectErrorKind as Kind;
+    let kind = match error.kind() {
+        Kind::Authentication | Kind::AuthorizationViolation | Kind::ServerParse | Kind::Tls => {
+            ErrorKind::Io
+        }
+        _ => ErrorKind::Unavailable,
+    };
+    Error::new(kind, error.to_string())
+}
+
+async fn with_credentials(options: &NatsOptions) -> Result<ConnectOptions> {
+    let plain = ConnectOptions::new()
+        .name("afterimage")
+        .connection_timeout(options.timeout)
+        .request_timeout(Some(options.timeout))
+        .reconnect_delay_callback(|attempt| {
+            Duration::from_millis(50).saturating_mul(1 << attempt.min(5))
+        });
+    Ok(match &options.credentials {
+        Credentials::None => plain,
+        Credentials::File(path) => plain
+            .credentials_file(path)
+            .await
+            .map_err(|error| Error::io(error, "cannot read the credentials").in_file(path))?,
+        Credentials::Token(token) => plain.token(token.clone()),
+        Credentials::User { name, password } => {
+            plain.user_and_password(name.clone(), password.clone())
+        }
+    })
+}
+
+/// That a server is new enough.
+fn check_version(version: &str) -> Result<()> {
+    let mut numbers = version.split(['.', '-']).map(|part| part.parse::<u64>().ok());
+    let found = (numbers.next().flatten(), numbers.next().flatten());
+    if let (Some(major), Some(minor)) = found
+        && (major, minor) >= OLDEST
+    {
+        return Ok(());
+    }
+    let message = format!(
+        "expected a NATS server of version 2.11 or newer, found {version}: older ones take no notice of the condition that an event comes after the newest one of its session, so two writers could both succeed"
+    );
+    Err(Error::new(ErrorKind::Version, message))
+}
+
+async fn provision(
+    context: &jetstream::Context,
+    options: &NatsOptions,
+) -> Result<(stream::Stream, kv::Store, ObjectStore)> {
+    let stream = if options.creates {
+        let stream = context.get_or_create_stream(stream_config(options)).await;
+        stream.map_err(|error| match error.kind() {
+            CreateStreamErrorKind::JetStream(reason) if is_final(&reason) => no_stream(&error),
+            _ => unavailable(format!("no stream: {error}")),
+        })?
+    } else {
+        let stream = context.get_stream(&options.stream).await;
+        stream.map_err(|error| match error.kind() {
+            GetStreamErrorKind::JetStream(reason) if reason.code() == 404 => no_stream(&error),
+            _ => unavailable(format!("no stream: {error}")),
+        })?
+    };
+    let snapshots = bucket(context, options).await?;
+    let objects = match context.get_object_store(&options.bucket).await {
+        Ok(objects) => objects,
+        Err(error) if !options.creates => {
+            return Err(unavailable(format!("no object store: {error}")));
+        }
+        Err(_) => context
+            .create_object_store(jetstream::object_store::Config {
+                bucket: options.bucket.clone(),
+                description: Some("Large snapshots of afterimage journals".to_owned()),
+                num_replicas: options.replicas,
+                ..Default::default()
+            })
+            .await
+            .map_err(|error| unavailable(format!("no object store: {error}")))?,
+    };
+    Ok((stream, snapshots, objects))
+}
+
+/// The bucket of snapshots, which keeps at least as many as asked.
+async fn bucket(context: &jetstream::Context, options: &NatsOptions) -> Result<kv::Store> {
+    let history = i64::try_from(options.journal.kept_snapshots).unwrap_or(MOST_KEPT);
+    let history = history.clamp(1, MOST_KEPT);
+    let mut config = kv::Config {
+        bucket: options.bucket.clone(),
+        description: "Snapshots of afterimage journals".to_owned(),
+        history,
+        num_replicas: options.replicas,
+        ..Default::default()
+    };
+    let failed = |error: &dyn std::fmt::Display| unavailable(format!("no bucket: {error}"));
+    let snapshots = match context.get_key_value(&options.bucket).await {
+        Ok(snapshots) => snapshots,
+        Err(error) if !options.creates => return Err(failed(&error)),
+        Err(_) => return context.create_key_value(config).await.map_err(|error| failed(&error)),
+    };
+    let status = snapshots.status().await.map_err(|error| failed(&error))?;
+    if status.history() >= history || !options.creates {
+        return Ok(snapshots);
+    }
+    config.num_replicas = status.info.config.num_replicas;
+    context.update_key_value(config).await.map_err(|error| failed(&error))
+}
+
+/// Why a stream is never created, however often one tries: its subjects or its name are taken, it has
+/// more replicas than there are servers, or what is asked for makes no sense.
+const NEVER: [u64; 4] = [10_052, 10_058, 10_065, 10_074];
+
+fn is_final(reason: &jetstream::Error) -> bool {
+    NEVER.contains(&reason.error_code().0)
+}
+
+fn no_stream(error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Io, format!("no stream: {error}"))
+}
+
+fn stream_config(options: &NatsOptions) -> stream::Config {
+    stream::Config {
+        name: options.stream.clone(),
+        description: Some("Events of afterimage journals".to_owned()),
+        subjects: vec![format!("{}.*.*", options.stream)],
+        num_replicas: options.replicas,
+        max_age: options.max_age.unwrap_or_default(),
+        storage: stream::StorageType::File,
+        allow_direct: true,
+        // A stream that is full refuses events. It never drops those that are there.
+        discard: stream::DiscardPolicy::New,
+        ..Default::default()
+    }
+}
+
+/// That a stream that was there takes events and hands them out.
+fn check_stream(config: &stream::Config, options: &NatsOptions) -> Result<()> {
+    let wanted = format!("{}.*.*", options.stream);
+    let reason = if !config.subjects.contains(&wanted) {
+        format!("takes {:?}, expected {wanted:?}", config.subjects)
+    } else if !config.allow_direct {
+        "does not allow direct gets".to_owned()
+    } else if config.no_ack {
+        "acknowledges nothing".to_owned()
+    } else if config.retention != stream::RetentionPolicy::Limits {
+        "drops what was read".to_owned()
+    } else {
+        return Ok(());
+    };
+    let message = format!("the stream {:?} is there and {reason}", options.stream);
+    Err(Error::new(ErrorKind::Conflict, message))
+}
+
+/// In which way a stream promises less than it could.
+fn warnings(config: &stream::Config) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |text: &str| warnings.push(text.to_owned());
+    if config.num_replicas < 3 {
+        warn(
+            "fewer than three replicas: the loss of one server loses events, and so does a power cut unless the server syncs each write (`sync_interval: always`)",
+        );
+    }
+    if config.storage == stream::StorageType::Memory {
+        warn("events are kept in memory: a restart of the servers loses them");
+    }
+    if !config.max_age.is_zero() {
+        warn("events expire: a session whose snapshot is older cannot be loaded any more");
+    }
+    let has_limit =
+        config.max_bytes > 0 || config.max_messages > 0 || config.max_messages_per_subject > 0;
+    if has_limit && config.discard != stream::DiscardPolicy::New {
+        warn("the stream is limited and drops its oldest events when it is full");
+    }
+    warnings
+}
+
+pub(super) fn unavailable(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unavailable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_before_2_11_are_refused_with_the_reason() {
+        for version in ["2.11.0", "2.11.3-RC.1", "2.15.1", "3.0.0", "2.100.0"] {
+            assert!(check_version(version).is_ok(), "{version}");
+        }
+        for version in ["2.10.29", "2.9.10", "1.99.0", "", "x", "2"] {
+            let error = check_version(version).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Version, "{version}");
+            assert!(error.message().contains("two writers could both succeed"));
+        }
+    }
+}

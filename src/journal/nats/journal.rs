@@ -1,0 +1,324 @@
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tracing::instrument;
+
+use super::{
+    NatsOptions,
+    appending::{Slot, group},
+    connect::{self, Connection},
+};
+use crate::{
+    Result,
+    id::Millis,
+    journal::{
+        Appended, Event, EventId, Expected, Live, LoadReport, Loaded, NewEvent, Recorded, Replay,
+        SessionName, SessionStatus, Snapshot, SnapshotInfo, SnapshotPolicy,
+        append::{Entry, Group},
+        fetch::{DeleteLogic, FetchLogic},
+        live::CATCH_UP,
+        load::LoadLogic,
+        machine::{Logic, Retried},
+        read::ReadLogic,
+        request::{Failure, Machine, Request, Response, Step},
+        save::{SaveLogic, Taken},
+        status::StatusLogic,
+    },
+};
+
+/// Of how many sessions the end of the log is remembered.
+const MOST_TAILS: usize = 1_024;
+
+/// Sessions of events on NATS JetStream, which many processes on many machines write and read.
+///
+/// It has the methods of [`Journal`](crate::journal::Journal), as async ones; they take `&self`,
+/// and clones share the connection. They need a tokio runtime with its timer and IO.
+///
+/// **What the server has to be.** Version 2.11 or newer. With its defaults a server syncs its files
+/// every two minutes, and a power cut loses what was acknowledged since: set `sync_interval: always`,
+/// or three replicas on machines that do not fail together. See [`NatsJournal::warnings`].
+///
+/// **What happens when it cannot be reached.** Requests are tried again with growing waits, as
+/// [`Retries`](crate::journal::Retries) says, and then end with [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable), which
+/// says what was tried and for how long. An append of which nobody knows what became is looked for
+/// by its id at the one place where it can be, and made again only for that same place, so it is
+/// there once however often it was sent. Where the server cannot be asked in time either, the error
+/// says so; append it again with the same id then.
+///
+/// **Cancellation.** Every future may be dropped at any time. A dropped append was made or was not,
+/// and is no more unknown than one whose error is [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+#[derive(Clone)]
+pub struct NatsJournal {
+    pub(super) connection: Connection,
+    pub(super) options: Arc<NatsOptions>,
+    /// How much goes into one message.
+    pub(super) group: Group,
+    tails: Arc<Mutex<HashMap<SessionName, Arc<Slot>>>>,
+}
+
+impl fmt::Debug for NatsJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NatsJournal").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl NatsJournal {
+    /// Connects, checks the server's version, and creates stream, bucket and object store where
+    /// they are not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) where no server answers in time, [`ErrorKind::Version`](crate::ErrorKind::Version) for a
+    /// server before 2.11, [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) for a stream of that name that is for something
+    /// else, [`ErrorKind::Io`](crate::ErrorKind::Io) for credentials that are refused, [`ErrorKind::Shape`](crate::ErrorKind::Shape) for names and
+    /// addresses that are none.
+    #[instrument(skip_all, fields(stream = %options.stream))]
+    pub async fn connect(options: NatsOptions) -> Result<Self> {
+        let connection = connect::connect(&options).await?;
+        let (group, tails) = (group(&connection), Arc::default());
+        Ok(Self { connection, options: Arc::new(options), group, tails })
+    }
+
+    /// In which way the stream promises less than it could: fewer than three replicas, storage in
+    /// memory, events that expire or are dropped.
+    ///
+    /// How often a server syncs its files cannot be asked for.
+    pub fn warnings(&self) -> &[String] {
+        &self.connection.warnings
+    }
+
+    pub(super) async fn run<L: Logic>(
+        &self,
+        logic: L,
+        session: &SessionName,
+        doing: &'static str,
+    ) -> (Result<L::Output>, L) {
+        let mut machine = Retried::new(logic, session, self.options.journal.retries, doing);
+        loop {
+            match machine.step() {
+                Step::Done(output) => return (output, machine.into_logic()),
+                Step::Do(request) => {
+                    if let Request::Wait(time) = &request {
+                        tracing::debug!(%session, ?time, "waiting before the next attempt");
+                    }
+                    let response = self.perform(session, request).await;
+                    if let Response::Failed(
+                        Failure::Transient { error, .. } | Failure::Ambiguous { error, .. },
+                    ) = &response
+                    {
+                        tracing::warn!(%session, %error, "cannot {doing} yet");
+                    }
+                    machine.take(response);
+                }
+            }
+        }
+    }
+
+    fn slot(&self, session: &SessionName) -> Arc<Slot> {
+        let mut tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        if tails.len() >= MOST_TAILS && !tails.contains_key(session) {
+            // One that somebody holds stays: its holder keeps others waiting.
+            tails.retain(|_, slot| Arc::strong_count(slot) > 1);
+        }
+        Arc::clone(tails.entry(session.clone()).or_default())
+    }
+
+    /// Appends an event, and answers with its sequence.
+    ///
+    /// One message to the server and its answer. The first append to a session also reads the ids
+    /// of its newest events, and one that another writer was ahead of reads what came in between.
+    /// Appends of one process to one session are made in the order in which they were begun. While a
+    /// message is on its way, those that wait gather, and go into the next one together, as long as
+    /// they are of one kind: so begin many, each expecting the one before it, and await them all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where the newest event is not the expected one; the
+    /// [place](crate::error::Place::event) tells the newest one's sequence.
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) where it cannot be said in time; [`ErrorKind::Limit`](crate::ErrorKind::Limit) for an event
+    /// beyond the server's limit; [`ErrorKind::Io`](crate::ErrorKind::Io) where the server refuses it.
+    #[instrument(skip_all, fields(%session, id = %event.id))]
+    pub async fn append(
+        &self,
+        session: &SessionName,
+        expected: Expected,
+        event: NewEvent,
+        now: Millis,
+    ) -> Result<Appended> {
+        let entry = Entry { event, expected, now, was_tried: false };
+        self.append_entry(&self.slot(session), session, entry).await
+    }
+
+    /// At most `most` events from the one with sequence `first` on; none past the end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Gap`](crate::ErrorKind::Gap) where events are missing, saying which; [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable);
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) where a message of the stream is no event.
+    #[instrument(skip_all, fields(%session, first))]
+    pub async fn read(&self, session: &SessionName, first: u64, most: usize) -> Result<Vec<Event>> {
+        self.run(ReadLogic::new(first, most), session, "read events").await.0
+    }
+
+    /// Writes a snapshot of the state after the event with sequence `after_sequence`.
+    ///
+    /// It goes to the bucket, and past the server's `max_payload` (1 MiB by default, compressed) to
+    /// the object store.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the session has no such event, [`ErrorKind::Shape`](crate::ErrorKind::Shape) where
+    /// the state does not become JSON, [`ErrorKind::Limit`](crate::ErrorKind::Limit) past 1 GiB, [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    #[instrument(skip_all, fields(%session, after_sequence))]
+    pub async fn write_snapshot<S: Replay>(
+        &self,
+        session: &SessionName,
+        state: &S,
+        after_sequence: u64,
+        now: Millis,
+    ) -> Result<SnapshotInfo> {
+        let taken = Taken::of(state, after_sequence, now)?;
+        self.save(session, taken).await
+    }
+
+    async fn save(&self, session: &SessionName, taken: Taken) -> Result<SnapshotInfo> {
+        let tail = self.slot(session).tail.try_lock().ok().and_then(|tail| tail.clone());
+        let keep = self.options.journal.kept_snapshots;
+        let logic = SaveLogic::new(session, tail.as_ref(), taken, keep)?;
+        self.run(logic, session, "write a snapshot").await.0
+    }
+
+    /// The newest snapshot; `None` where there is none yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged), [`ErrorKind::Version`](crate::ErrorKind::Version) and [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it cannot be
+    /// used, [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    #[instrument(skip_all, fields(%session))]
+    pub async fn read_snapshot<S: Replay>(
+        &self,
+        session: &SessionName,
+    ) -> Result<Option<Snapshot<S>>> {
+        self.run(FetchLogic::new(session.clone()), session, "read a snapshot").await.0
+    }
+
+    /// The state after all events: from the newest snapshot that fits the log, and the events after
+    /// it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Gap`](crate::ErrorKind::Gap) where events are missing that no snapshot covers, saying which;
+    /// [`ErrorKind::UnknownEvent`](crate::ErrorKind::UnknownEvent), [`ErrorKind::Shape`](crate::ErrorKind::Shape) and what the state has against an event;
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) where a message of the stream is no event;
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    #[instrument(skip_all, fields(%session))]
+    pub async fn load<S: Replay>(&self, session: &SessionName) -> Result<Loaded<S>> {
+        let logic = LoadLogic::new(session.clone());
+        let loaded = self.run(logic, session, "load the state").await.0?;
+        for passed in &loaded.report.passed_over {
+            tracing::warn!(%session, "passed over {passed}");
+        }
+        Ok(loaded)
+    }
+
+    /// Loads the state of a session, to go on with it.
+    ///
+    /// # Errors
+    /// As [`NatsJournal::load`].
+    pub async fn live<S: Replay>(
+        &self,
+        session: &SessionName,
+        policy: SnapshotPolicy,
+    ) -> Result<(Live<S>, LoadReport)> {
+        Ok(Live::of(session, policy, self.load(session).await?))
+    }
+
+    /// Checks an event, appends it after the newest one that the state knows, applies it, and writes
+    /// a snapshot where one is due.
+    ///
+    /// Where this future is dropped, the event may be in the journal and not in the state:
+    /// [`NatsJournal::catch_up`] brings it.
+    ///
+    /// # Errors
+    /// What the state has [against the event](Replay::check), before it is appended;
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another writer has appended, after which
+    /// [`NatsJournal::catch_up`] helps; those of [`NatsJournal::append`]. A snapshot that cannot be
+    /// written is no error: see [`Recorded::snapshot`].
+    pub async fn record<S: Replay>(
+        &self,
+        live: &mut Live<S>,
+        id: EventId,
+        event: &S::Event,
+        now: Millis,
+    ) -> Result<Recorded> {
+        let new = live.prepare(id, event)?;
+        let bytes = new.body.len() as u64;
+        let expected = Expected::Last(live.sequence());
+        let appended = self.append(live.session(), expected, new, now).await?;
+        let is_due = live.follow(appended, event, bytes)?;
+        let snapshot = if is_due { Some(self.snapshot(live, now).await) } else { None };
+        Ok(Recorded { appended, snapshot })
+    }
+
+    /// Writes a snapshot of a state now.
+    ///
+    /// # Errors
+    /// As [`NatsJournal::write_snapshot`].
+    #[instrument(skip_all, fields(session = %live.session()))]
+    pub async fn snapshot<S: Replay>(
+        &self,
+        live: &mut Live<S>,
+        now: Millis,
+    ) -> Result<SnapshotInfo> {
+        let taken = Taken::of(live.state(), live.sequence(), now)?;
+        let info = self.save(live.session(), taken).await?;
+        live.written();
+        Ok(info)
+    }
+
+    /// Applies the events that others have appended, and says how many.
+    ///
+    /// # Errors
+    /// As [`NatsJournal::load`]. The state holds what came before the event that went wrong; where
+    /// that one was applied by half it is to be loaded anew.
+    pub async fn catch_up<S: Replay>(&self, live: &mut Live<S>) -> Result<u64> {
+        let before = live.sequence();
+        loop {
+            let first = live.sequence().saturating_add(1);
+            let events = self.read(live.session(), first, CATCH_UP).await?;
+            if events.is_empty() {
+                return Ok(live.sequence() - before);
+            }
+            live.take(&events)?;
+        }
+    }
+
+    /// What there is of a session.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    #[instrument(skip_all, fields(%session))]
+    pub async fn status(&self, session: &SessionName) -> Result<SessionStatus> {
+        self.run(StatusLogic::default(), session, "look at the session").await.0
+    }
+
+    /// The sessions that have events, in the order of their names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    #[instrument(skip_all)]
+    pub async fn sessions(&self) -> Result<Vec<SessionName>> {
+        self.list().await
+    }
+
+    /// Removes a session, its snapshots first. One that is not there is no error.
+    ///
+    /// Where it is broken off, the session is there without snapshots, or with fewer.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    #[instrument(skip_all, fields(%session))]
+    pub async fn delete(&self, session: &SessionName) -> Result<()> {
+        let slot = self.slot(session);
+        let mut tail = slot.tail.lock().await;
+        *tail = None;
+        self.run(DeleteLogic::default(), session, "remove the session").await.0
+    }
+}

@@ -1,0 +1,12 @@
+//! A journal on NATS JetStream, which many processes write and read.
+
+mod appending;
+mod connect;
+mod journal;
+mod options;
+mod requests;
+mod snapshots;
+mod wire;
+
+pub use journal::NatsJournal;
+pub use options::{Credentials, NatsOptions};

@@ -1,0 +1,249 @@
+//! What the part without IO asks for, done on JetStream.
+
+use std::future::Future;
+
+use async_nats::{
+    Message, Request as Outgoing, RequestErrorKind, StatusCode,
+    header::HeaderValue,
+    jetstream::stream::{LastRawMessageErrorKind, PurgeResponse},
+};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{
+    NatsJournal,
+    connect::unavailable,
+    wire::{self, Ack},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    journal::{
+        SessionName,
+        request::{Append, Failure, Head, Page, Position, Request, Response},
+    },
+    json::{Object, ObjectExt, Value},
+};
+
+/// The most bytes of a page.
+const PAGE_BYTES: u64 = 8 << 20;
+
+/// The status at the end of a page, and where there is nothing to put on one.
+const END_OF_BATCH: u16 = 204;
+const NOTHING_THERE: u16 = 404;
+
+impl NatsJournal {
+    /// Does one thing. What is rare or large is boxed, so that the future of an append is small.
+    pub(super) async fn perform(&self, session: &SessionName, request: Request) -> Response {
+        let result = match request {
+            Request::Head => self.reading(Box::pin(self.head(session))).await.map(Response::Head),
+            Request::Events { from, most } => {
+                self.reading(Box::pin(self.page(session, from, most))).await.map(Response::Events)
+            }
+            Request::Append(append) => self.publish(session, &append).await,
+            Request::Snapshot { age } => self
+                .reading(Box::pin(self.snapshot_bytes(session, age)))
+                .await
+                .map(Response::Snapshot),
+            Request::PutSnapshot { bytes, keep } => {
+                self.writing(Box::pin(self.put_snapshot(session, &bytes, keep))).await
+            }
+            Request::Delete => self.writing(Box::pin(self.remove(session))).await,
+            Request::Wait(time) => {
+                sleep(time).await;
+                Ok(Response::Done)
+            }
+        };
+        result.unwrap_or_else(Response::Failed)
+    }
+
+    /// What fails here changes nothing, so that it may be tried again.
+    async fn reading<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T, Failure> {
+        let begun = Instant::now();
+        work.await.map_err(|error| match error.kind() {
+            ErrorKind::Unavailable => Failure::Transient { error, took: begun.elapsed() },
+            _ => Failure::Final(error),
+        })
+    }
+
+    /// What fails here may be done twice.
+    async fn writing(&self, work: impl Future<Output = Result<()>>) -> Result<Response, Failure> {
+        self.reading(work).await.map(|()| Response::Done)
+    }
+
+    async fn head(&self, session: &SessionName) -> Result<Head> {
+        let filter = wire::filter(&self.options.stream, session);
+        let stream = &self.connection.stream;
+        // The leader answers both: other replicas may lag behind.
+        let info = async {
+            stream.get_info().await.map_err(|error| self.lost(&format!("no stream: {error}")))
+        };
+        let last = async {
+            match stream.get_last_raw_message_by_subject(&filter).await {
+                Ok(message) => wire::mark(message.sequence, &message.payload),
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(error) => Err(unavailable(format!("no newest event: {error}"))),
+            }
+        };
+        let (info, last) = futures_util::try_join!(info, last)?;
+        Ok(Head {
+            life: wire::life(info.created),
+            last,
+            floor: wire::first_position(info.state.first_sequence),
+            ceiling: wire::last_position(info.state.last_sequence),
+        })
+    }
+
+    fn lost(&self, message: &str) -> Error {
+        unavailable(format!("{message} ({})", self.options.stream))
+    }
+
+    async fn page(&self, session: &SessionName, from: Position, most: usize) -> Result<Page> {
+        let client = &self.connection.client;
+        let inbox = client.new_inbox();
+        let subscribed = client.subscribe(inbox.clone()).await;
+        let mut answers = subscribed.map_err(|error| unavailable(error.to_string()))?;
+        let mut wanted = Object::new();
+        wanted.put("seq", wire::message_of(from).max(1));
+        wanted.put("next_by_subj", wire::filter(&self.options.stream, session));
+        wanted.put("batch", most as u64);
+        wanted.put("max_bytes", PAGE_BYTES);
+        let subject = format!("$JS.API.DIRECT.GET.{}", self.options.stream);
+        let payload = Bytes::from(Value::from(wanted).to_string());
+        let asked = client.publish_with_reply(subject, inbox, payload).await;
+        asked.map_err(|error| unavailable(error.to_string()))?;
+        let mut page = Page::default();
+        loop {
+            let answer = timeout(self.options.timeout, answers.next()).await;
+            let answer = answer.map_err(|_| unavailable("the server did not answer in time"))?;
+            let Some(answer) = answer else {
+                return Err(unavailable("the connection was closed"));
+            };
+            if let Some(is_end) = self.add_to(&mut page, from, &answer)? {
+                page.is_end = is_end;
+                return Ok(page);
+            }
+        }
+    }
+
+    /// Takes one answer; at the end of the page whether the log ends there too.
+    fn add_to(&self, page: &mut Page, from: Position, answer: &Message) -> Result<Option<bool>> {
+        let last = page.events.last().map_or(0, |placed| wire::message_of(placed.position));
+        match answer.status.map(|status| status.as_u16()) {
+            None => {}
+            Some(NOTHING_THERE) => return Ok(Some(true)),
+            Some(END_OF_BATCH) => {
+                if number(answer, "Nats-Last-Sequence").is_some_and(|sent| sent != last) {
+                    return Err(unavailable("messages of a page were lost on the way"));
+                }
+                let is_end = number(answer, "Nats-Num-Pending") == Some(0);
+                if page.events.is_empty() && !is_end {
+                    return Err(unavailable("the server sent a page without events"));
+                }
+                return Ok(Some(is_end));
+            }
+            Some(_) if answer.status == Some(StatusCode::NO_RESPONDERS) => {
+                return Err(self.lost("nobody has the stream"));
+            }
+            Some(status) => {
+                let description = answer.description.as_deref().unwrap_or("no reason");
+                return Err(unavailable(format!("the server answered {status}: {description}")));
+            }
+        }
+        let message = number(answer, "Nats-Sequence")
+            .ok_or_else(|| unavailable("the server answered without a sequence"))?;
+        if number(answer, "Nats-Last-Sequence").is_some_and(|before| before != last && last != 0) {
+            return Err(unavailable("messages of a page were lost on the way"));
+        }
+        let placed = wire::placed(message, &answer.payload)?;
+        page.events.extend(placed.into_iter().filter(|placed| placed.position >= from));
+        Ok(None)
+    }
+
+    async fn publish(&self, session: &SessionName, append: &Append) -> Result<Response, Failure> {
+        let filter = wire::filter(&self.options.stream, session);
+        let headers = wire::headers(append, session, &filter).map_err(Failure::Final)?;
+        let kind = append.events.first().map_or("", |writing| &*writing.event.kind);
+        let subject = wire::subject(&self.options.stream, session, kind);
+        let request = Outgoing::new()
+            .headers(headers)
+            .payload(Bytes::from(wire::payload(append)))
+            .timeout(Some(self.options.timeout));
+        let begun = Instant::now();
+        let message = match self.connection.client.send_request(subject, request).await {
+            Ok(message) => message,
+            Err(error) => return not_published(&error, begun),
+        };
+        let took = begun.elapsed();
+        match wire::ack(&message.payload) {
+            Ack::Stored(message) => Ok(Response::Appended(wire::last_position(message))),
+            Ack::Refused => Ok(Response::Refused),
+            Ack::Unsure(error) => Err(Failure::Ambiguous { error, took }),
+            Ack::Rejected(error) => Ok(Response::Rejected(error)),
+        }
+    }
+
+    /// Removes a session: its snapshots first, so that none is left beside another log.
+    async fn remove(&self, session: &SessionName) -> Result<()> {
+        self.remove_snapshots(session).await?;
+        let filter = wire::filter(&self.options.stream, session);
+        let purge = self.connection.stream.purge().filter(filter).await;
+        let purged: PurgeResponse =
+            purge.map_err(|error| unavailable(format!("events not removed: {error}")))?;
+        tracing::debug!(%session, events = purged.purged, "removed");
+        Ok(())
+    }
+
+    /// The sessions that have events.
+    pub(super) async fn list(&self) -> Result<Vec<SessionName>> {
+        let name = &self.options.stream;
+        let failed = |error: &dyn std::fmt::Display| unavailable(format!("no subjects: {error}"));
+        let stream = &self.connection.stream;
+        let subjects = stream.info_with_subjects(format!("{name}.*.*")).await;
+        let mut subjects = subjects.map_err(|error| failed(&error))?;
+        let mut tokens = std::collections::BTreeSet::new();
+        while let Some(subject) = subjects.next().await {
+            let (subject, _) = subject.map_err(|error| failed(&error))?;
+            tokens.extend(wire::session_token(name, &subject).map(str::to_owned));
+        }
+        let mut sessions = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            match crate::journal::name::from_token(&token) {
+                Some(text) => sessions.push(SessionName::new(text)?),
+                None => sessions.extend(self.unhashed(&token).await?),
+            }
+        }
+        sessions.sort();
+        Ok(sessions)
+    }
+
+    /// The session of a token that does not spell it out; `None` where it was removed meanwhile.
+    async fn unhashed(&self, token: &str) -> Result<Option<SessionName>> {
+        let filter = format!("{}.{token}.*", self.options.stream);
+        match self.connection.stream.get_last_raw_message_by_subject(&filter).await {
+            Ok(message) => wire::session(message.sequence, &message.headers).map(Some),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) => Err(unavailable(format!("no newest event: {error}"))),
+        }
+    }
+}
+
+fn number(message: &Message, name: &str) -> Option<u64> {
+    message.headers.as_ref()?.get(name).map(HeaderValue::as_str)?.parse().ok()
+}
+
+fn not_published(error: &async_nats::RequestError, begun: Instant) -> Result<Response, Failure> {
+    let took = begun.elapsed();
+    let because = |kind| Error::new(kind, format!("the event was not acknowledged: {error}"));
+    match error.kind() {
+        RequestErrorKind::InvalidSubject => Ok(Response::Rejected(because(ErrorKind::Io))),
+        RequestErrorKind::MaxPayloadExceeded => Ok(Response::Rejected(because(ErrorKind::Limit))),
+        // Nobody was there to store it.
+        RequestErrorKind::NoResponders => {
+            Err(Failure::Transient { error: because(ErrorKind::Unavailable), took })
+        }
+        RequestErrorKind::TimedOut | RequestErrorKind::Other => {
+            Err(Failure::Ambiguous { error: because(ErrorKind::Unavailable), took })
+        }
+    }
+}

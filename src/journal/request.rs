@@ -1,0 +1,166 @@
+//! What the part without IO asks of a store, and what a store answers.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Event, EventId, NewEvent};
+use crate::{Error, id::Millis};
+
+/// Where an event is in its store. Positions rise from event to event of a session, and no two
+/// events of one log's life have the same; sequences alone rise by one.
+pub(super) type Position = u64;
+
+/// What a store is asked to do for one session.
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    /// What there is to say of the session's log.
+    Head,
+    /// Events, the first of them the one at `from` or the next one after it.
+    Events { from: Position, most: usize },
+    /// Write events, provided that the session's newest one is the one at `after`.
+    Append(Arc<Append>),
+    /// The newest snapshot, or with age 1 the one before it, and so on.
+    Snapshot { age: usize },
+    /// Write a snapshot, and drop all but the newest `keep`.
+    PutSnapshot { bytes: Arc<[u8]>, keep: usize },
+    /// Drop the snapshots, then the events.
+    Delete,
+    /// Let time pass.
+    Wait(Duration),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Append {
+    /// Of the first event; one more for each.
+    pub(super) sequence: u64,
+    /// The position of the newest event; 0 where there is to be none.
+    pub(super) after: Position,
+    /// At least one; all of them or none are written.
+    pub(super) events: Vec<Writing>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Writing {
+    pub(super) event: NewEvent,
+    pub(super) recorded_at: Millis,
+}
+
+impl Append {
+    /// The events with their sequences.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (u64, &Writing)> {
+        (self.sequence..).zip(&self.events)
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Response {
+    Head(Head),
+    Events(Page),
+    /// The position of the last of them. The positions of events that were written together rise by
+    /// one.
+    Appended(Position),
+    /// The newest event is not the one that was named.
+    Refused,
+    /// These events are not taken, whatever is there; others may be.
+    #[cfg_attr(
+        not(feature = "nats"),
+        allow(dead_code, reason = "files take every event, or none any more")
+    )]
+    Rejected(Error),
+    Snapshot(Option<Kept>),
+    Done,
+    Failed(Failure),
+}
+
+/// What there is to say of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Which log this is: another one where it was removed and created again.
+    pub(super) life: Arc<str>,
+    /// The newest event.
+    pub(super) last: Option<Mark>,
+    /// Positions before this one are gone, for the store drops what is old.
+    pub(super) floor: Position,
+    /// No position after this one was ever given.
+    pub(super) ceiling: Position,
+}
+
+impl Head {
+    /// The head of a log that is not there.
+    pub(super) fn empty() -> Self {
+        Self { life: "".into(), last: None, floor: 0, ceiling: 0 }
+    }
+}
+
+/// An event by its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) sequence: u64,
+    pub(super) position: Position,
+    pub(super) id: EventId,
+}
+
+/// Events in order.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) events: Vec<Placed>,
+    /// Whether the log ends after them.
+    pub(super) is_end: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) position: Position,
+    pub(super) event: Event,
+}
+
+impl Placed {
+    pub(super) fn mark(&self) -> Mark {
+        let Event { sequence, id, .. } = &self.event;
+        Mark { sequence: *sequence, position: self.position, id: id.clone() }
+    }
+}
+
+/// A snapshot as a store keeps it.
+#[derive(Debug)]
+pub(super) enum Kept {
+    Bytes(Vec<u8>),
+    /// It is there, and cannot be had.
+    Unreadable(String),
+}
+
+#[derive(Debug)]
+#[cfg_attr(
+    not(any(test, feature = "nats")),
+    allow(dead_code, reason = "files never leave it open")
+)]
+pub(super) enum Failure {
+    /// Trying again changes nothing.
+    Final(Error),
+    /// Nothing was done, and trying again may help.
+    Transient { error: Error, took: Duration },
+    /// It is unknown whether it was done.
+    Ambiguous { error: Error, took: Duration },
+}
+
+/// An operation without IO: it asks, is answered, and comes to its end.
+pub(super) trait Machine {
+    type Output;
+
+    /// What is to be done next. Called again only after [`Machine::take`].
+    fn step(&mut self) -> Step<Self::Output>;
+
+    /// Takes the answer to the last request.
+    fn take(&mut self, response: Response);
+}
+
+pub(super) enum Step<T> {
+    Do(Request),
+    Done(T),
+}
+
+/// An answer that does not belong to its request: a store that breaks its word.
+pub(super) fn unexpected(response: &Response) -> Error {
+    let message = format!("the store gave an answer that nobody asked for: {response:?}");
+    let message: String = message.chars().take(200).collect();
+    Error::new(crate::ErrorKind::Damaged, message)
+}

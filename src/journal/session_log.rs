@@ -1,0 +1,212 @@
+//! The events of one session in a record file: the record with index n is the event with sequence
+//! n, and the record with index 0 says whose they are.
+
+use std::{path::Path, sync::Arc};
+
+use super::{
+    Event, SessionName, record,
+    request::{Append, Head, Mark, Page, Placed, Position, Response},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    json::{self, Fields, Object, ObjectExt, Value},
+    log::{self, CutTail, Entry, FileKind, Files, RecordFile, RecordWriter},
+};
+
+const KIND: FileKind = FileKind::new(*b"aievent\0", 1);
+const SESSION: &str = "afterimage journal session";
+
+/// The most bytes of bodies in a page, but for its first event.
+const PAGE_BYTES: usize = 16 << 20;
+
+/// The events of one session.
+#[derive(Debug)]
+pub(super) struct SessionLog {
+    records: Records,
+    /// Where each record is.
+    positions: Vec<log::Position>,
+    /// Which log it is, from the first record; empty where that is not written yet.
+    life: Arc<str>,
+    has_failed: bool,
+}
+
+#[derive(Debug)]
+enum Records {
+    Written(RecordWriter),
+    Read(RecordFile),
+}
+
+impl SessionLog {
+    /// Opens a log for writing; creates it where it is not there. A torn tail is cut.
+    pub(super) fn open(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        session: &SessionName,
+    ) -> Result<(Self, Option<CutTail>)> {
+        let (writer, recovery) = RecordWriter::open(Arc::clone(files), path, KIND)?;
+        if let Some(damage) = recovery.damage.first() {
+            return Err(damage.to_error());
+        }
+        let log = Self::of(Records::Written(writer), session)?;
+        Ok((log, recovery.cut))
+    }
+
+    /// Opens a log for reading. A torn tail is passed over.
+    pub(super) fn read(files: &dyn Files, path: &Path, session: &SessionName) -> Result<Self> {
+        Self::of(Records::Read(RecordFile::open(files, path, KIND)?), session)
+    }
+
+    /// The session whose log a file is; `None` where no event is in it.
+    pub(super) fn name_of(files: &dyn Files, path: &Path) -> Result<Option<SessionName>> {
+        let records = RecordFile::open(files, path, KIND)?;
+        let mut entries = records.outline()?;
+        let (Some(first), Some(second)) = (entries.next(), entries.next()) else { return Ok(None) };
+        let (Entry::Record(record), Entry::Record(_)) = (first?, second?) else { return Ok(None) };
+        let (name, _) =
+            session_record(&records.read(record.position)?).map_err(|error| error.in_file(path))?;
+        SessionName::new(name).map(Some).map_err(|error| error.in_file(path))
+    }
+
+    fn of(records: Records, session: &SessionName) -> Result<Self> {
+        let mut log = Self { records, positions: Vec::new(), life: "".into(), has_failed: false };
+        let mut positions = Vec::new();
+        for entry in log.file().outline()? {
+            match entry? {
+                Entry::Record(record) => positions.push(record.position),
+                Entry::Damage(damage) => return Err(damage.to_error()),
+                Entry::Torn(_) => {}
+            }
+        }
+        if let Some(first) = positions.first() {
+            let (name, life) = session_record(&log.file().read(*first)?)
+                .map_err(|error| error.in_file(log.file().path()))?;
+            if name != session.as_str() {
+                let message = format!("expected events of the session {session:?}, found {name:?}");
+                return Err(Error::new(ErrorKind::Damaged, message).in_file(log.file().path()));
+            }
+            log.life = life.into();
+        }
+        log.positions = positions;
+        Ok(log)
+    }
+
+    fn file(&self) -> &RecordFile {
+        match &self.records {
+            Records::Written(writer) => writer.records(),
+            Records::Read(file) => file,
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    fn usable(&self) -> Result<()> {
+        if self.has_failed {
+            let message = "an earlier write failed, so what the file holds is unknown until the journal is opened anew";
+            return Err(Error::new(ErrorKind::Poisoned, message).in_file(self.file().path()));
+        }
+        Ok(())
+    }
+
+    fn last(&self) -> u64 {
+        self.positions.len().saturating_sub(1) as u64
+    }
+
+    pub(super) fn head(&self) -> Result<Head> {
+        self.usable()?;
+        let sequence = self.last();
+        let last = if sequence == 0 {
+            None
+        } else {
+            let event = self.event(sequence)?;
+            Some(Mark { sequence, position: sequence, id: event.id })
+        };
+        Ok(Head { life: Arc::clone(&self.life), last, floor: 0, ceiling: sequence })
+    }
+
+    fn event(&self, sequence: u64) -> Result<Event> {
+        let at = usize::try_from(sequence).ok().and_then(|index| self.positions.get(index));
+        let Some(at) = at else {
+            return Err(Error::new(ErrorKind::OutOfRange, "no event has this sequence"));
+        };
+        let record = self.file().read(*at)?;
+        event_of(sequence, &record).map_err(|error| {
+            error.in_file(self.file().path()).at(|place| place.record = Some(sequence))
+        })
+    }
+
+    pub(super) fn page(&self, from: Position, most: usize) -> Result<Page> {
+        self.usable()?;
+        let mut page = Page::default();
+        let (mut sequence, mut bytes) = (from.max(1), 0);
+        while sequence <= self.last() && page.events.len() < most && bytes < PAGE_BYTES {
+            let event = self.event(sequence)?;
+            bytes += event.body.len();
+            page.events.push(Placed { position: sequence, event });
+            sequence += 1;
+        }
+        page.is_end = sequence > self.last();
+        Ok(page)
+    }
+
+    pub(super) fn append(&mut self, append: &Append, session: &SessionName) -> Result<Response> {
+        self.usable()?;
+        if append.after != self.last() {
+            return Ok(Response::Refused);
+        }
+        let result = self.write(append, session);
+        self.has_failed |= result.is_err();
+        result.map(|()| Response::Appended(self.last()))
+    }
+
+    fn write(&mut self, append: &Append, session: &SessionName) -> Result<()> {
+        let Records::Written(writer) = &mut self.records else {
+            return Err(Error::new(ErrorKind::Locked, "the journal was opened for reading only"));
+        };
+        let mut positions = Vec::new();
+        if self.positions.is_empty() {
+            let begun = append.events.first().map_or(0, |writing| writing.recorded_at.get());
+            let life: Arc<str> = begun.to_string().into();
+            let mut object = Object::new();
+            object.put("kind", SESSION);
+            object.put("session", session.as_str());
+            object.put("life", &*life);
+            positions.push(writer.append(Value::from(object).to_string().as_bytes())?);
+            self.life = life;
+        }
+        let mut bytes = Vec::new();
+        for (sequence, writing) in append.numbered() {
+            bytes.clear();
+            record::put(&mut bytes, sequence, &writing.event, writing.recorded_at);
+            positions.push(writer.append(&bytes)?);
+        }
+        writer.sync()?;
+        self.positions.extend(positions);
+        Ok(())
+    }
+}
+
+/// The name of a session and the life of its log, from the first record.
+fn session_record(record: &[u8]) -> Result<(String, String)> {
+    let value = json::read(record)?;
+    if value.str_at("kind") != Some(SESSION) {
+        return Err(Error::expected("the name of a session", "another record"));
+    }
+    let mut fields = Fields::of(value, "a session")?;
+    let name = Fields::required(fields.string("session")?, "session", "a string")?;
+    let life = Fields::required(fields.string("life")?, "life", "a string")?;
+    Ok((name, life))
+}
+
+fn event_of(sequence: u64, bytes: &[u8]) -> Result<Event> {
+    let (event, rest) = record::take(bytes)?;
+    if event.sequence != sequence {
+        let (expected, found) = (format!("event {sequence}"), format!("event {}", event.sequence));
+        return Err(Error::expected(expected, found));
+    }
+    if !rest.is_empty() {
+        return Err(Error::expected("an event", format_args!("{} bytes more", rest.len())));
+    }
+    Ok(event)
+}

@@ -1,0 +1,274 @@
+use std::sync::Arc;
+
+use super::{
+    Account, Figures, MemoryStore, Metrics, Moment, Observation, ObservationInfo, ObservationStore,
+    Pointer, Policy, StoreReader, Summary, ToolRule, compose::Composer,
+};
+use crate::{Result, tokens::TokenCounter};
+
+/// The version of what is made of a policy and a payload. It rises when the same two would give
+/// other lines.
+const OUTLINE_VERSION: u32 = 2;
+
+/// What agents know of the world, for each account. See [the module](crate::observe).
+///
+/// All of its functions take `&self`; several threads, and with a database file several
+/// processes, may use it at once.
+pub struct Observations {
+    store: Box<dyn ObservationStore>,
+    policy: Policy,
+    counter: Arc<dyn TokenCounter>,
+    fingerprint: String,
+}
+
+impl std::fmt::Debug for Observations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observations")
+            .field("policy", &self.policy)
+            .field("counter", &self.counter.id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Observations {
+    /// Observations in this store. Summaries are counted exactly where a feature has a counter,
+    /// else estimated; see [`Observations::counted_by`].
+    pub fn new(store: impl ObservationStore + 'static, policy: Policy) -> Self {
+        let text = format!("{OUTLINE_VERSION} {}", policy.to_json());
+        let hash = blake3::hash(text.as_bytes()).to_hex();
+        let fingerprint = hash.get(..16).unwrap_or_default().to_owned();
+        Self { store: Box::new(store), policy, counter: counter(), fingerprint }
+    }
+
+    /// Observations in memory, gone with the value.
+    ///
+    /// # Errors
+    /// None; the same shape as opening a file.
+    pub fn in_memory(policy: Policy) -> Result<Self> {
+        Ok(Self::new(MemoryStore::default(), policy))
+    }
+
+    /// Observations in a database file, which is made where it is not there. Several processes may
+    /// use one file.
+    ///
+    /// # Errors
+    /// Those of [`SqliteStore::open`](super::SqliteStore::open).
+    #[cfg(feature = "sqlite")]
+    pub fn open(path: impl AsRef<std::path::Path>, policy: Policy) -> Result<Self> {
+        Ok(Self::new(super::SqliteStore::open(path)?, policy))
+    }
+
+    /// Counts the tokens of summaries with `counter`.
+    pub fn counted_by(self, counter: Arc<dyn TokenCounter>) -> Self {
+        Self { counter, ..self }
+    }
+
+    /// What counts as an observation.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(super) fn store(&self) -> &dyn ObservationStore {
+        &*self.store
+    }
+
+    pub(super) fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Asks the store one thing.
+    pub(super) fn ask<T>(&self, job: impl Fn(&dyn StoreReader) -> Result<T>) -> Result<T> {
+        let mut answer = None;
+        self.store.read(&mut |store| {
+            answer = Some(job(store)?);
+            Ok(())
+        })?;
+        // A store that runs no job has nothing to say; none here does that.
+        answer.ok_or_else(|| {
+            crate::Error::new(crate::ErrorKind::Io, "the store did not run what it was asked")
+        })
+    }
+
+    /// What is known of an account, in so many tokens at most: a text that depends on its inputs
+    /// alone. Where there is no such account, the text says so.
+    ///
+    /// `now` is the time, and the tick where it is known; the latest tick that was seen for the
+    /// account counts where it is not. The text takes at most `tokens` as the counter counts the
+    /// whole of it, and at most four bytes for each of them. The more useful comes first: what the
+    /// last response changed, what the policy marks, small values, counts.
+    ///
+    /// Reads a few kilobytes for each observation, whatever the payloads, and however many
+    /// accounts there are.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn summary(&self, account: &str, now: Moment, tokens: usize) -> Result<Summary> {
+        let found = self.ask(|store| {
+            let Some(account) = store.account(account)? else { return Ok(None) };
+            Ok(Some((self.infos_of(store, &account.name)?, account)))
+        })?;
+        Ok(self.summary_of(found, now, tokens))
+    }
+
+    /// As [`Observations::summary`], of the account that an agent has.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn summary_of_agent(&self, agent: &str, now: Moment, tokens: usize) -> Result<Summary> {
+        let found = self.ask(|store| {
+            let Some(account) = store.account_of(agent)? else { return Ok(None) };
+            Ok(Some((self.infos_of(store, &account.name)?, account)))
+        })?;
+        Ok(self.summary_of(found, now, tokens))
+    }
+
+    fn summary_of(
+        &self,
+        found: Option<(Vec<ObservationInfo>, Account)>,
+        now: Moment,
+        limit: usize,
+    ) -> Summary {
+        let Some((infos, account)) = found else {
+            let text = format!("{}\n", self.policy.signed_out);
+            let tokens = self.counter.count_up_to(&text, limit);
+            return tokens.map_or_else(Summary::default, |tokens| Summary {
+                text,
+                tokens: tokens as u64,
+                ..Summary::default()
+            });
+        };
+        let composer = Composer {
+            policy: &self.policy,
+            counter: &*self.counter,
+            account: &account,
+            now: account.now(now),
+            limit,
+        };
+        composer.compose(&infos)
+    }
+
+    /// The observations of an account without payloads, with outlines of this policy.
+    fn infos_of(&self, store: &dyn StoreReader, account: &str) -> Result<Vec<ObservationInfo>> {
+        let mut infos = store.infos(account)?;
+        for info in &mut infos {
+            if info.outline.made_by != self.fingerprint
+                && let Some(mut observation) = store.observation(account, &info.name)?
+            {
+                // Another policy made it, or somebody else wrote the row.
+                let value = observation.value()?;
+                let plain = ToolRule::new(info.tool.as_str());
+                let rule = self.policy.rule_of(&info.tool).unwrap_or(&plain);
+                self.outline(&mut observation, &value, rule);
+                *info = observation.info;
+            }
+        }
+        Ok(infos)
+    }
+
+    /// Counts a summary as shown to a model: see [`Figures`].
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn shown(&self, summary: &Summary) -> Result<()> {
+        let of = |bytes: u64, stands_for: u64| Figures {
+            contexts: 1,
+            bytes_shown: bytes,
+            tokens_shown: bytes.div_ceil(4),
+            bytes_stood_for: stands_for,
+            tokens_stood_for: stands_for.div_ceil(4),
+            ..Figures::default()
+        };
+        self.store.write(&mut |store| {
+            for section in summary.sections() {
+                store.add_figures(&section.tool, &of(section.bytes, section.stands_for))?;
+            }
+            store.add_figures("", &of(summary.text().len() as u64, summary.stands_for()))
+        })
+    }
+
+    /// The observation of this name, with its payload.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn get(&self, account: &str, name: &str) -> Result<Option<Observation>> {
+        self.ask(|store| store.observation(account, name))
+    }
+
+    /// The observations of an account without their payloads, by name.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn infos(&self, account: &str) -> Result<Vec<ObservationInfo>> {
+        self.ask(|store| self.infos_of(store, account))
+    }
+
+    /// When the value at `pointer` of an observation was last seen: when the last response came
+    /// that named it, or the oldest part of it.
+    ///
+    /// # Errors
+    /// Those of [`Observation::value`].
+    pub fn seen(&self, observation: &Observation, pointer: &Pointer) -> Result<Option<Moment>> {
+        let value = observation.value()?;
+        if pointer.of_value(&value).is_none() {
+            return Ok(None);
+        }
+        let rule = self.policy.rule_of(&observation.info.tool);
+        let keys = |path: &[String]| rule.and_then(|rule| rule.key_of(path));
+        Ok(Some(observation.ages.of(observation.info.seen, pointer, &value, &keys)))
+    }
+
+    /// What is out of date of an account: marked so by an action, or older than the policy wants
+    /// it at `now`.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn stale(&self, account: &str, now: Moment) -> Result<Vec<ObservationInfo>> {
+        let found = self.ask(|store| {
+            let Some(account) = store.account(account)? else { return Ok(None) };
+            Ok(Some((self.infos_of(store, &account.name)?, account)))
+        })?;
+        let Some((mut infos, account)) = found else { return Ok(Vec::new()) };
+        infos.retain(|info| !info.stale.is_empty() || self.policy.is_old(info, account.now(now)));
+        Ok(infos)
+    }
+
+    /// Whether an observation is older at `now` than the policy wants it.
+    pub fn is_old(&self, info: &ObservationInfo, now: Moment) -> bool {
+        self.policy.is_old(info, now)
+    }
+
+    /// `now`, on the latest tick that was seen for an account where it has none.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn now_of(&self, account: &str, now: Moment) -> Result<Moment> {
+        let account = self.ask(|store| store.account(account))?;
+        Ok(account.map_or(now, |account| account.now(now)))
+    }
+
+    /// The figures of all tools, by name. Those of whole summaries have the empty name.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn figures(&self) -> Result<Vec<(String, Figures)>> {
+        self.ask(|store| store.figures())
+    }
+
+    /// What can be read off the figures.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn metrics(&self) -> Result<Metrics> {
+        Ok(Metrics::of(&self.figures()?))
+    }
+}
+
+#[cfg(any(feature = "bpe", feature = "tiktoken"))]
+fn counter() -> Arc<dyn TokenCounter> {
+    crate::tokens::default_counter()
+}
+
+#[cfg(not(any(feature = "bpe", feature = "tiktoken")))]
+fn counter() -> Arc<dyn TokenCounter> {
+    Arc::new(crate::tokens::Chars4)
+}

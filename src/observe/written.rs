@@ -1,0 +1,103 @@
+use std::ops::Range;
+
+use crate::json::{Value, write_string};
+
+/// A payload as compact JSON, and where in it the parts stand that may change by themselves.
+pub(super) struct Written {
+    text: String,
+    root: Part,
+}
+
+/// Where a value stands, and the members of an object or the elements of an array in it. What an
+/// element holds has no parts.
+pub(super) struct Part {
+    range: Range<usize>,
+    inside: Vec<Part>,
+}
+
+impl Written {
+    /// Writes a value that takes about `hint` bytes.
+    pub(super) fn of(value: &Value, hint: usize) -> Self {
+        // A text that grows is copied again and again.
+        let mut text = String::with_capacity(hint);
+        let root = write(value, &mut text);
+        Self { text, root }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn root(&self) -> &Part {
+        &self.root
+    }
+}
+
+impl Part {
+    pub(super) fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    pub(super) fn inside(&self) -> &[Part] {
+        &self.inside
+    }
+}
+
+fn write(value: &Value, text: &mut String) -> Part {
+    let start = text.len();
+    let inside = match value {
+        Value::Object(members) => {
+            let mut inside = Vec::with_capacity(members.len());
+            text.push('{');
+            for (index, (key, value)) in members.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                // Writing to a text cannot fail.
+                let _ = write_string(text, key);
+                text.push(':');
+                inside.push(write(value, text));
+            }
+            text.push('}');
+            inside
+        }
+        Value::Array(elements) => {
+            let mut inside = Vec::with_capacity(elements.len());
+            text.push('[');
+            for (index, element) in elements.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                let start = text.len();
+                let _ = element.write(text);
+                inside.push(Part { range: start..text.len(), inside: Vec::new() });
+            }
+            text.push(']');
+            inside
+        }
+        scalar => {
+            let _ = scalar.write(text);
+            Vec::new()
+        }
+    };
+    Part { range: start..text.len(), inside }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn what_is_written_is_the_value_and_the_parts_are_its_parts() {
+        let text = r#"{"a":[1,{"b":[2]},"]"],"c":{"d":{},"é\n":null}}"#;
+        let written = Written::of(&json::read(text.as_bytes()).unwrap(), 0);
+        assert_eq!(written.text(), text);
+        let texts = |parts: &[Part]| -> Vec<String> {
+            parts.iter().map(|part| written.text()[part.range()].to_owned()).collect()
+        };
+        let [a, c] = written.root().inside() else { panic!("two members") };
+        assert_eq!(texts(a.inside()), ["1", r#"{"b":[2]}"#, r#""]""#]);
+        assert_eq!(texts(c.inside()), ["{}", "null"]);
+    }
+}

@@ -1,0 +1,257 @@
+use std::{collections::HashSet, sync::Arc};
+
+use super::{ReplayFigures, needs::Names, sliding::Sliding};
+use crate::{
+    ErrorKind, Result,
+    compress::{CompressionOptions, CompressionTransform, Engine, Epoch, Pairs, RangeState, units},
+    hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
+    id::{FrameSeq, Millis},
+    snapshot::FrameSnapshot,
+    veil::{Frame, History, Source},
+    window::{Budget, ContextWindow, Dropped, Shortened},
+};
+
+/// How contexts are kept within the budget.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Policy {
+    /// By a [`ContextWindow`]: blocks stand for older frames.
+    Blocks(CompressionOptions),
+    /// The oldest frames are left out, as many as it takes, calls with their results.
+    Sliding,
+    /// Not at all.
+    Unlimited,
+}
+
+/// Replays one session.
+#[derive(Debug)]
+pub struct Replay {
+    hud: Hud,
+    budget: Budget,
+    engine: Arc<dyn Engine>,
+    keeper: Keeper,
+    history: History,
+    pairs: Pairs,
+    names: Names,
+    has_shown: bool,
+    /// The request that waits for the agent to say something.
+    request: Option<Request>,
+    /// What changed in requests that were never sent, since others spoke first.
+    unsent: Option<Epoch>,
+    /// The last request that could be made, whether the last one could, and the frames that it
+    /// held as they are.
+    last: Option<RenderedContext>,
+    is_fit: bool,
+    held: HashSet<FrameSeq>,
+    figures: ReplayFigures,
+}
+
+#[derive(Debug)]
+struct Request {
+    context: Option<RenderedContext>,
+    epoch: Option<Epoch>,
+    dropped: Vec<Dropped>,
+    shortened: Vec<Shortened>,
+}
+
+#[derive(Debug)]
+enum Keeper {
+    Blocks(Box<ContextWindow>),
+    /// The transform finds out which frames go together.
+    Sliding(Sliding, Box<CompressionTransform>),
+    Unlimited,
+}
+
+/// A turn of the agent with the request before it.
+#[non_exhaustive]
+#[derive(Debug)]
+pub struct Turn<'r> {
+    /// The context; `None` where what must stay does not fit.
+    pub context: Option<&'r RenderedContext>,
+    /// What changed of the request before.
+    pub epoch: Option<Epoch>,
+    /// What is left out.
+    pub dropped: Vec<Dropped>,
+    /// What is shortened.
+    pub shortened: Vec<Shortened>,
+    /// The frames so far, the turn's own among them.
+    pub history: &'r History,
+}
+
+impl Replay {
+    /// A replay that captures frames with `hud`, and compresses with `engine`.
+    pub fn new(hud: Hud, budget: Budget, policy: Policy, engine: Arc<dyn Engine>) -> Self {
+        let keeper = match policy {
+            Policy::Blocks(options) => {
+                Keeper::Blocks(Box::new(ContextWindow::new(hud.clone(), budget, options)))
+            }
+            Policy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
+            Policy::Unlimited => Keeper::Unlimited,
+        };
+        let (history, pairs, names, has_shown, request, last) = Default::default();
+        let (unsent, is_fit, held, figures) = Default::default();
+        Self {
+            hud,
+            budget,
+            engine,
+            keeper,
+            history,
+            pairs,
+            names,
+            has_shown,
+            request,
+            unsent,
+            last,
+            is_fit,
+            held,
+            figures,
+        }
+    }
+
+    /// The ranges that the engine could not summarise, each with why the last time.
+    pub fn failed(&self) -> Vec<(Arc<str>, String)> {
+        let Keeper::Blocks(window) = &self.keeper else { return Vec::new() };
+        let failed = window.transform().ranges().filter_map(|(id, state)| match state {
+            RangeState::Failed { reason } => Some((Arc::clone(id), reason.clone())),
+            _ => None,
+        });
+        failed.collect()
+    }
+
+    /// What it came to so far.
+    pub fn figures(&self) -> ReplayFigures {
+        self.figures
+    }
+
+    /// The frames so far.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Takes the next frame. Where it begins a turn of the agent, the request that would have been
+    /// sent before it is made first; it is the answer.
+    ///
+    /// # Errors
+    /// Those of capture and of the renderer.
+    pub fn push(&mut self, frame: Frame, now: Millis) -> Result<Option<Turn<'_>>> {
+        let is_agents = frame.source == Source::Agent;
+        let begins = is_agents && !self.pairs.is_agents() && self.has_shown;
+        if begins && self.request.is_none() {
+            self.request = Some(self.make_request(now)?);
+        }
+        let frame = self.hud.capture(&mut self.history, frame, now)?;
+        let Some(said) = &frame.rendered_snapshot else { return Ok(None) };
+        if said.is_empty() {
+            // The request stands until the agent says something.
+            return Ok(None);
+        }
+        let made = self.sent_request(begins);
+        if is_agents {
+            self.count_names(said);
+        }
+        self.has_shown = true;
+        self.pairs.push(frame.sequence, said, is_agents);
+        self.names.push(frame.sequence, said);
+        Ok(made.map(|made| Turn {
+            context: self.last.as_ref().filter(|_| self.is_fit),
+            epoch: made.epoch,
+            dropped: made.dropped,
+            shortened: made.shortened,
+            history: &self.history,
+        }))
+    }
+
+    /// The request that the agent answers now, counted; one that others spoke before was never sent.
+    fn sent_request(&mut self, begins: bool) -> Option<Request> {
+        let mut made = self.request.take()?;
+        made.epoch = joined(self.unsent.take(), made.epoch.take());
+        if !begins || made.context.is_none() {
+            self.unsent = made.epoch.take();
+        }
+        if !begins {
+            return None;
+        }
+        self.count(&mut made);
+        Some(made)
+    }
+
+    /// Adds the names that the agent uses in `said` to the figures.
+    fn count_names(&mut self, said: &FrameSnapshot) {
+        let Some(context) = self.last.as_ref().filter(|_| self.is_fit) else { return };
+        let is_there = |frame| self.held.contains(&frame);
+        let (needed, kept) = self.names.needed(said, context, is_there);
+        self.figures.identifiers_needed += needed;
+        self.figures.identifiers_kept += kept;
+    }
+
+    fn make_request(&mut self, now: Millis) -> Result<Request> {
+        let Self { hud, budget, history, .. } = self;
+        let asked = RenderRequest::default();
+        match &mut self.keeper {
+            Keeper::Unlimited => Ok(Request::of(Some(hud.render(history, &asked, now)?))),
+            Keeper::Sliding(sliding, transform) => {
+                transform.look(history)?;
+                let units = units(transform.steps());
+                let (context, dropped) = sliding.render(hud, history, budget, &units, now)?.unzip();
+                Ok(Request { dropped: dropped.unwrap_or_default(), ..Request::of(context) })
+            }
+            Keeper::Blocks(window) => match window.render(history, &asked, &*self.engine, now) {
+                Ok(fitted) => Ok(Request {
+                    context: Some(fitted.context),
+                    epoch: fitted.epoch,
+                    dropped: fitted.dropped,
+                    shortened: fitted.shortened,
+                }),
+                Err(error) if error.kind() == ErrorKind::OverBudget => Ok(Request::of(None)),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Adds a request to the figures; it is the last from then on.
+    fn count(&mut self, made: &mut Request) {
+        self.figures.turns += 1;
+        let Some(context) = made.context.take() else {
+            self.figures.unfit += 1;
+            self.is_fit = false;
+            return;
+        };
+        self.is_fit = true;
+        let total = context.tokens().total;
+        let framing = ProviderFraming::default();
+        let prefix = self
+            .last
+            .as_ref()
+            .map_or(0, |last| context.unchanged_prefix(last, framing, &**self.hud.counter()));
+        self.figures.tokens_sent += total;
+        self.figures.tokens_cached += prefix.min(total);
+        self.figures.over_budget += u64::from(total > self.budget.room());
+        let has_blocks = made.epoch.as_ref().is_some_and(|epoch| !epoch.blocks.is_empty());
+        self.figures.compressions += u64::from(has_blocks);
+        self.held = context.frame_to_message().keys().copied().collect();
+        let shortened = made.shortened.iter().map(|what| what.frame);
+        let there: HashSet<FrameSeq> = self.held.iter().copied().chain(shortened).collect();
+        let is_half =
+            |pair: &&(FrameSeq, FrameSeq)| there.contains(&pair.0) != there.contains(&pair.1);
+        self.figures.orphans += self.pairs.whole().iter().filter(is_half).count() as u64;
+        self.last = Some(context);
+    }
+}
+
+/// What changed in two steps.
+fn joined(earlier: Option<Epoch>, later: Option<Epoch>) -> Option<Epoch> {
+    match (earlier, later) {
+        (Some(earlier), Some(later)) => Some(Epoch {
+            number: later.number,
+            from: earlier.from.min(later.from),
+            blocks: [earlier.blocks, later.blocks].concat(),
+        }),
+        (earlier, later) => later.or(earlier),
+    }
+}
+
+impl Request {
+    fn of(context: Option<RenderedContext>) -> Self {
+        let (epoch, dropped, shortened) = Default::default();
+        Self { context, epoch, dropped, shortened }
+    }
+}

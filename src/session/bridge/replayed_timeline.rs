@@ -1,0 +1,185 @@
+//! The world state of a timeline that replays from a journal.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::{
+    Error, ErrorKind, Result,
+    journal::{Event, EventId, Replay},
+    json::{self, Fields, Object, ObjectExt, Value},
+    timeline::{Applier, Data, Mappers, Targets, Timeline, TimelineConfig, TurnRecord},
+};
+
+/// What an event of a session of turns is called.
+const TURN: &str = "turn";
+
+/// The members that a state begins with.
+const MEMBERS: [&str; 6] = ["player", "world", "scene", "npcs", "quests", "gameTime"];
+
+/// The world state that the turns of a journal lead to.
+///
+/// It begins with empty objects for `player`, `world`, `scene`, `npcs`, `quests` and `gameTime`, and
+/// the n-th event is turn n, whose deltas are applied by the usual table of targets. An event is a
+/// turn as [`Timeline::push`] completes it, so that it has its deltas: a state loads without knowing
+/// what events of the world change.
+///
+/// ```
+/// use afterimage::{
+///     id::Millis, journal::*, session::bridge::ReplayedTimeline,
+///     timeline::{Data, Event, TurnRecord},
+/// };
+///
+/// let mut journal = Journal::in_memory(&Memory::new(), JournalOptions::default());
+/// let session = SessionName::new("tale")?;
+/// let (mut live, _) = journal.live::<ReplayedTimeline>(&session, SnapshotPolicy::IterationEnd)?;
+/// let mut timeline = ReplayedTimeline::timeline(session.as_str(), [], false)?;
+///
+/// let moved = Event::new("move", Data::from_iter([("zone", Data::from("harbour"))]));
+/// let turn = timeline.push(TurnRecord::new("player").with_event(moved))?.record;
+/// journal.record(&mut live, ReplayedTimeline::event_id(&turn)?, &turn, Millis::new(0))?;
+/// assert_eq!(live.state().state(), timeline.state());
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayedTimeline {
+    state: Data,
+    last_turn: u64,
+}
+
+impl Default for ReplayedTimeline {
+    fn default() -> Self {
+        let state = MEMBERS.into_iter().map(|member| (member, Data::object())).collect();
+        Self { state, last_turn: 0 }
+    }
+}
+
+impl ReplayedTimeline {
+    /// The state after the newest turn.
+    pub fn state(&self) -> &Data {
+        &self.state
+    }
+
+    /// The newest turn; 0 before the first.
+    pub fn last_turn(&self) -> u64 {
+        self.last_turn
+    }
+
+    /// Where a timeline has come to.
+    pub fn of(timeline: &Timeline) -> Self {
+        Self { state: timeline.state().clone(), last_turn: timeline.last_turn() }
+    }
+
+    /// The id of a turn as an event: of all that is in it, so that two writers who each have a turn
+    /// of one number are told apart.
+    ///
+    /// # Errors
+    /// None that a turn can cause.
+    pub fn event_id(turn: &TurnRecord) -> Result<EventId> {
+        let hash = blake3::hash(turn.to_json().to_string().as_bytes());
+        EventId::new(format!("{}-{}", turn.turn_id, hash.to_hex()))
+    }
+
+    /// The turn that an event of a journal is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownEvent`] for an event that is none, [`ErrorKind::Shape`] and what else
+    /// [`json::read`] and [`TurnRecord::from_json`] say; with the event's sequence.
+    pub fn turn(event: &Event) -> Result<TurnRecord> {
+        let read = if Self::knows(&event.kind) {
+            json::read(&event.body).and_then(TurnRecord::from_json)
+        } else {
+            let message = format!("expected a turn, found an event of kind {:?}", event.kind);
+            Err(Error::new(ErrorKind::UnknownEvent, message))
+        };
+        read.map_err(|error| error.at_event(event.sequence))
+    }
+
+    /// The timeline of the turns of a session, with its whole past. It takes deltas that do not fit
+    /// where `lenient` is set, or where a turn was recorded so.
+    ///
+    /// # Errors
+    /// Those of [`Timeline::push`]; [`ErrorKind::Drift`] where a turn does not fit that was recorded
+    /// as one that does.
+    pub fn timeline(
+        session_id: &str,
+        turns: impl IntoIterator<Item = TurnRecord>,
+        lenient: bool,
+    ) -> Result<Timeline> {
+        let turns: Vec<TurnRecord> = turns.into_iter().collect();
+        let lenient = lenient || turns.iter().any(|turn| turn.lenient);
+        let config = TimelineConfig { lenient, ..TimelineConfig::default() };
+        let begun = Timeline::builder(session_id, Self::default().state).config(config);
+        let mut timeline = begun.build()?;
+        for turn in turns {
+            let was_lenient = turn.lenient;
+            let pushed = timeline.push(turn)?;
+            if let Some(drift) = pushed.drift.first().filter(|_| !was_lenient) {
+                return Err(Error::new(ErrorKind::Drift, drift.to_string()));
+            }
+        }
+        Ok(timeline)
+    }
+
+    fn after(&self, turn: &TurnRecord) -> Result<Self> {
+        let expected = self.last_turn.saturating_add(1);
+        if turn.turn_id != expected {
+            let message = format!("expected turn {expected}, found turn {}", turn.turn_id);
+            return Err(Error::new(ErrorKind::Sequence, message));
+        }
+        let targets = Targets::default();
+        let applier =
+            if turn.lenient { Applier::lenient(&targets) } else { Applier::strict(&targets) };
+        let mut state = self.state.clone();
+        applier
+            .apply_all(&mut state, &turn.deltas)
+            .map_err(|error| error.at(|place| place.turn = Some(expected)))?;
+        Ok(Self { state, last_turn: expected })
+    }
+}
+
+impl Serialize for ReplayedTimeline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut object = Object::new();
+        object.put("lastTurn", self.last_turn);
+        object.put("state", self.state.to_json());
+        Value::from(object).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ReplayedTimeline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let read = |value| {
+            let mut fields = Fields::of(value, "the state of a timeline")?;
+            let last_turn = Fields::required(fields.u64("lastTurn")?, "lastTurn", "a turn")?;
+            let state = Fields::required(fields.take("state"), "state", "a state")?;
+            Ok(Self { state: Data::from(state), last_turn })
+        };
+        read(Value::deserialize(deserializer)?).map_err(|error: Error| D::Error::custom(error))
+    }
+}
+
+impl Replay for ReplayedTimeline {
+    type Event = TurnRecord;
+    const SCHEMA: u32 = 1;
+
+    fn kind(_: &TurnRecord) -> &'static str {
+        TURN
+    }
+
+    fn knows(kind: &str) -> bool {
+        kind == TURN
+    }
+
+    fn check(&self, turn: &TurnRecord) -> Result<()> {
+        self.after(turn).map(drop)
+    }
+
+    fn apply(&mut self, _: u64, turn: &TurnRecord) -> Result<()> {
+        *self = self.after(turn)?;
+        Ok(())
+    }
+
+    /// After the turns that ask for a snapshot by what happens in them, such as the end of a scene.
+    fn ends_iteration(turn: &TurnRecord) -> bool {
+        Mappers::default().reason(&turn.events).is_some()
+    }
+}

@@ -1,0 +1,180 @@
+use super::{Facet, FacetChange, Frame};
+use crate::{
+    Error, ErrorKind, Result,
+    id::{FacetType, FrameSeq},
+    json::{Fields, Object, ObjectExt, Value},
+};
+
+/// The topic of the event by which a frame tells of a compaction.
+pub const COMPACTION_TOPIC: &str = "afterimage:compaction";
+
+/// A compaction that a frame tells of: from this frame on, a summary stood where other frames had
+/// stood. Imports find them in recordings; `docs/FORMAT.md` has the event.
+///
+/// ```
+/// use afterimage::{
+///     id::FacetType,
+///     veil::{Compaction, Facet, FacetOp, Frame, Source},
+/// };
+///
+/// let summary = Facet::new("summary-7.0", FacetType::SUMMARY, "They looked for the key.");
+/// let mut frame = Frame::new(7, Source::Environment).with(FacetOp::add(summary));
+/// frame.events.push(Compaction::event(0.into(), 5.into(), "pi", None));
+/// let told = Compaction::of(&frame)?.unwrap();
+/// assert_eq!((told.from.get(), told.to.get(), told.told_at.get()), (0, 5, 7));
+/// assert_eq!(told.summary.content, "They looked for the key.");
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compaction {
+    /// The first frame that gave way.
+    pub from: FrameSeq,
+    /// The last frame that gave way. Those between it and the frame that tells were kept.
+    pub to: FrameSeq,
+    /// The frame that tells of it.
+    pub told_at: FrameSeq,
+    /// What made the summary: the name of a program or of an engine.
+    pub engine: String,
+    /// What stood in place of the frames.
+    pub summary: Facet,
+    /// Whether the frame itself says the summary: then it was read in the place of the frames that
+    /// gave way, and not at the frame's own.
+    pub is_said: bool,
+}
+
+impl Compaction {
+    /// The event by which a frame tells that `engine` put a summary in the place of the frames
+    /// `from` to `to`. Without `summary` it is what the frame adds.
+    pub fn event(from: FrameSeq, to: FrameSeq, engine: &str, summary: Option<&Facet>) -> Value {
+        let mut payload = Object::new();
+        payload.put("from", from.get());
+        payload.put("to", to.get());
+        payload.put("engine", engine);
+        payload.put_some("summary", summary.map(Facet::to_json));
+        let mut event = Object::new();
+        event.put("topic", COMPACTION_TOPIC);
+        event.put("payload", payload);
+        event.into()
+    }
+
+    /// The compaction that `frame` tells of; the first, where it tells of several.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where the event is not of the shape of one, or where there is no
+    /// summary; [`ErrorKind::OutOfRange`] where its frames run backwards, or do not come before
+    /// the frame that tells.
+    pub fn of(frame: &Frame) -> Result<Option<Self>> {
+        let is_one = |event: &&Value| event.str_at("topic") == Some(COMPACTION_TOPIC);
+        let Some(event) = frame.events.iter().find(is_one) else { return Ok(None) };
+        let payload = event.get("payload").cloned().unwrap_or_default();
+        let told = Self::told(frame, payload);
+        told.map(Some).map_err(|error| error.at_frame(frame.sequence.get()))
+    }
+
+    fn told(frame: &Frame, payload: Value) -> Result<Self> {
+        let mut fields = Fields::of(payload, "the payload of a compaction")?;
+        let mut sequence = |key: &str| {
+            Fields::required(fields.u64(key)?, key, "a sequence number").map(FrameSeq::new)
+        };
+        let (from, to) = (sequence("from")?, sequence("to")?);
+        if from > to || to >= frame.sequence {
+            let message = format!("expected frames before this one, found {from} to {to}");
+            return Err(Error::new(ErrorKind::OutOfRange, message));
+        }
+        let engine = fields.string("engine")?.unwrap_or_else(|| "unknown".to_owned());
+        let given = fields.nested("summary", Facet::from_json)?;
+        let is_said = given.is_none();
+        let summary = given.or_else(|| summary_of(frame));
+        let summary =
+            summary.ok_or_else(|| Error::expected("a summary", "a frame that adds nothing"))?;
+        Ok(Self { from, to, told_at: frame.sequence, engine, summary, is_said })
+    }
+}
+
+/// What a frame adds, as one facet: a summary itself, or one that holds all of it.
+fn summary_of(frame: &Frame) -> Option<Facet> {
+    let added = frame.ops.iter().filter_map(|op| match &op.change {
+        FacetChange::Add(facet) => Some(Facet::clone(facet)),
+        _ => None,
+    });
+    let mut added: Vec<Facet> = added.collect();
+    match added.as_slice() {
+        [] => None,
+        [facet] if facet.facet_type == FacetType::SUMMARY => added.pop(),
+        _ => {
+            let id = format!("summary-{}", frame.sequence);
+            Some(Facet { children: added, ..Facet::new(id, FacetType::SUMMARY, "") })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        json,
+        veil::{FacetOp, Source},
+    };
+
+    fn frame(event: &str) -> Frame {
+        let mut frame = Frame::new(9, Source::User);
+        frame.events = vec![json::read(event.as_bytes()).unwrap()];
+        frame
+    }
+
+    #[test]
+    fn what_an_event_tells_is_read_back() {
+        let summary = Facet::new("s", FacetType::SUMMARY, "so far");
+        let mut frame = Frame::new(9, Source::Environment);
+        assert_eq!(Compaction::of(&frame).unwrap(), None);
+        frame.events = vec![Compaction::event(2.into(), 8.into(), "codex", Some(&summary))];
+        let frame = Frame::from_json(frame.to_json()).unwrap();
+        let told = Compaction::of(&frame).unwrap().unwrap();
+        let (from, to) = (FrameSeq::new(2), FrameSeq::new(8));
+        let engine = "codex".to_owned();
+        let expected =
+            Compaction { from, to, told_at: frame.sequence, engine, summary, is_said: false };
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn all_that_a_frame_adds_is_the_summary_where_none_is_given() {
+        let mut frame = frame(r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":8}}"#);
+        for (id, kind) in [("a", FacetType::SUMMARY), ("b", FacetType::IMAGE)] {
+            frame.ops.push(FacetOp::add(Facet::new(id, kind, id)));
+        }
+        let told = Compaction::of(&frame).unwrap().unwrap();
+        let children: Vec<&str> =
+            told.summary.children.iter().map(|child| child.content.as_str()).collect();
+        assert_eq!((&*told.engine, children, told.is_said), ("unknown", vec!["a", "b"], true));
+    }
+
+    #[test]
+    fn a_damaged_event_is_an_error_that_names_frame_and_place() {
+        let expected = [
+            (r#"{"topic":"afterimage:compaction"}"#, ErrorKind::Shape),
+            (r#"{"topic":"afterimage:compaction","payload":{"from":0}}"#, ErrorKind::Shape),
+            (
+                r#"{"topic":"afterimage:compaction","payload":{"from":"0","to":1}}"#,
+                ErrorKind::Shape,
+            ),
+            (r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":1}}"#, ErrorKind::Shape),
+            (
+                r#"{"topic":"afterimage:compaction","payload":{"from":5,"to":4}}"#,
+                ErrorKind::OutOfRange,
+            ),
+            (
+                r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":9}}"#,
+                ErrorKind::OutOfRange,
+            ),
+            (
+                r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":1,"summary":7}}"#,
+                ErrorKind::Shape,
+            ),
+        ];
+        for (event, kind) in expected {
+            let error = Compaction::of(&frame(event)).unwrap_err();
+            assert_eq!((error.kind(), error.place().frame), (kind, Some(9)), "{event}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What stands in a context in place of a frame, besides blocks.
+
+use std::sync::Arc;
+
+use crate::{
+    id::{FrameSeq, Millis},
+    snapshot::{FrameSnapshot, FrameSnapshotBuilder, Stands, Substitution},
+    tokens::TokenCounter,
+};
+
+/// Frames that a context leaves out; they stay in the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The first frame.
+    pub from: FrameSeq,
+    /// The last frame.
+    pub to: FrameSeq,
+    /// What a context has less without them: the tokens that stood for them, exact, and those that
+    /// the provider adds for each message.
+    pub tokens: u64,
+    /// The block that stood for them, where it was a block that was dropped.
+    pub block: Option<Arc<str>>,
+}
+
+impl Dropped {
+    /// The id under which they are found: `dropped-FROM-TO`.
+    pub fn id(&self) -> Arc<str> {
+        format!("dropped-{}-{}", self.from, self.to).into()
+    }
+}
+
+/// A frame of whose texts the middle is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortened {
+    /// The frame.
+    pub frame: FrameSeq,
+    /// The id that its marker names: `shortened-FRAME`.
+    pub id: Arc<str>,
+    /// The tokens of the frame: the exact count of its text.
+    pub original_tokens: u64,
+    /// What is left of them.
+    pub tokens: u64,
+}
+
+/// What a range of frames gives way to.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Dropped(Dropped),
+    Shortened { what: Shortened, snapshot: Arc<FrameSnapshot> },
+}
+
+impl Change {
+    pub(super) fn from(&self) -> FrameSeq {
+        match self {
+            Self::Dropped(dropped) => dropped.from,
+            Self::Shortened { what, .. } => what.frame,
+        }
+    }
+
+    pub(super) fn to(&self) -> FrameSeq {
+        match self {
+            Self::Dropped(dropped) => dropped.to,
+            Self::Shortened { what, .. } => what.frame,
+        }
+    }
+
+    pub(super) fn dropped(&self) -> Option<&Dropped> {
+        match self {
+            Self::Dropped(dropped) => Some(dropped),
+            Self::Shortened { .. } => None,
+        }
+    }
+
+    pub(super) fn shortened(&self) -> Option<&Shortened> {
+        match self {
+            Self::Shortened { what, .. } => Some(what),
+            Self::Dropped(_) => None,
+        }
+    }
+
+    /// The id that stands in contexts.
+    pub(super) fn id(&self) -> Arc<str> {
+        match self {
+            Self::Dropped(dropped) => dropped.id(),
+            Self::Shortened { what, .. } => Arc::clone(&what.id),
+        }
+    }
+
+    /// What a renderer puts in place of the frames.
+    pub(super) fn substitution(&self, counter: &dyn TokenCounter) -> Substitution {
+        let snapshot = match self {
+            Self::Dropped(_) => Arc::new(FrameSnapshotBuilder::new(counter).build(Millis::new(0))),
+            Self::Shortened { snapshot, .. } => Arc::clone(snapshot),
+        };
+        let stands = match self {
+            Self::Dropped(_) => Stands::Dropped,
+            Self::Shortened { .. } => Stands::Shortened,
+        };
+        Substitution { block: self.id(), stands, from: self.from(), to: self.to(), snapshot }
+    }
+
+    /// The frame whose snapshot is `original`, shortened to about `limit` tokens.
+    pub(super) fn shorten(
+        frame: FrameSeq,
+        original: &FrameSnapshot,
+        limit: u64,
+        counter: &dyn TokenCounter,
+    ) -> Option<Self> {
+        let id: Arc<str> = format!("shortened-{frame}").into();
+        let marker = |tokens| format!("\n[… {tokens} tokens left out; expand {id} …]\n");
+        let snapshot = original.shortened(counter, limit, marker)?;
+        let tokens = |of: &FrameSnapshot| of.exact_tokens().unwrap_or(of.total_tokens());
+        let what = Shortened {
+            frame,
+            original_tokens: tokens(original),
+            tokens: tokens(&snapshot),
+            id: Arc::clone(&id),
+        };
+        Some(Self::Shortened { what, snapshot: Arc::new(snapshot) })
+    }
+}

@@ -1,0 +1,55 @@
+//! Contexts that fit: the budget of a model's context window is kept, not warned about.
+//!
+//! A [`ContextWindow`] holds what was done to one history so that its contexts fit a [`Budget`]:
+//! blocks that stand for frames, texts whose middle is left out, frames that are left out. Each of
+//! them stays as it is until something else takes its place, and they come rarely and many at a
+//! time, since each change costs the provider's prompt cache from there on: what changed is
+//! reported as an [`Epoch`](crate::compress::Epoch).
+//!
+//! A result of a tool that is very large is shortened in its middle when it first comes, before
+//! any provider has cached it. Then, in this order, and each only where what came before was not
+//! enough: older frames are compressed down to the low mark; a text that takes more than half of the free room is
+//! shortened in its middle; newer frames are compressed too; frames and blocks are dropped, the
+//! least worth first; what stays is shortened further. Where even that does not fit, the answer is
+//! an error that says who takes the room ([`Breakdown`]), and no context.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use afterimage::{
+//!     compress::{CompressionOptions, OutlineEngine},
+//!     hud::{Hud, RenderRequest}, id::{FacetType, Millis}, tokens::Chars4,
+//!     veil::{Facet, FacetOp, Frame, History, Source},
+//!     window::{Budget, ContextWindow},
+//! };
+//!
+//! let hud = Hud::new(Arc::new(Chars4));
+//! let mut history = History::new();
+//! for n in 0..40_u64 {
+//!     let text = format!("Reading {n} of sensor S-{}: {}", 1000 + n, "calm ".repeat(20));
+//!     let facet = Facet::new(format!("reading-{n}"), FacetType::EVENT, text);
+//!     let frame = Frame::new(n, Source::Environment).with(FacetOp::add(facet));
+//!     hud.capture(&mut history, frame, Millis::new(0))?;
+//! }
+//! let budget = Budget::new(800);
+//! let options = CompressionOptions { protected_frames: 4, ..budget.compression() };
+//! let mut window = ContextWindow::new(hud, budget, options);
+//! let fitted = window.render(&history, &RenderRequest::default(), &OutlineEngine, Millis::new(0))?;
+//! assert!(fitted.context.tokens().total <= 800);
+//! assert_eq!(window.transform().blocks().count(), 1);
+//! # Ok::<(), afterimage::Error>(())
+//! ```
+//!
+//! A program that calls its model itself, for example without blocking, asks for
+//! [`ContextWindow::next_job`] until there is none, and then for [`ContextWindow::finish`].
+
+mod breakdown;
+mod budget;
+mod change;
+mod context_window;
+mod shrink;
+mod worth;
+
+pub use breakdown::Breakdown;
+pub use budget::Budget;
+pub use change::{Dropped, Shortened};
+pub use context_window::{ContextWindow, FittedContext};

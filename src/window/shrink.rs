@@ -1,0 +1,225 @@
+//! What makes a context smaller where no engine can: texts are shortened in their middle, and
+//! frames and blocks are dropped.
+
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
+
+use super::{ContextWindow, Dropped, change::Change, worth::Worth};
+use crate::{
+    Result,
+    compress::{CompressionBlock, units},
+    hud::{Message, RenderRequest, RenderedContext},
+    id::{FrameSeq, Millis},
+    snapshot::{ChunkRef, FrameSnapshot, Part},
+    veil::{Frame, History},
+};
+
+/// What is left of a frame that is shortened, in tokens, at least.
+const LEAST_TOKENS: u64 = 64;
+
+impl ContextWindow {
+    /// Shortens the results that are larger than the budget takes, of frames that are new.
+    pub(super) fn shorten_new(&mut self, history: &History) {
+        let most = self.budget.largest_result;
+        let steps = self.transform.steps();
+        let mut shortened = Vec::new();
+        for (step, frame) in steps.iter().zip(history.frames()).skip(self.looked_at) {
+            let Some(snapshot) = frame.rendered_snapshot.as_ref().filter(|_| !step.stays) else {
+                continue;
+            };
+            let is_result = |chunk: ChunkRef<'_>| matches!(chunk.part(), Part::Result { .. });
+            let is_replaced = self.transform.compression_state(frame.sequence).is_some();
+            if tokens_of(snapshot) > most && !is_replaced && snapshot.chunks().any(is_result) {
+                let counter = &**self.hud.counter();
+                shortened.extend(Change::shorten(frame.sequence, snapshot, most, counter));
+            }
+        }
+        self.looked_at = steps.len();
+        shortened.into_iter().for_each(|change| self.enter(change));
+    }
+
+    /// Drops and shortens until the context fits.
+    pub(super) fn fit(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        now: Millis,
+    ) -> Result<RenderedContext> {
+        // What may be left of a frame: first an eighth of the free room, so that each of the newest
+        // keeps its share; less only where that is still too much.
+        let mut share = 8;
+        loop {
+            let context = self.context(history, request, now)?;
+            if context.tokens().total <= self.budget.room() {
+                return Ok(context);
+            }
+            let least = (self.free(request, &context) / share).max(LEAST_TOKENS);
+            if self.drop_some(history, request, &context)
+                || self.shorten(history, &context, 0, least)
+            {
+                continue;
+            }
+            if least == LEAST_TOKENS {
+                let breakdown = self.breakdown_of(request, &context);
+                let error = breakdown.error();
+                self.refused = Some(breakdown);
+                return Err(error);
+            }
+            share *= 2;
+        }
+    }
+
+    /// Shortens the largest frame that has more than `above` tokens, so that the context fits or
+    /// `least` tokens of it are left. Says whether there was one.
+    pub(super) fn shorten(
+        &mut self,
+        history: &History,
+        context: &RenderedContext,
+        above: u64,
+        least: u64,
+    ) -> bool {
+        let excess = context.tokens().total.saturating_sub(self.budget.room());
+        let mut largest = self.live_frames(history, context);
+        largest.retain(|(_, tokens)| *tokens > above.max(least));
+        largest.sort_by_key(|(frame, tokens)| (u64::MAX - tokens, *frame));
+        let shorter = largest.into_iter().find_map(|(frame, tokens)| {
+            let snapshot = history.get(frame)?.rendered_snapshot.as_ref()?;
+            let limit = tokens.saturating_sub(excess).max(least);
+            let change = Change::shorten(frame, snapshot, limit, &**self.hud.counter())?;
+            change.shortened().is_some_and(|what| what.tokens < tokens).then_some(change)
+        });
+        let is_shorter = shorter.is_some();
+        shorter.into_iter().for_each(|change| self.enter(change));
+        is_shorter
+    }
+
+    /// Drops what is least worth. Says whether there was anything.
+    fn drop_some(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        context: &RenderedContext,
+    ) -> bool {
+        let room = self.budget.room();
+        let seldom = self.budget.target().midpoint(room);
+        let mut total = context.tokens().total;
+        let mut any = false;
+        let candidates = self.candidates(history, request, context);
+        // What has no room by itself goes first: everything else would give way to it in vain.
+        let (hopeless, others): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|(_, dropped)| dropped.tokens > room);
+        for (worth, dropped) in hopeless.into_iter().chain(others) {
+            // What is recent, or stands for many frames, goes only as far as it must.
+            let goal = if worth.is_cheap() { seldom } else { room };
+            if total <= goal {
+                break;
+            }
+            total = total.saturating_sub(dropped.tokens);
+            self.enter(Change::Dropped(dropped));
+            any = true;
+        }
+        any
+    }
+
+    /// What may be dropped, the least worth first: frames that go together, and blocks. The newest
+    /// stays: it is what the model is to answer.
+    fn candidates(
+        &self,
+        history: &History,
+        request: &RenderRequest,
+        context: &RenderedContext,
+    ) -> Vec<(Worth, Dropped)> {
+        let steps = self.transform.steps();
+        let live: BTreeMap<FrameSeq, u64> =
+            self.live_frames(history, context).into_iter().collect();
+        let per_message = request.framing.per_message;
+        let recent = steps.len().saturating_sub(self.transform.options().protected_frames);
+        let mut candidates: Vec<(Worth, Dropped)> = Vec::new();
+        for (range, unit) in units(steps) {
+            let (from, to) = (unit.from, unit.to);
+            let (messages, tokens) = live
+                .range(from..=to)
+                .fold((0, 0), |(count, sum), (_, tokens)| (count + 1, sum + tokens));
+            if messages == 0 {
+                continue;
+            }
+            let is_recent = range.end > recent;
+            let frames: &[Arc<Frame>] = history.frames().get(range).unwrap_or_default();
+            let worth = Worth::of_frames(frames.iter().map(AsRef::as_ref), from, is_recent);
+            let tokens = tokens + messages * per_message;
+            candidates.push((worth, Dropped { from, to, tokens, block: None }));
+        }
+        let first_recent = steps.get(recent).map(|step| step.sequence);
+        candidates.extend(self.live_blocks(context).map(|block| {
+            let (from, to) = (block.from, block.to);
+            let worth = Worth::of_block(from, first_recent.is_some_and(|first| to >= first));
+            let tokens = block.tokens + per_message;
+            (worth, Dropped { from, to, tokens, block: Some(Arc::clone(&block.id)) })
+        }));
+        let newest = candidates.iter().map(|(_, dropped)| dropped.to).max();
+        candidates.retain(|(_, dropped)| Some(dropped.to) != newest);
+        candidates.sort_by(|(one, _), (other, _)| one.order(other));
+        candidates
+    }
+
+    /// The frames that the context holds, as they are or shortened, with their tokens; but for
+    /// those that stay as they are.
+    fn live_frames(&self, history: &History, context: &RenderedContext) -> Vec<(FrameSeq, u64)> {
+        let tokens_of = |frame: FrameSeq| match self.change_of(frame) {
+            Some(Change::Shortened { what, .. }) => Some(what.tokens),
+            Some(Change::Dropped(_)) => None,
+            None => {
+                context.message_of(frame)?;
+                Some(tokens_of(history.get(frame)?.rendered_snapshot.as_ref()?))
+            }
+        };
+        let steps = self.transform.steps().iter().filter(|step| !step.stays);
+        steps.filter_map(|step| Some((step.sequence, tokens_of(step.sequence)?))).collect()
+    }
+
+    /// The blocks that the context holds.
+    fn live_blocks(
+        &self,
+        context: &RenderedContext,
+    ) -> impl Iterator<Item = &Arc<CompressionBlock>> {
+        let blocks = context.messages().iter().filter(|message| message.is_block());
+        let held: Vec<_> = blocks.filter_map(Message::frames).collect();
+        let is_held = move |block: &&Arc<CompressionBlock>| {
+            held.binary_search(&(block.from, block.to)).is_ok()
+                && !self.changes.contains_key(&block.from)
+        };
+        self.transform.blocks().filter(is_held)
+    }
+
+    /// The tokens that are left for frames and blocks.
+    pub(super) fn free(&self, request: &RenderRequest, context: &RenderedContext) -> u64 {
+        let of = self.breakdown_of(request, context);
+        let fixed = of.system_prompt + of.pinned + of.tail + of.framing;
+        self.budget.room().saturating_sub(fixed)
+    }
+
+    /// What was done to a frame, besides blocks.
+    pub(super) fn change_of(&self, frame: FrameSeq) -> Option<&Change> {
+        let (_, change) = self.changes.range(..=frame).next_back()?;
+        Some(change).filter(|change| frame <= change.to())
+    }
+
+    /// Takes back what was done to any of these frames; says from which frame on.
+    pub(super) fn take_back(&mut self, range: RangeInclusive<FrameSeq>) -> Option<FrameSeq> {
+        let meets =
+            |change: &Change| change.from() <= *range.end() && *range.start() <= change.to();
+        let from = self.changes.values().find(|change| meets(change)).map(Change::from);
+        self.changes.retain(|_, change| !meets(change));
+        from
+    }
+
+    /// Lets a change take effect in place of what was done to its frames before.
+    fn enter(&mut self, change: Change) {
+        let from = self.take_back(change.from()..=change.to());
+        self.note(from.unwrap_or(change.from()).min(change.from()), Vec::new());
+        self.changes.insert(change.from(), change);
+    }
+}
+
+fn tokens_of(snapshot: &FrameSnapshot) -> u64 {
+    snapshot.exact_tokens().unwrap_or(snapshot.total_tokens())
+}

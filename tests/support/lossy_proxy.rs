@@ -1,0 +1,115 @@
+//! A proxy before a server, which loses what it is told to lose.
+
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+/// What is to be lost next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    Nothing,
+    /// What the server says for a moment after it was last spoken to.
+    Answers,
+    /// The same, and then the connection.
+    AnswersAndConnection,
+    /// The connection, once the server has said so many bytes more.
+    ConnectionAfter(usize),
+    /// Everything that the server says, until told otherwise.
+    Everything,
+}
+
+pub(crate) struct Proxy {
+    port: u16,
+    loss: Arc<Mutex<Loss>>,
+    losses: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    pub(crate) fn start(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (loss, losses) = (Arc::new(Mutex::new(Loss::Nothing)), Arc::new(AtomicU64::new(0)));
+        let (of_threads, count) = (Arc::clone(&loss), Arc::clone(&losses));
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let Ok(client) = client else { return };
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let (client_in, server_in) =
+                    (client.try_clone().unwrap(), server.try_clone().unwrap());
+                thread::spawn(move || forward(client_in, server_in));
+                let (loss, count) = (Arc::clone(&of_threads), Arc::clone(&count));
+                thread::spawn(move || answer(server, client, &loss, &count));
+            }
+        });
+        Self { port, loss, losses }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn lose(&self, what: Loss) {
+        *self.loss.lock().unwrap() = what;
+    }
+
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
+    }
+}
+
+fn forward(mut client: TcpStream, mut server: TcpStream) {
+    let mut buffer = vec![0; 65_536];
+    while let Ok(read @ 1..) = client.read(&mut buffer) {
+        if server.write_all(&buffer[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(Shutdown::Both);
+    let _ = client.shutdown(Shutdown::Both);
+}
+
+fn answer(mut server: TcpStream, mut client: TcpStream, loss: &Mutex<Loss>, losses: &AtomicU64) {
+    let mut buffer = vec![0; 65_536];
+    while let Ok(read @ 1..) = server.read(&mut buffer) {
+        let mut now = loss.lock().unwrap();
+        let what = *now;
+        match what {
+            Loss::Nothing => {}
+            Loss::ConnectionAfter(left) if left > read => {
+                *now = Loss::ConnectionAfter(left - read);
+            }
+            Loss::Everything => {
+                losses.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            Loss::Answers => {
+                losses.fetch_add(1, Ordering::Relaxed);
+                *now = Loss::Nothing;
+                // A part of a message would break the connection: all that comes at once is lost.
+                drop(now);
+                server.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+                while let Ok(1..) = server.read(&mut buffer) {}
+                server.set_read_timeout(None).unwrap();
+                continue;
+            }
+            Loss::AnswersAndConnection | Loss::ConnectionAfter(_) => {
+                losses.fetch_add(1, Ordering::Relaxed);
+                *now = Loss::Nothing;
+                break;
+            }
+        }
+        drop(now);
+        if client.write_all(&buffer[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(Shutdown::Both);
+    let _ = client.shutdown(Shutdown::Both);
+}
