@@ -46,32 +46,42 @@ struct Told {
     conflicts: Vec<u64>,
 }
 
-/// Appends under the expectation that nobody else does, until told to stop.
+/// Appends so many events at a time, under the expectation that nobody else does, until told to stop.
 async fn write(
     journal: NatsJournal,
-    writer: usize,
+    (writer, at_a_time): (usize, u64),
     session: SessionName,
     stop: Arc<AtomicBool>,
 ) -> Told {
     let mut told = Told::default();
     let (mut last, mut n) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
-        let id = format!("{writer} {n}");
-        let new = event(&id, &note(&id));
-        match journal.append(&session, Expected::Last(last), new, NOW).await {
-            Ok(appended) => {
-                assert_eq!(appended.sequence, last + 1, "writer {writer}");
-                assert!(!appended.was_there);
-                last = appended.sequence;
-                told.acknowledged.insert(last, id);
-                n += 1;
-            }
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-                let actual = error.place().event.unwrap();
-                assert!(actual > last, "writer {writer}: {error}");
-                told.conflicts.push(last + 1);
-                last = actual;
+        let begun = (last..last + at_a_time).map(|expected| {
+            n += 1;
+            let id = format!("{writer} {n}");
+            let new = event(&id, &note(&id));
+            let (journal, session) = (&journal, &session);
+            let expects = Expected::Last(expected);
+            async move { (expected, id, journal.append(session, expects, new, NOW).await) }
+        });
+        for (expected, id, result) in futures_util::future::join_all(begun).await {
+            match result {
+                Ok(appended) => {
+                    assert_eq!(appended.sequence, expected + 1, "writer {writer}");
+                    assert!(!appended.was_there);
+                    last = appended.sequence;
+                    told.acknowledged.insert(last, id);
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                    let actual = error.place().event.unwrap();
+                    assert_ne!(actual, expected, "writer {writer}: {error}");
+                    // What was begun after one that lost expects what is not there yet.
+                    if actual > expected {
+                        told.conflicts.push(expected + 1);
+                    }
+                    last = last.max(actual);
+                }
             }
         }
     }
@@ -131,7 +141,8 @@ fn a_replica_dies_while_four_writers_append_and_every_event_is_there_once_on_eac
         let (session, stream) = (name("shared"), "afterimage_events");
         let stop = Arc::new(AtomicBool::new(false));
         let mut writers = Vec::new();
-        for writer in 0..4 {
+        // Two append one by one, two put several into a message.
+        for writer in [(0, 1), (1, 1), (2, 8), (3, 8)] {
             let journal = NatsJournal::connect(options(&servers)).await.unwrap();
             writers.push(tokio::spawn(write(journal, writer, session.clone(), Arc::clone(&stop))));
         }
@@ -194,6 +205,8 @@ fn a_replica_dies_while_four_writers_append_and_every_event_is_there_once_on_eac
                 && cluster.replicas.iter().all(|replica| replica.current && !replica.offline)
         })
         .await;
+        let messages = context.get_stream(stream).await.unwrap().cached_info().state.messages;
+        assert!(messages < events.len() as u64, "{messages} messages, {} events", events.len());
         for server in ["n0", "n1", "n2"] {
             lead(&context, stream, server).await;
             assert_eq!(held(&context, stream).await, expected, "{server}");

@@ -1,13 +1,13 @@
 //! Session directories on disks that are full, read-only, or somebody else's.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "support/small_disk.rs"]
+mod small_disk;
 #[path = "support/tale.rs"]
 mod tale;
 
 use std::{
-    io::Write,
-    path::{Path, PathBuf},
-    process::Command,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,6 +19,7 @@ use afterimage::{
     log::{DiskFiles, Files, OpenMode, testing::MemoryFiles, unpack_file},
     timeline::{SnapshotReason, session::SessionDir},
 };
+use small_disk::{fill, on_a_small_disk, small_disk};
 use tale::{DIR, create, data, open, options, session, turn, verify, zone};
 
 #[test]
@@ -199,47 +200,16 @@ fn who_reads_does_not_mind_a_file_that_is_packed_meanwhile() {
     }
 }
 
-const MOUNTED: &str = "AFTERIMAGE_TEST_SMALL_DISK";
-/// What the shell answers where nothing may be mounted.
-const NOT_PERMITTED: i32 = 77;
-
-/// A file system of a megabyte, where one may be mounted: this test runs once more on it.
+/// A file system of a megabyte, where one may be mounted.
 #[test]
 fn a_small_disk_that_is_full_refuses_turns_and_takes_them_again() {
-    let scratch = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=1m tmpfs \"$1\" || exit 77
-        exec \"$0\" --exact child_fills_its_disk --nocapture";
-    let run = Command::new("unshare")
-        .args(["-rm", "sh", "-c", script])
-        .arg(std::env::current_exe().unwrap())
-        .arg(scratch.path())
-        .env(MOUNTED, scratch.path())
-        .output();
-    match run {
-        Ok(output) if output.status.success() => {
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(said.contains("went on after the disk was full"), "{said}");
-        }
-        Ok(output) if output.status.code() == Some(101) => {
-            panic!(
-                "{}{}",
-                String::from_utf8_lossy(&output.stdout),
-                String::from_utf8_lossy(&output.stderr)
-            );
-        }
-        Ok(output) => {
-            let error = String::from_utf8_lossy(&output.stderr);
-            assert!(matches!(output.status.code(), Some(1 | NOT_PERMITTED)), "{error}");
-            eprintln!("skipped: no file system of one's own is permitted: {error}");
-        }
-        Err(error) => eprintln!("skipped: no `unshare`: {error}"),
-    }
+    on_a_small_disk(1024, "child_fills_its_disk", "went on after the disk was full");
 }
 
 /// What runs on the small disk.
 #[test]
 fn child_fills_its_disk() {
-    let Some(disk) = std::env::var_os(MOUNTED).map(PathBuf::from) else { return };
+    let Some(disk) = small_disk() else { return };
     let (filler, path) = (disk.join("filler"), disk.join("tale"));
     let state = data(r#"{"player":{"location":{"zone":""}}}"#);
     let mut session = SessionDir::create(Arc::new(DiskFiles), &path, options(), state).unwrap();
@@ -284,12 +254,4 @@ fn child_fills_its_disk() {
     let found = SessionDir::verify(Arc::new(DiskFiles), &path, &options()).unwrap();
     assert!(found.valid, "{found:?}");
     println!("went on after the disk was full: {} turns", found.turns);
-}
-
-/// Takes what room there is, to the last byte.
-fn fill(path: &Path) {
-    let mut file = std::fs::File::create(path).unwrap();
-    for size in [4096, 1] {
-        while file.write_all(&vec![0; size]).is_ok() {}
-    }
 }

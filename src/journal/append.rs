@@ -4,6 +4,7 @@ use super::{
     Appended, EventId, Expected, NewEvent, SessionName,
     machine::Logic,
     request::{Append, Failure, Mark, Page, Request, Response, Step, Writing, unexpected},
+    retry::MAY_BE_DONE,
     tail::{OpenTail, Tail},
 };
 use crate::{Error, ErrorKind, Result, id::Millis};
@@ -241,8 +242,9 @@ impl AppendLogic {
     fn rejected(&mut self, chosen: &[usize], error: Error) {
         match chosen {
             [at] => {
+                let was_tried = self.entries.get(*at).is_some_and(|entry| entry.was_tried);
                 if let Some(outcome) = self.outcomes.get_mut(*at) {
-                    *outcome = Some(Err(error));
+                    *outcome = Some(Err(if was_tried { open(&error) } else { error }));
                 }
             }
             _ => self.group = Group::ALONE,
@@ -331,6 +333,12 @@ impl Logic for AppendLogic {
         let open = self.entries.iter().zip(&self.outcomes);
         open.into_iter().all(|(entry, outcome)| !entry.was_tried || outcome.is_some())
     }
+}
+
+/// An error of an event that an earlier attempt may still bring.
+fn open(error: &Error) -> Error {
+    let message = format!("{}; an earlier attempt {MAY_BE_DONE}", error.message());
+    Error::new(error.kind(), message)
 }
 
 fn conflict(expected: u64, found: u64) -> Error {

@@ -152,7 +152,7 @@ proptest! {
         restarts in proptest::collection::vec(any::<bool>(), 12),
         attempts in 2..6_u32,
     ) {
-        let session = SessionName::new("a").unwrap();
+        let session = session();
         let retries = Retries { attempts, ..Retries::default() };
         let mut store = Flaky { memory: Memory::new(), troubles: troubles.into(), late: Vec::new(), others: 0 };
         let mut tail: Option<Tail> = None;
@@ -206,7 +206,7 @@ proptest! {
         groups in proptest::collection::vec(proptest::collection::vec((0..40_u64, any::<bool>()), 1..9), 1..8),
         most in 1..6_usize,
     ) {
-        let session = SessionName::new("a").unwrap();
+        let session = session();
         let mut store = Flaky { memory: Memory::new(), troubles: troubles.into(), late: Vec::new(), others: 0 };
         let (mut tail, mut told): (Option<Tail>, Vec<(u64, String)>) = (None, Vec::new());
         for group in groups {
@@ -251,7 +251,7 @@ proptest! {
         troubles in proptest::collection::vec(trouble(), 0..40),
         turns in proptest::collection::vec(0..3_usize, 0..30),
     ) {
-        let session = SessionName::new("a").unwrap();
+        let session = session();
         let mut store = Flaky { memory: Memory::new(), troubles: troubles.into(), late: Vec::new(), others: 0 };
         let mut writers: Vec<(Option<Tail>, u64, u64)> = vec![(None, 0, 0); 3];
         let mut winners: Vec<(u64, String)> = Vec::new();
@@ -292,4 +292,64 @@ proptest! {
 fn load(store: &mut Flaky, session: &SessionName, retries: Retries) -> Result<super::Loaded<Ids>> {
     let logic = LoadLogic::<Ids>::new(session.clone());
     store.run(session, &mut Retried::new(logic, session, retries, "load"))
+}
+
+fn session() -> SessionName {
+    SessionName::new("a").unwrap()
+}
+
+/// A store that can be read, and of which nobody knows what it does with an event.
+fn unsure(request: Request, memory: &mut Memory, appends: &mut u32) -> Response {
+    if matches!(request, Request::Append(_)) {
+        *appends += 1;
+        let error = Error::new(ErrorKind::Io, "no answer");
+        return Response::Failed(Failure::Ambiguous { error, took: Duration::ZERO });
+    }
+    Store::perform(memory, &session(), request)
+}
+
+#[test]
+fn attempts_are_counted_although_a_look_between_them_works() {
+    let retries = Retries { attempts: 5, ..Retries::default() };
+    let logic = AppendLogic::one(None, Expected::Any, event("a"), NOW, 4);
+    let mut machine = Retried::new(logic, &session(), retries, "append");
+    let (mut memory, mut appends, mut waits) = (Memory::new(), 0, Vec::new());
+    let error = loop {
+        match machine.step() {
+            Step::Done(output) => break output.unwrap_err(),
+            Step::Do(Request::Wait(time)) => {
+                waits.push(time.as_millis());
+                machine.take(Response::Done);
+            }
+            Step::Do(request) => machine.take(unsure(request, &mut memory, &mut appends)),
+        }
+    };
+    assert_eq!((appends, waits), (5, vec![50, 100, 200, 400]));
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("5 failed attempts in 0.8 s"), "{error}");
+    assert!(error.message().ends_with("it may have taken effect, so try again with the same id"));
+}
+
+#[test]
+fn a_refusal_after_an_attempt_that_nobody_knows_of_says_so() {
+    let logic = AppendLogic::one(None, Expected::Any, event("a"), NOW, 4);
+    let mut machine = Retried::new(logic, &session(), Retries::default(), "append");
+    let (mut memory, mut appends) = (Memory::new(), 0);
+    loop {
+        match machine.step() {
+            Step::Done(output) => break output.unwrap(),
+            Step::Do(Request::Wait(_)) => machine.take(Response::Done),
+            Step::Do(Request::Append(_)) if appends == 1 => {
+                machine.take(Response::Rejected(Error::new(ErrorKind::Io, "full")));
+            }
+            Step::Do(request) => machine.take(unsure(request, &mut memory, &mut appends)),
+        }
+    }
+    let (outcome, _) = machine.into_logic().into_outcome(Ok(()), &session());
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(
+        error.message().starts_with("full; an earlier attempt may have taken effect"),
+        "{error}"
+    );
 }

@@ -96,12 +96,11 @@ impl<L: Logic> Machine for Retried<L> {
             Response::Failed(failure) => Err(failure),
             response => self.logic.got(response),
         };
-        match result {
-            Ok(()) => self.budget.worked(),
-            Err(failure) => self.failed(failure),
-        }
-        if self.logic.is_settled() {
-            self.budget.settled();
+        if let Err(failure) = result {
+            self.failed(failure);
+        } else if self.logic.is_settled() {
+            // A look at what became of an attempt is no success of the attempt.
+            self.budget.worked();
         }
     }
 }

@@ -31,6 +31,9 @@ impl Default for Retries {
     }
 }
 
+/// What is said of an attempt of which nobody knows what became.
+pub(super) const MAY_BE_DONE: &str = "may have taken effect, so try again with the same id";
+
 /// What an operation has used up.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
@@ -49,12 +52,10 @@ impl Budget {
         Self { retries, doing, failed: 0, total: 0, spent: Duration::ZERO, is_open: false }
     }
 
+    /// That something came of an attempt, and nothing is left open: what was tried is known to be
+    /// there, or known never to come.
     pub(super) fn worked(&mut self) {
         self.failed = 0;
-    }
-
-    /// That nothing is left open: what was tried is known to be there, or known never to come.
-    pub(super) fn settled(&mut self) {
         self.is_open = false;
     }
 
@@ -82,7 +83,7 @@ impl Budget {
         let is_over = self.spent.saturating_add(wait) > self.retries.within;
         if is_over || self.failed >= self.retries.attempts.max(1) {
             let message = format!(
-                "cannot {}: gave up after {} in {:.1} s; at last {}{}",
+                "cannot {}: gave up after {} in {:.1} s; at last {}",
                 self.doing,
                 if self.total == 1 {
                     "1 failed attempt".to_owned()
@@ -91,12 +92,9 @@ impl Budget {
                 },
                 self.spent.as_secs_f64(),
                 error.message(),
-                if self.is_open {
-                    "; it may have taken effect, so try again with the same id"
-                } else {
-                    ""
-                },
             );
+            let message =
+                if self.is_open { format!("{message}; it {MAY_BE_DONE}") } else { message };
             let given_up = Error::new(ErrorKind::Unavailable, message).caused_by(error);
             return Err(given_up.in_session(session.as_str()));
         }

@@ -55,8 +55,17 @@ impl Server {
 
     /// A server whose storage is configured in some further way.
     pub(crate) fn with(name: &str, jetstream: &str, more: &str) -> Self {
+        Self::inside(tempfile::tempdir().unwrap(), name, jetstream, more)
+    }
+
+    /// A server that keeps everything in this folder.
+    pub(crate) fn inside(
+        folder: tempfile::TempDir,
+        name: &str,
+        jetstream: &str,
+        more: &str,
+    ) -> Self {
         let port = free_port();
-        let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("store");
         let name = if name.is_empty() { "alone" } else { name };
         let config = format!(

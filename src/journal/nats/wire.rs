@@ -149,6 +149,11 @@ pub(super) enum Ack {
 /// event is just being stored.
 const WRONG_LAST_SEQUENCE: [u64; 2] = [10_071, 10_164];
 
+/// The error code of a store that failed; where a limit of the stream is reached it stored nothing,
+/// and says so in these words.
+const STORE_FAILED: u64 = 10_077;
+const IS_FULL: &str = "maximum ";
+
 pub(super) fn ack(payload: &[u8]) -> Ack {
     let value = match json::read(payload) {
         Ok(value) => value,
@@ -161,6 +166,9 @@ pub(super) fn ack(payload: &[u8]) -> Ack {
         let message = format!("the server refused the event: {description} ({err_code})");
         return match code {
             _ if WRONG_LAST_SEQUENCE.contains(&err_code) => Ack::Refused,
+            _ if err_code == STORE_FAILED && description.starts_with(IS_FULL) => {
+                Ack::Rejected(Error::new(ErrorKind::Io, message))
+            }
             500.. => Ack::Unsure(Error::new(ErrorKind::Io, message)),
             _ => Ack::Rejected(Error::new(ErrorKind::Io, message)),
         };
