@@ -85,11 +85,16 @@ fn same_state(moves: &[Move], mut open: impl FnMut() -> Journal) {
                     assert_eq!(appended, expected);
                 }
             }
-            Move::Snapshot => {
-                let loaded = at.load::<Work>(&session).unwrap();
-                if loaded.sequence > 0 {
-                    at.write_snapshot(&session, &loaded.state, loaded.sequence, now).unwrap();
+            Move::Snapshot(share) => {
+                let after = steps.len() * share / 1_000;
+                if after > 0 {
+                    let state = state_of(&steps[..after]);
+                    at.write_snapshot(&session, &state, after as u64, now).unwrap();
                 }
+            }
+            Move::Remove => {
+                at.delete(&session).unwrap();
+                steps.clear();
             }
             Move::Restart => {
                 drop(journal.take());

@@ -65,7 +65,7 @@ const NOW: Millis = Millis::new(0);
 #[test]
 fn same_state_on_every_journal_with_restarts_of_everything() {
     run!({
-        let mut runner = TestRunner::deterministic();
+        let mut runner = TestRunner::default();
         let strategy = moves();
         let mut stage = Stage::start().await;
         for case in 0..12 {
@@ -99,11 +99,18 @@ fn same_state_on_every_journal_with_restarts_of_everything() {
                         let of_nats = on_nats.append(&session, any, new(), NOW).await.unwrap();
                         assert_eq!([of_memory, of_directory, of_nats], [expected; 3]);
                     }
-                    Move::Snapshot if last > 0 => {
-                        let state = state_of(&steps);
-                        in_memory.write_snapshot(&session, &state, last, NOW).unwrap();
-                        in_directory.write_snapshot(&session, &state, last, NOW).unwrap();
-                        on_nats.write_snapshot(&session, &state, last, NOW).await.unwrap();
+                    Move::Snapshot(share) if steps.len() * share >= 1_000 => {
+                        let after = steps.len() * share / 1_000;
+                        let (state, after) = (state_of(&steps[..after]), after as u64);
+                        in_memory.write_snapshot(&session, &state, after, NOW).unwrap();
+                        in_directory.write_snapshot(&session, &state, after, NOW).unwrap();
+                        on_nats.write_snapshot(&session, &state, after, NOW).await.unwrap();
+                    }
+                    Move::Remove => {
+                        in_memory.delete(&session).unwrap();
+                        in_directory.delete(&session).unwrap();
+                        on_nats.delete(&session).await.unwrap();
+                        steps.clear();
                     }
                     Move::Restart => {
                         in_memory = Journal::in_memory(&memory, options());
@@ -112,7 +119,7 @@ fn same_state_on_every_journal_with_restarts_of_everything() {
                         stage.0.restart();
                         on_nats = stage.open(options()).await;
                     }
-                    Move::Again | Move::Snapshot => {}
+                    Move::Again | Move::Snapshot(_) => {}
                 }
                 let of_memory = in_memory.load::<Work>(&session).unwrap();
                 let of_directory = in_directory.load::<Work>(&session).unwrap();
@@ -249,6 +256,57 @@ fn a_session_whose_events_have_all_expired_goes_on_from_its_snapshot() {
     });
 }
 
+/// Ten notes that have all expired, with a snapshot after the sixth.
+async fn ten_that_expired(stage: &Stage) -> NatsJournal {
+    let options = NatsOptions::new(stage.0.url()).expiring(Duration::from_secs(2));
+    let journal = NatsJournal::connect(options).await.unwrap();
+    ten_notes(&journal, &name("a")).await;
+    nats_server::until("events expire", || async { journal.sessions().await.unwrap().is_empty() })
+        .await;
+    journal
+}
+
+#[test]
+fn events_that_expired_after_the_newest_snapshot_are_missed() {
+    run!({
+        let stage = Stage::start().await;
+        let old = ten_that_expired(&stage).await;
+        let new = stage.open(JournalOptions::default()).await;
+        let session = name("a");
+        for journal in [&old, &new] {
+            let error = journal.load::<Work>(&session).await.unwrap_err();
+            assert_eq!((error.kind(), error.place().event), (ErrorKind::Gap, Some(7)));
+            assert!(error.message().starts_with("events 7 to 10 are missing"), "{error}");
+            let error = journal.read(&session, 3, 100).await.unwrap_err();
+            assert!(error.message().starts_with("events 3 to 10 are missing"), "{error}");
+            assert_eq!(journal.read(&session, 11, 100).await.unwrap(), []);
+            let error = journal.load::<NewWork>(&session).await.unwrap_err();
+            assert!(error.message().starts_with("events 1 to 10 are missing"), "{error}");
+        }
+        // No sequence is given twice.
+        let conflict = new.append(&session, Expected::Last(6), event("x", &note("x")), NOW).await;
+        assert_eq!(conflict.unwrap_err().place().event, Some(10));
+        for (journal, n) in [(&new, 10), (&old, 11)] {
+            let next = event(n, &note(&n.to_string()));
+            let appended = journal.append(&session, Expected::Any, next, NOW).await.unwrap();
+            assert_eq!(appended.sequence, n + 1);
+        }
+        let error = new.load::<Work>(&session).await.unwrap_err();
+        assert!(error.message().starts_with("events 1 to 10 are missing"), "{error}");
+        // Who was there may go on, and may leave a snapshot for the others.
+        let whole: Vec<Step> = (0..12).map(|n| note(&n.to_string())).collect();
+        new.write_snapshot(&session, &state_of(&whole), 12, NOW).await.unwrap();
+        assert_eq!(old.load::<Work>(&session).await.unwrap().state, state_of(&whole));
+        // What was removed begins anew, wherever it had been.
+        new.delete(&session).await.unwrap();
+        for journal in [&old, &new] {
+            assert_eq!(journal.load::<Work>(&session).await.unwrap().sequence, 0);
+        }
+        let first = old.append(&session, Expected::Last(0), event("y", &note("y")), NOW).await;
+        assert_eq!(first.unwrap().sequence, 1);
+    });
+}
+
 #[test]
 fn a_stream_that_was_created_again_is_noticed() {
     run!({
@@ -256,7 +314,11 @@ fn a_stream_that_was_created_again_is_noticed() {
         let journal = stage.open(JournalOptions::default()).await;
         let session = name("a");
         ten_notes(&journal, &session).await;
+        let (mut live, _) =
+            journal.live::<Work>(&session, SnapshotPolicy::OnRequest).await.unwrap();
         stage.jetstream().await.delete_stream("afterimage_events").await.unwrap();
+        let old_steps: Vec<Step> = (0..10).map(|n| note(&n.to_string())).collect();
+        let old = journal;
         let journal = stage.open(JournalOptions::default()).await;
         // The same ids at the same places: nothing but the stream's life tells them apart.
         let steps: Vec<Step> = (0..10).map(|n| note(&format!("new {n}"))).collect();
@@ -267,6 +329,13 @@ fn a_stream_that_was_created_again_is_noticed() {
         assert_eq!(loaded.state, state_of(&steps));
         let passed = PassedOver { after_sequence: Some(6), reason: PassReason::AnotherLog };
         assert_eq!(loaded.report.passed_over, [passed]);
+        // And by what was there before: a state of the old stream is not caught up.
+        let error = old.catch_up(&mut live).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("load it anew"), "{error}");
+        assert_eq!(live.state(), &state_of(&old_steps));
+        let loaded = old.load::<Work>(&session).await.unwrap();
+        assert_eq!(loaded.state, state_of(&steps));
     });
 }
 

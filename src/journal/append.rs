@@ -3,7 +3,8 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use super::{
     Appended, EventId, Expected, NewEvent, SessionName,
     machine::Logic,
-    request::{Append, Failure, Mark, Page, Request, Response, Step, Writing, unexpected},
+    read::another_log,
+    request::{Append, At, Failure, Mark, Page, Request, Response, Step, Writing, unexpected},
     retry::MAY_BE_DONE,
     tail::{OpenTail, Tail},
 };
@@ -23,7 +24,7 @@ const MOST_RACES: u32 = 1_000;
 /// never can be.
 pub(super) struct AppendLogic {
     entries: Vec<Entry>,
-    outcomes: Vec<Option<Result<Appended>>>,
+    outcomes: Vec<Option<Result<Landed>>>,
     group: Group,
     window: usize,
     tail: Option<Tail>,
@@ -31,6 +32,8 @@ pub(super) struct AppendLogic {
     stage: Stage,
     /// Whether the end was looked for since the call began.
     is_fresh: bool,
+    /// Whether events were found there that were not known when the call began.
+    has_news: bool,
     /// Whether it was learnt from the beginning since the call began.
     is_reopened: bool,
     races: u32,
@@ -41,9 +44,32 @@ pub(super) struct AppendLogic {
 pub(super) struct Entry {
     pub(super) event: NewEvent,
     pub(super) expected: Expected,
+    /// The event that it is to follow, where its caller knows more of it than the sequence.
+    pub(super) follows: Option<At>,
     pub(super) now: Millis,
     /// Whether an attempt of its caller may have taken effect.
     pub(super) was_tried: bool,
+}
+
+impl Entry {
+    pub(super) fn new(event: NewEvent, expected: Expected, now: Millis) -> Self {
+        Self { event, expected, follows: None, now, was_tried: false }
+    }
+
+    /// An event that follows what is known of the log.
+    pub(super) fn after(at: Option<&At>, event: NewEvent, now: Millis) -> Self {
+        let expected = Expected::Last(at.map_or(0, |at| at.mark.sequence));
+        Self { follows: at.cloned(), ..Self::new(event, expected, now) }
+    }
+}
+
+/// Where an event came to be.
+#[derive(Clone, Debug)]
+pub(super) struct Landed {
+    pub(super) appended: Appended,
+    /// Its place, where the store acknowledged it. An event that was found by its id may have been
+    /// written by somebody else, and have another body.
+    pub(super) at: Option<At>,
 }
 
 /// How much may be written together; it is always of one kind.
@@ -58,6 +84,13 @@ pub(super) struct Group {
 impl Group {
     /// One event at a time.
     pub(super) const ALONE: Self = Self { events: 1, bytes: 0, size: |_| 0 };
+}
+
+/// What became of an event that was to be appended.
+pub(super) struct Fate {
+    pub(super) entry: Entry,
+    /// Nothing where it is not known, or nothing was done yet.
+    pub(super) outcome: Option<Result<Landed>>,
 }
 
 enum Stage {
@@ -85,44 +118,53 @@ impl AppendLogic {
             opening: OpenTail::new(window),
             stage,
             is_fresh: is_reopened,
+            has_news: false,
             is_reopened,
             races: 0,
         }
     }
 
     /// Appends one event.
-    pub(super) fn one(
-        tail: Option<Tail>,
-        expected: Expected,
-        event: NewEvent,
-        now: Millis,
-        window: usize,
-    ) -> Self {
-        let entry = Entry { event, expected, now, was_tried: false };
+    pub(super) fn one(tail: Option<Tail>, entry: Entry, window: usize) -> Self {
         Self::new(tail, vec![entry], Group::ALONE, window)
     }
 
-    /// What became of each event, where that is known, and the end of the log.
-    pub(super) fn into_parts(
-        self,
-        session: &SessionName,
-    ) -> (Vec<Option<Result<Appended>>>, Option<Tail>) {
-        let named =
-            |outcome: Result<_>| outcome.map_err(|error| error.in_session(session.as_str()));
-        (self.outcomes.into_iter().map(|outcome| outcome.map(named)).collect(), self.tail)
+    /// The end of the log, as far as it is known.
+    #[cfg(feature = "nats")]
+    pub(super) fn tail(&self) -> Option<&Tail> {
+        self.tail.as_ref()
+    }
+
+    /// What became of each event, and the end of the log as far as it is known for sure. May be
+    /// called at any time: what was being written then may be there or not.
+    pub(super) fn take_parts(&mut self, session: &SessionName) -> (Vec<Fate>, Option<Tail>) {
+        if let Stage::Write { chosen } = &self.stage {
+            for at in chosen {
+                if let Some(entry) = self.entries.get_mut(*at) {
+                    entry.was_tried = true;
+                }
+            }
+        }
+        let entries = std::mem::take(&mut self.entries);
+        let outcomes = std::mem::take(&mut self.outcomes);
+        let fates = entries.into_iter().zip(outcomes).map(|(entry, outcome)| {
+            let named = |error: Error| error.in_session(session.as_str());
+            Fate { entry, outcome: outcome.map(|outcome| outcome.map_err(named)) }
+        });
+        (fates.collect(), self.tail.take())
     }
 
     /// What became of the one event, and the end of the log where it is known for sure.
     pub(super) fn into_outcome(
-        self,
+        mut self,
         result: Result<()>,
         session: &SessionName,
-    ) -> (Result<Appended>, Option<Tail>) {
-        let (outcomes, tail) = self.into_parts(session);
-        match (result, outcomes.into_iter().next().flatten()) {
+    ) -> (Result<Landed>, Option<Tail>) {
+        let (fates, tail) = self.take_parts(session);
+        match (result, fates.into_iter().next().and_then(|fate| fate.outcome)) {
             (Ok(()), Some(outcome)) => (outcome, tail),
             (Err(error), _) => (Err(error), None),
-            (Ok(()), None) => {
+            (Ok(()), _) => {
                 let message = "the append came to no end";
                 (Err(Error::new(ErrorKind::Conflict, message)), None)
             }
@@ -147,7 +189,8 @@ impl AppendLogic {
                 continue;
             }
             if let Some(sequence) = tail.find(&entry.event.id) {
-                *outcome = Some(Ok(Appended { sequence, was_there: !entry.was_tried }));
+                let appended = Appended { sequence, was_there: !entry.was_tried };
+                *outcome = Some(Ok(Landed { appended, at: None }));
                 continue;
             }
             let next = last.saturating_add(chosen.len() as u64);
@@ -161,14 +204,20 @@ impl AppendLogic {
                         self.stage = Stage::CatchUp { was_refused: false, found: false };
                         return false;
                     }
-                    if expected > last && !self.is_reopened {
+                    // Nothing that came since explains it: the log may have been removed.
+                    if !self.is_reopened && (expected > last || !self.has_news) {
                         self.reopen();
                         return false;
                     }
                     *outcome = Some(Err(conflict(expected, last)));
                     continue;
                 }
+                Expected::Last(_) if !chosen.is_empty() && entry.follows.is_some() => break,
                 _ => {}
+            }
+            if let Some(at) = entry.follows.as_ref().filter(|at| !tail.is_at(at)) {
+                *outcome = Some(Err(another_log(at)));
+                continue;
             }
             bytes += (self.group.size)(&entry.event);
             let is_full = chosen.len() >= self.group.events || bytes > self.group.bytes;
@@ -203,9 +252,12 @@ impl AppendLogic {
             let Some(entry) = self.entries.get(*at) else { continue };
             let (sequence, position) = (tail.sequence().saturating_add(1), last + nth - count);
             let id: EventId = entry.event.id.clone();
-            tail.push(Mark { sequence, position, id });
+            let mark = Mark { sequence, position, id };
+            tail.push(mark.clone());
             if let Some(outcome) = self.outcomes.get_mut(*at) {
-                *outcome = Some(Ok(Appended { sequence, was_there: false }));
+                let appended = Appended { sequence, was_there: false };
+                let at = Some(At { life: Arc::clone(&tail.life), mark });
+                *outcome = Some(Ok(Landed { appended, at }));
             }
         }
         self.stage = Stage::Decide;
@@ -221,6 +273,7 @@ impl AppendLogic {
                 return Ok(());
             }
             *found = true;
+            self.has_news = true;
             tail.push(placed.mark());
         }
         if !page.is_end {
@@ -303,9 +356,12 @@ impl Logic for AppendLogic {
     fn got(&mut self, response: Response) -> Result<(), Failure> {
         match (&mut self.stage, response) {
             (Stage::Open, response) => return self.opening.got(response),
-            (Stage::Write { chosen }, Response::Appended(position)) => {
+            (Stage::Write { chosen }, Response::Appended { last, life }) => {
                 let chosen = std::mem::take(chosen);
-                self.written(&chosen, position);
+                if let (Some(tail), Some(life)) = (&mut self.tail, life) {
+                    tail.life = life;
+                }
+                self.written(&chosen, last);
             }
             (Stage::Write { .. }, Response::Refused) => return self.refused(),
             (Stage::Write { chosen }, Response::Rejected(error)) => {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Appended, EventId, Expected, Memory, NewEvent, Replay, Retries, SessionName,
-    append::{AppendLogic, Entry, Group},
+    append::{AppendLogic, Entry, Group, Landed},
     load::LoadLogic,
     machine::Retried,
     request::{Append, Failure, Machine, Request, Response, Step},
@@ -96,8 +96,8 @@ impl Flaky {
     fn overtake(&mut self, session: &SessionName) {
         self.others += 1;
         let new = event(&format!("other {}", self.others));
-        let logic = AppendLogic::one(None, Expected::Any, new, NOW, 4);
-        let mut machine = Retried::new(logic, session, Retries::default(), "append");
+        let mut logic = AppendLogic::one(None, Entry::new(new, Expected::Any, NOW), 4);
+        let mut machine = Retried::new(&mut logic, session, Retries::default(), "append");
         super::store::drive(&mut self.memory, session, &mut machine).unwrap();
     }
 
@@ -163,19 +163,19 @@ proptest! {
                 tail = None;
             }
             // As a process does that is started again until the step is done.
-            let appended = loop {
-                let logic = AppendLogic::one(tail.take(), Expected::Any, event(&id), NOW, 64);
-                let mut machine = Retried::new(logic, &session, retries, "append");
+            let landed = loop {
+                let mut logic = AppendLogic::one(tail.take(), Entry::new(event(&id), Expected::Any, NOW), 64);
+                let mut machine = Retried::new(&mut logic, &session, retries, "append");
                 let result = store.run(&session, &mut machine);
-                match machine.into_logic().into_outcome(result, &session) {
-                    (Ok(appended), end) => {
+                match logic.into_outcome(result, &session) {
+                    (Ok(landed), end) => {
                         tail = end;
-                        break appended;
+                        break landed;
                     }
                     (Err(error), _) => prop_assert_eq!(error.kind(), ErrorKind::Unavailable),
                 }
             };
-            acknowledged.push((appended.sequence, id));
+            acknowledged.push((landed.appended.sequence, id));
             if n % 4 == 3 && let Ok(loaded) = load(&mut store, &session, retries) {
                 let taken = Taken::of(&loaded.state, loaded.sequence, NOW).unwrap();
                 let logic = SaveLogic::new(&session, tail.as_ref(), taken, 1).unwrap();
@@ -214,23 +214,24 @@ proptest! {
             let entries: Vec<Entry> = group.iter().map(|(id, any)| {
                 let expected = if *any { Expected::Any } else { Expected::Last(next) };
                 next += 1;
-                Entry { event: event(&format!("mine {id}")), expected, now: NOW, was_tried: false }
+                Entry::new(event(&format!("mine {id}")), expected, NOW)
             }).collect();
             let limits = Group { events: most, bytes: 4, size: |_| 1 };
-            let logic = AppendLogic::new(tail.take(), entries, limits, 64);
-            let mut machine = Retried::new(logic, &session, Retries::default(), "append");
+            let mut logic = AppendLogic::new(tail.take(), entries, limits, 64);
+            let mut machine = Retried::new(&mut logic, &session, Retries::default(), "append");
             let result = store.run(&session, &mut machine);
-            let (outcomes, end) = machine.into_logic().into_parts(&session);
-            prop_assert!(result.is_err() || outcomes.iter().all(Option::is_some));
+            let (fates, end) = logic.take_parts(&session);
             tail = end.filter(|_| result.is_ok());
-            for ((id, any), outcome) in group.iter().zip(outcomes) {
-                match outcome {
-                    Some(Ok(appended)) => told.push((appended.sequence, format!("mine {id}"))),
+            for ((id, any), fate) in group.iter().zip(fates) {
+                match fate.outcome {
+                    Some(Ok(landed)) => {
+                        told.push((landed.appended.sequence, format!("mine {id}")));
+                    }
                     Some(Err(error)) => {
                         prop_assert_eq!(error.kind(), ErrorKind::Conflict);
                         prop_assert!(!any);
                     }
-                    None => {}
+                    None => prop_assert!(result.is_err()),
                 }
             }
             if let Ok(loaded) = load(&mut store, &session, Retries::default()) {
@@ -258,13 +259,13 @@ proptest! {
         for turn in turns {
             let (tail, last, n) = &mut writers[turn];
             let id = format!("{turn} {n}");
-            let logic = AppendLogic::one(tail.take(), Expected::Last(*last), event(&id), NOW, 64);
-            let mut machine = Retried::new(logic, &session, Retries::default(), "append");
+            let mut logic = AppendLogic::one(tail.take(), Entry::new(event(&id), Expected::Last(*last), NOW), 64);
+            let mut machine = Retried::new(&mut logic, &session, Retries::default(), "append");
             let result = store.run(&session, &mut machine);
-            let (outcome, end) = machine.into_logic().into_outcome(result, &session);
+            let (outcome, end) = logic.into_outcome(result, &session);
             *tail = end;
             match outcome {
-                Ok(Appended { sequence, .. }) => {
+                Ok(Landed { appended: Appended { sequence, .. }, .. }) => {
                     prop_assert_eq!(sequence, *last + 1);
                     prop_assert!(winners.iter().all(|(won, _)| *won != sequence));
                     winners.push((sequence, id));
@@ -291,7 +292,7 @@ proptest! {
 
 fn load(store: &mut Flaky, session: &SessionName, retries: Retries) -> Result<super::Loaded<Ids>> {
     let logic = LoadLogic::<Ids>::new(session.clone());
-    store.run(session, &mut Retried::new(logic, session, retries, "load"))
+    Ok(store.run(session, &mut Retried::new(logic, session, retries, "load"))?.0)
 }
 
 fn session() -> SessionName {
@@ -311,8 +312,8 @@ fn unsure(request: Request, memory: &mut Memory, appends: &mut u32) -> Response 
 #[test]
 fn attempts_are_counted_although_a_look_between_them_works() {
     let retries = Retries { attempts: 5, ..Retries::default() };
-    let logic = AppendLogic::one(None, Expected::Any, event("a"), NOW, 4);
-    let mut machine = Retried::new(logic, &session(), retries, "append");
+    let mut logic = AppendLogic::one(None, Entry::new(event("a"), Expected::Any, NOW), 4);
+    let mut machine = Retried::new(&mut logic, &session(), retries, "append");
     let (mut memory, mut appends, mut waits) = (Memory::new(), 0, Vec::new());
     let error = loop {
         match machine.step() {
@@ -332,8 +333,8 @@ fn attempts_are_counted_although_a_look_between_them_works() {
 
 #[test]
 fn a_refusal_after_an_attempt_that_nobody_knows_of_says_so() {
-    let logic = AppendLogic::one(None, Expected::Any, event("a"), NOW, 4);
-    let mut machine = Retried::new(logic, &session(), Retries::default(), "append");
+    let mut logic = AppendLogic::one(None, Entry::new(event("a"), Expected::Any, NOW), 4);
+    let mut machine = Retried::new(&mut logic, &session(), Retries::default(), "append");
     let (mut memory, mut appends) = (Memory::new(), 0);
     loop {
         match machine.step() {
@@ -345,7 +346,7 @@ fn a_refusal_after_an_attempt_that_nobody_knows_of_says_so() {
             Step::Do(request) => machine.take(unsure(request, &mut memory, &mut appends)),
         }
     }
-    let (outcome, _) = machine.into_logic().into_outcome(Ok(()), &session());
+    let (outcome, _) = logic.into_outcome(Ok(()), &session());
     let error = outcome.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(

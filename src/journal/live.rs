@@ -1,8 +1,9 @@
 use super::{
     Appended, EventId, LoadReport, NewEvent, Replay, SessionName, SnapshotInfo, SnapshotPolicy,
-    policy::Since, replay::apply_stored,
+    policy::Since, read::Reading, replay::apply_stored, request::At,
 };
 use crate::{Error, ErrorKind, Result};
+use std::sync::Arc;
 
 /// A state that is kept up with its session: events are checked, appended and applied, and snapshots
 /// are written as the policy says.
@@ -14,7 +15,8 @@ use crate::{Error, ErrorKind, Result};
 pub struct Live<S> {
     session: SessionName,
     state: S,
-    sequence: u64,
+    /// The newest event that is in the state.
+    at: Option<At>,
     policy: SnapshotPolicy,
     since: Since,
 }
@@ -32,11 +34,11 @@ impl<S: Replay> Live<S> {
     pub(super) fn of(
         session: &SessionName,
         policy: SnapshotPolicy,
-        loaded: super::Loaded<S>,
+        (loaded, at): (super::Loaded<S>, Option<At>),
     ) -> (Self, LoadReport) {
-        let super::Loaded { state, sequence, report } = loaded;
+        let super::Loaded { state, report, .. } = loaded;
         let since = Since { events: report.events, bytes: report.bytes };
-        (Self { session: session.clone(), state, sequence, policy, since }, report)
+        (Self { session: session.clone(), state, at, policy, since }, report)
     }
 
     /// The state.
@@ -46,7 +48,11 @@ impl<S: Replay> Live<S> {
 
     /// The newest event that is in the state; 0 for none.
     pub fn sequence(&self) -> u64 {
-        self.sequence
+        self.at.as_ref().map_or(0, |at| at.mark.sequence)
+    }
+
+    pub(super) fn at(&self) -> Option<&At> {
+        self.at.as_ref()
     }
 
     /// The session.
@@ -54,11 +60,11 @@ impl<S: Replay> Live<S> {
         &self.session
     }
 
-    pub(super) fn take(&mut self, events: &[super::Event]) -> Result<()> {
-        for event in events {
-            apply_stored(&mut self.state, event)?;
-            self.sequence = event.sequence;
-            self.count(event.body.len() as u64);
+    pub(super) fn take(&mut self, reading: &Reading) -> Result<()> {
+        for placed in &reading.events {
+            apply_stored(&mut self.state, &placed.event)?;
+            self.at = Some(At { life: Arc::clone(&reading.life), mark: placed.mark() });
+            self.count(placed.event.body.len() as u64);
         }
         Ok(())
     }
@@ -77,28 +83,35 @@ impl<S: Replay> Live<S> {
         NewEvent::new(id, S::kind(event), body)
     }
 
-    /// Applies an event that was appended; whether a snapshot is due.
-    pub(super) fn follow(&mut self, at: Appended, event: &S::Event, bytes: u64) -> Result<bool> {
-        if at.sequence <= self.sequence {
-            return Ok(false);
+    /// Whether an event that was appended is new to the state.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where others came between.
+    pub(super) fn is_ahead(&self, appended: Appended) -> Result<bool> {
+        let next = self.sequence().saturating_add(1);
+        if appended.sequence > next {
+            let message =
+                format!("the event is there, but others came between: expected event {next}");
+            return Err(Error::new(ErrorKind::Conflict, message).at_event(appended.sequence));
         }
-        if at.sequence != self.sequence + 1 {
-            let message = format!(
-                "the event is there, but others came between: expected event {}",
-                self.sequence + 1
-            );
-            return Err(Error::new(ErrorKind::Conflict, message).at_event(at.sequence));
-        }
-        self.state.apply(at.sequence, event).map_err(|error| error.at_event(at.sequence))?;
-        self.sequence = at.sequence;
+        Ok(appended.sequence == next)
+    }
+
+    /// Applies the event that was appended.
+    pub(super) fn follow(&mut self, at: At, event: &S::Event, bytes: u64) -> Result<()> {
+        let sequence = at.mark.sequence;
+        self.state.apply(sequence, event).map_err(|error| error.at_event(sequence))?;
+        self.at = Some(at);
         self.count(bytes);
-        Ok(self.policy.is_due(self.since, S::ends_iteration(event)))
+        Ok(())
+    }
+
+    /// Whether a snapshot is due after an event.
+    pub(super) fn is_due(&self, event: &S::Event) -> bool {
+        self.policy.is_due(self.since, S::ends_iteration(event))
     }
 
     pub(super) fn written(&mut self) {
         self.since = Since::default();
     }
 }
-
-/// How many events are read at a time.
-pub(super) const CATCH_UP: usize = 2_000;

@@ -1,17 +1,16 @@
 use super::{
     LoadReport, PassReason, PassedOver, Replay, SessionName,
     machine::Logic,
+    read::PAGE,
     replay::apply_stored,
     request::{
-        Failure, Head, Kept, Mark, Page, Placed, Position, Request, Response, Step, unexpected,
+        At, Failure, Head, Kept, Page, Placed, Position, Proof, Request, Response, Step, unexpected,
     },
     snapshot::{self, Header, Opened},
     tail::cut_off,
 };
 use crate::{Error, ErrorKind, Result};
-
-/// How many events are asked for at a time.
-const PAGE: usize = if cfg!(test) { 3 } else { 2_000 };
+use std::sync::Arc;
 
 /// A state with the newest event that is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,10 +32,12 @@ pub(super) struct LoadLogic<S> {
     session: SessionName,
     head: Head,
     stage: Stage,
-    /// The event of the snapshot in use, until the log has shown it.
-    unproven: Option<Mark>,
+    /// Whether the log has still to show the event of the snapshot in use.
+    is_unproven: bool,
     age: usize,
     loaded: Option<Loaded<S>>,
+    /// The newest event that is in the state.
+    at: Option<At>,
     from: Position,
 }
 
@@ -54,13 +55,14 @@ impl<S: Replay> LoadLogic<S> {
             session,
             head: Head::empty(),
             stage: Stage::Head,
-            unproven: None,
+            is_unproven: false,
             age: 0,
             loaded: Some(Loaded {
                 state: S::default(),
                 sequence: 0,
                 report: LoadReport::default(),
             }),
+            at: None,
             from: 0,
         }
     }
@@ -80,8 +82,7 @@ impl<S: Replay> LoadLogic<S> {
         }
         self.age += 1;
         self.stage = Stage::Snapshot;
-        self.unproven = None;
-        self.from = 0;
+        (self.is_unproven, self.at, self.from) = (false, None, 0);
         if let Some(loaded) = &mut self.loaded {
             loaded.state = S::default();
             loaded.sequence = 0;
@@ -100,6 +101,9 @@ impl<S: Replay> LoadLogic<S> {
         match snapshot::open::<S>(&bytes, &self.session, |header| fits(header, head)) {
             Err(reason) => self.pass_over(None, reason),
             Ok(Opened { header, state: Err(reason), .. }) => {
+                if is_left_of(&header, &self.head) {
+                    self.head.reached = self.head.reached.max(header.mark.sequence);
+                }
                 self.pass_over(Some(header.mark.sequence), reason);
             }
             Ok(Opened { header, info, state: Ok(state) }) => {
@@ -109,9 +113,9 @@ impl<S: Replay> LoadLogic<S> {
                     loaded.sequence = header.mark.sequence;
                     loaded.report.snapshot = Some(info);
                 }
-                let is_newest = header.mark.sequence >= self.last();
-                self.unproven = (!is_newest).then_some(header.mark);
-                self.stage = if is_newest { Stage::Done } else { Stage::Events };
+                self.is_unproven = header.mark.sequence < self.last();
+                self.stage = if self.is_unproven { Stage::Events } else { Stage::Done };
+                self.at = Some(At { life: header.life, mark: header.mark });
             }
         }
     }
@@ -122,20 +126,21 @@ impl<S: Replay> LoadLogic<S> {
 
     fn got_page(&mut self, page: Page) -> Result<(), Failure> {
         for placed in page.events {
-            if let Some(mark) = self.unproven.take() {
-                let event = &placed.event;
-                let is_next = event.sequence == mark.sequence.saturating_add(1);
-                if placed.mark() == mark {
+            if let Some(at) = self.at.as_ref().filter(|_| self.is_unproven) {
+                let reason = match at.prove(&placed, self.head.floor) {
+                    Proof::Itself | Proof::Next => None,
+                    Proof::Another => Some(PassReason::AnotherEvent),
+                    Proof::Unconnected => Some(PassReason::Unconnected),
+                };
+                let sequence = at.mark.sequence;
+                self.is_unproven = false;
+                if let Some(reason) = reason {
+                    self.pass_over(Some(sequence), reason);
+                    return Ok(());
+                }
+                if placed.event.sequence == sequence {
                     self.from = placed.position.saturating_add(1);
                     continue;
-                }
-                // The store drops what is old; what follows is there.
-                if !(is_next && mark.position < self.head.floor) {
-                    let is_same = event.sequence == mark.sequence;
-                    let reason =
-                        if is_same { PassReason::AnotherEvent } else { PassReason::Unconnected };
-                    self.pass_over(Some(mark.sequence), reason);
-                    return Ok(());
                 }
             }
             self.apply(&placed).map_err(Failure::Final)?;
@@ -156,6 +161,7 @@ impl<S: Replay> LoadLogic<S> {
         in_order(loaded.sequence.saturating_add(1), event.sequence)?;
         let was_applied = apply_stored(&mut loaded.state, event)?;
         loaded.sequence = event.sequence;
+        self.at = Some(At { life: Arc::clone(&self.head.life), mark: placed.mark() });
         let report = &mut loaded.report;
         report.events += 1;
         report.bytes = report.bytes.saturating_add(event.body.len() as u64);
@@ -166,14 +172,22 @@ impl<S: Replay> LoadLogic<S> {
     }
 }
 
+/// Whether all events were dropped as old, and the snapshot is what is left of some of them.
+pub(super) fn is_left_of(header: &Header, head: &Head) -> bool {
+    let position = header.mark.position;
+    head.last.is_none()
+        && header.life == head.life
+        && position < head.floor
+        && position <= head.ceiling
+}
+
 /// What speaks against a snapshot before its event is seen.
 fn fits(header: &Header, head: &Head) -> Result<(), PassReason> {
     if header.life != head.life {
         return Err(PassReason::AnotherLog);
     }
     match &head.last {
-        // All events were dropped as old, and the snapshot is what is left of them.
-        None if header.mark.position < head.floor && header.mark.position <= head.ceiling => Ok(()),
+        None if is_left_of(header, head) => Ok(()),
         None => Err(PassReason::Ahead { last: 0 }),
         Some(last) if header.mark.sequence > last.sequence => {
             Err(PassReason::Ahead { last: last.sequence })
@@ -198,24 +212,33 @@ pub(super) fn in_order(expected: u64, found: u64) -> Result<()> {
         let message = format!("expected event {expected}, found event {found}");
         return Err(Error::new(ErrorKind::Sequence, message).at_event(found));
     }
-    let missing = match found - 1 {
-        last if last == expected => format!("event {expected} is missing"),
-        last => format!("events {expected} to {last} are missing"),
+    Err(gap(expected, found - 1))
+}
+
+/// The error of events that are missing, the last of them included.
+pub(super) fn gap(first: u64, last: u64) -> Error {
+    let missing = if first == last {
+        format!("event {first} is missing: it has")
+    } else {
+        format!("events {first} to {last} are missing: they have")
     };
-    let message = format!("{missing}: they have expired, or were removed");
-    Err(Error::new(ErrorKind::Gap, message).at_event(expected))
+    Error::new(ErrorKind::Gap, format!("{missing} expired, or been removed")).at_event(first)
 }
 
 impl<S: Replay> Logic for LoadLogic<S> {
-    type Output = Loaded<S>;
+    /// The state, and the newest event that is in it.
+    type Output = (Loaded<S>, Option<At>);
 
-    fn want(&mut self) -> Result<Step<Loaded<S>>> {
+    fn want(&mut self) -> Result<Step<Self::Output>> {
         Ok(match self.stage {
             Stage::Head => Step::Do(Request::Head),
             Stage::Snapshot => Step::Do(Request::Snapshot { age: self.age }),
             Stage::Events => Step::Do(Request::Events { from: self.from, most: PAGE }),
             Stage::Done => match self.loaded.take() {
-                Some(loaded) => Step::Done(loaded),
+                Some(loaded) if loaded.sequence < self.head.reached => {
+                    return Err(gap(loaded.sequence + 1, self.head.reached));
+                }
+                Some(loaded) => Step::Done((loaded, self.at.take())),
                 None => return Err(Error::new(ErrorKind::Poisoned, "the load has ended")),
             },
         })

@@ -35,6 +35,26 @@ pub(super) trait Logic {
     }
 }
 
+impl<L: Logic> Logic for &mut L {
+    type Output = L::Output;
+
+    fn want(&mut self) -> Result<Step<Self::Output>> {
+        (**self).want()
+    }
+
+    fn got(&mut self, response: Response) -> Result<(), Failure> {
+        (**self).got(response)
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        (**self).failed(failure);
+    }
+
+    fn is_settled(&self) -> bool {
+        (**self).is_settled()
+    }
+}
+
 /// A [`Logic`] with attempts and waits.
 pub(super) struct Retried<L: Logic> {
     logic: L,
@@ -56,16 +76,11 @@ impl<L: Logic> Retried<L> {
         Self { logic, session: session.clone(), budget, wait: None, is_waiting: false, over: None }
     }
 
-    /// What is left of the operation: what it learnt, however it ended.
-    pub(super) fn into_logic(self) -> L {
-        self.logic
-    }
-
     fn failed(&mut self, failure: Failure) {
         self.logic.failed(&failure);
-        match self.budget.next(failure, &self.session) {
+        match self.budget.next(failure) {
             Ok(wait) => self.wait = Some(wait),
-            Err(error) => self.over = Some(error),
+            Err(error) => self.over = Some(error.in_session(self.session.as_str())),
         }
     }
 }

@@ -75,7 +75,7 @@ impl Sessions {
             position += 1;
             session.events.push(Placed { position, event: writing.to_event(sequence) });
         }
-        Response::Appended(position)
+        Response::Appended { last: position, life: Some(Arc::clone(&session.life)) }
     }
 
     fn put_snapshot(&mut self, session: &SessionName, bytes: Arc<[u8]>, keep: usize) {
@@ -91,7 +91,8 @@ impl Session {
     fn head(&self) -> Head {
         let last = self.events.last().map(Placed::mark);
         let ceiling = last.as_ref().map_or(0, |last| last.position);
-        Head { life: Arc::clone(&self.life), last, floor: 0, ceiling }
+        let reached = last.as_ref().map_or(0, |last| last.sequence);
+        Head { life: Arc::clone(&self.life), last, floor: 0, ceiling, reached }
     }
 
     fn page(&self, from: Position, most: usize) -> Page {

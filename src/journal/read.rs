@@ -1,23 +1,35 @@
+use std::sync::Arc;
+
 use super::{
     Event,
-    load::in_order,
+    load::{gap, in_order},
     locate::Locate,
     machine::Logic,
-    request::{Failure, Page, Position, Request, Response, Step, unexpected},
+    request::{
+        At, Failure, Head, Page, Placed, Position, Proof, Request, Response, Step, unexpected,
+    },
     tail::cut_off,
 };
-use crate::Result;
+use crate::{Error, ErrorKind, Result};
 
 /// How many events are asked for at a time.
-const PAGE: usize = if cfg!(test) { 3 } else { 2_000 };
+pub(super) const PAGE: usize = if cfg!(test) { 3 } else { 2_000 };
 
-/// Reads events from a sequence on.
+/// Reads events from a place on.
 pub(super) struct ReadLogic {
-    first: u64,
+    from: From,
     most: usize,
-    last: u64,
+    head: Head,
     stage: Stage,
-    events: Vec<Event>,
+    /// Whether the log has still to show the event that is known.
+    is_unproven: bool,
+    events: Vec<Placed>,
+}
+
+enum From {
+    Sequence(u64),
+    /// After an event that the log is to have; from the first one on where there is none.
+    After(Option<At>),
 }
 
 enum Stage {
@@ -27,14 +39,80 @@ enum Stage {
     Done,
 }
 
+/// What was read.
+pub(super) struct Reading {
+    /// Of which log.
+    pub(super) life: Arc<str>,
+    pub(super) events: Vec<Placed>,
+}
+
+impl Reading {
+    pub(super) fn into_events(self) -> Vec<Event> {
+        self.events.into_iter().map(|placed| placed.event).collect()
+    }
+}
+
 impl ReadLogic {
     pub(super) fn new(first: u64, most: usize) -> Self {
-        Self { first: first.max(1), most, last: 0, stage: Stage::Head, events: Vec::new() }
+        Self::of(From::Sequence(first.max(1)), most)
+    }
+
+    /// What comes after an event. That the log has another one there is a conflict.
+    pub(super) fn after(at: Option<At>, most: usize) -> Self {
+        Self::of(From::After(at), most)
+    }
+
+    fn of(from: From, most: usize) -> Self {
+        let (head, stage, events) = (Head::empty(), Stage::Head, Vec::new());
+        Self { from, most, head, stage, is_unproven: false, events }
+    }
+
+    fn first(&self) -> u64 {
+        match &self.from {
+            From::Sequence(first) => *first,
+            From::After(at) => at.as_ref().map_or(0, |at| at.mark.sequence).saturating_add(1),
+        }
     }
 
     /// The sequence of the event that comes next.
     fn next(&self) -> u64 {
-        self.first.saturating_add(self.events.len() as u64)
+        self.first().saturating_add(self.events.len() as u64)
+    }
+
+    fn last(&self) -> u64 {
+        self.head.last.as_ref().map_or(0, |last| last.sequence)
+    }
+
+    fn got_head(&mut self, head: Head) -> Result<()> {
+        self.head = head;
+        let (first, last) = (self.first(), self.last());
+        if let From::After(Some(at)) = &self.from {
+            let is_known = match &self.head.last {
+                None => at.mark.position < self.head.floor,
+                Some(last) if last.sequence == at.mark.sequence => *last == at.mark,
+                Some(last) => last.sequence > at.mark.sequence,
+            };
+            if !is_known || !at.may_be_in(&self.head.life) {
+                return Err(another_log(at));
+            }
+        }
+        if self.most == 0 || first > self.head.reached {
+            self.stage = Stage::Done;
+        } else if first > last {
+            return Err(gap(first, self.head.reached));
+        } else {
+            self.stage = match (&self.from, &self.head.last) {
+                (From::Sequence(first), Some(last)) if *first > 1 => {
+                    Stage::Locate(Locate::new(*first, last))
+                }
+                (From::After(Some(at)), _) => {
+                    self.is_unproven = true;
+                    Stage::Events(at.mark.position)
+                }
+                _ => Stage::Events(0),
+            };
+        }
+        Ok(())
     }
 
     fn got_page(&mut self, page: Page) -> Result<(), Failure> {
@@ -42,23 +120,52 @@ impl ReadLogic {
             if self.events.len() >= self.most {
                 break;
             }
+            if let From::After(Some(at)) = &self.from
+                && std::mem::take(&mut self.is_unproven)
+            {
+                match at.prove(&placed, self.head.floor) {
+                    Proof::Itself => {
+                        self.stage = Stage::Events(placed.position.saturating_add(1));
+                        continue;
+                    }
+                    Proof::Next => {}
+                    // What was dropped as old is missing, and said to be.
+                    Proof::Unconnected
+                        if at.mark.position < self.head.floor
+                            && placed.event.sequence > at.mark.sequence => {}
+                    Proof::Another | Proof::Unconnected => {
+                        return Err(Failure::Final(another_log(at)));
+                    }
+                }
+            }
             in_order(self.next(), placed.event.sequence).map_err(Failure::Final)?;
             self.stage = Stage::Events(placed.position.saturating_add(1));
-            self.events.push(placed.event);
+            self.events.push(placed);
         }
-        if self.events.len() >= self.most || self.next() > self.last {
+        if self.events.len() >= self.most || self.next() > self.last() {
             self.stage = Stage::Done;
         } else if page.is_end {
-            return Err(cut_off(self.next() - 1, self.last));
+            return Err(cut_off(self.next() - 1, self.last()));
         }
         Ok(())
     }
 }
 
-impl Logic for ReadLogic {
-    type Output = Vec<Event>;
+/// The error of a log that is not the one that an event was read from.
+pub(super) fn another_log(at: &At) -> Error {
+    let At { mark, .. } = at;
+    let message = format!(
+        "the session is another one than the state comes from: it has no event {} with the id {:?} any more; load it anew",
+        mark.sequence,
+        mark.id.as_str(),
+    );
+    Error::new(ErrorKind::Conflict, message).at_event(mark.sequence)
+}
 
-    fn want(&mut self) -> Result<Step<Vec<Event>>> {
+impl Logic for ReadLogic {
+    type Output = Reading;
+
+    fn want(&mut self) -> Result<Step<Reading>> {
         if let Stage::Locate(locate) = &self.stage
             && let Some(from) = locate.found()
         {
@@ -68,31 +175,26 @@ impl Logic for ReadLogic {
             Stage::Head => Step::Do(Request::Head),
             Stage::Locate(locate) => Step::Do(locate.request()),
             Stage::Events(from) => {
-                let most = PAGE.min(self.most - self.events.len());
-                Step::Do(Request::Events { from: *from, most })
+                let most = self.most.saturating_sub(self.events.len());
+                let most = most.saturating_add(usize::from(self.is_unproven));
+                Step::Do(Request::Events { from: *from, most: PAGE.min(most) })
             }
-            Stage::Done => Step::Done(std::mem::take(&mut self.events)),
+            Stage::Done => Step::Done(Reading {
+                life: Arc::clone(&self.head.life),
+                events: std::mem::take(&mut self.events),
+            }),
         })
     }
 
     fn got(&mut self, response: Response) -> Result<(), Failure> {
         match (&mut self.stage, response) {
-            (Stage::Head, Response::Head(head)) => {
-                self.stage = match head.last {
-                    Some(last) if self.first <= last.sequence && self.most > 0 => {
-                        self.last = last.sequence;
-                        match self.first {
-                            1 => Stage::Events(0),
-                            first => Stage::Locate(Locate::new(first, &last)),
-                        }
-                    }
-                    _ => Stage::Done,
-                };
+            (Stage::Head, Response::Head(head)) => self.got_head(head).map_err(Failure::Final),
+            (Stage::Locate(locate), Response::Events(page)) => {
+                locate.got(&page);
+                Ok(())
             }
-            (Stage::Locate(locate), Response::Events(page)) => locate.got(&page),
-            (Stage::Events(_), Response::Events(page)) => return self.got_page(page),
-            (_, response) => return Err(Failure::Final(unexpected(&response))),
+            (Stage::Events(_), Response::Events(page)) => self.got_page(page),
+            (_, response) => Err(Failure::Final(unexpected(&response))),
         }
-        Ok(())
     }
 }

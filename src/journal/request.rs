@@ -55,9 +55,13 @@ impl Append {
 pub(super) enum Response {
     Head(Head),
     Events(Page),
-    /// The position of the last of them. The positions of events that were written together rise by
-    /// one.
-    Appended(Position),
+    /// The positions of events that were written together rise by one.
+    Appended {
+        /// The position of the last of them.
+        last: Position,
+        /// Which log they are in, where that was decided now.
+        life: Option<Arc<str>>,
+    },
     /// The newest event is not the one that was named.
     Refused,
     /// These events are not taken, whatever is there; others may be.
@@ -82,12 +86,15 @@ pub(super) struct Head {
     pub(super) floor: Position,
     /// No position after this one was ever given.
     pub(super) ceiling: Position,
+    /// The greatest sequence that is known to have been given: that of the newest event, or of a
+    /// newer one that the store has dropped.
+    pub(super) reached: u64,
 }
 
 impl Head {
     /// The head of a log that is not there.
     pub(super) fn empty() -> Self {
-        Self { life: "".into(), last: None, floor: 0, ceiling: 0 }
+        Self { life: "".into(), last: None, floor: 0, ceiling: 0, reached: 0 }
     }
 }
 
@@ -97,6 +104,50 @@ pub(super) struct Mark {
     pub(super) sequence: u64,
     pub(super) position: Position,
     pub(super) id: EventId,
+}
+
+/// An event in its log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct At {
+    /// Which log; empty where that was not known yet.
+    pub(super) life: Arc<str>,
+    pub(super) mark: Mark,
+}
+
+impl At {
+    /// Whether the event may be in the log with this life.
+    pub(super) fn may_be_in(&self, life: &str) -> bool {
+        self.life.is_empty() || life.is_empty() || *self.life == *life
+    }
+
+    /// What the first event that is read from its place on says of it.
+    pub(super) fn prove(&self, found: &Placed, floor: Position) -> Proof {
+        if found.mark() == self.mark {
+            Proof::Itself
+        } else if found.event.sequence == self.mark.sequence {
+            Proof::Another
+        } else if self.mark.position < floor
+            && found.event.sequence == self.mark.sequence.saturating_add(1)
+        {
+            // The store drops what is old; what follows is there.
+            Proof::Next
+        } else {
+            Proof::Unconnected
+        }
+    }
+}
+
+/// What a log shows of an event that is to be in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// The event.
+    Itself,
+    /// The one after it; the event itself is gone, as old ones are.
+    Next,
+    /// Another event with its sequence.
+    Another,
+    /// Neither.
+    Unconnected,
 }
 
 /// Events in order.

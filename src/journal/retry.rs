@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{SessionName, request::Failure};
+use super::request::Failure;
 use crate::{Error, ErrorKind};
 
 /// How often and how long what failed is tried again.
@@ -63,13 +63,9 @@ impl Budget {
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`] where there is to be none, saying what was tried and for how long.
-    pub(super) fn next(
-        &mut self,
-        failure: Failure,
-        session: &SessionName,
-    ) -> Result<Duration, Error> {
+    pub(super) fn next(&mut self, failure: Failure) -> Result<Duration, Error> {
         let (error, took, is_open) = match failure {
-            Failure::Final(error) => return Err(error.in_session(session.as_str())),
+            Failure::Final(error) => return Err(error),
             Failure::Transient { error, took } => (error, took, false),
             Failure::Ambiguous { error, took } => (error, took, true),
         };
@@ -95,8 +91,7 @@ impl Budget {
             );
             let message =
                 if self.is_open { format!("{message}; it {MAY_BE_DONE}") } else { message };
-            let given_up = Error::new(ErrorKind::Unavailable, message).caused_by(error);
-            return Err(given_up.in_session(session.as_str()));
+            return Err(Error::new(ErrorKind::Unavailable, message).caused_by(error));
         }
         self.spent = self.spent.saturating_add(wait);
         Ok(wait)

@@ -65,8 +65,7 @@ impl SaveLogic {
         let (session, keep, life) = (session.clone(), keep.max(1), Arc::from(""));
         let stage = Stage::Head;
         let mut logic = Self { session, state, schema, after_sequence, now, keep, life, stage };
-        // A log that began with an event of this tail has got its life only then.
-        if let Some(tail) = tail.filter(|tail| !tail.life.is_empty())
+        if let Some(tail) = tail
             && let Some(last) = tail.last().filter(|last| last.sequence == after_sequence)
         {
             logic.life = Arc::clone(&tail.life);

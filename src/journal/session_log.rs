@@ -122,7 +122,8 @@ impl SessionLog {
             let event = self.event(sequence)?;
             Some(Mark { sequence, position: sequence, id: event.id })
         };
-        Ok(Head { life: Arc::clone(&self.life), last, floor: 0, ceiling: sequence })
+        let life = Arc::clone(&self.life);
+        Ok(Head { life, last, floor: 0, ceiling: sequence, reached: sequence })
     }
 
     fn event(&self, sequence: u64) -> Result<Event> {
@@ -157,7 +158,8 @@ impl SessionLog {
         }
         let result = self.write(append, session);
         self.has_failed |= result.is_err();
-        result.map(|()| Response::Appended(self.last()))
+        let life = Some(Arc::clone(&self.life));
+        result.map(|()| Response::Appended { last: self.last(), life })
     }
 
     fn write(&mut self, append: &Append, session: &SessionName) -> Result<()> {

@@ -3,13 +3,13 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 use super::{
     Appended, Event, EventId, Expected, JournalOptions, Live, LoadReport, Loaded, Memory, NewEvent,
     Recorded, Replay, SessionName, SessionStatus, Snapshot, SnapshotInfo, SnapshotPolicy,
-    append::AppendLogic,
+    append::{AppendLogic, Entry, Landed},
     directory::Directory,
     fetch::{DeleteLogic, FetchLogic},
-    live::CATCH_UP,
     load::LoadLogic,
     machine::{Logic, Retried},
-    read::ReadLogic,
+    read::{PAGE, ReadLogic, Reading},
+    request::At,
     save::{SaveLogic, Taken},
     status::StatusLogic,
     store::{Store, drive},
@@ -93,10 +93,9 @@ impl Journal {
         logic: L,
         session: &SessionName,
         doing: &'static str,
-    ) -> (Result<L::Output>, L) {
+    ) -> Result<L::Output> {
         let mut machine = Retried::new(logic, session, self.options.retries, doing);
-        let output = drive(&mut *self.store, session, &mut machine);
-        (output, machine.into_logic())
+        drive(&mut *self.store, session, &mut machine)
     }
 
     fn remember(&mut self, session: &SessionName, tail: Option<Tail>) {
@@ -129,9 +128,13 @@ impl Journal {
         event: NewEvent,
         now: Millis,
     ) -> Result<Appended> {
+        self.append_entry(session, Entry::new(event, expected, now)).map(|landed| landed.appended)
+    }
+
+    fn append_entry(&mut self, session: &SessionName, entry: Entry) -> Result<Landed> {
         let tail = self.tails.remove(session);
-        let logic = AppendLogic::one(tail, expected, event, now, self.options.known_ids);
-        let (result, logic) = self.run(logic, session, "append an event");
+        let mut logic = AppendLogic::one(tail, entry, self.options.known_ids);
+        let result = self.run(&mut logic, session, "append an event");
         let (outcome, tail) = logic.into_outcome(result, session);
         self.remember(session, tail);
         outcome
@@ -144,7 +147,14 @@ impl Journal {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) and
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn read(&mut self, session: &SessionName, first: u64, most: usize) -> Result<Vec<Event>> {
-        self.run(ReadLogic::new(first, most), session, "read events").0
+        let reading = self.run(ReadLogic::new(first, most), session, "read events")?;
+        Ok(reading.into_events())
+    }
+
+    /// What comes after the newest event of a state.
+    fn read_after<S: Replay>(&mut self, live: &Live<S>, most: usize) -> Result<Reading> {
+        let logic = ReadLogic::after(live.at().cloned(), most);
+        self.run(logic, live.session(), "read events")
     }
 
     /// Writes a snapshot of the state after the event with sequence `after_sequence`.
@@ -164,7 +174,7 @@ impl Journal {
         let taken = Taken::of(state, after_sequence, now)?;
         let tail = self.tails.get(session);
         let logic = SaveLogic::new(session, tail, taken, self.options.kept_snapshots)?;
-        self.run(logic, session, "write a snapshot").0
+        self.run(logic, session, "write a snapshot")
     }
 
     /// The newest snapshot; `None` where there is none yet.
@@ -179,7 +189,7 @@ impl Journal {
         &mut self,
         session: &SessionName,
     ) -> Result<Option<Snapshot<S>>> {
-        self.run(FetchLogic::new(session.clone()), session, "read a snapshot").0
+        self.run(FetchLogic::new(session.clone()), session, "read a snapshot")
     }
 
     /// The state after all events: from the newest snapshot that fits the log, and the events after
@@ -192,7 +202,11 @@ impl Journal {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) and
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) from the directory.
     pub fn load<S: Replay>(&mut self, session: &SessionName) -> Result<Loaded<S>> {
-        self.run(LoadLogic::new(session.clone()), session, "load the state").0
+        Ok(self.load_at(session)?.0)
+    }
+
+    fn load_at<S: Replay>(&mut self, session: &SessionName) -> Result<(Loaded<S>, Option<At>)> {
+        self.run(LoadLogic::new(session.clone()), session, "load the state")
     }
 
     /// Loads the state of a session, to go on with it.
@@ -204,7 +218,7 @@ impl Journal {
         session: &SessionName,
         policy: SnapshotPolicy,
     ) -> Result<(Live<S>, LoadReport)> {
-        Ok(Live::of(session, policy, self.load(session)?))
+        Ok(Live::of(session, policy, self.load_at(session)?))
     }
 
     /// Checks an event, appends it after the newest one that the state knows, applies it, and writes
@@ -224,10 +238,16 @@ impl Journal {
     ) -> Result<Recorded> {
         let new = live.prepare(id, event)?;
         let bytes = new.body.len() as u64;
-        let expected = Expected::Last(live.sequence());
-        let appended = self.append(live.session(), expected, new, now)?;
-        let is_due = live.follow(appended, event, bytes)?;
-        let snapshot = is_due.then(|| self.snapshot(live, now));
+        let entry = Entry::after(live.at(), new, now);
+        let Landed { appended, at } = self.append_entry(live.session(), entry)?;
+        if !live.is_ahead(appended)? {
+            return Ok(Recorded { appended, snapshot: None });
+        }
+        match at {
+            Some(at) => live.follow(at, event, bytes)?,
+            None => live.take(&self.read_after(live, 1)?)?,
+        }
+        let snapshot = live.is_due(event).then(|| self.snapshot(live, now));
         Ok(Recorded { appended, snapshot })
     }
 
@@ -249,12 +269,11 @@ impl Journal {
     pub fn catch_up<S: Replay>(&mut self, live: &mut Live<S>) -> Result<u64> {
         let before = live.sequence();
         loop {
-            let first = live.sequence().saturating_add(1);
-            let events = self.read(live.session(), first, CATCH_UP)?;
-            if events.is_empty() {
+            let reading = self.read_after(live, PAGE)?;
+            if reading.events.is_empty() {
                 return Ok(live.sequence() - before);
             }
-            live.take(&events)?;
+            live.take(&reading)?;
         }
     }
 
@@ -264,7 +283,7 @@ impl Journal {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) and
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn status(&mut self, session: &SessionName) -> Result<SessionStatus> {
-        self.run(StatusLogic::default(), session, "look at the session").0
+        self.run(StatusLogic::default(), session, "look at the session")
     }
 
     /// The sessions that have events, in the order of their names.
@@ -282,7 +301,7 @@ impl Journal {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     pub fn delete(&mut self, session: &SessionName) -> Result<()> {
         self.tails.remove(session);
-        self.run(DeleteLogic::default(), session, "remove the session").0
+        self.run(DeleteLogic::default(), session, "remove the session")
     }
 
     /// What was cut from logs that a crash had left torn: copies are beside them.

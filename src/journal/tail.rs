@@ -8,9 +8,10 @@ use std::{
 
 use super::{
     EventId,
+    load::is_left_of,
     locate::Locate,
     machine::Logic,
-    request::{Failure, Head, Mark, Page, Position, Request, Response, Step, unexpected},
+    request::{At, Failure, Head, Mark, Page, Position, Request, Response, Step, unexpected},
     snapshot,
 };
 use crate::{Error, ErrorKind, Result};
@@ -46,6 +47,12 @@ impl Tail {
     pub(super) fn last(&self) -> Option<Mark> {
         let id = self.ids.back()?.clone();
         Some(Mark { sequence: self.sequence, position: self.position, id })
+    }
+
+    /// Whether the newest event is this one, as far as that can be told.
+    pub(super) fn is_at(&self, at: &At) -> bool {
+        let is_known = self.last().is_none_or(|last| last == at.mark);
+        is_known && self.sequence == at.mark.sequence && at.may_be_in(&self.life)
     }
 
     /// The sequence of the event with this id, if it is among the newest.
@@ -118,11 +125,11 @@ impl OpenTail {
     /// Goes on numbering after events that the store has dropped.
     fn got_snapshot(&mut self, head: &Head, bytes: Option<&[u8]>) {
         let mut tail = Tail::new(Arc::clone(&head.life), self.window);
+        tail.sequence = head.reached;
         if let Some(Ok(header)) = bytes.map(snapshot::header)
-            && header.life == head.life
-            && header.mark.position < head.floor
+            && is_left_of(&header, head)
         {
-            tail.sequence = header.mark.sequence;
+            tail.sequence = tail.sequence.max(header.mark.sequence);
         }
         self.stage = Stage::Done(tail);
     }

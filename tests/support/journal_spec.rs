@@ -197,6 +197,64 @@ macro_rules! journal_spec {
                 });
             }
 
+            /// Two states of one session, each with a step of its own under the same id.
+            #[test]
+            fn a_state_follows_the_event_that_is_stored_under_its_id() {
+                $run!({
+                    let stage = <$stage>::start()$($await)*;
+                    let mut journal = stage.open(JournalOptions::default())$($await)*;
+                    let session = name("a");
+                    append_all!(journal, &session, [note("first")], 0);
+                    let policy = SnapshotPolicy::Events(1);
+                    let (mut one, _) = journal.live::<Work>(&session, policy)$($await)*.unwrap();
+                    let (mut other, _) = journal.live::<Work>(&session, policy)$($await)*.unwrap();
+                    let step = id("step 2");
+                    let mine = journal.record(&mut one, step.clone(), &note("mine"), NOW)$($await)*;
+                    assert!(!mine.unwrap().appended.was_there);
+                    let theirs = journal.record(&mut other, step, &note("theirs"), NOW)$($await)*;
+                    let theirs = theirs.unwrap();
+                    assert_eq!(theirs.appended, Appended { sequence: 2, was_there: true });
+                    theirs.snapshot.unwrap().unwrap();
+                    let expected = state_of(&[note("first"), note("mine")]);
+                    assert_eq!(one.state(), &expected);
+                    assert_eq!(other.state(), &expected);
+                    assert_eq!(journal.load::<Work>(&session)$($await)*.unwrap().state, expected);
+                    let next = journal.record(&mut other, id("step 3"), &note("next"), NOW)$($await)*;
+                    assert_eq!(next.unwrap().appended.sequence, 3);
+                });
+            }
+
+            /// The same ids and kinds in a session that was removed and begun again.
+            #[test]
+            fn a_state_of_a_session_that_was_removed_is_not_caught_up() {
+                $run!({
+                    let stage = <$stage>::start()$($await)*;
+                    let mut journal = stage.open(JournalOptions::default())$($await)*;
+                    let session = name("a");
+                    for count in [2, 3, 5] {
+                        let before: Vec<Step> = (0..3).map(|n| note(&format!("old {n}"))).collect();
+                        append_all!(journal, &session, before, 0);
+                        let (mut live, _) =
+                            journal.live::<Work>(&session, SnapshotPolicy::OnRequest)$($await)*.unwrap();
+                        journal.delete(&session)$($await)*.unwrap();
+                        for n in 0..count {
+                            let step = note(&format!("new {n}"));
+                            // Made later, as a clock says it.
+                            let now = Millis::new(NOW.get() + 1);
+                            let new = event(format!("e{n}"), &step);
+                            journal.append(&session, Expected::Any, new, now)$($await)*.unwrap();
+                        }
+                        let error = journal.catch_up(&mut live)$($await)*.unwrap_err();
+                        assert_eq!(error.kind(), ErrorKind::Conflict, "{count}: {error}");
+                        let step = note("more");
+                        let error = journal.record(&mut live, id("more"), &step, NOW)$($await)*.unwrap_err();
+                        assert_eq!(error.kind(), ErrorKind::Conflict, "{count}: {error}");
+                        assert_eq!(live.state(), &state_of(&before));
+                        journal.delete(&session)$($await)*.unwrap();
+                    }
+                });
+            }
+
             #[test]
             fn events_are_read_from_any_sequence() {
                 $run!({

@@ -144,8 +144,11 @@ pub(crate) fn event(event_id: impl std::fmt::Display, step: &Step) -> NewEvent {
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
     Step(Step),
-    Snapshot,
+    /// Of the state after so many of the events, in thousandths.
+    Snapshot(usize),
     Restart,
+    /// The session is removed, and begins anew.
+    Remove,
     /// The last event is appended again, with its id.
     Again,
 }
@@ -158,8 +161,10 @@ pub(crate) fn moves() -> impl Strategy<Value = Vec<Move>> {
     ];
     let one = prop_oneof![
         8 => step.prop_map(Move::Step),
-        1 => Just(Move::Snapshot),
+        1 => Just(Move::Snapshot(1_000)),
+        1 => (1..=1_000_usize).prop_map(Move::Snapshot),
         1 => Just(Move::Restart),
+        1 => Just(Move::Remove),
         1 => Just(Move::Again),
     ];
     proptest::collection::vec(one, 0..60)

@@ -1,9 +1,11 @@
 use std::{
     collections::HashMap,
     fmt,
+    future::Future,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use tokio::time::sleep;
 use tracing::instrument;
 
 use super::{
@@ -17,13 +19,13 @@ use crate::{
     journal::{
         Appended, Event, EventId, Expected, Live, LoadReport, Loaded, NewEvent, Recorded, Replay,
         SessionName, SessionStatus, Snapshot, SnapshotInfo, SnapshotPolicy,
-        append::{Entry, Group},
+        append::{Entry, Group, Landed},
         fetch::{DeleteLogic, FetchLogic},
-        live::CATCH_UP,
         load::LoadLogic,
         machine::{Logic, Retried},
-        read::ReadLogic,
-        request::{Failure, Machine, Request, Response, Step},
+        read::{PAGE, ReadLogic, Reading},
+        request::{At, Failure, Machine, Request, Response, Step},
+        retry::Budget,
         save::{SaveLogic, Taken},
         status::StatusLogic,
     },
@@ -94,11 +96,11 @@ impl NatsJournal {
         logic: L,
         session: &SessionName,
         doing: &'static str,
-    ) -> (Result<L::Output>, L) {
+    ) -> Result<L::Output> {
         let mut machine = Retried::new(logic, session, self.options.journal.retries, doing);
         loop {
             match machine.step() {
-                Step::Done(output) => return (output, machine.into_logic()),
+                Step::Done(output) => return output,
                 Step::Do(request) => {
                     if let Request::Wait(time) = &request {
                         tracing::debug!(%session, ?time, "waiting before the next attempt");
@@ -116,7 +118,22 @@ impl NatsJournal {
         }
     }
 
-    fn slot(&self, session: &SessionName) -> Arc<Slot> {
+    /// Does what no session's log decides on, with attempts and waits.
+    pub(super) async fn retried<T, F: Future<Output = Result<T>>>(
+        &self,
+        doing: &'static str,
+        work: impl Fn() -> F,
+    ) -> Result<T> {
+        let mut budget = Budget::new(self.options.journal.retries, doing);
+        loop {
+            match self.reading(work()).await {
+                Ok(done) => return Ok(done),
+                Err(failure) => sleep(budget.next(failure)?).await,
+            }
+        }
+    }
+
+    pub(super) fn slot(&self, session: &SessionName) -> Arc<Slot> {
         let mut tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
         if tails.len() >= MOST_TAILS && !tails.contains_key(session) {
             // One that somebody holds stays: its holder keeps others waiting.
@@ -146,8 +163,8 @@ impl NatsJournal {
         event: NewEvent,
         now: Millis,
     ) -> Result<Appended> {
-        let entry = Entry { event, expected, now, was_tried: false };
-        self.append_entry(&self.slot(session), session, entry).await
+        let landed = self.append_entry(session, Entry::new(event, expected, now)).await?;
+        Ok(landed.appended)
     }
 
     /// At most `most` events from the one with sequence `first` on; none past the end.
@@ -157,7 +174,14 @@ impl NatsJournal {
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) where a message of the stream is no event.
     #[instrument(skip_all, fields(%session, first))]
     pub async fn read(&self, session: &SessionName, first: u64, most: usize) -> Result<Vec<Event>> {
-        self.run(ReadLogic::new(first, most), session, "read events").await.0
+        let reading = self.run(ReadLogic::new(first, most), session, "read events").await?;
+        Ok(reading.into_events())
+    }
+
+    /// What comes after the newest event of a state.
+    async fn read_after<S: Replay>(&self, live: &Live<S>, most: usize) -> Result<Reading> {
+        let logic = ReadLogic::after(live.at().cloned(), most);
+        self.run(logic, live.session(), "read events").await
     }
 
     /// Writes a snapshot of the state after the event with sequence `after_sequence`.
@@ -184,7 +208,7 @@ impl NatsJournal {
         let tail = self.slot(session).tail.try_lock().ok().and_then(|tail| tail.clone());
         let keep = self.options.journal.kept_snapshots;
         let logic = SaveLogic::new(session, tail.as_ref(), taken, keep)?;
-        self.run(logic, session, "write a snapshot").await.0
+        self.run(logic, session, "write a snapshot").await
     }
 
     /// The newest snapshot; `None` where there is none yet.
@@ -197,7 +221,7 @@ impl NatsJournal {
         &self,
         session: &SessionName,
     ) -> Result<Option<Snapshot<S>>> {
-        self.run(FetchLogic::new(session.clone()), session, "read a snapshot").await.0
+        self.run(FetchLogic::new(session.clone()), session, "read a snapshot").await
     }
 
     /// The state after all events: from the newest snapshot that fits the log, and the events after
@@ -210,24 +234,29 @@ impl NatsJournal {
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     #[instrument(skip_all, fields(%session))]
     pub async fn load<S: Replay>(&self, session: &SessionName) -> Result<Loaded<S>> {
-        let logic = LoadLogic::new(session.clone());
-        let loaded = self.run(logic, session, "load the state").await.0?;
+        Ok(self.load_at(session).await?.0)
+    }
+
+    async fn load_at<S: Replay>(&self, session: &SessionName) -> Result<(Loaded<S>, Option<At>)> {
+        let logic = LoadLogic::<S>::new(session.clone());
+        let (loaded, at) = self.run(logic, session, "load the state").await?;
         for passed in &loaded.report.passed_over {
             tracing::warn!(%session, "passed over {passed}");
         }
-        Ok(loaded)
+        Ok((loaded, at))
     }
 
     /// Loads the state of a session, to go on with it.
     ///
     /// # Errors
     /// As [`NatsJournal::load`].
+    #[instrument(skip_all, fields(%session))]
     pub async fn live<S: Replay>(
         &self,
         session: &SessionName,
         policy: SnapshotPolicy,
     ) -> Result<(Live<S>, LoadReport)> {
-        Ok(Live::of(session, policy, self.load(session).await?))
+        Ok(Live::of(session, policy, self.load_at(session).await?))
     }
 
     /// Checks an event, appends it after the newest one that the state knows, applies it, and writes
@@ -241,6 +270,7 @@ impl NatsJournal {
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another writer has appended, after which
     /// [`NatsJournal::catch_up`] helps; those of [`NatsJournal::append`]. A snapshot that cannot be
     /// written is no error: see [`Recorded::snapshot`].
+    #[instrument(skip_all, fields(session = %live.session(), %id))]
     pub async fn record<S: Replay>(
         &self,
         live: &mut Live<S>,
@@ -250,9 +280,16 @@ impl NatsJournal {
     ) -> Result<Recorded> {
         let new = live.prepare(id, event)?;
         let bytes = new.body.len() as u64;
-        let expected = Expected::Last(live.sequence());
-        let appended = self.append(live.session(), expected, new, now).await?;
-        let is_due = live.follow(appended, event, bytes)?;
+        let entry = Entry::after(live.at(), new, now);
+        let Landed { appended, at } = self.append_entry(live.session(), entry).await?;
+        if !live.is_ahead(appended)? {
+            return Ok(Recorded { appended, snapshot: None });
+        }
+        match at {
+            Some(at) => live.follow(at, event, bytes)?,
+            None => live.take(&self.read_after(live, 1).await?)?,
+        }
+        let is_due = live.is_due(event);
         let snapshot = if is_due { Some(self.snapshot(live, now).await) } else { None };
         Ok(Recorded { appended, snapshot })
     }
@@ -278,15 +315,15 @@ impl NatsJournal {
     /// # Errors
     /// As [`NatsJournal::load`]. The state holds what came before the event that went wrong; where
     /// that one was applied by half it is to be loaded anew.
+    #[instrument(skip_all, fields(session = %live.session()))]
     pub async fn catch_up<S: Replay>(&self, live: &mut Live<S>) -> Result<u64> {
         let before = live.sequence();
         loop {
-            let first = live.sequence().saturating_add(1);
-            let events = self.read(live.session(), first, CATCH_UP).await?;
-            if events.is_empty() {
+            let reading = self.read_after(live, PAGE).await?;
+            if reading.events.is_empty() {
                 return Ok(live.sequence() - before);
             }
-            live.take(&events)?;
+            live.take(&reading)?;
         }
     }
 
@@ -296,7 +333,7 @@ impl NatsJournal {
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     #[instrument(skip_all, fields(%session))]
     pub async fn status(&self, session: &SessionName) -> Result<SessionStatus> {
-        self.run(StatusLogic::default(), session, "look at the session").await.0
+        self.run(StatusLogic::default(), session, "look at the session").await
     }
 
     /// The sessions that have events, in the order of their names.
@@ -305,7 +342,7 @@ impl NatsJournal {
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     #[instrument(skip_all)]
     pub async fn sessions(&self) -> Result<Vec<SessionName>> {
-        self.list().await
+        self.retried("list the sessions", || self.list()).await
     }
 
     /// Removes a session, its snapshots first. One that is not there is no error.
@@ -319,6 +356,6 @@ impl NatsJournal {
         let slot = self.slot(session);
         let mut tail = slot.tail.lock().await;
         *tail = None;
-        self.run(DeleteLogic::default(), session, "remove the session").await.0
+        self.run(DeleteLogic::default(), session, "remove the session").await
     }
 }

@@ -2,6 +2,7 @@
 
 mod appending;
 mod connect;
+mod ends;
 mod journal;
 mod options;
 mod requests;

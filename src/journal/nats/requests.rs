@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{
     NatsJournal,
     connect::unavailable,
+    ends,
     wire::{self, Ack},
 };
 use crate::{
@@ -28,6 +29,9 @@ use crate::{
 /// The most bytes of a page.
 const PAGE_BYTES: u64 = 8 << 20;
 
+/// What is said where an answer does not come.
+const LATE: &str = "the server did not answer in time";
+
 /// The status at the end of a page, and where there is nothing to put on one.
 const END_OF_BATCH: u16 = 204;
 const NOTHING_THERE: u16 = 404;
@@ -36,7 +40,10 @@ impl NatsJournal {
     /// Does one thing. What is rare or large is boxed, so that the future of an append is small.
     pub(super) async fn perform(&self, session: &SessionName, request: Request) -> Response {
         let result = match request {
-            Request::Head => self.reading(Box::pin(self.head(session))).await.map(Response::Head),
+            Request::Head => {
+                let head = self.answered(self.head(session));
+                self.reading(Box::pin(head)).await.map(Response::Head)
+            }
             Request::Events { from, most } => {
                 self.reading(Box::pin(self.page(session, from, most))).await.map(Response::Events)
             }
@@ -58,7 +65,10 @@ impl NatsJournal {
     }
 
     /// What fails here changes nothing, so that it may be tried again.
-    async fn reading<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T, Failure> {
+    pub(super) async fn reading<T>(
+        &self,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T, Failure> {
         let begun = Instant::now();
         work.await.map_err(|error| match error.kind() {
             ErrorKind::Unavailable => Failure::Transient { error, took: begun.elapsed() },
@@ -69,6 +79,12 @@ impl NatsJournal {
     /// What fails here may be done twice.
     async fn writing(&self, work: impl Future<Output = Result<()>>) -> Result<Response, Failure> {
         self.reading(work).await.map(|()| Response::Done)
+    }
+
+    /// The answer to a request or two, which may have to wait for a connection first.
+    async fn answered<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let limit = self.options.timeout.saturating_mul(2);
+        timeout(limit, work).await.unwrap_or_else(|_| Err(unavailable(LATE)))
     }
 
     async fn head(&self, session: &SessionName) -> Result<Head> {
@@ -86,9 +102,16 @@ impl NatsJournal {
             }
         };
         let (info, last) = futures_util::try_join!(info, last)?;
+        let life = wire::life(info.created);
+        let reached = match &last {
+            Some(last) => last.sequence,
+            None if ends::drops_events(&info.config) => self.end(session, &life).await?,
+            None => 0,
+        };
         Ok(Head {
-            life: wire::life(info.created),
+            life,
             last,
+            reached,
             floor: wire::first_position(info.state.first_sequence),
             ceiling: wire::last_position(info.state.last_sequence),
         })
@@ -101,8 +124,10 @@ impl NatsJournal {
     async fn page(&self, session: &SessionName, from: Position, most: usize) -> Result<Page> {
         let client = &self.connection.client;
         let inbox = client.new_inbox();
-        let subscribed = client.subscribe(inbox.clone()).await;
-        let mut answers = subscribed.map_err(|error| unavailable(error.to_string()))?;
+        let subscribed = async {
+            client.subscribe(inbox.clone()).await.map_err(|error| unavailable(error.to_string()))
+        };
+        let mut answers = self.answered(subscribed).await?;
         let mut wanted = Object::new();
         wanted.put("seq", wire::message_of(from).max(1));
         wanted.put("next_by_subj", wire::filter(&self.options.stream, session));
@@ -110,12 +135,15 @@ impl NatsJournal {
         wanted.put("max_bytes", PAGE_BYTES);
         let subject = format!("$JS.API.DIRECT.GET.{}", self.options.stream);
         let payload = Bytes::from(Value::from(wanted).to_string());
-        let asked = client.publish_with_reply(subject, inbox, payload).await;
-        asked.map_err(|error| unavailable(error.to_string()))?;
+        let asked = async {
+            let asked = client.publish_with_reply(subject, inbox, payload).await;
+            asked.map_err(|error| unavailable(error.to_string()))
+        };
+        self.answered(asked).await?;
         let mut page = Page::default();
         loop {
             let answer = timeout(self.options.timeout, answers.next()).await;
-            let answer = answer.map_err(|_| unavailable("the server did not answer in time"))?;
+            let answer = answer.map_err(|_| unavailable(LATE))?;
             let Some(answer) = answer else {
                 return Err(unavailable("the connection was closed"));
             };
@@ -170,13 +198,21 @@ impl NatsJournal {
             .payload(Bytes::from(wire::payload(append)))
             .timeout(Some(self.options.timeout));
         let begun = Instant::now();
-        let message = match self.connection.client.send_request(subject, request).await {
-            Ok(message) => message,
-            Err(error) => return not_published(&error, begun),
+        let sent = self.connection.client.send_request(subject, request);
+        let message = match timeout(self.options.timeout.saturating_mul(2), sent).await {
+            Ok(Ok(message)) => message,
+            Ok(Err(error)) => return not_published(&error, begun),
+            // It waits behind others for a connection, or is under way.
+            Err(_) => {
+                let error = unavailable(format!("the event was not acknowledged: {LATE}"));
+                return Err(Failure::Ambiguous { error, took: begun.elapsed() });
+            }
         };
         let took = begun.elapsed();
         match wire::ack(&message.payload) {
-            Ack::Stored(message) => Ok(Response::Appended(wire::last_position(message))),
+            Ack::Stored(message) => {
+                Ok(Response::Appended { last: wire::last_position(message), life: None })
+            }
             Ack::Refused => Ok(Response::Refused),
             Ack::Unsure(error) => Err(Failure::Ambiguous { error, took }),
             Ack::Rejected(error) => Ok(Response::Rejected(error)),
@@ -186,10 +222,15 @@ impl NatsJournal {
     /// Removes a session: its snapshots first, so that none is left beside another log.
     async fn remove(&self, session: &SessionName) -> Result<()> {
         self.remove_snapshots(session).await?;
+        if self.keeps_ends() {
+            self.remove_end(session).await?;
+        }
         let filter = wire::filter(&self.options.stream, session);
-        let purge = self.connection.stream.purge().filter(filter).await;
-        let purged: PurgeResponse =
-            purge.map_err(|error| unavailable(format!("events not removed: {error}")))?;
+        let purge = async {
+            let purge = self.connection.stream.purge().filter(filter).await;
+            purge.map_err(|error| unavailable(format!("events not removed: {error}")))
+        };
+        let purged: PurgeResponse = self.answered(purge).await?;
         tracing::debug!(%session, events = purged.purged, "removed");
         Ok(())
     }
