@@ -439,3 +439,67 @@ fn whoever_waits_for_one_that_is_dropped_goes_on() {
         assert_notes(&journal, &session, 320).await;
     });
 }
+
+/// In tasks of their own, of two kinds in turn, so that several messages are needed.
+#[test]
+fn those_who_wait_keep_their_order_where_the_one_who_appends_is_dropped() {
+    run!({
+        let server = Server::start();
+        let journal = open(&server.url(), LONG).await.unwrap();
+        let session = name("a");
+        for round in 0..40_u64 {
+            let mut begun: Vec<_> = (0..8)
+                .map(|n| {
+                    let (journal, session) = (journal.clone(), session.clone());
+                    let step = if n % 2 == 0 { note("x") } else { Step::IterationEnd };
+                    let new = event(format!("{round} {n}"), &step);
+                    Box::pin(async move { journal.append(&session, Expected::Any, new, NOW).await })
+                })
+                .collect();
+            for one in &mut begun {
+                assert!(futures_util::poll!(one).is_pending());
+            }
+            let mut tasks: Vec<_> = begun.into_iter().map(tokio::spawn).collect();
+            let first = tasks.remove(0);
+            tokio::time::sleep(Duration::from_micros(round * 40)).await;
+            first.abort();
+            let mut before = 0;
+            for task in tasks {
+                let appended = task.await.unwrap().unwrap();
+                assert!(appended.sequence > before, "round {round}: {appended:?} after {before}");
+                assert!(!appended.was_there);
+                before = appended.sequence;
+            }
+        }
+        let events = journal.read(&session, 1, usize::MAX).await.unwrap();
+        let mut ids: Vec<&str> = events.iter().map(|event| event.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), events.len());
+        assert!((280..=320).contains(&events.len()), "{}", events.len());
+    });
+}
+
+/// More requests than wait for a connection at a time: each comes to its end.
+#[test]
+fn thousands_of_appends_to_a_dead_server_end_in_time() {
+    run!({
+        let mut server = Server::start();
+        let journal = open(&server.url(), Duration::from_secs(3)).await.unwrap();
+        append(&journal, &name("warm"), 0).await.unwrap();
+        server.kill();
+        let begun = Instant::now();
+        let appends = (0..6_000).map(|n| {
+            let (journal, session) = (journal.clone(), name(&format!("s{n}")));
+            async move { append(&journal, &session, 0).await.unwrap_err().kind() }
+        });
+        let kinds = futures_util::future::join_all(appends).await;
+        assert!(kinds.iter().all(|kind| *kind == ErrorKind::Unavailable));
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        let error = journal.sessions().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.message().contains("cannot list the sessions: gave up after"), "{error}");
+        server.restart();
+        assert_eq!(append(&journal, &name("warm"), 1).await.unwrap(), 2);
+    });
+}

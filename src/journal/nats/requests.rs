@@ -239,11 +239,13 @@ impl NatsJournal {
     pub(super) async fn list(&self) -> Result<Vec<SessionName>> {
         let name = &self.options.stream;
         let failed = |error: &dyn std::fmt::Display| unavailable(format!("no subjects: {error}"));
-        let stream = &self.connection.stream;
-        let subjects = stream.info_with_subjects(format!("{name}.*.*")).await;
-        let mut subjects = subjects.map_err(|error| failed(&error))?;
+        let asked = async {
+            let subjects = self.connection.stream.info_with_subjects(format!("{name}.*.*")).await;
+            subjects.map_err(|error| failed(&error))
+        };
+        let mut subjects = self.answered(asked).await?;
         let mut tokens = std::collections::BTreeSet::new();
-        while let Some(subject) = subjects.next().await {
+        while let Some(subject) = self.answered(async { Ok(subjects.next().await) }).await? {
             let (subject, _) = subject.map_err(|error| failed(&error))?;
             tokens.extend(wire::session_token(name, &subject).map(str::to_owned));
         }
@@ -261,11 +263,15 @@ impl NatsJournal {
     /// The session of a token that does not spell it out; `None` where it was removed meanwhile.
     async fn unhashed(&self, token: &str) -> Result<Option<SessionName>> {
         let filter = format!("{}.{token}.*", self.options.stream);
-        match self.connection.stream.get_last_raw_message_by_subject(&filter).await {
-            Ok(message) => wire::session(message.sequence, &message.headers).map(Some),
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-            Err(error) => Err(unavailable(format!("no newest event: {error}"))),
-        }
+        let newest = self.connection.stream.get_last_raw_message_by_subject(&filter);
+        let newest = async {
+            match newest.await {
+                Ok(message) => wire::session(message.sequence, &message.headers).map(Some),
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(error) => Err(unavailable(format!("no newest event: {error}"))),
+            }
+        };
+        self.answered(newest).await
     }
 }
 
