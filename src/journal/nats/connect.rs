@@ -20,9 +20,6 @@ use crate::{Error, ErrorKind, Result, journal::Retries};
 /// The oldest server whose conditions hold for several subjects at once.
 const OLDEST: (u64, u64) = (2, 11);
 
-/// How many snapshots of a key a bucket can keep.
-const MOST_KEPT: i64 = 64;
-
 /// What a journal works with.
 #[derive(Clone)]
 pub(super) struct Connection {
@@ -192,8 +189,7 @@ async fn provision(
 
 /// The bucket of snapshots, which keeps at least as many as asked.
 async fn bucket(context: &jetstream::Context, options: &NatsOptions) -> Result<kv::Store> {
-    let history = i64::try_from(options.journal.kept_snapshots).unwrap_or(MOST_KEPT);
-    let history = history.clamp(1, MOST_KEPT);
+    let history = i64::try_from(options.journal.kept_snapshots.max(1)).unwrap_or(i64::MAX);
     let mut config = kv::Config {
         bucket: options.bucket.clone(),
         description: "Snapshots of afterimage journals".to_owned(),

@@ -73,7 +73,8 @@ impl NatsJournal {
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) where no server answers in time, [`ErrorKind::Version`](crate::ErrorKind::Version) for a
     /// server before 2.11, [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) for a stream of that name that is for something
     /// else, [`ErrorKind::Io`](crate::ErrorKind::Io) for credentials that are refused, [`ErrorKind::Shape`](crate::ErrorKind::Shape) for names and
-    /// addresses that are none.
+    /// addresses that are none, or that hold credentials, [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than 64
+    /// snapshots of a session.
     #[instrument(skip_all, fields(stream = %options.stream))]
     pub async fn connect(options: NatsOptions) -> Result<Self> {
         let connection = connect::connect(&options).await?;
