@@ -1,6 +1,12 @@
 //! Connecting, and having what a journal needs on the server.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_nats::{
     Client, ConnectOptions,
@@ -27,15 +33,45 @@ pub(super) struct Connection {
     pub(super) stream: stream::Stream,
     pub(super) snapshots: kv::Store,
     pub(super) objects: ObjectStore,
+    checked: Arc<Checked>,
     /// In which way less is promised than could be.
     pub(super) warnings: Vec<String>,
+}
+
+/// Which server was found to be new enough.
+struct Checked {
+    /// How often the client had connected.
+    connects: AtomicU64,
+    /// Which of the server's clients it was.
+    client: AtomicU64,
+}
+
+impl Connection {
+    /// That the server is new enough, which may be another one than before: a client goes from one to
+    /// the next by itself. Looks no further while the connection is the one that was looked at.
+    pub(super) fn check_server(&self) -> Result<()> {
+        let connects = self.client.statistics().connects.load(Ordering::Relaxed);
+        if connects == self.checked.connects.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let info = self.client.server_info();
+        check_version(&info.version)?;
+        // A new connection is counted a moment before it is known whose it is.
+        if self.checked.client.swap(info.client_id, Ordering::Relaxed) != info.client_id {
+            self.checked.connects.store(connects, Ordering::Relaxed);
+        }
+        Ok(())
+    }
 }
 
 /// Connects, checks the server, and creates what is not there.
 pub(super) async fn connect(options: &NatsOptions) -> Result<Connection> {
     options.check()?;
     let client = reach(options).await?;
-    check_version(&client.server_info().version)?;
+    let connects = client.statistics().connects.load(Ordering::Relaxed);
+    let server = client.server_info();
+    check_version(&server.version)?;
+    let checked = Checked { connects: connects.into(), client: server.client_id.into() };
     let mut context = jetstream::new(client.clone());
     context.set_timeout(options.timeout);
     let provisioned = trying(&options.journal.retries, "prepare the stream", options, || {
@@ -47,7 +83,8 @@ pub(super) async fn connect(options: &NatsOptions) -> Result<Connection> {
         tracing::warn!(stream = %options.stream, "{warning}");
     }
     check_stream(&stream.cached_info().config, options)?;
-    Ok(Connection { client, stream, snapshots, objects, warnings })
+    let checked = Arc::new(checked);
+    Ok(Connection { client, stream, snapshots, objects, checked, warnings })
 }
 
 /// Tries until it works, or the time is over.

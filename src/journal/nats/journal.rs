@@ -138,7 +138,8 @@ impl NatsJournal {
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where the newest event is not the expected one; the
     /// [place](crate::error::Place::event) tells the newest one's sequence.
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) where it cannot be said in time; [`ErrorKind::Limit`](crate::ErrorKind::Limit) for an event
-    /// beyond the server's limit; [`ErrorKind::Io`](crate::ErrorKind::Io) where the server refuses it.
+    /// beyond the server's limit; [`ErrorKind::Io`](crate::ErrorKind::Io) where the server refuses it;
+    /// [`ErrorKind::Version`](crate::ErrorKind::Version) where the client has gone to a server before 2.11.
     #[instrument(skip_all, fields(%session, id = %event.id))]
     pub async fn append(
         &self,

@@ -169,11 +169,14 @@ impl NatsJournal {
             .headers(headers)
             .payload(Bytes::from(wire::payload(append)))
             .timeout(Some(self.options.timeout));
+        self.connection.check_server().map_err(Failure::Final)?;
         let begun = Instant::now();
         let message = match self.connection.client.send_request(subject, request).await {
             Ok(message) => message,
             Err(error) => return not_published(&error, begun),
         };
+        // It may have gone to another server than the one that was checked.
+        self.connection.check_server().map_err(Failure::Final)?;
         let took = begun.elapsed();
         match wire::ack(&message.payload) {
             Ack::Stored(message) => Ok(Response::Appended(wire::last_position(message))),
