@@ -82,8 +82,8 @@ impl NatsJournal {
         Ok(Self { connection, options: Arc::new(options), group, tails })
     }
 
-    /// In which way the stream promises less than it could: fewer than three replicas, storage in
-    /// memory, events that expire or are dropped.
+    /// In which way the stream of events and what keeps snapshots promise less than they could: fewer
+    /// than three replicas, storage in memory, events or snapshots that expire or are dropped.
     ///
     /// How often a server syncs its files cannot be asked for.
     pub fn warnings(&self) -> &[String] {
