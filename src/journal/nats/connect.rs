@@ -34,6 +34,8 @@ pub(super) struct Connection {
     pub(super) stream: stream::Stream,
     pub(super) snapshots: kv::Store,
     pub(super) objects: ObjectStore,
+    /// What the object store is kept in.
+    pub(super) object_stream: stream::Stream,
     checked: Arc<Checked>,
     /// In which way less is promised than could be.
     pub(super) warnings: Vec<String>,
@@ -91,7 +93,7 @@ pub(super) async fn connect(options: &NatsOptions) -> Result<Connection> {
     }
     check_stream(&stream.cached_info().config, options)?;
     let checked = Arc::new(checked);
-    Ok(Connection { client, stream, snapshots, objects, checked, warnings })
+    Ok(Connection { client, stream, snapshots, objects, object_stream, checked, warnings })
 }
 
 /// Tries until it works, or the time is over.

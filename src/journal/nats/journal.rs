@@ -164,8 +164,9 @@ impl NatsJournal {
 
     /// Writes a snapshot of the state after the event with sequence `after_sequence`.
     ///
-    /// It goes to the bucket, and past the server's `max_payload` (1 MiB by default, compressed) to
-    /// the object store.
+    /// It goes to the bucket, and past the server's `max_payload` (1 MiB by default, compressed and
+    /// with some headers) to the object store. Where a newer snapshot of this schema is there, that
+    /// one stays, and is the answer. A write that was begun goes on where this future is dropped.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the session has no such event, [`ErrorKind::Shape`](crate::ErrorKind::Shape) where

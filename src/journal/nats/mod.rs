@@ -2,7 +2,9 @@
 
 mod appending;
 mod connect;
+mod entry;
 mod journal;
+mod objects;
 mod options;
 mod requests;
 mod snapshots;

@@ -46,7 +46,9 @@ impl NatsJournal {
                 .await
                 .map(Response::Snapshot),
             Request::PutSnapshot { bytes, keep } => {
-                self.writing(Box::pin(self.put_snapshot(session, &bytes, keep))).await
+                let put = Box::pin(self.put_snapshot(session, bytes, keep));
+                let standing = self.reading(put).await;
+                standing.map(|standing| standing.map_or(Response::Done, Response::Stands))
             }
             Request::Delete => self.writing(Box::pin(self.remove(session))).await,
             Request::Wait(time) => {
