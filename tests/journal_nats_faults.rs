@@ -109,6 +109,32 @@ fn a_server_that_is_too_old_is_refused_with_the_reason() {
 }
 
 #[test]
+fn nothing_is_appended_through_a_server_that_is_too_old_after_the_one_that_was_checked() {
+    run!({
+        let server = Server::start();
+        let proxy = Proxy::start(server.port);
+        let journal = open(&proxy.url(), LONG).await.unwrap();
+        let session = name("a");
+        append(&journal, &session, 0).await.unwrap();
+        proxy.pretend(Some("2.10.29"));
+        proxy.lose(Loss::AnswersAndConnection);
+        // The look at what became of it goes through the other server.
+        assert_eq!(append(&journal, &session, 1).await.unwrap(), 2);
+        for _ in 0..2 {
+            let error = append(&journal, &session, 2).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Version);
+            assert!(error.message().contains("2.11 or newer, found 2.10.29"), "{error}");
+        }
+        assert_notes(&journal, &session, 2).await;
+        proxy.pretend(None);
+        proxy.lose(Loss::AnswersAndConnection);
+        assert_notes(&journal, &session, 2).await;
+        assert_eq!(append(&journal, &session, 2).await.unwrap(), 3);
+        assert_notes(&journal, &session, 3).await;
+    });
+}
+
+#[test]
 fn a_server_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     run!({
         let mut server = Server::start();

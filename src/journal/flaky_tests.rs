@@ -354,3 +354,33 @@ fn a_refusal_after_an_attempt_that_nobody_knows_of_says_so() {
         "{error}"
     );
 }
+
+#[test]
+fn a_snapshot_that_is_newer_than_the_head_belongs_to_a_later_head() {
+    let mut store =
+        Flaky { memory: Memory::new(), troubles: VecDeque::new(), late: Vec::new(), others: 0 };
+    store.overtake(&session());
+    let logic = LoadLogic::<Ids>::new(session());
+    let session = session();
+    let mut machine = Retried::new(logic, &session, Retries::default(), "load");
+    let mut is_first = true;
+    let (loaded, _) = loop {
+        match machine.step() {
+            Step::Done(output) => break output.unwrap(),
+            Step::Do(request) => {
+                if matches!(request, Request::Snapshot { .. }) && std::mem::take(&mut is_first) {
+                    store.overtake(&session);
+                    let all = Ids(vec!["other 1".to_owned(), "other 2".to_owned()]);
+                    let taken = Taken::of(&all, 2, NOW).unwrap();
+                    let logic = SaveLogic::new(&session, None, taken, 1).unwrap();
+                    let mut machine = Retried::new(logic, &session, Retries::default(), "save");
+                    store.run(&session, &mut machine).unwrap();
+                }
+                machine.take(store.perform(&session, request));
+            }
+        }
+    };
+    assert_eq!((loaded.sequence, loaded.report.events), (2, 0));
+    assert_eq!(loaded.report.passed_over, []);
+    assert_eq!(loaded.state, Ids(vec!["other 1".to_owned(), "other 2".to_owned()]));
+}

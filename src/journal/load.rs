@@ -34,6 +34,8 @@ pub(super) struct LoadLogic<S> {
     stage: Stage,
     /// Whether the log has still to show the event of the snapshot in use.
     is_unproven: bool,
+    /// Whether the head was asked for again, since the log went on meanwhile.
+    is_asked_again: bool,
     age: usize,
     loaded: Option<Loaded<S>>,
     /// The newest event that is in the state.
@@ -56,6 +58,7 @@ impl<S: Replay> LoadLogic<S> {
             head: Head::empty(),
             stage: Stage::Head,
             is_unproven: false,
+            is_asked_again: false,
             age: 0,
             loaded: Some(Loaded {
                 state: S::default(),
@@ -97,6 +100,16 @@ impl<S: Replay> LoadLogic<S> {
             }
             Some(Kept::Bytes(bytes)) => bytes,
         };
+        // One that was written since the head was asked for belongs to a later head.
+        if !self.is_asked_again
+            && snapshot::header(&bytes).is_ok_and(|header| {
+                header.life == self.head.life && header.mark.position > self.head.ceiling
+            })
+        {
+            self.is_asked_again = true;
+            self.stage = Stage::Head;
+            return;
+        }
         let head = &self.head;
         match snapshot::open::<S>(&bytes, &self.session, |header| fits(header, head)) {
             Err(reason) => self.pass_over(None, reason),

@@ -6,6 +6,7 @@ use std::{
 use super::{
     Event, SessionName,
     request::{Append, Head, Kept, Page, Placed, Position, Request, Response, Writing},
+    snapshot,
     store::Store,
 };
 use crate::Result;
@@ -78,12 +79,17 @@ impl Sessions {
         Response::Appended { last: position, life: Some(Arc::clone(&session.life)) }
     }
 
-    fn put_snapshot(&mut self, session: &SessionName, bytes: Arc<[u8]>, keep: usize) {
-        if let Some(session) = self.by_name.get_mut(session) {
-            session.snapshots.push(bytes);
-            let old = session.snapshots.len().saturating_sub(keep);
-            session.snapshots.drain(..old);
+    fn put_snapshot(&mut self, name: &SessionName, bytes: Arc<[u8]>, keep: usize) -> Response {
+        let Some(session) = self.by_name.get_mut(name) else { return Response::Done };
+        let last = session.events.last().map_or(0, |last| last.position);
+        let newest = session.snapshots.last();
+        if let Some(newer) = newest.and_then(|newest| snapshot::standing(newest, &bytes, last)) {
+            return Response::Stands(newer);
         }
+        session.snapshots.push(bytes);
+        let old = session.snapshots.len().saturating_sub(keep);
+        session.snapshots.drain(..old);
+        Response::Done
     }
 }
 
@@ -134,10 +140,7 @@ impl Store for Memory {
             Request::Snapshot { age } => {
                 Response::Snapshot(session.and_then(|session| session.snapshot(age)))
             }
-            Request::PutSnapshot { bytes, keep } => {
-                sessions.put_snapshot(name, bytes, keep);
-                Response::Done
-            }
+            Request::PutSnapshot { bytes, keep } => sessions.put_snapshot(name, bytes, keep),
             Request::Delete => {
                 sessions.by_name.remove(name);
                 Response::Done

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Event, EventId, NewEvent};
+use super::{Event, EventId, NewEvent, SnapshotInfo};
 use crate::{Error, id::Millis};
 
 /// Where an event is in its store. Positions rise from event to event of a session, and no two
@@ -71,6 +71,8 @@ pub(super) enum Response {
     )]
     Rejected(Error),
     Snapshot(Option<Kept>),
+    /// The snapshot was not written, for this newer one is there.
+    Stands(SnapshotInfo),
     Done,
     Failed(Failure),
 }

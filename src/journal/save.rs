@@ -156,6 +156,10 @@ impl Logic for SaveLogic {
                 self.stage = Stage::Done(info);
                 Ok(())
             }
+            (Stage::Write(..), Response::Stands(newer)) => {
+                self.stage = Stage::Done(newer);
+                Ok(())
+            }
             (_, response) => Err(unexpected(&response)),
         };
         result.map_err(Failure::Final)

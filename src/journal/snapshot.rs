@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{EventId, PassReason, Replay, SessionName, SnapshotInfo, request::Mark};
+use super::{
+    EventId, PassReason, Replay, SessionName, SnapshotInfo,
+    request::{Mark, Position},
+};
 use crate::{
     Error, ErrorKind, Result,
     id::Millis,
@@ -78,6 +81,25 @@ pub(super) fn info(bytes: &[u8]) -> Option<SnapshotInfo> {
     parts(bytes).ok().map(|parts| parts.info(bytes))
 }
 
+impl Header {
+    /// Whether a snapshot is newer than another one of the same log and form, which is then not to
+    /// take its place.
+    pub(super) fn is_newer_than(&self, other: &Self) -> bool {
+        self.life == other.life
+            && self.schema == other.schema
+            && self.mark.position > other.mark.position
+    }
+}
+
+/// What the snapshot that stands says of itself, where one that is to be written is older. `last` is
+/// the position of the log's newest event: a log that lost its end has not what came after it.
+pub(super) fn standing(stands: &[u8], new: &[u8], last: Position) -> Option<SnapshotInfo> {
+    let (theirs, ours) = (parts(stands).ok()?, parts(new).ok()?);
+    let is_newer = theirs.header.is_newer_than(&ours.header);
+    let is_sound = theirs.header.mark.position <= last && theirs.check_state().is_ok();
+    (is_newer && is_sound).then(|| theirs.info(stands))
+}
+
 /// A snapshot taken apart. Its first line is checked, its state is not.
 struct Parts<'b> {
     header: Header,
@@ -87,6 +109,15 @@ struct Parts<'b> {
 }
 
 impl Parts<'_> {
+    fn check_state(&self) -> Result<(), PassReason> {
+        let (expected, found) = (&self.crc, format!("{:08x}", crc32fast::hash(self.packed)));
+        if found == *expected {
+            return Ok(());
+        }
+        let reason = format!("its state fails its check: expected {expected}, found {found}");
+        Err(PassReason::Damaged(reason))
+    }
+
     fn info(&self, bytes: &[u8]) -> SnapshotInfo {
         SnapshotInfo {
             after_sequence: self.header.mark.sequence,
@@ -177,12 +208,7 @@ fn check<S: Replay>(parts: &Parts<'_>, session: &SessionName) -> Result<(), Pass
 }
 
 fn state<S: Replay>(parts: &Parts<'_>) -> Result<S, PassReason> {
-    let found = format!("{:08x}", crc32fast::hash(parts.packed));
-    if found != parts.crc {
-        let expected = &parts.crc;
-        let reason = format!("its state fails its check: expected {expected}, found {found}");
-        return Err(PassReason::Damaged(reason));
-    }
+    parts.check_state()?;
     let state = log::unpack(parts.packed, parts.state_bytes.min(MAX_STATE))
         .map_err(|error| PassReason::Damaged(error.message().to_owned()))?;
     serde_json::from_slice(&state).map_err(|error| PassReason::State(error.to_string()))

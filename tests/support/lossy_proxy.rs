@@ -1,4 +1,4 @@
-//! A proxy before a server, which loses what it is told to lose.
+//! A proxy before a server, which loses what it is told to lose, and may pass it off as another one.
 
 use std::{
     io::{Read, Write},
@@ -29,6 +29,7 @@ pub(crate) struct Proxy {
     port: u16,
     loss: Arc<Mutex<Loss>>,
     losses: Arc<AtomicU64>,
+    version: Arc<Mutex<Option<String>>>,
 }
 
 impl Proxy {
@@ -36,11 +37,17 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (loss, losses) = (Arc::new(Mutex::new(Loss::Nothing)), Arc::new(AtomicU64::new(0)));
+        let version = Arc::new(Mutex::new(None));
         let (of_threads, count) = (Arc::clone(&loss), Arc::clone(&losses));
+        let of_connections = Arc::clone(&version);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let Ok(client) = client else { return };
-                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let Ok(mut server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let version: Option<String> = of_connections.lock().unwrap().clone();
+                if let Some(version) = version {
+                    introduce(&mut server, &client, &version);
+                }
                 let (client_in, server_in) =
                     (client.try_clone().unwrap(), server.try_clone().unwrap());
                 thread::spawn(move || forward(client_in, server_in));
@@ -48,7 +55,7 @@ impl Proxy {
                 thread::spawn(move || answer(server, client, &loss, &count));
             }
         });
-        Self { port, loss, losses }
+        Self { port, loss, losses, version }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -59,9 +66,30 @@ impl Proxy {
         *self.loss.lock().unwrap() = what;
     }
 
+    /// Lets the server be of this version, for connections from now on.
+    pub(crate) fn pretend(&self, version: Option<&str>) {
+        *self.version.lock().unwrap() = version.map(str::to_owned);
+    }
+
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Relaxed)
     }
+}
+
+/// Hands on what a server says of itself, but for its version.
+fn introduce(server: &mut TcpStream, mut client: &TcpStream, version: &str) {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") {
+        let mut byte = [0];
+        if server.read_exact(&mut byte).is_err() {
+            return;
+        }
+        line.push(byte[0]);
+    }
+    let line = String::from_utf8(line).unwrap();
+    let (before, rest) = line.split_once("\"version\":\"").unwrap();
+    let (_, after) = rest.split_once('"').unwrap();
+    let _ = write!(client, "{before}\"version\":\"{version}\"{after}");
 }
 
 fn forward(mut client: TcpStream, mut server: TcpStream) {

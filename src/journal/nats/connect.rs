@@ -1,6 +1,12 @@
 //! Connecting, and having what a journal needs on the server.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_nats::{
     Client, ConnectOptions,
@@ -12,6 +18,7 @@ use async_nats::{
         stream,
     },
 };
+use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Credentials, NatsOptions};
@@ -20,9 +27,6 @@ use crate::{Error, ErrorKind, Result, journal::Retries};
 /// The oldest server whose conditions hold for several subjects at once.
 const OLDEST: (u64, u64) = (2, 11);
 
-/// How many snapshots of a key a bucket can keep.
-const MOST_KEPT: i64 = 64;
-
 /// What a journal works with.
 #[derive(Clone)]
 pub(super) struct Connection {
@@ -30,27 +34,66 @@ pub(super) struct Connection {
     pub(super) stream: stream::Stream,
     pub(super) snapshots: kv::Store,
     pub(super) objects: ObjectStore,
+    /// What the object store is kept in.
+    pub(super) object_stream: stream::Stream,
+    checked: Arc<Checked>,
     /// In which way less is promised than could be.
     pub(super) warnings: Vec<String>,
+}
+
+/// Which server was found to be new enough.
+struct Checked {
+    /// How often the client had connected.
+    connects: AtomicU64,
+    /// Which of the server's clients it was.
+    client: AtomicU64,
+}
+
+impl Connection {
+    /// That the server is new enough, which may be another one than before: a client goes from one to
+    /// the next by itself. Looks no further while the connection is the one that was looked at.
+    pub(super) fn check_server(&self) -> Result<()> {
+        let connects = self.client.statistics().connects.load(Ordering::Relaxed);
+        if connects == self.checked.connects.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let info = self.client.server_info();
+        check_version(&info.version)?;
+        // A new connection is counted a moment before it is known whose it is.
+        if self.checked.client.swap(info.client_id, Ordering::Relaxed) != info.client_id {
+            self.checked.connects.store(connects, Ordering::Relaxed);
+        }
+        Ok(())
+    }
 }
 
 /// Connects, checks the server, and creates what is not there.
 pub(super) async fn connect(options: &NatsOptions) -> Result<Connection> {
     options.check()?;
     let client = reach(options).await?;
-    check_version(&client.server_info().version)?;
+    let connects = client.statistics().connects.load(Ordering::Relaxed);
+    let server = client.server_info();
+    check_version(&server.version)?;
+    let checked = Checked { connects: connects.into(), client: server.client_id.into() };
     let mut context = jetstream::new(client.clone());
     context.set_timeout(options.timeout);
     let provisioned = trying(&options.journal.retries, "prepare the stream", options, || {
         provision(&context, options)
     });
-    let (stream, snapshots, objects) = provisioned.await?;
-    let warnings = warnings(&stream.cached_info().config);
+    let Provisioned { stream, snapshots, objects, object_stream } = provisioned.await?;
+    let mut warnings = warnings(&stream.cached_info().config);
+    for kept in [&snapshots.stream, &object_stream] {
+        let more = warnings_of_snapshots(&kept.cached_info().config);
+        warnings.extend(
+            more.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>(),
+        );
+    }
     for warning in &warnings {
         tracing::warn!(stream = %options.stream, "{warning}");
     }
     check_stream(&stream.cached_info().config, options)?;
-    Ok(Connection { client, stream, snapshots, objects, warnings })
+    let checked = Arc::new(checked);
+    Ok(Connection { client, stream, snapshots, objects, object_stream, checked, warnings })
 }
 
 /// Tries until it works, or the time is over.
@@ -154,10 +197,15 @@ fn check_version(version: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Version, message))
 }
 
-async fn provision(
-    context: &jetstream::Context,
-    options: &NatsOptions,
-) -> Result<(stream::Stream, kv::Store, ObjectStore)> {
+/// What is there on the server.
+struct Provisioned {
+    stream: stream::Stream,
+    snapshots: kv::Store,
+    objects: ObjectStore,
+    object_stream: stream::Stream,
+}
+
+async fn provision(context: &jetstream::Context, options: &NatsOptions) -> Result<Provisioned> {
     let stream = if options.creates {
         let stream = context.get_or_create_stream(stream_config(options)).await;
         stream.map_err(|error| match error.kind() {
@@ -187,14 +235,16 @@ async fn provision(
             .await
             .map_err(|error| unavailable(format!("no object store: {error}")))?,
     };
-    Ok((stream, snapshots, objects))
+    let object_stream = context.get_stream(format!("OBJ_{}", options.bucket)).await;
+    let object_stream =
+        object_stream.map_err(|error| unavailable(format!("no object store: {error}")))?;
+    Ok(Provisioned { stream, snapshots, objects, object_stream })
 }
 
 /// The bucket of snapshots, which keeps at least as many as asked.
 async fn bucket(context: &jetstream::Context, options: &NatsOptions) -> Result<kv::Store> {
-    let history = i64::try_from(options.journal.kept_snapshots).unwrap_or(MOST_KEPT);
-    let history = history.clamp(1, MOST_KEPT);
-    let mut config = kv::Config {
+    let history = i64::try_from(options.journal.kept_snapshots.max(1)).unwrap_or(i64::MAX);
+    let config = kv::Config {
         bucket: options.bucket.clone(),
         description: "Snapshots of afterimage journals".to_owned(),
         history,
@@ -207,12 +257,35 @@ async fn bucket(context: &jetstream::Context, options: &NatsOptions) -> Result<k
         Err(error) if !options.creates => return Err(failed(&error)),
         Err(_) => return context.create_key_value(config).await.map_err(|error| failed(&error)),
     };
-    let status = snapshots.status().await.map_err(|error| failed(&error))?;
-    if status.history() >= history || !options.creates {
+    let kept = snapshots.stream.cached_info().config.max_messages_per_subject;
+    // None or less is no limit.
+    if kept <= 0 || kept >= history || !options.creates {
         return Ok(snapshots);
     }
-    config.num_replicas = status.info.config.num_replicas;
-    context.update_key_value(config).await.map_err(|error| failed(&error))
+    keep_more(context, &snapshots.stream_name, history).await.map_err(|error| failed(&error))?;
+    context.get_key_value(&options.bucket).await.map_err(|error| failed(&error))
+}
+
+/// Has a bucket keep so many values of a key, and leaves whatever else it was told as it is, whether
+/// this program knows it or not.
+async fn keep_more(context: &jetstream::Context, stream: &str, history: i64) -> Result<()> {
+    let failed = |error: &dyn std::fmt::Display| {
+        unavailable(format!("it cannot be made to keep {history} snapshots: {error}"))
+    };
+    let answer = async |verb: &str, question: &Value| -> Result<Value> {
+        let answer = context.request(format!("STREAM.{verb}.{stream}"), question).await;
+        let answer: Value = answer.map_err(|error| failed(&error))?;
+        match answer.get("error") {
+            Some(error) => Err(failed(error)),
+            None => Ok(answer),
+        }
+    };
+    let mut info = answer("INFO", &Value::Null).await?;
+    let mut config = info.get_mut("config").map(Value::take).unwrap_or_default();
+    if let Some(config) = config.as_object_mut() {
+        config.insert("max_msgs_per_subject".to_owned(), history.into());
+    }
+    answer("UPDATE", &config).await.map(|_| ())
 }
 
 /// Why a stream is never created, however often one tries: its subjects or its name are taken, it has
@@ -279,6 +352,25 @@ fn warnings(config: &stream::Config) -> Vec<String> {
         config.max_bytes > 0 || config.max_messages > 0 || config.max_messages_per_subject > 0;
     if has_limit && config.discard != stream::DiscardPolicy::New {
         warn("the stream is limited and drops its oldest events when it is full");
+    }
+    warnings
+}
+
+/// In which way what keeps snapshots promises less than it could.
+fn warnings_of_snapshots(config: &stream::Config) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |text: &str| warnings.push(format!("snapshots {text}"));
+    if config.num_replicas < 3 {
+        warn("have fewer than three replicas: the loss of one server loses them");
+    }
+    if config.storage == stream::StorageType::Memory {
+        warn("are kept in memory: a restart of the servers loses them");
+    }
+    if !config.max_age.is_zero() {
+        warn("expire: after that a session is loaded from all of its events, if they are there");
+    }
+    if config.max_bytes > 0 && config.discard != stream::DiscardPolicy::New {
+        warn("are limited, and the oldest are dropped when there is no more room");
     }
     warnings
 }

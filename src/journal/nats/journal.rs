@@ -75,7 +75,8 @@ impl NatsJournal {
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) where no server answers in time, [`ErrorKind::Version`](crate::ErrorKind::Version) for a
     /// server before 2.11, [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) for a stream of that name that is for something
     /// else, [`ErrorKind::Io`](crate::ErrorKind::Io) for credentials that are refused, [`ErrorKind::Shape`](crate::ErrorKind::Shape) for names and
-    /// addresses that are none.
+    /// addresses that are none, or that hold credentials, [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than 64
+    /// snapshots of a session.
     #[instrument(skip_all, fields(stream = %options.stream))]
     pub async fn connect(options: NatsOptions) -> Result<Self> {
         let connection = connect::connect(&options).await?;
@@ -83,8 +84,8 @@ impl NatsJournal {
         Ok(Self { connection, options: Arc::new(options), group, tails })
     }
 
-    /// In which way the stream promises less than it could: fewer than three replicas, storage in
-    /// memory, events that expire or are dropped.
+    /// In which way the stream of events and what keeps snapshots promise less than they could: fewer
+    /// than three replicas, storage in memory, events or snapshots that expire or are dropped.
     ///
     /// How often a server syncs its files cannot be asked for.
     pub fn warnings(&self) -> &[String] {
@@ -154,7 +155,8 @@ impl NatsJournal {
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where the newest event is not the expected one; the
     /// [place](crate::error::Place::event) tells the newest one's sequence.
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) where it cannot be said in time; [`ErrorKind::Limit`](crate::ErrorKind::Limit) for an event
-    /// beyond the server's limit; [`ErrorKind::Io`](crate::ErrorKind::Io) where the server refuses it.
+    /// beyond the server's limit; [`ErrorKind::Io`](crate::ErrorKind::Io) where the server refuses it;
+    /// [`ErrorKind::Version`](crate::ErrorKind::Version) where the client has gone to a server before 2.11.
     #[instrument(skip_all, fields(%session, id = %event.id))]
     pub async fn append(
         &self,
@@ -186,8 +188,9 @@ impl NatsJournal {
 
     /// Writes a snapshot of the state after the event with sequence `after_sequence`.
     ///
-    /// It goes to the bucket, and past the server's `max_payload` (1 MiB by default, compressed) to
-    /// the object store.
+    /// It goes to the bucket, and past the server's `max_payload` (1 MiB by default, compressed and
+    /// with some headers) to the object store. Where a newer snapshot of this schema is there, that
+    /// one stays, and is the answer. A write that was begun goes on where this future is dropped.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the session has no such event, [`ErrorKind::Shape`](crate::ErrorKind::Shape) where

@@ -3,7 +3,9 @@
 mod appending;
 mod connect;
 mod ends;
+mod entry;
 mod journal;
+mod objects;
 mod options;
 mod requests;
 mod snapshots;

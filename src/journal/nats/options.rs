@@ -15,9 +15,10 @@ use crate::{Error, ErrorKind, Result, journal::JournalOptions};
 /// assert_eq!(options.bucket, "harbour_snapshots");
 /// ```
 #[non_exhaustive]
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NatsOptions {
-    /// The servers, as `nats://host:port`, separated by commas.
+    /// The servers, as `nats://host:port`, separated by commas. They hold no name and no password:
+    /// addresses end up in errors and logs.
     pub servers: String,
     /// The stream of events: `afterimage_events` by default.
     pub stream: String,
@@ -35,9 +36,12 @@ pub struct NatsOptions {
     pub credentials: Credentials,
     /// How long one request may take: five seconds by default.
     pub timeout: Duration,
-    /// What journals of all kinds have.
+    /// What journals of all kinds have. At most 64 snapshots are kept: no bucket keeps more.
     pub journal: JournalOptions,
 }
+
+/// How many snapshots of a session a bucket can keep.
+const MOST_KEPT: usize = 64;
 
 impl NatsOptions {
     /// The defaults, for these servers.
@@ -91,6 +95,15 @@ impl NatsOptions {
     }
 
     pub(super) fn check(&self) -> Result<()> {
+        if self.servers.contains('@') {
+            let message = "expected nats://host:port, found an address with a name or a password: these are credentials";
+            return Err(Error::new(ErrorKind::Shape, message));
+        }
+        let kept = self.journal.kept_snapshots;
+        if kept > MOST_KEPT {
+            let message = format!("{kept} snapshots of a session; a bucket keeps {MOST_KEPT}");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
         for (what, name) in [("stream", &self.stream), ("bucket", &self.bucket)] {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             if name.is_empty() || !name.chars().all(is_plain) {
@@ -101,6 +114,43 @@ impl NatsOptions {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for NatsOptions {
+    /// Without what is secret, even where it was put into an address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            servers,
+            stream,
+            bucket,
+            replicas,
+            max_age,
+            creates,
+            credentials,
+            timeout,
+            journal,
+        } = self;
+        let servers: Vec<String> = servers.split(',').map(without_secrets).collect();
+        f.debug_struct("NatsOptions")
+            .field("servers", &servers.join(","))
+            .field("stream", stream)
+            .field("bucket", bucket)
+            .field("replicas", replicas)
+            .field("max_age", max_age)
+            .field("creates", creates)
+            .field("credentials", credentials)
+            .field("timeout", timeout)
+            .field("journal", journal)
+            .finish()
+    }
+}
+
+/// An address without what stands before its `@`.
+fn without_secrets(server: &str) -> String {
+    match server.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None => server.to_owned(),
     }
 }
 
@@ -133,5 +183,34 @@ impl fmt::Debug for Credentials {
             Self::Token(_) => f.write_str("Token(…)"),
             Self::User { name, .. } => f.debug_tuple("User").field(name).finish(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_in_an_address_are_refused_and_never_shown() {
+        for servers in ["nats://me:secret@host:1", "nats://a:1, nats://secret@b:2", "me:secret@h"] {
+            let options = NatsOptions::new(servers);
+            let error = options.check().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Shape);
+            for text in [error.to_string(), format!("{error:?}"), format!("{options:?}")] {
+                assert!(!text.contains("secret"), "{text}");
+            }
+        }
+        let shown = format!("{:?}", NatsOptions::new("nats://a:1,nats://me:secret@b:2"));
+        assert!(shown.contains("nats://a:1,…@b:2"), "{shown}");
+    }
+
+    #[test]
+    fn more_snapshots_than_a_bucket_keeps_are_refused() {
+        let keeping =
+            |kept| NatsOptions::new("nats://a:1").with(JournalOptions::default().keeping(kept));
+        keeping(64).check().unwrap();
+        let error = keeping(65).check().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        assert!(error.message().contains("65 snapshots"), "{error}");
     }
 }

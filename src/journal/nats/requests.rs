@@ -53,7 +53,9 @@ impl NatsJournal {
                 .await
                 .map(Response::Snapshot),
             Request::PutSnapshot { bytes, keep } => {
-                self.writing(Box::pin(self.put_snapshot(session, &bytes, keep))).await
+                let put = Box::pin(self.put_snapshot(session, bytes, keep));
+                let standing = self.reading(put).await;
+                standing.map(|standing| standing.map_or(Response::Done, Response::Stands))
             }
             Request::Delete => self.writing(Box::pin(self.remove(session))).await,
             Request::Wait(time) => {
@@ -82,7 +84,7 @@ impl NatsJournal {
     }
 
     /// The answer to a request or two, which may have to wait for a connection first.
-    async fn answered<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(super) async fn answered<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let limit = self.options.timeout.saturating_mul(2);
         timeout(limit, work).await.unwrap_or_else(|_| Err(unavailable(LATE)))
     }
@@ -197,6 +199,7 @@ impl NatsJournal {
             .headers(headers)
             .payload(Bytes::from(wire::payload(append)))
             .timeout(Some(self.options.timeout));
+        self.connection.check_server().map_err(Failure::Final)?;
         let begun = Instant::now();
         let sent = self.connection.client.send_request(subject, request);
         let message = match timeout(self.options.timeout.saturating_mul(2), sent).await {
@@ -208,6 +211,8 @@ impl NatsJournal {
                 return Err(Failure::Ambiguous { error, took: begun.elapsed() });
             }
         };
+        // It may have gone to another server than the one that was checked.
+        self.connection.check_server().map_err(Failure::Final)?;
         let took = begun.elapsed();
         match wire::ack(&message.payload) {
             Ack::Stored(message) => {

@@ -179,51 +179,6 @@ pub(super) fn ack(payload: &[u8]) -> Ack {
     }
 }
 
-/// What names the large object of a snapshot in its place in the bucket.
-pub(super) struct Pointer {
-    pub(super) object: String,
-    pub(super) bytes: u64,
-}
-
-const POINTER: &str = "afterimage journal pointer";
-
-/// No pointer is longer, in bytes.
-const MOST_POINTER: usize = 1_024;
-
-impl Pointer {
-    pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
-        let object = json::Object::from_iter([
-            ("kind", Value::from(POINTER)),
-            ("version", Value::from(1_u64)),
-            ("object", Value::from(self.object.as_str())),
-            ("bytes", Value::from(self.bytes)),
-        ]);
-        Ok(crate::log::line::seal(&Value::from(object).to_string())?.into_bytes())
-    }
-
-    /// The pointer that the bytes are; `None` where they are a snapshot, whole or damaged.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let line = Some(bytes).filter(|bytes| bytes.len() <= MOST_POINTER)?;
-        let line = std::str::from_utf8(line).ok()?;
-        let value = json::read(crate::log::line::open(line).ok()?.as_bytes()).ok()?;
-        let is_pointer = value.str_at("kind") == Some(POINTER)
-            && value.get("version").and_then(Value::as_u64) == Some(1);
-        let object = value.str_at("object").filter(|_| is_pointer)?.to_owned();
-        Some(Self { object, bytes: value.get("bytes").and_then(Value::as_u64)? })
-    }
-}
-
-/// The name of a snapshot's object: of its content, so that no two writers ever get in each other's
-/// way.
-pub(super) fn object_name(session: &SessionName, bytes: &[u8]) -> String {
-    format!("{}{}", object_prefix(session), blake3::hash(bytes).to_hex())
-}
-
-/// How the names of a session's objects begin.
-pub(super) fn object_prefix(session: &SessionName) -> String {
-    format!("{}.", session.token())
-}
-
 /// The life of a stream.
 pub(super) fn life(created: impl std::fmt::Display) -> Arc<str> {
     created.to_string().into()
