@@ -5,7 +5,12 @@
 #[allow(unused_imports)]
 mod journal_work;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
 
 use afterimage::{
     ErrorKind, Result,
@@ -104,6 +109,112 @@ fn whatever_operation_fails_no_acknowledged_event_is_lost_or_doubled() {
     assert!(failed > 50, "{failed}");
 }
 
+/// A process dies before it has synced, and what it wrote is in the memory of its system. Who comes
+/// after finds the event there, and says so; then the power fails.
+#[test]
+fn an_event_that_was_found_there_is_as_durable_as_one_that_was_appended() {
+    const COUNT: usize = 4;
+    let clean = MemoryFiles::new();
+    work(&clean, 0, COUNT);
+    let mut found = 0;
+    for operation in 0..clean.operations() {
+        for fault in [Fault::Fail, Fault::Short, Fault::Crash] {
+            let files = MemoryFiles::new();
+            files.fault_at(operation, fault);
+            let (acknowledged, _) = work(&files, 0, COUNT);
+            files.survive();
+            let Some(step) = steps(COUNT).get(acknowledged).cloned() else { continue };
+            let mut journal = open(&files).unwrap();
+            let new = event(acknowledged, &step);
+            let appended = journal.append(&name("a"), Expected::Any, new, NOW).unwrap();
+            found += usize::from(appended.was_there);
+            let after = files.crash(Unsynced::Lost, false);
+            assert_eq!(loaded(&after), acknowledged + 1, "{operation} {fault:?}");
+        }
+    }
+    assert!(found >= COUNT, "{found}");
+}
+
+/// With a name so long that a disk may keep the event and lose what says whose it is.
+#[test]
+fn a_session_whose_first_write_was_torn_takes_events() {
+    let long = name(&"ü".repeat(300));
+    let append =
+        |files: &MemoryFiles| open(files)?.append(&long, Expected::Any, event(0, &note("x")), NOW);
+    let clean = MemoryFiles::new();
+    append(&clean).unwrap();
+    for operation in 0..clean.operations() {
+        for unsynced in [Unsynced::Lost, Unsynced::Halved, Unsynced::Zeroed, Unsynced::Kept] {
+            let files = MemoryFiles::new();
+            files.fault_at(operation, Fault::Crash);
+            append(&files).unwrap_err();
+            let after = files.crash(unsynced, true);
+            assert_eq!(append(&after).unwrap().sequence, 1, "{operation} {unsynced:?}");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_created_hides_no_other() {
+    let files = MemoryFiles::new();
+    let mut journal = open(&files).unwrap();
+    let append = |journal: &mut Journal, session: &str| {
+        journal.append(&name(session), Expected::Any, event(0, &note("x")), NOW)
+    };
+    append(&mut journal, "a").unwrap();
+    files.set_room(Some(0));
+    assert_eq!(append(&mut journal, "b").unwrap_err().kind(), ErrorKind::Io);
+    files.set_room(None);
+    assert_eq!(journal.sessions().unwrap(), [name("a")]);
+    append(&mut journal, "b").unwrap();
+    assert_eq!(journal.sessions().unwrap(), [name("a"), name("b")]);
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_listed_and_hides_no_other() {
+    let files = MemoryFiles::new();
+    let mut journal = open(&files).unwrap();
+    for session in ["B!", "c"] {
+        journal.append(&name(session), Expected::Any, event(0, &note("x")), NOW).unwrap();
+    }
+    drop(journal);
+    files.put("journal/s-=42=21.events.rec", *b"something else altogether, as long as a header");
+    let mut journal = open(&files).unwrap();
+    assert_eq!(journal.sessions().unwrap(), [name("B!"), name("c")]);
+    assert_eq!(journal.load::<Work>(&name("c")).unwrap().sequence, 1);
+    let error = journal.load::<Work>(&name("B!")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownFormat);
+    journal.delete(&name("B!")).unwrap();
+    assert_eq!(journal.sessions().unwrap(), [name("c")]);
+}
+
+#[test]
+fn a_snapshot_that_is_written_is_a_success_though_older_ones_stay() {
+    let snapshots = |files: &MemoryFiles| {
+        let names = files.paths();
+        let is_snapshot =
+            |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "snapshot");
+        names.iter().filter(is_snapshot).count()
+    };
+    let mut stayed = 0;
+    for operation in 0..9 {
+        let files = MemoryFiles::new();
+        work(&files, 0, 5);
+        let mut journal = open(&files).unwrap();
+        let state = state_of(&steps(5));
+        files.fault_at(files.operations() + operation, Fault::Fail);
+        let written = journal.write_snapshot(&name("a"), &state, 5, NOW);
+        let read = journal.read_snapshot::<Work>(&name("a")).unwrap().unwrap();
+        assert_eq!(written.is_ok(), read.after_sequence == 5, "{operation}");
+        stayed += usize::from(written.is_ok() && snapshots(&files) == 2);
+        // The next one takes what stayed with it.
+        files.survive();
+        journal.write_snapshot(&name("a"), &state, 5, NOW).unwrap();
+        assert_eq!(snapshots(&files), 1, "{operation}");
+    }
+    assert_eq!(stayed, 1);
+}
+
 #[test]
 fn after_a_failed_write_the_session_takes_nothing_and_others_go_on() {
     let files = MemoryFiles::new();
@@ -180,6 +291,32 @@ fn damage_in_the_middle_is_an_error_that_names_the_file() {
     assert_eq!(error.place().record, Some(3));
 }
 
+/// A loss of power keeps the header of the newest record, and not its payload; nobody has opened the
+/// journal for writing since.
+#[test]
+fn readers_pass_over_a_newest_event_that_is_there_by_half() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = JournalOptions::default;
+    let mut journal = Journal::open(scratch.path(), &Holder::new("one"), options()).unwrap();
+    for (n, step) in steps(3).iter().enumerate() {
+        journal.append(&name("a"), Expected::Any, event(n, step), NOW).unwrap();
+    }
+    journal.append(&name("b"), Expected::Any, event(0, &note("b")), NOW).unwrap();
+    drop(journal);
+    for token in ["a", "b"] {
+        let path = scratch.path().join(format!("s-{token}.events.rec"));
+        let mut bytes = std::fs::read(&path).unwrap();
+        let end = bytes.len();
+        bytes[end - 5..].fill(0);
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let mut reader = Journal::open_read_only(scratch.path(), options()).unwrap();
+    assert_eq!(reader.load::<Work>(&name("a")).unwrap().state, state_of(&steps(2)));
+    assert_eq!(reader.status(&name("a")).unwrap().last_sequence, 2);
+    assert_eq!(reader.status(&name("b")).unwrap().last_sequence, 0);
+    assert_eq!(reader.sessions().unwrap(), [name("a")]);
+}
+
 #[test]
 fn a_directory_has_one_writer_and_any_readers() {
     let scratch = tempfile::tempdir().unwrap();
@@ -200,9 +337,50 @@ fn a_directory_has_one_writer_and_any_readers() {
         }
         assert_eq!(loaded.report.snapshot.is_some(), n > 2);
     }
+    // Each replaces the one before.
+    for after in [4, 5] {
+        let state = state_of(&steps(after));
+        journal.write_snapshot(&name("a"), &state, after as u64, NOW).unwrap();
+        let read = reader.read_snapshot::<Work>(&name("a")).unwrap().unwrap();
+        assert_eq!((read.after_sequence, read.state), (after as u64, state));
+    }
     let refused = reader.append(&name("a"), Expected::Any, event("r", &note("r")), NOW);
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Locked);
     assert_eq!(reader.delete(&name("a")).unwrap_err().kind(), ErrorKind::Locked);
     let written = reader.write_snapshot(&name("a"), &state_of(&steps(5)), 5, NOW);
     assert_eq!(written.unwrap_err().kind(), ErrorKind::Locked);
+}
+
+/// Each step of the example is there once and in its place, wherever it was killed. Cargo builds the
+/// example with the tests, but not with this file alone.
+#[test]
+fn the_example_goes_on_where_it_was_killed() {
+    let mut program = std::env::current_exe().unwrap();
+    program.pop();
+    program.set_file_name("examples");
+    program.push(format!("coding_agent{}", std::env::consts::EXE_SUFFIX));
+    if !program.is_file() {
+        eprintln!("skipped: the example is not built");
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let run = || {
+        let mut command = Command::new(&program);
+        command.current_dir(scratch.path()).stdout(Stdio::null()).spawn().unwrap()
+    };
+    for round in 0..40 {
+        let mut child = run();
+        std::thread::sleep(Duration::from_micros(500 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(run().wait().unwrap().success());
+    let options = JournalOptions::default();
+    let mut journal = Journal::open_read_only(scratch.path().join("journal"), options).unwrap();
+    let events = journal.read(&name("fix the parser"), 1, usize::MAX).unwrap();
+    let found: Vec<&str> = events.iter().map(|event| event.id.as_str()).collect();
+    let expected: Vec<String> = (0..found.len()).map(|n| format!("{}.{}", n / 4, n % 4)).collect();
+    assert_eq!(found, expected);
+    assert!(!found.is_empty() && found.len().is_multiple_of(4), "{found:?}");
+    assert!(journal.status(&name("fix the parser")).unwrap().snapshot.is_some());
 }

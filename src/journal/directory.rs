@@ -1,4 +1,8 @@
 //! A journal in a directory; `docs/FORMAT.md` describes its files.
+//!
+//! Whoever has the lock knows what is there. A reader looks at the head of a session what is there
+//! now, and answers all else from the log that it opened then: it stays the same file, whatever
+//! becomes of its name.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -9,13 +13,14 @@ use std::{
 
 use super::{
     SessionName,
-    request::{Append, Failure, Kept, Page, Position, Request, Response},
+    name::from_token,
+    request::{Append, Failure, Head, Kept, Page, Position, Request, Response},
     session_log::SessionLog,
     store::Store,
 };
 use crate::{
     Error, ErrorKind, Result,
-    log::{CutTail, DirLock, Files, Holder, OpenMode, create_dirs, write_atomic},
+    log::{CutTail, DirLock, Files, Holder, OpenMode, create_dirs, read_file, write_atomic},
 };
 
 /// How many logs are kept open.
@@ -40,6 +45,9 @@ impl Directory {
     pub(super) fn open(files: Arc<dyn Files>, root: &Path, holder: &Holder) -> Result<Self> {
         create_dirs(&*files, root)?;
         let lock = DirLock::acquire(&*files, root, holder)?;
+        // Who had the lock before may have been killed between a file and its name.
+        let synced = files.sync_dir(root);
+        synced.map_err(|error| Error::io(error, "cannot sync").in_file(root))?;
         let mut directory = Self::of(files, root, Some(lock));
         directory.look()?;
         Ok(directory)
@@ -87,6 +95,14 @@ impl Directory {
         Ok(())
     }
 
+    fn has(&self, path: &Path) -> Result<bool> {
+        match self.files.open(path, OpenMode::Read) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io(error, "cannot open").in_file(path)),
+        }
+    }
+
     fn events_path(&self, token: &str) -> PathBuf {
         self.root.join(format!("s-{token}.events.rec"))
     }
@@ -98,27 +114,51 @@ impl Directory {
     /// The log of a session, if it has one.
     fn log(&mut self, session: &SessionName) -> Result<Option<&mut SessionLog>> {
         let token = session.token();
-        if self.lock.is_none() {
-            // Somebody else may have written since.
-            self.look()?;
-            self.logs.clear();
-        }
         if !self.logs.contains_key(session) {
             if !self.tokens.contains(token) {
                 return Ok(None);
             }
             let path = self.events_path(token);
-            let opened = match self.lock {
-                Some(_) => {
-                    let (log, cut) = SessionLog::open(&self.files, &path, session)?;
-                    self.cut.extend(cut);
-                    log
-                }
-                None => SessionLog::read(&*self.files, &path, session)?,
-            };
-            self.keep(session, opened);
+            if self.lock.is_some() {
+                self.open_log(session)?;
+            } else {
+                let opened = SessionLog::read(&*self.files, &path, session)?;
+                self.keep(session, opened);
+            }
         }
         Ok(self.logs.get_mut(session))
+    }
+
+    /// Opens a log for writing, and creates it where it is not there.
+    fn open_log(&mut self, session: &SessionName) -> Result<()> {
+        let token = session.token();
+        let (log, cut) = SessionLog::open(&self.files, &self.events_path(token), session)?;
+        self.tokens.insert(token.to_owned());
+        self.cut.extend(cut);
+        self.keep(session, log);
+        Ok(())
+    }
+
+    fn head(&mut self, session: &SessionName) -> Result<Head> {
+        if self.lock.is_none() {
+            // Somebody else may have written since.
+            self.logs.clear();
+            self.look()?;
+        }
+        match self.log(session).map(drop) {
+            Err(error) if !self.is_gone(session, &error)? => return Err(error),
+            _ => {}
+        }
+        self.logs.get(session).map_or_else(|| Ok(Head::empty()), SessionLog::head)
+    }
+
+    /// Whether a log could not be read since it was removed meanwhile.
+    fn is_gone(&mut self, session: &SessionName, error: &Error) -> Result<bool> {
+        if self.lock.is_some() || error.kind() != ErrorKind::Io {
+            return Ok(false);
+        }
+        self.look()?;
+        Ok(!self.tokens.contains(session.token()))
     }
 
     fn keep(&mut self, session: &SessionName, log: SessionLog) {
@@ -143,12 +183,7 @@ impl Directory {
             if append.after != 0 {
                 return Ok(Response::Refused);
             }
-            let token = session.token();
-            let path = self.events_path(token);
-            self.tokens.insert(token.to_owned());
-            let (log, cut) = SessionLog::open(&self.files, &path, session)?;
-            self.cut.extend(cut);
-            self.keep(session, log);
+            self.open_log(session)?;
         }
         match self.logs.get_mut(session) {
             Some(log) => log.append(append, session),
@@ -163,13 +198,26 @@ impl Directory {
         }
     }
 
-    fn snapshot(&mut self, session: &SessionName, age: usize) -> Option<Kept> {
+    fn snapshot(&mut self, session: &SessionName, age: usize) -> Result<Option<Kept>> {
+        if self.lock.is_none() && age == 0 {
+            self.look()?;
+        }
+        let found = self.kept(session, age);
+        if self.lock.is_some() || !matches!(found, Some(Kept::Unreadable(_))) {
+            return Ok(found);
+        }
+        // A newer one may have taken its place meanwhile.
+        self.look()?;
+        Ok(self.kept(session, age))
+    }
+
+    fn kept(&self, session: &SessionName, age: usize) -> Option<Kept> {
         let token = session.token();
         let number = *self.snapshots.get(token)?.iter().rev().nth(age)?;
         let path = self.snapshot_path(token, number);
-        Some(match read_whole(&*self.files, &path) {
+        Some(match read_file(&*self.files, &path) {
             Ok(bytes) => Kept::Bytes(bytes),
-            Err(error) => Kept::Unreadable(format!("{}: {error}", path.display())),
+            Err(error) => Kept::Unreadable(error.to_string()),
         })
     }
 
@@ -183,8 +231,11 @@ impl Directory {
         numbers.insert(number);
         let old: Vec<u64> = numbers.iter().rev().skip(keep.max(1)).copied().collect();
         for number in old {
-            self.remove(&self.snapshot_path(token, number))?;
-            if let Some(numbers) = self.snapshots.get_mut(token) {
+            // The snapshot is written. What stays is in nobody's way, and is tried again with the
+            // next one.
+            if self.remove(&self.snapshot_path(token, number)).is_ok()
+                && let Some(numbers) = self.snapshots.get_mut(token)
+            {
                 numbers.remove(&number);
             }
         }
@@ -226,13 +277,10 @@ impl Directory {
 
     fn perform(&mut self, session: &SessionName, request: Request) -> Result<Response> {
         Ok(match request {
-            Request::Head => Response::Head(match self.log(session)? {
-                Some(log) => log.head()?,
-                None => super::request::Head::empty(),
-            }),
+            Request::Head => Response::Head(self.head(session)?),
             Request::Events { from, most, .. } => Response::Events(self.page(session, from, most)?),
             Request::Append(append) => self.append(session, &append)?,
-            Request::Snapshot { age } => Response::Snapshot(self.snapshot(session, age)),
+            Request::Snapshot { age } => Response::Snapshot(self.snapshot(session, age)?),
             Request::PutSnapshot { bytes, keep } => {
                 self.put_snapshot(session, &bytes, keep)?;
                 Response::Done
@@ -259,7 +307,16 @@ impl Store for Directory {
         let mut sessions = Vec::new();
         for token in &self.tokens {
             let path = self.events_path(token);
-            sessions.extend(SessionLog::name_of(&*self.files, &path)?);
+            match SessionLog::name_of(&*self.files, &path) {
+                Ok(name) => sessions.extend(name),
+                Err(error) => match from_token(token) {
+                    // Removed meanwhile.
+                    _ if error.kind() == ErrorKind::Io && !self.has(&path)? => {}
+                    // To use it says what is wrong with it; the others are sound.
+                    Some(name) => sessions.push(SessionName::new(name)?),
+                    None => return Err(error),
+                },
+            }
         }
         sessions.sort();
         Ok(sessions)
@@ -270,21 +327,85 @@ impl Store for Directory {
     }
 }
 
-/// All bytes of a file.
-fn read_whole(files: &dyn Files, path: &Path) -> io::Result<Vec<u8>> {
-    let file = files.open(path, OpenMode::Read)?;
-    let length = usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    bytes.resize(length, 0);
-    let mut read = 0;
-    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, read as u64) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        id::Millis,
+        journal::{EventId, NewEvent, request::Writing},
+        log::testing::MemoryFiles,
+    };
+
+    const ROOT: &str = "journal";
+
+    fn writer(files: &MemoryFiles) -> Directory {
+        let holder = Holder::new("test");
+        Directory::open(Arc::new(files.clone()), Path::new(ROOT), &holder).unwrap()
+    }
+
+    fn reader(files: &MemoryFiles) -> Directory {
+        Directory::open_read_only(Arc::new(files.clone()), Path::new(ROOT)).unwrap()
+    }
+
+    fn session() -> SessionName {
+        SessionName::new("a").unwrap()
+    }
+
+    /// Appends events that name the log.
+    fn fill(writer: &mut Directory, log: i64, count: u64) {
+        for after in 0..count {
+            let id = EventId::new(format!("{log}.{after}")).unwrap();
+            let event = NewEvent::new(id, "kind", *b"{}").unwrap();
+            let writing = Writing { event, recorded_at: Millis::new(log) };
+            let append = Append { sequence: after + 1, after, events: vec![writing] };
+            let appended = writer.append(&session(), &append).unwrap();
+            assert!(matches!(appended, Response::Appended { .. }));
         }
     }
-    Ok(bytes)
+
+    fn ids(directory: &mut Directory) -> Vec<String> {
+        let page = directory.page(&session(), 0, 9).unwrap();
+        page.events.iter().map(|placed| placed.event.id.to_string()).collect()
+    }
+
+    fn kept(directory: &mut Directory, age: usize) -> Option<Vec<u8>> {
+        match directory.snapshot(&session(), age).unwrap()? {
+            Kept::Bytes(bytes) => Some(bytes),
+            Kept::Unreadable(reason) => panic!("{reason}"),
+        }
+    }
+
+    #[test]
+    fn a_reader_stays_with_the_log_whose_head_it_saw() {
+        let files = MemoryFiles::new();
+        let (mut writer, mut reader) = (writer(&files), reader(&files));
+        assert_eq!(reader.head(&session()).unwrap(), Head::empty());
+        fill(&mut writer, 1, 3);
+        let head = reader.head(&session()).unwrap();
+        assert_eq!((&*head.life, head.ceiling), ("1", 3));
+        // The writer begins the session anew, and the reader has not read it yet.
+        writer.delete(&session()).unwrap();
+        fill(&mut writer, 2, 5);
+        assert_eq!(ids(&mut reader), ["1.0", "1.1", "1.2"]);
+        let head = reader.head(&session()).unwrap();
+        assert_eq!((&*head.life, head.ceiling), ("2", 5));
+        assert_eq!(ids(&mut reader).len(), 5);
+        writer.delete(&session()).unwrap();
+        assert_eq!(reader.head(&session()).unwrap(), Head::empty());
+    }
+
+    #[test]
+    fn a_reader_finds_the_snapshots_that_took_the_place_of_those_it_knew() {
+        let files = MemoryFiles::new();
+        let (mut writer, mut reader) = (writer(&files), reader(&files));
+        fill(&mut writer, 1, 3);
+        assert_eq!(kept(&mut reader, 0), None);
+        writer.put_snapshot(&session(), b"first", 1).unwrap();
+        assert_eq!(kept(&mut reader, 0).unwrap(), b"first");
+        writer.put_snapshot(&session(), b"second", 2).unwrap();
+        assert_eq!(kept(&mut reader, 0).unwrap(), b"second");
+        // The one that is asked for next is gone when it is read.
+        writer.put_snapshot(&session(), b"third", 2).unwrap();
+        assert_eq!(kept(&mut reader, 1).unwrap(), b"second");
+    }
 }

@@ -129,7 +129,6 @@ pub(super) fn token(text: &str) -> String {
 }
 
 /// The text that a spelled-out token stands for; `None` for a hash and for what is no token.
-#[cfg(any(test, feature = "nats"))]
 pub(super) fn from_token(token: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(token.len());
     let mut rest = token.as_bytes();

@@ -68,7 +68,8 @@ pub trait Replay: Default + Serialize + DeserializeOwned {
     }
 
     /// Says whether an event may follow, before it is appended. What is in a journal is applied
-    /// without asking.
+    /// without asking, so this is to refuse whatever [`Replay::apply`] would: what is refused only
+    /// there is in the log already.
     ///
     /// # Errors
     /// What the state has against it: see [`refused`].
@@ -80,7 +81,8 @@ pub trait Replay: Default + Serialize + DeserializeOwned {
     /// Applies an event.
     ///
     /// # Errors
-    /// Why the event cannot be applied: see [`refused`]. The state is not used any more then.
+    /// Why the event cannot be applied: see [`refused`]. The state is not used any more then. The
+    /// event stays in the log, and every load fails on it.
     fn apply(&mut self, sequence: u64, event: &Self::Event) -> Result<()>;
 
     /// Whether an iteration ends with this event, so that a snapshot is due under

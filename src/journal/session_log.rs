@@ -51,7 +51,8 @@ impl SessionLog {
         Ok((log, recovery.cut))
     }
 
-    /// Opens a log for reading. A torn tail is passed over.
+    /// Opens a log for reading, as it is now: what is appended later is not in it. A torn tail is
+    /// passed over.
     pub(super) fn read(files: &dyn Files, path: &Path, session: &SessionName) -> Result<Self> {
         Self::of(Records::Read(RecordFile::open(files, path, KIND)?), session)
     }
@@ -59,9 +60,19 @@ impl SessionLog {
     /// The session whose log a file is; `None` where no event is in it.
     pub(super) fn name_of(files: &dyn Files, path: &Path) -> Result<Option<SessionName>> {
         let records = RecordFile::open(files, path, KIND)?;
-        let mut entries = records.outline()?;
-        let (Some(first), Some(second)) = (entries.next(), entries.next()) else { return Ok(None) };
-        let (Entry::Record(record), Entry::Record(_)) = (first?, second?) else { return Ok(None) };
+        let mut entries = records.outline()?.take(3).collect::<Result<Vec<_>>>()?.into_iter();
+        let (Some(Entry::Record(record)), Some(Entry::Record(event))) =
+            (entries.next(), entries.next())
+        else {
+            return Ok(None);
+        };
+        if !matches!(entries.next(), Some(Entry::Record(_))) {
+            // A crash may have kept the header of the only event, and not all of it.
+            match records.read(event.position) {
+                Err(error) if error.kind() == ErrorKind::Damaged => return Ok(None),
+                read => drop(read?),
+            }
+        }
         let (name, _) =
             session_record(&records.read(record.position)?).map_err(|error| error.in_file(path))?;
         SessionName::new(name).map(Some).map_err(|error| error.in_file(path))
@@ -69,14 +80,11 @@ impl SessionLog {
 
     fn of(records: Records, session: &SessionName) -> Result<Self> {
         let mut log = Self { records, positions: Vec::new(), life: "".into(), has_failed: false };
-        let mut positions = Vec::new();
-        for entry in log.file().outline()? {
-            match entry? {
-                Entry::Record(record) => positions.push(record.position),
-                Entry::Damage(damage) => return Err(damage.to_error()),
-                Entry::Torn(_) => {}
-            }
+        let found = log.file().survey()?;
+        if let Some(damage) = found.damage.first() {
+            return Err(damage.to_error());
         }
+        let positions: Vec<_> = found.records.iter().map(|record| record.position).collect();
         if let Some(first) = positions.first() {
             let (name, life) = session_record(&log.file().read(*first)?)
                 .map_err(|error| error.in_file(log.file().path()))?;
@@ -175,6 +183,8 @@ impl SessionLog {
             object.put("session", session.as_str());
             object.put("life", &*life);
             positions.push(writer.append(Value::from(object).to_string().as_bytes())?);
+            // A disk may write the event and lose this; then nobody could say whose it is.
+            writer.sync()?;
             self.life = life;
         }
         let mut bytes = Vec::new();

@@ -227,8 +227,9 @@ impl Journal {
     /// # Errors
     /// What the state has [against the event](Replay::check), before it is appended;
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another writer has appended, after
-    /// which [`Journal::catch_up`] helps; those of [`Journal::append`]. A snapshot that cannot be
-    /// written is no error: see [`Recorded::snapshot`].
+    /// which [`Journal::catch_up`] helps; those of [`Journal::append`]. After an error of
+    /// [`Replay::apply`] the event is in the log. A snapshot that cannot be written is no error: see
+    /// [`Recorded::snapshot`].
     pub fn record<S: Replay>(
         &mut self,
         live: &mut Live<S>,

@@ -43,7 +43,9 @@ pub(super) fn replace(
         .map_err(|error| Error::io(error, "cannot sync the directory of").in_file(path))
 }
 
-/// Creates a directory and those above it that are not there, durably.
+/// Creates a directory and those above it that are not there, durably. The name of one that is
+/// there is made durable too, for who created it may have been killed before; unless the directory
+/// that holds it cannot be opened.
 ///
 /// # Errors
 /// [`ErrorKind::Io`](crate::ErrorKind::Io), naming the directory; also where a file has its name.
@@ -65,7 +67,11 @@ pub fn create_dirs(files: &dyn Files, path: impl AsRef<Path>) -> Result<()> {
         Ok(()) => files.sync_dir(directory_of(path)).map_err(failed),
         // To list it tells a directory from a file of that name.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            files.list(path).map(drop).map_err(failed)
+            files.list(path).map_err(failed)?;
+            match files.sync_dir(directory_of(path)) {
+                Err(error) if error.kind() != io::ErrorKind::PermissionDenied => Err(failed(error)),
+                _ => Ok(()),
+            }
         }
         Err(error) => Err(failed(error)),
     }

@@ -20,12 +20,14 @@ const MARK: &[u8] = b"\"crc\":\"";
 /// The bytes of a file.
 ///
 /// # Errors
-/// [`ErrorKind::Io`], naming the file.
+/// [`ErrorKind::Io`], naming the file; also where the memory does not hold it.
 pub fn read_file(files: &dyn Files, path: impl AsRef<Path>) -> Result<Vec<u8>> {
     let path = path.as_ref();
     let read = files.open(path, OpenMode::Read).and_then(|file| {
-        let length = file.length()?;
-        let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+        let length = usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.resize(length, 0);
         let read = read_full(&*file, &mut bytes, 0)?;
         bytes.truncate(read);
         Ok(bytes)

@@ -53,6 +53,7 @@ mod packed;
 mod record_file;
 mod record_writer;
 mod scan;
+mod survey;
 #[doc(hidden)]
 pub mod testing;
 
@@ -68,3 +69,4 @@ pub use packed::{pack, pack_file, unpack, unpack_file};
 pub use record_file::{Position, RecordFile, RecordInfo};
 pub use record_writer::{CutTail, RecordWriter, Recovery};
 pub use scan::{Entry, Scan, Torn};
+pub use survey::Survey;

@@ -211,7 +211,11 @@ impl RecordFile {
     /// # Errors
     /// As [`RecordFile::scan`].
     pub fn outline(&self) -> Result<Scan<'_>> {
-        Ok(Scan::new(self, self.length()?, Depth::Headers))
+        Ok(self.outline_to(self.length()?))
+    }
+
+    pub(super) fn outline_to(&self, end: u64) -> Scan<'_> {
+        Scan::new(self, end, Depth::Headers)
     }
 
     /// The header at `at` in a file of `end` bytes, if it was written for that place.

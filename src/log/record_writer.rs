@@ -5,10 +5,11 @@ use std::{
 };
 
 use super::{
-    Damage, Entry, FileKind, Files, OpenMode, Position, Reason, RecordFile, RecordInfo, Torn,
+    Damage, FileKind, Files, OpenMode, Position, RecordFile, Survey, Torn,
     atomic::replace,
     files::with_suffix,
-    layout::{FILE_HEADER, RECORD_HEADER, RecordHeader},
+    layout::{RECORD_HEADER, RecordHeader},
+    survey::after,
     write_atomic,
 };
 use crate::{Error, ErrorKind, Result};
@@ -64,7 +65,8 @@ impl RecordWriter {
     ///
     /// Reads the headers of all records (36 bytes of each), and the payload of the last. A torn
     /// tail is copied beside the file and cut; whatever happens in between, the bytes are in one of
-    /// the two. Damage in the middle stays where it is and is reported.
+    /// the two. Damage in the middle stays where it is and is reported. What is found is synced once:
+    /// a process that was killed may have left records that its system alone knows.
     ///
     /// # Errors
     /// Those of [`RecordFile::open`]; [`ErrorKind::Version`] for an older version too, since a file
@@ -94,6 +96,10 @@ impl RecordWriter {
             return Err(Error::new(ErrorKind::Version, message).in_file(path));
         }
         let (recovery, next, end) = recover(&*files, &records)?;
+        if recovery.records > 0 {
+            let synced = records.file().sync();
+            synced.map_err(|error| Error::io(error, "cannot sync").in_file(path))?;
+        }
         let joined = Vec::new();
         let writer = Self { files, records, end, next, poisoned: false, joined };
         Ok((writer, recovery))
@@ -190,45 +196,10 @@ impl RecordWriter {
 /// Finds the end of the last sound record and cuts what follows it. Gives the next record's index
 /// and offset as well.
 fn recover(files: &dyn Files, records: &RecordFile) -> Result<(Recovery, u64, u64)> {
-    let mut found = Vec::new();
-    let mut damage: Vec<Damage> = Vec::new();
-    let mut reason = None;
-    for entry in records.outline()? {
-        match entry? {
-            Entry::Record(record) => found.push(record),
-            Entry::Damage(stretch) => damage.push(stretch),
-            Entry::Torn(torn) => reason = Some(torn.reason),
-        }
-    }
-    let (_, end) = after(found.last());
-    let is_displaced = |stretch: &&Damage| {
-        stretch.offset >= end && matches!(stretch.reason, Reason::Displaced { .. })
-    };
-    if let Some(displaced) = damage.iter().find(is_displaced) {
-        return Err(displaced.to_error());
-    }
-    // A crash may have kept the header of a record, and not all of its payload.
-    let length = records.length()?;
-    let mut block = Vec::new();
-    while let Some(last) = found.last() {
-        let failed = match records.header(last.position.offset(), length)? {
-            Ok(header) => records.check(header, &mut block)?,
-            Err(failed) => Some(failed),
-        };
-        if failed.is_none() {
-            break;
-        }
-        reason = failed;
-        found.pop();
-    }
+    let Survey { records: found, damage, torn } = records.survey()?;
     let (next, end) = after(found.last());
-    // The tail is named after the check that its first record failed.
-    let first = damage.iter().find(|stretch| stretch.offset == end && stretch.length > 0);
-    let reason = first.map(|stretch| stretch.reason).or(reason);
-    damage.retain(|stretch| stretch.offset < end);
     let mut recovery = Recovery { records: found.len() as u64, damage, cut: None };
-    if let Some(reason) = reason.filter(|_| end < length) {
-        let torn = Torn { record: next, offset: end, length: length - end, reason };
+    if let Some(torn) = torn {
         let copy = copy_tail(files, records, &torn)?;
         files.truncate(records.path(), end).map_err(|error| {
             Error::io(error, "cannot cut the torn tail").in_file(records.path())
@@ -236,11 +207,6 @@ fn recover(files: &dyn Files, records: &RecordFile) -> Result<(Recovery, u64, u6
         recovery.cut = Some(CutTail { torn, copy });
     }
     Ok((recovery, next, end))
-}
-
-/// The index and the offset of the record after `last`.
-fn after(last: Option<&RecordInfo>) -> (u64, u64) {
-    last.map_or((0, FILE_HEADER), |last| (last.index.saturating_add(1), last.end()))
 }
 
 /// Writes a copy of a torn tail beside the file, durably.

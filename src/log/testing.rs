@@ -126,15 +126,32 @@ impl MemoryFiles {
         files.map(|(path, _)| path.clone()).collect()
     }
 
+    /// The disk is sound again, with all that was written: the process died, and the system went on.
+    pub fn survive(&self) {
+        let mut disk = self.disk();
+        disk.faults.clear();
+        disk.crashed = false;
+    }
+
     /// The disk after a loss of power, sound again: with what is left of unsynced bytes, and with
     /// the names that were not synced or without.
     pub fn crash(&self, unsynced: Unsynced, keeps_names: bool) -> Self {
         let disk = self.disk();
         let names = if keeps_names { &disk.live } else { &disk.durable };
+        // What is in a directory that is lost is lost with it.
+        let is_there = |path: &Path| {
+            let mut above = path.ancestors().skip(1);
+            above.all(|folder| folder.parent().is_none() || names.contains_key(folder))
+        };
+        let names: BTreeMap<PathBuf, Node> = names
+            .iter()
+            .filter(|(path, _)| is_there(path))
+            .map(|(path, node)| (path.clone(), *node))
+            .collect();
         let after = Disk {
             contents: disk.contents.iter().map(|content| content.after(unsynced)).collect(),
             live: names.clone(),
-            durable: names.clone(),
+            durable: names,
             ..Disk::default()
         };
         Self(Arc::new(Mutex::new(after)))
