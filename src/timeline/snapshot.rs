@@ -7,8 +7,9 @@ use crate::{
     json::{Fields, Object, ObjectExt, Value},
 };
 
-/// The parts of a state that have a checksum of their own, next to the one of the whole.
-const PARTS: [&str; 6] = ["player", "world", "scene", "npcs", "quests", "gameTime"];
+/// The parts of a state: it begins with them, and they have a checksum of their own, next to the one
+/// of the whole.
+pub(super) const PARTS: [&str; 6] = ["player", "world", "scene", "npcs", "quests", "gameTime"];
 
 /// Why a snapshot was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

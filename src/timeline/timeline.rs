@@ -8,7 +8,7 @@ use super::{
     Targets, TimelineBuilder, TimelineConfig, TurnRecord, Verification,
     seq::{Item, Seq},
     slot::Slot,
-    snapshot::iso8601,
+    snapshot::{PARTS, iso8601},
 };
 use crate::{Error, ErrorKind, Result, id::Millis};
 
@@ -116,6 +116,12 @@ impl Timeline {
             mappers: Mappers::default(),
             now: Millis::default(),
         }
+    }
+
+    /// The state of which nobody has said anything yet: empty objects for `player`, `world`, `scene`,
+    /// `npcs`, `quests` and `gameTime`.
+    pub fn empty_state() -> Data {
+        PARTS.into_iter().map(|part| (part, Data::object())).collect()
     }
 
     /// The id of the session.

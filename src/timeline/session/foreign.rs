@@ -15,9 +15,6 @@ use crate::{
     timeline::{Data, Delta, Drift, StateSnapshot, Targets, Timeline, TimelineConfig, TurnRecord},
 };
 
-/// The members that a state has which nobody said anything of.
-pub(super) const MEMBERS: [&str; 6] = ["player", "world", "scene", "npcs", "quests", "gameTime"];
-
 /// What another program wrote, as a timeline in memory.
 #[derive(Clone, Debug)]
 pub struct Recorded {
@@ -151,7 +148,7 @@ fn initial(
         }
         return Ok(snapshot.map_err(|error| error.in_file(path))?.state);
     }
-    let mut state: Data = MEMBERS.into_iter().map(|member| (member, Data::object())).collect();
+    let mut state = Timeline::empty_state();
     let Data::Object(members) = &mut state else { return Ok(state) };
     for name in sealed::names(files, directory)? {
         if let Some(member) = name.strip_suffix(".state.json") {
