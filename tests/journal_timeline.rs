@@ -10,20 +10,25 @@ use afterimage::{
     ErrorKind,
     id::Millis,
     journal::{
-        Expected, Journal, JournalOptions, Memory, NewEvent, Replay, SessionName, SnapshotPolicy,
+        EventId, Expected, Journal, JournalOptions, Memory, NewEvent, Replay, SessionName,
+        SnapshotPolicy,
     },
     log::{DiskFiles, Holder},
     session::bridge::ReplayedTimeline,
-    timeline::{Data, Event, Timeline, TurnRecord, session::read_recorded},
+    timeline::{Data, Delta, Event, Timeline, TurnRecord, session::read_recorded},
 };
 use data::recordings;
 use proptest::prelude::*;
 
 const NOW: Millis = Millis::new(0);
 
+/// The id of a turn of one writer among others.
+fn id(writer: &str, turn: &TurnRecord) -> EventId {
+    EventId::new(format!("{writer} {}", turn.turn_id)).unwrap()
+}
+
 fn append(journal: &mut Journal, session: &SessionName, turn: &TurnRecord) {
-    let id = ReplayedTimeline::event_id(turn).unwrap();
-    let new = NewEvent::new(id, "turn", serde_json::to_vec(turn).unwrap()).unwrap();
+    let new = NewEvent::new(id("test", turn), "turn", serde_json::to_vec(turn).unwrap()).unwrap();
     journal.append(session, Expected::Last(turn.turn_id - 1), new, NOW).unwrap();
 }
 
@@ -149,7 +154,7 @@ fn a_turn_that_does_not_follow_or_does_not_fit_is_not_appended() {
     let mut timeline = ReplayedTimeline::timeline("tale", [], false).unwrap();
     let first = (*timeline.push(moved("gate")).unwrap().record).clone();
     let second = (*timeline.push(moved("inn")).unwrap().record).clone();
-    let id = |turn| ReplayedTimeline::event_id(turn).unwrap();
+    let id = |turn| id("test", turn);
     let early = journal.record(&mut live, id(&second), &second, NOW).unwrap_err();
     assert_eq!((early.kind(), early.place().turn), (ErrorKind::Sequence, None));
     journal.record(&mut live, id(&first), &first, NOW).unwrap();
@@ -165,4 +170,70 @@ fn a_turn_that_does_not_follow_or_does_not_fit_is_not_appended() {
     assert_eq!(live.state().state(), timeline.state());
     assert_eq!(journal.read(&session, 1, 9).unwrap().len(), 2);
     assert!(!ReplayedTimeline::knows("frame"));
+}
+
+/// The ids are the writers': turns that are equal to the last byte are there for each of them.
+#[test]
+fn equal_turns_of_two_writers_are_both_there() {
+    let memory = Memory::new();
+    let session = SessionName::new("tale").unwrap();
+    let policy = SnapshotPolicy::IterationEnd;
+    let started = || {
+        let mut journal = Journal::in_memory(&memory, JournalOptions::default());
+        let (live, _) = journal.live::<ReplayedTimeline>(&session, policy).unwrap();
+        (journal, live)
+    };
+    let event = Event::new("item_gain", Data::from_iter([("item", Data::from("coin"))]));
+    let gained = TurnRecord::new("player").with_event(event);
+    for (writer, (mut journal, mut live)) in [("one", started()), ("two", started())] {
+        let mut attempts = 0;
+        loop {
+            let whole = turns(&mut journal, &session);
+            let known = whole.into_iter().take(usize::try_from(live.sequence()).unwrap());
+            let mut timeline = ReplayedTimeline::timeline("tale", known, false).unwrap();
+            let turn = (*timeline.push(gained.clone()).unwrap().record).clone();
+            let step = EventId::new(format!("{writer}'s step 1")).unwrap();
+            attempts += 1;
+            match journal.record(&mut live, step, &turn, NOW) {
+                Ok(recorded) => break assert!(!recorded.appended.was_there),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict),
+            }
+            journal.catch_up(&mut live).unwrap();
+        }
+        assert_eq!(attempts, if writer == "one" { 1 } else { 2 });
+    }
+    let (mut journal, live) = started();
+    assert_eq!((live.sequence(), turns(&mut journal, &session).len()), (2, 2));
+}
+
+#[test]
+fn turns_that_were_recorded_leniently_need_a_timeline_that_is_lenient() {
+    let mut writer = ReplayedTimeline::timeline("tale", [], true).unwrap();
+    let mut strict = ReplayedTimeline::timeline("tale", [], false).unwrap();
+    let first = (*writer.push(moved("gate")).unwrap().record).clone();
+    ReplayedTimeline::follow(&mut strict, [first.clone()]).unwrap();
+    let from_to = |deltas: &mut Vec<Delta>, from: &str, to: &str| {
+        for delta in deltas {
+            delta.delta_id.clear();
+            delta.turn_id = 0;
+            (delta.previous_value, delta.new_value) =
+                (Some(Data::from(from)), Some(Data::from(to)));
+        }
+    };
+    let mut strange = first.clone();
+    strange.turn_id = 2;
+    from_to(&mut strange.deltas, "the moon", "mars");
+    let drifted = (*writer.push(strange).unwrap().record).clone();
+    assert!(drifted.lenient);
+    let refused = ReplayedTimeline::follow(&mut strict, [drifted.clone()]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Drift);
+    assert_eq!(strict.last_turn(), 1);
+    let mut whole = ReplayedTimeline::timeline("tale", [first, drifted.clone()], false).unwrap();
+    assert_eq!(whole.state(), writer.state());
+    // What was recorded as one that fits is still to fit.
+    let mut unmarked = drifted;
+    (unmarked.turn_id, unmarked.lenient) = (3, false);
+    from_to(&mut unmarked.deltas, "the moon", "pluto");
+    let refused = ReplayedTimeline::follow(&mut whole, [unmarked]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Drift);
 }

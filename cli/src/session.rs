@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod change;
 mod journaled;
 mod keep;
+mod line_ids;
 mod show;
 
 use std::{
@@ -43,9 +44,9 @@ fn answered(command: &Command, out: &mut Output) -> Outcome {
         Command::Init { target, id, state, config } => {
             change::init(target, id.as_deref(), state.as_deref(), config.as_deref(), out)?;
         }
-        Command::Append { target, place, file, lenient, batch } => {
+        Command::Append { target, place, file, lenient, id, batch } => {
             match Journaled::create(target, place)? {
-                Some(journal) => journal.append(target, file, *lenient, out)?,
+                Some(journal) => journal.append(target, file, *lenient, id.as_deref(), out)?,
                 None => change::append(target, file, *lenient, *batch, out)?,
             }
         }
@@ -63,7 +64,7 @@ fn answered(command: &Command, out: &mut Output) -> Outcome {
         }
         Command::Log { target, place, from, to } => {
             let timeline = match Journaled::open(target, place)? {
-                Some(mut journal) => journal.timeline(false)?,
+                Some(mut journal) => journal.timeline()?,
                 None => Reading::open(&target.directory)?.timeline().clone(),
             };
             show::log(target, &timeline, *from, *to, out)?;

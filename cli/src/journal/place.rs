@@ -99,6 +99,12 @@ impl Opened {
         }
     }
 
+    /// What there is of a session.
+    pub(crate) fn there(&mut self, session: &SessionName) -> Outcome<SessionStatus> {
+        let status = self.status(session)?;
+        if is_nothing(&status) { Err(no_session(session).into()) } else { Ok(status) }
+    }
+
     pub(crate) fn read(
         &mut self,
         session: &SessionName,
@@ -154,6 +160,17 @@ impl Opened {
             Self::Nats(runtime, journal) => runtime.block_on(journal.delete(session)),
         }
     }
+}
+
+/// Whether there is no such session. Of one whose events have all expired a snapshot is left.
+pub(crate) fn is_nothing(status: &SessionStatus) -> bool {
+    status.last_sequence == 0 && status.snapshot.is_none()
+}
+
+pub(crate) fn no_session(session: &SessionName) -> Failure {
+    Failure::new("the journal has no such session")
+        .at("session", session)
+        .hint("`afterimage journal ls JOURNAL` names those that it has")
 }
 
 /// Who the program is: from a file or the environment.

@@ -58,6 +58,12 @@ pub(crate) enum Command {
         /// Apply deltas that do not fit as well as that can be done, and say so
         #[arg(long)]
         lenient: bool,
+        /// A name for these lines, so that they can be given again after a failure: a line that was
+        /// appended under this name, at the same place in its file, is not appended again
+        ///
+        /// Without it each run appends all of its lines.
+        #[arg(long, value_name = "NAME", requires = "journal")]
+        id: Option<String>,
         /// Make so many turns durable together
         #[arg(long, value_name = "TURNS", conflicts_with = "journal", value_parser = clap::value_parser!(u64).range(1..))]
         batch: Option<u64>,

@@ -12,7 +12,7 @@ use afterimage::{
     json::{self, Value},
     log::DiskFiles,
     timeline::{
-        Data, Event, Pushed, TimelineConfig, TurnRecord,
+        Data, Event, Pushed, Timeline, TimelineConfig, TurnRecord,
         session::{Durability, SessionDir},
     },
 };
@@ -23,9 +23,6 @@ use crate::{
     json::object,
     output::{Output, note},
 };
-
-/// The members that a state begins with.
-const MEMBERS: [&str; 6] = ["player", "world", "scene", "npcs", "quests", "gameTime"];
 
 pub(super) fn init(
     target: &Target,
@@ -46,7 +43,7 @@ pub(super) fn init(
                 return Err(Failure::new(sentence).file(path).into());
             }
         },
-        None => MEMBERS.into_iter().map(|member| (member, Data::object())).collect(),
+        None => Timeline::empty_state(),
     };
     let mut options = options();
     if let Some(path) = config {
@@ -174,6 +171,11 @@ impl Lines {
             }
         }
         Ok(Some(&self.line))
+    }
+
+    /// The number of the line that was read last, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     /// The error of the line that was read last; an error of what it is added to has its own place.

@@ -4,7 +4,7 @@ use std::{io::Write, path::Path};
 
 use afterimage::{
     ErrorKind,
-    journal::{Expected, Loaded, NewEvent, Replay, SessionName, refused},
+    journal::{Event, EventId, Expected, Loaded, NewEvent, Replay, SessionName, refused},
     session::bridge::ReplayedTimeline,
     timeline::{Pushed, Timeline, TurnRecord, session::DirVerification},
 };
@@ -12,6 +12,7 @@ use afterimage::{
 use super::{
     args::{InJournal, Target},
     change::{Lines, odd, turn},
+    line_ids::{Digested, LineIds},
     now, show,
 };
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
     },
     json::object,
     output::{Output, note},
+    text::counted,
 };
 
 /// How many turns are read at a time.
@@ -29,6 +31,28 @@ const PAGE: usize = 1_000;
 
 /// How often a turn is worked out anew since another writer's came first.
 const MOST_RACES: u32 = 1_000;
+
+/// What is known while lines are appended.
+struct Appending {
+    ids: LineIds,
+    /// The event of the newest turn.
+    newest: Option<EventId>,
+    lenient: bool,
+}
+
+impl Appending {
+    fn note(&mut self, event: &Event) {
+        self.ids.note(event);
+        self.newest = Some(event.id.clone());
+    }
+}
+
+/// What became of a line.
+enum Came {
+    New(Pushed),
+    /// It was there, as this turn.
+    Before(u64),
+}
 
 pub(super) struct Journaled {
     journal: Opened,
@@ -39,12 +63,7 @@ impl Journaled {
     /// The session in its journal; nothing where it is in a directory of its own.
     pub(super) fn open(target: &Target, place: &InJournal) -> Outcome<Option<Self>> {
         let Some(mut found) = Self::of(target, place, Access::Read)? else { return Ok(None) };
-        if found.journal.status(&found.session)?.last_sequence == 0 {
-            return Err(Failure::new("the journal has no such session")
-                .at("session", &found.session)
-                .hint("`afterimage journal ls JOURNAL` names those that it has")
-                .into());
-        }
+        found.journal.there(&found.session)?;
         Ok(Some(found))
     }
 
@@ -63,25 +82,26 @@ impl Journaled {
         Ok(Some(Self { journal: Opened::open(&place, access)?, session }))
     }
 
-    /// The turns after one of them.
-    fn turns(&mut self, after: u64) -> Outcome<Vec<TurnRecord>> {
+    /// The turns from one on; `note` gets each as the event that it is.
+    fn turns(&mut self, first: u64, mut note: impl FnMut(&Event)) -> Outcome<Vec<TurnRecord>> {
         let mut turns = Vec::new();
         loop {
-            let first = after + turns.len() as u64 + 1;
-            let events = self.journal.read(&self.session, first, PAGE)?;
+            let next = first + turns.len() as u64;
+            let events = self.journal.read(&self.session, next, PAGE)?;
             if events.is_empty() {
                 return Ok(turns);
             }
             for event in &events {
+                note(event);
                 turns.push(ReplayedTimeline::turn(event)?);
             }
         }
     }
 
     /// The whole past.
-    pub(super) fn timeline(&mut self, lenient: bool) -> Outcome<Timeline> {
-        let turns = self.turns(0)?;
-        Ok(ReplayedTimeline::timeline(self.session.as_str(), turns, lenient)?)
+    pub(super) fn timeline(&mut self) -> Outcome<Timeline> {
+        let turns = self.turns(1, |_| ())?;
+        Ok(ReplayedTimeline::timeline(self.session.as_str(), turns, false)?)
     }
 
     fn load(&mut self) -> Outcome<Loaded<ReplayedTimeline>> {
@@ -99,7 +119,7 @@ impl Journaled {
         out: &mut Output,
     ) -> Outcome {
         if let Some(turn) = turn {
-            let state = self.timeline(false)?.state_at(turn)?;
+            let state = self.timeline()?.state_at(turn)?;
             return show::part(target, &state, turn, path, out);
         }
         let loaded = self.load()?.state;
@@ -109,7 +129,7 @@ impl Journaled {
     /// The state that loads, against the one that all turns come to.
     pub(super) fn verify(mut self) -> Outcome<DirVerification> {
         let loaded = self.load()?;
-        let timeline = self.timeline(false)?;
+        let timeline = self.timeline()?;
         let (turn, state) = (loaded.state.last_turn(), loaded.state.state());
         let found = timeline.verify_state(turn, state)?;
         let notes = loaded.report.passed_over.iter().map(ToString::to_string);
@@ -128,26 +148,51 @@ impl Journaled {
         target: &Target,
         file: &Path,
         lenient: bool,
+        id: Option<&str>,
         out: &mut Output,
     ) -> Outcome {
         let mut lines = Lines::open(file)?;
-        let mut timeline = self.timeline(lenient)?;
+        let mut appending = Appending { ids: LineIds::new(id), newest: None, lenient };
+        let mut timeline = self.noted(&mut appending)?;
+        let mut were_there = 0;
         while let Some(line) = lines.next()? {
-            let read = turn(line).map_err(|error| lines.refused(error))?;
-            let pushed = self.push(&mut timeline, &read, lenient, &lines)?;
-            odd(&pushed);
-            let turn = pushed.record.turn_id;
+            let (digested, read) = (Digested::of(line), turn(line));
+            let read = read.map_err(|error| lines.refused(error))?;
+            let id = appending.ids.id(lines.number(), digested)?;
+            let came = self.push(&mut timeline, &read, &id, &mut appending, &lines)?;
+            let turn = match &came {
+                Came::New(pushed) => {
+                    odd(pushed);
+                    pushed.record.turn_id
+                }
+                Came::Before(turn) => {
+                    were_there += 1;
+                    *turn
+                }
+            };
             if target.json {
                 out.json(object! { "turnId": turn })?;
             } else {
                 writeln!(out, "turn {turn}")?;
             }
             out.flush()?;
-            if pushed.snapshot.is_some() {
+            if let Came::New(Pushed { snapshot: Some(_), .. }) = came {
                 self.snapshot(&timeline);
             }
         }
+        if were_there > 0 {
+            note(&format!(
+                "there already, and not appended again: {}",
+                counted(were_there, "line")
+            ));
+        }
         Ok(())
+    }
+
+    /// The whole past, with note taken of its events.
+    fn noted(&mut self, appending: &mut Appending) -> Outcome<Timeline> {
+        let turns = self.turns(1, |event| appending.note(event))?;
+        Ok(ReplayedTimeline::timeline(self.session.as_str(), turns, appending.lenient)?)
     }
 
     /// Appends a turn; after those of others, where they came first.
@@ -155,34 +200,63 @@ impl Journaled {
         &mut self,
         timeline: &mut Timeline,
         turn: &TurnRecord,
-        lenient: bool,
+        id: &EventId,
+        appending: &mut Appending,
         lines: &Lines,
-    ) -> Outcome<Pushed> {
+    ) -> Outcome<Came> {
         let mut races = 0;
         loop {
+            if let Some(turn) = appending.ids.turn(id) {
+                return Ok(Came::Before(turn));
+            }
             let mut next = timeline.clone();
             let pushed = next.push(turn.clone()).map_err(|error| lines.refused(error))?;
-            if let Some(drift) = pushed.drift.first().filter(|_| !lenient) {
+            if let Some(drift) = pushed.drift.first().filter(|_| !appending.lenient) {
                 return Err(lines.refused(refused(drift)));
             }
             let body = pushed.record.to_json().to_string().into_bytes();
-            let id = ReplayedTimeline::event_id(&pushed.record)?;
-            let event = NewEvent::new(id, ReplayedTimeline::kind(&pushed.record), body)?;
+            let event = NewEvent::new(id.clone(), ReplayedTimeline::kind(&pushed.record), body)?;
             let expected = Expected::Last(timeline.last_turn());
             match self.journal.append(&self.session, expected, event, now()) {
-                Ok(_) => {
+                Ok(appended) if !appended.was_there => {
                     *timeline = next;
-                    return Ok(pushed);
+                    appending.newest = Some(id.clone());
+                    return Ok(Came::New(pushed));
                 }
-                Err(error) if error.kind() == ErrorKind::Conflict && races < MOST_RACES => {
-                    races += 1;
-                    for turn in self.turns(timeline.last_turn())? {
-                        timeline.push(turn)?;
-                    }
+                Err(error) if error.kind() != ErrorKind::Conflict || races >= MOST_RACES => {
+                    return Err(error.into());
                 }
-                Err(error) => return Err(error.into()),
+                // Others came first; or the same lines, from another run.
+                Ok(_) | Err(_) => self.catch_up(timeline, appending)?,
             }
+            races += 1;
         }
+    }
+
+    /// Takes the turns of others, which come after the newest one that is known.
+    fn catch_up(&mut self, timeline: &mut Timeline, appending: &mut Appending) -> Outcome {
+        let (last, known) = (timeline.last_turn(), appending.newest.take());
+        let mut found = None;
+        let mut turns = self.turns(last.max(1), |event| {
+            found.get_or_insert_with(|| event.id.clone());
+            appending.note(event);
+        })?;
+        let is_same = known.is_none() || known == found;
+        turns.drain(..turns.len().min(usize::from(known.is_some())));
+        if !is_same || turns.is_empty() {
+            let sentence = "the session is another one now: it was removed, or has lost turns";
+            return Err(Failure::new(sentence)
+                .at("session", &self.session)
+                .at("turn", last)
+                .hint("what was appended before is said above; the rest can be appended anew")
+                .into());
+        }
+        if turns.iter().any(|turn| turn.lenient) && !timeline.config().lenient {
+            // A strict timeline takes none of these: from here on it is one that does.
+            *timeline = self.noted(appending)?;
+            return Ok(());
+        }
+        Ok(ReplayedTimeline::follow(timeline, turns)?)
     }
 
     /// Takes a snapshot; without one nothing is lost.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
     Error, ErrorKind, Result,
-    journal::{Event, EventId, Replay},
+    journal::{Event, Replay},
     json::{self, Fields, Object, ObjectExt, Value},
     timeline::{Applier, Data, Mappers, Targets, Timeline, TimelineConfig, TurnRecord},
 };
@@ -12,15 +12,12 @@ use crate::{
 /// What an event of a session of turns is called.
 const TURN: &str = "turn";
 
-/// The members that a state begins with.
-const MEMBERS: [&str; 6] = ["player", "world", "scene", "npcs", "quests", "gameTime"];
-
 /// The world state that the turns of a journal lead to.
 ///
-/// It begins with empty objects for `player`, `world`, `scene`, `npcs`, `quests` and `gameTime`, and
-/// the n-th event is turn n, whose deltas are applied by the usual table of targets. An event is a
+/// It begins as [`Timeline::empty_state`], and the n-th event is turn n, whose deltas are applied by the usual table of targets. An event is a
 /// turn as [`Timeline::push`] completes it, so that it has its deltas: a state loads without knowing
-/// what events of the world change.
+/// what events of the world change. Its id is its writer's: two writers may have equal turns, and
+/// each is to be there.
 ///
 /// ```
 /// use afterimage::{
@@ -35,7 +32,8 @@ const MEMBERS: [&str; 6] = ["player", "world", "scene", "npcs", "quests", "gameT
 ///
 /// let moved = Event::new("move", Data::from_iter([("zone", Data::from("harbour"))]));
 /// let turn = timeline.push(TurnRecord::new("player").with_event(moved))?.record;
-/// journal.record(&mut live, ReplayedTimeline::event_id(&turn)?, &turn, Millis::new(0))?;
+/// // The id says which step of which writer this is, which a turn alone does not tell.
+/// journal.record(&mut live, EventId::new("the player's step 1")?, &turn, Millis::new(0))?;
 /// assert_eq!(live.state().state(), timeline.state());
 /// # Ok::<(), afterimage::Error>(())
 /// ```
@@ -47,8 +45,7 @@ pub struct ReplayedTimeline {
 
 impl Default for ReplayedTimeline {
     fn default() -> Self {
-        let state = MEMBERS.into_iter().map(|member| (member, Data::object())).collect();
-        Self { state, last_turn: 0 }
+        Self { state: Timeline::empty_state(), last_turn: 0 }
     }
 }
 
@@ -66,16 +63,6 @@ impl ReplayedTimeline {
     /// Where a timeline has come to.
     pub fn of(timeline: &Timeline) -> Self {
         Self { state: timeline.state().clone(), last_turn: timeline.last_turn() }
-    }
-
-    /// The id of a turn as an event: of all that is in it, so that two writers who each have a turn
-    /// of one number are told apart.
-    ///
-    /// # Errors
-    /// None that a turn can cause.
-    pub fn event_id(turn: &TurnRecord) -> Result<EventId> {
-        let hash = blake3::hash(turn.to_json().to_string().as_bytes());
-        EventId::new(format!("{}-{}", turn.turn_id, hash.to_hex()))
     }
 
     /// The turn that an event of a journal is.
@@ -109,6 +96,19 @@ impl ReplayedTimeline {
         let config = TimelineConfig { lenient, ..TimelineConfig::default() };
         let begun = Timeline::builder(session_id, Self::default().state).config(config);
         let mut timeline = begun.build()?;
+        Self::follow(&mut timeline, turns)?;
+        Ok(timeline)
+    }
+
+    /// Takes turns of a journal into their timeline. A timeline that is not lenient takes none that
+    /// was recorded so: [`ReplayedTimeline::timeline`] makes one of all turns that does.
+    ///
+    /// # Errors
+    /// As [`ReplayedTimeline::timeline`]. The timeline holds the turns before the one that is refused.
+    pub fn follow(
+        timeline: &mut Timeline,
+        turns: impl IntoIterator<Item = TurnRecord>,
+    ) -> Result<()> {
         for turn in turns {
             let was_lenient = turn.lenient;
             let pushed = timeline.push(turn)?;
@@ -116,7 +116,7 @@ impl ReplayedTimeline {
                 return Err(Error::new(ErrorKind::Drift, drift.to_string()));
             }
         }
-        Ok(timeline)
+        Ok(())
     }
 
     fn after(&self, turn: &TurnRecord) -> Result<Self> {
