@@ -7,6 +7,7 @@ pub(crate) mod place;
 use std::{io::Write, time::SystemTime};
 
 use afterimage::{
+    ErrorKind,
     id::Millis,
     journal::{LoadReport, Loaded, PassedOver, Replay, SessionName, SessionStatus, SnapshotInfo},
     json::{Object, Value},
@@ -16,10 +17,10 @@ use afterimage::{
 use self::{
     anything::Anything,
     args::{JournalCommand, Ls, OfSession},
-    place::{Access, Opened},
+    place::{Access, Opened, is_nothing, no_session},
 };
 use crate::{
-    failure::{Failure, Outcome},
+    failure::{Failure, Outcome, Stop},
     json::{object, or_null},
     output::Output,
     style,
@@ -57,8 +58,20 @@ fn ls(args: &Ls) -> Outcome {
     if !args.json {
         table.head(&mut out)?;
     }
+    let mut is_whole = true;
     for session in &sessions {
-        let SessionStatus { last_sequence, snapshot, .. } = journal.status(session)?;
+        let SessionStatus { last_sequence, snapshot, .. } = match journal.status(session) {
+            Ok(status) => status,
+            Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error.into()),
+            // It hides none of the others.
+            Err(error) => {
+                is_whole = false;
+                if let Stop::Failure(failure) = Stop::from(error).without_guess() {
+                    failure.report();
+                }
+                continue;
+            }
+        };
         if args.json {
             out.json(object! {
                 "session": session.as_str(),
@@ -81,7 +94,8 @@ fn ls(args: &Ls) -> Outcome {
             ],
         )?;
     }
-    Ok(out.flush()?)
+    out.flush()?;
+    if is_whole { Ok(()) } else { Err(Stop::Reported) }
 }
 
 fn load(args: &OfSession) -> Outcome {
@@ -89,13 +103,13 @@ fn load(args: &OfSession) -> Outcome {
     let mut journal = Opened::open(&args.place, Access::Read)?;
     let session = SessionName::new(args.session.as_str())?;
     let kind = newest_kind(&mut journal, &session)?;
-    let (mut shown, report) = if kind == FRAME {
+    let (mut shown, report) = if kind.as_deref() == Some(FRAME) {
         let Loaded { state, sequence, report } = journal.load::<ReplayedVeil>(&session)?;
         (
             object! { "session": session.as_str(), "sequence": sequence, "state": state.to_json() },
             report,
         )
-    } else if kind == TURN {
+    } else if kind.as_deref() == Some(TURN) {
         let Loaded { state, sequence, report } = journal.load::<ReplayedTimeline>(&session)?;
         let state = state.state().to_json();
         (object! { "session": session.as_str(), "sequence": sequence, "state": state }, report)
@@ -118,17 +132,14 @@ fn load(args: &OfSession) -> Outcome {
     Ok(out.flush()?)
 }
 
-/// The kind of the newest event.
-fn newest_kind(journal: &mut Opened, session: &SessionName) -> Outcome<String> {
-    let last = journal.status(session)?.last_sequence;
-    let newest = journal.read(session, last, 1)?;
-    match newest.first().filter(|_| last > 0) {
-        Some(event) => Ok(event.kind.to_string()),
-        None => Err(Failure::new("the journal has no such session")
-            .at("session", session)
-            .hint("`afterimage journal ls JOURNAL` names those that it has")
-            .into()),
+/// The kind of the newest event; none where all have expired, and a snapshot is what is left.
+fn newest_kind(journal: &mut Opened, session: &SessionName) -> Outcome<Option<String>> {
+    let last = journal.there(session)?.last_sequence;
+    if last == 0 {
+        return Ok(None);
     }
+    let newest = journal.read(session, last, 1)?;
+    Ok(newest.first().map(|event| event.kind.to_string()))
 }
 
 fn page(out: &mut Output, shown: &Object, report: &LoadReport) -> Outcome {
@@ -174,10 +185,15 @@ fn snapshot(args: &OfSession) -> Outcome {
     let mut journal = Opened::open(&args.place, Access::Write)?;
     let session = SessionName::new(args.session.as_str())?;
     let kind = newest_kind(&mut journal, &session)?;
-    let info = match kind.as_str() {
-        FRAME => snapshot_of::<ReplayedVeil>(&mut journal, &session)?,
-        TURN => snapshot_of::<ReplayedTimeline>(&mut journal, &session)?,
-        _ => {
+    let info = match kind.as_deref() {
+        Some(FRAME) => snapshot_of::<ReplayedVeil>(&mut journal, &session)?,
+        Some(TURN) => snapshot_of::<ReplayedTimeline>(&mut journal, &session)?,
+        None => {
+            return Err(Failure::new("the events have expired, and a snapshot is what is left")
+                .at("session", &session)
+                .into());
+        }
+        Some(kind) => {
             return Err(Failure::new("only sessions of frames or turns can be applied here")
                 .at("session", &session)
                 .at("kind", kind)
@@ -205,16 +221,31 @@ fn rm(args: &OfSession) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     let mut journal = Opened::open(&args.place, Access::Write)?;
     let session = SessionName::new(args.session.as_str())?;
-    newest_kind(&mut journal, &session)?;
-    let events = journal.status(&session)?.last_sequence;
+    // What cannot be read can be removed.
+    let status = match journal.status(&session) {
+        Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error.into()),
+        status => status,
+    };
     journal.delete(&session)?;
+    if status.as_ref().is_ok_and(is_nothing) {
+        return Err(no_session(&session).into());
+    }
+    let last = status.as_ref().ok().map(last_event);
     if args.json {
-        out.json(object! { "session": session.as_str(), "lastSequence": events })?;
+        out.json(object! { "session": session.as_str(), "lastSequence": or_null(last) })?;
     } else {
         let name = printable(session.as_str());
-        writeln!(out, "{name} is gone: {} and what came of them", counted(events, "event"))?;
+        let events = last.map_or_else(|| "its events".to_owned(), |last| counted(last, "event"));
+        writeln!(out, "{name} is gone: {events} and what came of them")?;
     }
     Ok(out.flush()?)
+}
+
+/// The newest event that a session had.
+fn last_event(status: &SessionStatus) -> u64 {
+    let after = status.snapshot.as_ref().map_or(0, |snapshot| snapshot.after_sequence);
+    // A snapshot that is ahead of its events is not theirs, unless there are none left.
+    if status.last_sequence == 0 { after } else { status.last_sequence }
 }
 
 fn snapshot_json(info: &SnapshotInfo) -> Object {

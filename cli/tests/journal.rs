@@ -10,12 +10,19 @@
 mod nats_server;
 mod support;
 
+use std::{
+    io::{BufRead, BufReader, Lines, Read, Write},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio},
+    time::Duration,
+};
+
 use afterimage::{
     id::{FacetType, Millis},
     journal::{
         EventId, Expected, Journal, JournalOptions, NatsJournal, NatsOptions, NewEvent, SessionName,
     },
     log::Holder,
+    session::bridge::ReplayedTimeline,
     veil::{Facet, FacetOp, Frame, Source},
 };
 use serde_json::{Value, json};
@@ -262,4 +269,224 @@ fn programs_append_to_one_session_side_by_side() {
     assert_eq!(items.len(), 40);
     let verified = json(&["session", "verify", "tale", "--journal", &journal, "--json"]);
     assert_eq!((&verified["valid"], &verified["turns"]), (&json!(true), &json!(40)));
+}
+
+const GAIN: &str = r#"{"actor":"bo","timestamp":7,"events":[{"type":"item_gain","data":{"item":"coin"}}]}
+"#;
+
+/// A program that appends line by line what it is given, and so knows the turns that were there when
+/// it began.
+struct Appending {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Lines<BufReader<ChildStdout>>,
+    errors: ChildStderr,
+}
+
+impl Appending {
+    fn start(journal: &str, more: &[&str]) -> Self {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("afterimage"))
+            .args(["session", "append", "tale", "--journal", journal])
+            .args(more)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (input, errors) = (child.stdin.take(), child.stderr.take().unwrap());
+        Self { child, input, lines, errors }
+    }
+
+    /// Gives it a line, and waits for its answer.
+    fn line(&mut self, line: &str) -> Option<String> {
+        self.input.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
+        self.lines.next().map(Result::unwrap)
+    }
+
+    /// Ends the input; the exit code and standard error.
+    fn end(mut self) -> (Option<i32>, String) {
+        self.input.take();
+        let mut errors = String::new();
+        self.errors.read_to_string(&mut errors).unwrap();
+        (self.child.wait().unwrap().code(), errors)
+    }
+}
+
+/// How often the line took effect.
+fn gold(journal: &str) -> usize {
+    let verified = json(&["session", "verify", "tale", "--journal", journal, "--json"]);
+    assert_eq!(verified["valid"], true);
+    let items = ["--journal", journal, "--path", "/player/inventory"];
+    json(&[&["session", "state", "tale"][..], &items].concat()).as_array().unwrap().len()
+}
+
+/// Both know one turn when each appends the same second one, to the last byte.
+#[test]
+fn equal_turns_of_two_programs_are_both_there() {
+    if nats_server::program().is_none() {
+        return;
+    }
+    let server = nats_server::Server::start();
+    let journal = format!("{}/world", server.url());
+    let mut first = Appending::start(&journal, &[]);
+    assert_eq!(first.line(GAIN).unwrap(), "turn 1");
+    let second = run_with(&["session", "append", "tale", "--journal", &journal], GAIN);
+    assert_eq!(second.out, "turn 2\n", "{}", second.err);
+    assert_eq!(first.line(GAIN).unwrap(), "turn 3");
+    assert_eq!(first.end().0, Some(0));
+    assert_eq!(gold(&journal), 3);
+}
+
+/// Two runs of one input at the same time: each line is there once, and both runs say where.
+#[test]
+fn two_runs_under_one_name_append_each_line_once() {
+    if nats_server::program().is_none() {
+        return;
+    }
+    let server = nats_server::Server::start();
+    let journal = format!("{}/world", server.url());
+    let mut first = Appending::start(&journal, &["--id", "load"]);
+    assert_eq!(first.line(GAIN).unwrap(), "turn 1");
+    let args = ["session", "append", "tale", "--journal", &journal, "--id", "load"];
+    let second = run_with(&args, GAIN.repeat(3));
+    assert_eq!(second.out, "turn 1\nturn 2\nturn 3\n", "{}", second.err);
+    assert!(second.err.contains("not appended again: 1 line"), "{}", second.err);
+    assert_eq!(first.line(GAIN).unwrap(), "turn 2");
+    assert_eq!(first.line(GAIN).unwrap(), "turn 3");
+    assert_eq!(first.line(GAIN).unwrap(), "turn 4");
+    assert_eq!(first.end().0, Some(0));
+    assert_eq!(gold(&journal), 4);
+}
+
+#[test]
+fn lines_that_are_given_again_under_their_name_are_there_once() {
+    // More than a journal knows the ids of by itself.
+    const COUNT: usize = 300;
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("journal");
+    let journal = path.to_str().unwrap();
+    let append = |more: &[&str], lines: String| {
+        let args = [&["session", "append", "tale", "--journal", journal][..], more].concat();
+        let run = run_with(&args, lines);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        run
+    };
+    append(&["--id", "load"], GAIN.repeat(COUNT));
+    let again = append(&["--id", "load"], GAIN.repeat(COUNT + 1));
+    assert_eq!(again.out.lines().next(), Some("turn 1"));
+    assert_eq!(again.out.lines().last(), Some("turn 301"));
+    assert!(again.err.contains("not appended again: 300 lines"), "{}", again.err);
+    assert_eq!(gold(journal), 301);
+    // Another name, and none, are other lines; so is another line in the place of one.
+    append(&["--id", "loads"], GAIN.to_owned());
+    append(&[], GAIN.to_owned());
+    append(&[], GAIN.to_owned());
+    append(&["--id", "load"], GAIN.replace('7', "8"));
+    assert_eq!(gold(journal), 305);
+    let lonely = run(&["session", "append", "tale", "--id", "load"]);
+    assert_eq!(lonely.code, Some(2));
+}
+
+/// The program that began strictly goes on beside one that is lenient, and stays strict itself.
+#[test]
+fn a_strict_program_goes_on_after_a_lenient_turn_of_another() {
+    if nats_server::program().is_none() {
+        return;
+    }
+    let server = nats_server::Server::start();
+    let journal = format!("{}/world", server.url());
+    let strange = r#"{"actor":"bo","deltas":[{"target":"player","operation":"set","path":["gold"],"previousValue":70,"newValue":5}]}
+"#;
+    let mut strict = Appending::start(&journal, &[]);
+    assert_eq!(strict.line(GAIN).unwrap(), "turn 1");
+    let lenient = ["session", "append", "tale", "--journal", &journal, "--lenient"];
+    assert_eq!(run_with(&lenient, strange).out, "turn 2\n");
+    assert_eq!(strict.line(GAIN).unwrap(), "turn 3");
+    assert_eq!(strict.line(&strange.replace(":5}", ":6}")), None);
+    let (code, errors) = strict.end();
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("standard input") && errors.contains('3'), "{errors}");
+    assert_eq!(gold(&journal), 2);
+}
+
+#[test]
+fn a_session_that_is_removed_under_a_program_ends_it() {
+    if nats_server::program().is_none() {
+        return;
+    }
+    let server = nats_server::Server::start();
+    let journal = format!("{}/world", server.url());
+    let append = ["session", "append", "tale", "--journal", &journal];
+    // Nothing is there now, or more than before.
+    for again in [0, 2] {
+        let mut program = Appending::start(&journal, &[]);
+        assert_eq!(program.line(GAIN).unwrap(), "turn 1");
+        assert_eq!(run(&["journal", "rm", &journal, "tale"]).code, Some(0));
+        assert_eq!(run_with(&append, GAIN.repeat(again)).code, Some(0));
+        assert_eq!(program.line(GAIN), None);
+        let (code, errors) = program.end();
+        assert_eq!(code, Some(1));
+        assert!(errors.contains("it was removed"), "{errors}");
+    }
+    assert_eq!(gold(&journal), 2);
+}
+
+/// What is left of a session is its snapshot.
+#[test]
+fn a_session_whose_events_have_expired_is_shown_and_removed() {
+    if nats_server::program().is_none() {
+        return;
+    }
+    let server = nats_server::Server::start();
+    let journal = format!("{}/world", server.url());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = NatsOptions::new(server.url()).named("world");
+        NatsJournal::connect(options.expiring(Duration::from_secs(1))).await.unwrap();
+    });
+    let args = ["session", "append", "tale", "--journal", &journal];
+    assert_eq!(run_with(&args, GAIN.repeat(2)).code, Some(0));
+    assert_eq!(run(&["journal", "snapshot", &journal, "tale"]).code, Some(0));
+    let name = SessionName::new("tale").unwrap();
+    runtime.block_on(async {
+        let options = NatsOptions::new(server.url()).named("world").existing();
+        let journal = NatsJournal::connect(options).await.unwrap();
+        while journal.status(&name).await.unwrap().last_sequence > 0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(journal.load::<ReplayedTimeline>(&name).await.unwrap().sequence, 2);
+    });
+    let loaded = json(&["journal", "load", "--json", &journal, "tale"]);
+    assert_eq!((&loaded["sequence"], &loaded["state"]["lastTurn"]), (&json!(2), &json!(2)));
+    let state = json(&["session", "state", "tale", "--journal", &journal]);
+    assert_eq!(state["player"]["inventory"], json!(["coin", "coin"]));
+    let appended = run_with(&args, GAIN);
+    assert_eq!(appended.code, Some(1));
+    assert!(appended.err.contains("events 1 to 2 are missing"), "{}", appended.err);
+    let gone = json(&["journal", "rm", "--json", &journal, "tale"]);
+    assert_eq!(gone, json!({ "session": "tale", "lastSequence": 2 }));
+    assert_eq!(run(&["journal", "load", &journal, "tale"]).code, Some(1));
+    assert_eq!(run_with(&args, GAIN).out, "turn 1\n");
+}
+
+/// It is named, hides none of the others, and can be removed.
+#[test]
+fn a_session_that_cannot_be_read() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("journal");
+    let journal = path.to_str().unwrap();
+    for session in ["bad", "good"] {
+        run_with(&["session", "append", session, "--journal", journal], GAIN);
+    }
+    std::fs::write(path.join("s-bad.events.rec"), "something else altogether, long enough")
+        .unwrap();
+    let listed = run(&["journal", "ls", "--json", journal]);
+    assert_eq!(listed.code, Some(1));
+    let lines: Vec<Value> = listed.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(lines, [json!({ "session": "good", "lastSequence": 1, "snapshot": null })]);
+    assert!(listed.err.contains("s-bad.events.rec"), "{}", listed.err);
+    let gone = json(&["journal", "rm", "--json", journal, "bad"]);
+    assert_eq!(gone, json!({ "session": "bad", "lastSequence": null }));
+    assert_eq!(run(&["journal", "ls", journal]).code, Some(0));
 }
