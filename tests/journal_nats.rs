@@ -270,7 +270,7 @@ async fn ten_that_expired(stage: &Stage) -> NatsJournal {
 fn events_that_expired_after_the_newest_snapshot_are_missed() {
     run!({
         let stage = Stage::start().await;
-        let old = ten_that_expired(&stage).await;
+        let old = Box::pin(ten_that_expired(&stage)).await;
         let new = stage.open(JournalOptions::default()).await;
         let session = name("a");
         for journal in [&old, &new] {

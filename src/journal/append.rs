@@ -88,6 +88,10 @@ impl Group {
 
 /// What became of an event that was to be appended.
 pub(super) struct Fate {
+    #[cfg_attr(
+        not(feature = "nats"),
+        allow(dead_code, reason = "only where some append for others does one wait again")
+    )]
     pub(super) entry: Entry,
     /// Nothing where it is not known, or nothing was done yet.
     pub(super) outcome: Option<Result<Landed>>,

@@ -78,11 +78,12 @@ impl NatsJournal {
             let kept = self.retried("keep how far the session is", || {
                 self.put_end(session, &tail.life, tail.sequence())
             });
-            batch.unkept = kept.await.err().map(|error| error.in_session(session.as_str()));
+            batch.unkept =
+                Box::pin(kept).await.err().map(|error| error.in_session(session.as_str()));
             batch.keeps_end = false;
         }
         // After a failure nothing is known of the end.
-        *tail = batch.settle(result.err());
+        *tail = batch.settle(result.as_ref().err());
     }
 }
 
@@ -114,10 +115,10 @@ impl<'s> Batch<'s> {
     }
 
     /// Answers everybody: those of whom nothing is known with the failure.
-    fn settle(&mut self, failure: Option<Error>) -> Option<Tail> {
+    fn settle(&mut self, failure: Option<&Error>) -> Option<Tail> {
         let (fates, tail) = self.logic.take_parts(self.session);
         for (answer, fate) in std::mem::take(&mut self.answers).into_iter().zip(fates) {
-            let outcome = match (fate.outcome, &self.unkept, &failure) {
+            let outcome = match (fate.outcome, &self.unkept, failure) {
                 (Some(Ok(_)), Some(unkept), _) => Err(again(unkept)),
                 (Some(outcome), _, _) => outcome,
                 (None, _, Some(failure)) => Err(again(failure)),

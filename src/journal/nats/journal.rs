@@ -345,7 +345,7 @@ impl NatsJournal {
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     #[instrument(skip_all)]
     pub async fn sessions(&self) -> Result<Vec<SessionName>> {
-        self.retried("list the sessions", || self.list()).await
+        Box::pin(self.retried("list the sessions", || self.list())).await
     }
 
     /// Removes a session, its snapshots first. One that is not there is no error.
