@@ -130,6 +130,22 @@ proptest! {
 
 const NOW: Millis = Millis::new(0);
 
+/// As many events, by another writer, as there were before.
+#[test]
+fn a_state_in_memory_does_not_go_on_in_the_session_of_another_writer() {
+    let (memory, session) = (Memory::new(), name("a"));
+    let open = || Journal::in_memory(&memory, JournalOptions::default());
+    let (mut one, mut other) = (open(), open());
+    let (mut live, _) = one.live::<Work>(&session, SnapshotPolicy::Events(1)).unwrap();
+    one.record(&mut live, id("1"), &note("old"), NOW).unwrap();
+    other.delete(&session).unwrap();
+    other.append(&session, Expected::Last(0), event("1", &note("new")), NOW).unwrap();
+    let error = one.record(&mut live, id("2"), &note("more"), NOW).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    let loaded = other.load::<Work>(&session).unwrap();
+    assert_eq!(loaded.state, state_of(&[note("new")]));
+}
+
 /// A journal in memory with ten notes and a snapshot after the sixth.
 fn ten_notes() -> (Memory, Journal, SessionName) {
     let (memory, session) = (Memory::new(), name("a"));
@@ -194,7 +210,8 @@ fn a_snapshot_of_a_log_that_lost_its_end_and_grew_again_is_passed_over() {
         let reason = &loaded.report.passed_over[0].reason;
         match n {
             0 => assert_eq!(*reason, PassReason::Ahead { last: 5 }),
-            _ => assert_eq!(*reason, PassReason::AnotherEvent),
+            1 => assert_eq!(*reason, PassReason::AnotherEvent),
+            _ => assert_eq!(*reason, PassReason::Unconnected),
         }
     }
 }

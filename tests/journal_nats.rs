@@ -256,6 +256,93 @@ fn a_session_whose_events_have_all_expired_goes_on_from_its_snapshot() {
     });
 }
 
+/// Whether other sessions have older messages or not.
+#[test]
+fn a_session_whose_events_were_all_purged_goes_on_from_its_snapshot() {
+    run!({
+        let stage = Stage::start().await;
+        let journal = stage.open(JournalOptions::default()).await;
+        let first = event("first", &note("first"));
+        journal.append(&name("other"), Expected::Any, first, NOW).await.unwrap();
+        let session = name("a");
+        ten_notes(&journal, &session).await;
+        let stream = stage.jetstream().await.get_stream("afterimage_events").await.unwrap();
+        // What the snapshot stands for, and then the rest.
+        stream.purge().filter("afterimage_events.a.*").sequence(8).await.unwrap();
+        let loaded = journal.load::<Work>(&session).await.unwrap();
+        assert_eq!((loaded.sequence, loaded.report.events), (10, 4));
+        assert_eq!(loaded.report.passed_over, []);
+        let error = journal.load::<NewWork>(&session).await.unwrap_err();
+        assert!(error.message().starts_with("events 1 to 6 are missing"), "{error}");
+        stream.purge().filter("afterimage_events.a.*").await.unwrap();
+        for journal in [&journal, &stage.open(JournalOptions::default()).await] {
+            let loaded = journal.load::<Work>(&session).await.unwrap();
+            assert_eq!((loaded.sequence, loaded.report.passed_over), (6, vec![]));
+            assert_eq!(journal.status(&session).await.unwrap().last_sequence, 6);
+        }
+        let new = event("new", &note("new"));
+        let appended = journal.append(&session, Expected::Any, new, NOW).await.unwrap();
+        assert_eq!(appended.sequence, 7);
+        let loaded = journal.load::<Work>(&session).await.unwrap();
+        assert_eq!((loaded.sequence, loaded.report.events), (7, 1));
+    });
+}
+
+#[test]
+fn without_its_bucket_a_session_is_replayed_and_appended_to() {
+    run!({
+        for of_bucket in ["KV_afterimage_snapshots", "OBJ_afterimage_snapshots"] {
+            let stage = Stage::start().await;
+            let journal = stage.open(JournalOptions::default()).await;
+            let session = name("a");
+            ten_notes(&journal, &session).await;
+            if of_bucket.starts_with("OBJ") {
+                let state = Notes(vec![noise(3_000_000)]);
+                journal.write_snapshot(&session, &state, 7, NOW).await.unwrap();
+            }
+            stage.jetstream().await.delete_stream(of_bucket).await.unwrap();
+            let begun = std::time::Instant::now();
+            let loaded = journal.load::<Work>(&session).await.unwrap();
+            assert_eq!((loaded.sequence, loaded.report.events), (10, 10), "{of_bucket}");
+            let why = loaded.report.passed_over[0].to_string();
+            assert!(why.contains("\"afterimage_snapshots\" is not there"), "{why}");
+            for session in [&session, &name("new")] {
+                let new = event("new", &note("new"));
+                journal.append(session, Expected::Any, new, NOW).await.unwrap();
+            }
+            if of_bucket.starts_with("KV") {
+                let state = state_of(&[]);
+                let error = journal.write_snapshot(&session, &state, 7, NOW).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Io);
+                assert!(error.message().contains("connects anew creates it"), "{error}");
+            }
+            assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+            let journal = stage.open(JournalOptions::default()).await;
+            let state = Notes(vec![noise(3_000_000)]);
+            journal.write_snapshot(&session, &state, 8, NOW).await.unwrap();
+            assert_eq!(journal.load::<Notes>(&session).await.unwrap().report.events, 3);
+        }
+    });
+}
+
+#[test]
+fn a_server_of_small_messages_takes_large_snapshots_in_small_parts() {
+    run!({
+        for payload in [4_096, 65_536] {
+            let more = format!("max_payload: {payload}");
+            let stage = Stage(Server::with("", "sync_interval: always", &more));
+            let journal = stage.open(JournalOptions::default()).await;
+            let session = name("a");
+            ten_notes(&journal, &session).await;
+            let state = Notes(vec![noise(300_000)]);
+            journal.write_snapshot(&session, &state, 10, NOW).await.unwrap();
+            let loaded = journal.load::<Notes>(&session).await.unwrap();
+            assert!(loaded.state == state);
+            assert_eq!(loaded.report.events, 0);
+        }
+    });
+}
+
 /// Ten notes that have all expired, with a snapshot after the sixth.
 async fn ten_that_expired(stage: &Stage) -> NatsJournal {
     let options = NatsOptions::new(stage.0.url()).expiring(Duration::from_secs(2));

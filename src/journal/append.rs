@@ -1,10 +1,16 @@
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     Appended, EventId, Expected, NewEvent, SessionName,
     machine::Logic,
     read::another_log,
-    request::{Append, At, Failure, Mark, Page, Request, Response, Step, Writing, unexpected},
+    request::{
+        Append, At, Failure, Head, Mark, Page, Request, Response, Step, Writing, unexpected,
+    },
     retry::MAY_BE_DONE,
     tail::{OpenTail, Tail},
 };
@@ -32,8 +38,6 @@ pub(super) struct AppendLogic {
     stage: Stage,
     /// Whether the end was looked for since the call began.
     is_fresh: bool,
-    /// Whether events were found there that were not known when the call began.
-    has_news: bool,
     /// Whether it was learnt from the beginning since the call began.
     is_reopened: bool,
     races: u32,
@@ -47,13 +51,19 @@ pub(super) struct Entry {
     /// The event that it is to follow, where its caller knows more of it than the sequence.
     pub(super) follows: Option<At>,
     pub(super) now: Millis,
-    /// Whether an attempt of its caller may have taken effect.
-    pub(super) was_tried: bool,
+    /// From which sequence on it may be, where an attempt of its caller may have taken effect.
+    pub(super) tried: Option<u64>,
 }
 
 impl Entry {
     pub(super) fn new(event: NewEvent, expected: Expected, now: Millis) -> Self {
-        Self { event, expected, follows: None, now, was_tried: false }
+        Self { event, expected, follows: None, now, tried: None }
+    }
+
+    /// What is to be said where the event was found by its id.
+    fn found(&self, sequence: u64) -> Landed {
+        let appended = Appended { sequence, was_there: self.tried.is_none() };
+        Landed { appended, at: None }
     }
 
     /// An event that follows what is known of the log.
@@ -100,8 +110,15 @@ pub(super) struct Fate {
 enum Stage {
     Open,
     Decide,
-    Write { chosen: Vec<usize> },
-    CatchUp { was_refused: bool, found: bool },
+    /// Whether the end is where it was.
+    Check,
+    Write {
+        chosen: Vec<usize>,
+    },
+    CatchUp {
+        was_refused: bool,
+        found: bool,
+    },
 }
 
 impl AppendLogic {
@@ -113,16 +130,16 @@ impl AppendLogic {
     ) -> Self {
         let stage = if tail.is_some() { Stage::Decide } else { Stage::Open };
         let is_reopened = tail.is_none();
+        let reach = earliest(&entries);
         Self {
             outcomes: entries.iter().map(|_| None).collect(),
             entries,
             group,
             window,
             tail,
-            opening: OpenTail::new(window),
+            opening: OpenTail::new(window, reach),
             stage,
             is_fresh: is_reopened,
-            has_news: false,
             is_reopened,
             races: 0,
         }
@@ -142,20 +159,19 @@ impl AppendLogic {
     /// What became of each event, and the end of the log as far as it is known for sure. May be
     /// called at any time: what was being written then may be there or not.
     pub(super) fn take_parts(&mut self, session: &SessionName) -> (Vec<Fate>, Option<Tail>) {
-        if let Stage::Write { chosen } = &self.stage {
-            for at in chosen {
-                if let Some(entry) = self.entries.get_mut(*at) {
-                    entry.was_tried = true;
-                }
-            }
-        }
+        self.note_attempt();
         let entries = std::mem::take(&mut self.entries);
         let outcomes = std::mem::take(&mut self.outcomes);
         let fates = entries.into_iter().zip(outcomes).map(|(entry, outcome)| {
             let named = |error: Error| error.in_session(session.as_str());
             Fate { entry, outcome: outcome.map(|outcome| outcome.map_err(named)) }
         });
-        (fates.collect(), self.tail.take())
+        let fates = fates.collect();
+        let mut tail = self.tail.take();
+        if let Some(tail) = &mut tail {
+            tail.keep(self.window);
+        }
+        (fates, tail)
     }
 
     /// What became of the one event, and the end of the log where it is known for sure.
@@ -175,9 +191,20 @@ impl AppendLogic {
         }
     }
 
+    /// Notes that what is being written may be there.
+    fn note_attempt(&mut self) {
+        let Stage::Write { chosen } = &self.stage else { return };
+        let place = self.tail.as_ref().map_or(0, Tail::sequence).saturating_add(1);
+        for at in chosen {
+            if let Some(entry) = self.entries.get_mut(*at) {
+                entry.tried.get_or_insert(place);
+            }
+        }
+    }
+
     fn reopen(&mut self) {
         self.tail = None;
-        self.opening = OpenTail::new(self.window);
+        self.opening = OpenTail::new(self.window, earliest(&self.entries));
         self.stage = Stage::Open;
         self.is_fresh = true;
         self.is_reopened = true;
@@ -193,8 +220,7 @@ impl AppendLogic {
                 continue;
             }
             if let Some(sequence) = tail.find(&entry.event.id) {
-                let appended = Appended { sequence, was_there: !entry.was_tried };
-                *outcome = Some(Ok(Landed { appended, at: None }));
+                *outcome = Some(Ok(entry.found(sequence)));
                 continue;
             }
             let next = last.saturating_add(chosen.len() as u64);
@@ -205,11 +231,10 @@ impl AppendLogic {
                         break;
                     }
                     if !self.is_fresh {
-                        self.stage = Stage::CatchUp { was_refused: false, found: false };
+                        self.stage = Stage::Check;
                         return false;
                     }
-                    // Nothing that came since explains it: the log may have been removed.
-                    if !self.is_reopened && (expected > last || !self.has_news) {
+                    if expected > last && !self.is_reopened {
                         self.reopen();
                         return false;
                     }
@@ -267,9 +292,31 @@ impl AppendLogic {
         self.stage = Stage::Decide;
     }
 
+    fn got_head(&mut self, head: &Head) {
+        let Some(tail) = &self.tail else { return };
+        let last = head.last.as_ref().map_or(head.reached, |last| last.sequence);
+        let is_same_log = head.life == tail.life || head.life.is_empty() || tail.life.is_empty();
+        if is_same_log && last > tail.sequence() {
+            self.stage = Stage::CatchUp { was_refused: false, found: false };
+        } else if is_same_log && last == tail.sequence() && head.last == tail.last() {
+            (self.is_fresh, self.is_reopened) = (true, true);
+            self.stage = Stage::Decide;
+        } else {
+            self.reopen();
+        }
+    }
+
     fn got_page(&mut self, page: Page) -> Result<(), Failure> {
         let Stage::CatchUp { was_refused, found } = &mut self.stage else { return Ok(()) };
         let Some(tail) = &mut self.tail else { return Ok(()) };
+        // The ids that the tail knows are the newest: those that are looked for may be older.
+        let wanted = self.entries.iter().zip(&mut self.outcomes);
+        let mut wanted: HashMap<&EventId, Vec<(&Entry, &mut Option<_>)>> = wanted
+            .filter(|(_, outcome)| outcome.is_none())
+            .fold(HashMap::new(), |mut wanted, (entry, outcome)| {
+                wanted.entry(&entry.event.id).or_default().push((entry, outcome));
+                wanted
+            });
         for placed in page.events {
             if placed.event.sequence != tail.sequence().saturating_add(1) {
                 // The log is not the one that was known: it was emptied, or lost its end.
@@ -277,7 +324,9 @@ impl AppendLogic {
                 return Ok(());
             }
             *found = true;
-            self.has_news = true;
+            for (entry, outcome) in wanted.remove(&placed.event.id).unwrap_or_default() {
+                *outcome = Some(Ok(entry.found(placed.event.sequence)));
+            }
             tail.push(placed.mark());
         }
         if !page.is_end {
@@ -299,7 +348,7 @@ impl AppendLogic {
     fn rejected(&mut self, chosen: &[usize], error: Error) {
         match chosen {
             [at] => {
-                let was_tried = self.entries.get(*at).is_some_and(|entry| entry.was_tried);
+                let was_tried = self.entries.get(*at).is_some_and(|entry| entry.tried.is_some());
                 if let Some(outcome) = self.outcomes.get_mut(*at) {
                     *outcome = Some(Err(if was_tried { open(&error) } else { error }));
                 }
@@ -338,6 +387,7 @@ impl Logic for AppendLogic {
                         return Ok(Step::Done(()));
                     }
                 }
+                Stage::Check => return Ok(Step::Do(Request::Head)),
                 Stage::Write { chosen } => {
                     let Some(tail) = &self.tail else {
                         self.reopen();
@@ -372,6 +422,7 @@ impl Logic for AppendLogic {
                 let chosen = std::mem::take(chosen);
                 self.rejected(&chosen, error);
             }
+            (Stage::Check, Response::Head(head)) => self.got_head(&head),
             (Stage::CatchUp { .. }, Response::Events(page)) => return self.got_page(page),
             (_, response) => return Err(Failure::Final(unexpected(&response))),
         }
@@ -379,20 +430,21 @@ impl Logic for AppendLogic {
     }
 
     fn failed(&mut self, failure: &Failure) {
-        if let (Failure::Ambiguous { .. }, Stage::Write { chosen }) = (failure, &self.stage) {
-            for at in chosen {
-                if let Some(entry) = self.entries.get_mut(*at) {
-                    entry.was_tried = true;
-                }
-            }
+        if let (Failure::Ambiguous { .. }, Stage::Write { .. }) = (failure, &self.stage) {
+            self.note_attempt();
             self.stage = Stage::CatchUp { was_refused: false, found: false };
         }
     }
 
     fn is_settled(&self) -> bool {
         let open = self.entries.iter().zip(&self.outcomes);
-        open.into_iter().all(|(entry, outcome)| !entry.was_tried || outcome.is_some())
+        open.into_iter().all(|(entry, outcome)| entry.tried.is_none() || outcome.is_some())
     }
+}
+
+/// The place of the earliest attempt that may have taken effect.
+fn earliest(entries: &[Entry]) -> Option<u64> {
+    entries.iter().filter_map(|entry| entry.tried).min()
 }
 
 /// An error of an event that an earlier attempt may still bring.

@@ -178,7 +178,7 @@ proptest! {
             acknowledged.push((landed.appended.sequence, id));
             if n % 4 == 3 && let Ok(loaded) = load(&mut store, &session, retries) {
                 let taken = Taken::of(&loaded.state, loaded.sequence, NOW).unwrap();
-                let logic = SaveLogic::new(&session, tail.as_ref(), taken, 1).unwrap();
+                let logic = SaveLogic::new(&session, taken, 1);
                 let mut machine = Retried::new(logic, &session, retries, "save");
                 // It may fail, and nothing depends on it.
                 let _ = store.run(&session, &mut machine);
@@ -372,7 +372,7 @@ fn a_snapshot_that_is_newer_than_the_head_belongs_to_a_later_head() {
                     store.overtake(&session);
                     let all = Ids(vec!["other 1".to_owned(), "other 2".to_owned()]);
                     let taken = Taken::of(&all, 2, NOW).unwrap();
-                    let logic = SaveLogic::new(&session, None, taken, 1).unwrap();
+                    let logic = SaveLogic::new(&session, taken, 1);
                     let mut machine = Retried::new(logic, &session, Retries::default(), "save");
                     store.run(&session, &mut machine).unwrap();
                 }
@@ -383,4 +383,56 @@ fn a_snapshot_that_is_newer_than_the_head_belongs_to_a_later_head() {
     assert_eq!((loaded.sequence, loaded.report.events), (2, 0));
     assert_eq!(loaded.report.passed_over, []);
     assert_eq!(loaded.state, Ids(vec!["other 1".to_owned(), "other 2".to_owned()]));
+}
+
+/// More events of others than ids are remembered, between an attempt and the look for it.
+#[test]
+fn an_event_is_found_where_it_was_tried_however_many_came_after_it() {
+    let session = session();
+    for expected in [Expected::Any, Expected::Last(1)] {
+        for is_reopened in [false, true] {
+            let troubles = VecDeque::new();
+            let mut store = Flaky { memory: Memory::new(), troubles, late: Vec::new(), others: 0 };
+            store.overtake(&session);
+            let mut entry = Entry::new(event("mine"), expected, NOW);
+            let mut is_first = true;
+            let (mut fates, mut tries) = (Vec::new(), 0);
+            while fates.is_empty() {
+                let mut logic = AppendLogic::new(None, vec![entry.clone()], Group::ALONE, 4);
+                let mut machine = Retried::new(&mut logic, &session, Retries::default(), "append");
+                loop {
+                    match machine.step() {
+                        Step::Done(result) => {
+                            result.unwrap();
+                            fates = logic.take_parts(&session).0;
+                            break;
+                        }
+                        Step::Do(request) => {
+                            let is_append = matches!(request, Request::Append(_));
+                            let answer = store.perform(&session, request);
+                            if !(is_append && std::mem::take(&mut is_first)) {
+                                machine.take(answer);
+                                continue;
+                            }
+                            (0..20).for_each(|_| store.overtake(&session));
+                            if is_reopened {
+                                // Who waited for the answer was dropped, and somebody goes on.
+                                entry = logic.take_parts(&session).0.remove(0).entry;
+                                break;
+                            }
+                            let (error, took) =
+                                (Error::new(ErrorKind::Io, "no answer"), Duration::ZERO);
+                            machine.take(Response::Failed(Failure::Ambiguous { error, took }));
+                        }
+                    }
+                }
+                tries += 1;
+                assert!(tries < 3);
+            }
+            let landed = fates.remove(0).outcome.unwrap().unwrap();
+            let there = Appended { sequence: 2, was_there: false };
+            assert_eq!(landed.appended, there, "{expected:?} {is_reopened}");
+            assert_eq!(load(&mut store, &session, Retries::default()).unwrap().sequence, 22);
+        }
+    }
 }

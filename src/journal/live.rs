@@ -111,7 +111,9 @@ impl<S: Replay> Live<S> {
         self.policy.is_due(self.since, S::ends_iteration(event))
     }
 
-    pub(super) fn written(&mut self) {
+    /// Counts what is to come, after a snapshot: also where it could not be written, so that not each
+    /// event waits for what fails.
+    pub(super) fn count_anew(&mut self) {
         self.since = Since::default();
     }
 }

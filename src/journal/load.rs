@@ -48,6 +48,8 @@ enum Stage {
     Head,
     Snapshot,
     Events,
+    /// Whether the log begins with the event after the snapshot.
+    First,
     Done,
 }
 
@@ -140,12 +142,16 @@ impl<S: Replay> LoadLogic<S> {
     fn got_page(&mut self, page: Page) -> Result<(), Failure> {
         for placed in page.events {
             if let Some(at) = self.at.as_ref().filter(|_| self.is_unproven) {
+                let sequence = at.mark.sequence;
                 let reason = match at.prove(&placed, self.head.floor) {
                     Proof::Itself | Proof::Next => None,
                     Proof::Another => Some(PassReason::AnotherEvent),
+                    Proof::Unconnected if placed.event.sequence == sequence.saturating_add(1) => {
+                        self.stage = Stage::First;
+                        return Ok(());
+                    }
                     Proof::Unconnected => Some(PassReason::Unconnected),
                 };
-                let sequence = at.mark.sequence;
                 self.is_unproven = false;
                 if let Some(reason) = reason {
                     self.pass_over(Some(sequence), reason);
@@ -168,6 +174,18 @@ impl<S: Replay> LoadLogic<S> {
         Ok(())
     }
 
+    /// Where everything up to the snapshot's event was purged, the log begins after it. One that lost
+    /// its end and grew again begins earlier.
+    fn got_first(&mut self, page: &Page) {
+        let sequence = self.at.as_ref().map_or(0, |at| at.mark.sequence);
+        if page.events.first().is_some_and(|first| first.event.sequence > sequence) {
+            self.is_unproven = false;
+            self.stage = Stage::Events;
+        } else {
+            self.pass_over(Some(sequence), PassReason::Unconnected);
+        }
+    }
+
     fn apply(&mut self, placed: &Placed) -> Result<()> {
         let Some(loaded) = &mut self.loaded else { return Ok(()) };
         let event = &placed.event;
@@ -185,13 +203,9 @@ impl<S: Replay> LoadLogic<S> {
     }
 }
 
-/// Whether all events were dropped as old, and the snapshot is what is left of some of them.
+/// Whether all events were dropped as old, or purged, and the snapshot is what is left of some.
 pub(super) fn is_left_of(header: &Header, head: &Head) -> bool {
-    let position = header.mark.position;
-    head.last.is_none()
-        && header.life == head.life
-        && position < head.floor
-        && position <= head.ceiling
+    head.last.is_none() && header.life == head.life && header.mark.position <= head.ceiling
 }
 
 /// What speaks against a snapshot before its event is seen.
@@ -247,6 +261,7 @@ impl<S: Replay> Logic for LoadLogic<S> {
             Stage::Head => Step::Do(Request::Head),
             Stage::Snapshot => Step::Do(Request::Snapshot { age: self.age }),
             Stage::Events => Step::Do(Request::Events { from: self.from, most: PAGE }),
+            Stage::First => Step::Do(Request::Events { from: 0, most: 1 }),
             Stage::Done => match self.loaded.take() {
                 Some(loaded) if loaded.sequence < self.head.reached => {
                     return Err(gap(loaded.sequence + 1, self.head.reached));
@@ -265,6 +280,7 @@ impl<S: Replay> Logic for LoadLogic<S> {
             }
             (Stage::Snapshot, Response::Snapshot(kept)) => self.got_snapshot(kept),
             (Stage::Events, Response::Events(page)) => return self.got_page(page),
+            (Stage::First, Response::Events(page)) => self.got_first(&page),
             (_, response) => return Err(Failure::Final(unexpected(&response))),
         }
         Ok(())

@@ -19,6 +19,8 @@ pub struct Memory(Arc<Mutex<Sessions>>);
 struct Sessions {
     by_name: BTreeMap<SessionName, Session>,
     created: u64,
+    /// The newest position, of all sessions that there ever were.
+    position: Position,
 }
 
 #[derive(Debug)]
@@ -62,7 +64,7 @@ impl Memory {
 
 impl Sessions {
     fn append(&mut self, session: &SessionName, append: &Append) -> Response {
-        let created = &mut self.created;
+        let (created, position) = (&mut self.created, &mut self.position);
         let session = self.by_name.entry(session.clone()).or_insert_with(|| {
             *created += 1;
             let life = created.to_string().into();
@@ -71,12 +73,12 @@ impl Sessions {
         if session.events.last().map_or(0, |last| last.position) != append.after {
             return Response::Refused;
         }
-        let mut position = append.after;
         for (sequence, writing) in append.numbered() {
-            position += 1;
-            session.events.push(Placed { position, event: writing.to_event(sequence) });
+            *position += 1;
+            let event = writing.to_event(sequence);
+            session.events.push(Placed { position: *position, event });
         }
-        Response::Appended { last: position, life: Some(Arc::clone(&session.life)) }
+        Response::Appended { last: *position, life: Some(Arc::clone(&session.life)) }
     }
 
     fn put_snapshot(&mut self, name: &SessionName, bytes: Arc<[u8]>, keep: usize) -> Response {

@@ -88,7 +88,7 @@ impl ReadLogic {
         let (first, last) = (self.first(), self.last());
         if let From::After(Some(at)) = &self.from {
             let is_known = match &self.head.last {
-                None => at.mark.position < self.head.floor,
+                None => self.head.reached >= at.mark.sequence,
                 Some(last) if last.sequence == at.mark.sequence => *last == at.mark,
                 Some(last) => last.sequence > at.mark.sequence,
             };

@@ -1,24 +1,21 @@
 use std::sync::Arc;
 
 use super::{
-    Replay, SessionName, SnapshotInfo,
+    Live, Replay, SessionName, SnapshotInfo,
     locate::Locate,
     machine::Logic,
-    request::{Failure, Mark, Page, Request, Response, Step, unexpected},
+    read::another_log,
+    request::{At, Failure, Head, Mark, Page, Placed, Request, Response, Step, unexpected},
     snapshot::{self, Header},
-    tail::Tail,
 };
 use crate::{Error, ErrorKind, Result, id::Millis};
 
 /// Writes a snapshot of a state that was taken after an event.
 pub(super) struct SaveLogic {
     session: SessionName,
-    state: Vec<u8>,
-    schema: u32,
-    after_sequence: u64,
-    now: Millis,
+    taken: Taken,
     keep: usize,
-    life: Arc<str>,
+    head: Head,
     stage: Stage,
 }
 
@@ -34,10 +31,12 @@ enum Stage {
 /// What a snapshot is to be made of.
 pub(super) struct Taken {
     /// The state as JSON.
-    pub(super) state: Vec<u8>,
-    pub(super) schema: u32,
-    pub(super) after_sequence: u64,
-    pub(super) now: Millis,
+    state: Vec<u8>,
+    schema: u32,
+    after_sequence: u64,
+    /// The event, where more than its sequence is known.
+    at: Option<At>,
+    now: Millis,
 }
 
 impl Taken {
@@ -46,47 +45,34 @@ impl Taken {
             let message = format!("the state does not become JSON: {error}");
             Error::new(ErrorKind::Shape, message).caused_by(error)
         })?;
-        Ok(Self { state, schema: S::SCHEMA, after_sequence, now })
+        Ok(Self { state, schema: S::SCHEMA, after_sequence, at: None, now })
+    }
+
+    /// Of a state that is kept up with its log.
+    pub(super) fn of_live<S: Replay>(live: &Live<S>, now: Millis) -> Result<Self> {
+        Ok(Self { at: live.at().cloned(), ..Self::of(live.state(), live.sequence(), now)? })
     }
 }
 
 impl SaveLogic {
-    /// `tail` spares the search for the event, where it is the newest.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] for a state that is too large.
-    pub(super) fn new(
-        session: &SessionName,
-        tail: Option<&Tail>,
-        taken: Taken,
-        keep: usize,
-    ) -> Result<Self> {
-        let Taken { state, schema, after_sequence, now } = taken;
-        let (session, keep, life) = (session.clone(), keep.max(1), Arc::from(""));
-        let stage = Stage::Head;
-        let mut logic = Self { session, state, schema, after_sequence, now, keep, life, stage };
-        if let Some(tail) = tail
-            && let Some(last) = tail.last().filter(|last| last.sequence == after_sequence)
-        {
-            logic.life = Arc::clone(&tail.life);
-            logic.seal(last)?;
-        }
-        Ok(logic)
+    pub(super) fn new(session: &SessionName, taken: Taken, keep: usize) -> Self {
+        let (session, keep, head) = (session.clone(), keep.max(1), Head::empty());
+        Self { session, taken, keep, head, stage: Stage::Head }
     }
 
     fn seal(&mut self, mark: Mark) -> Result<()> {
         let header = Header {
             session: self.session.as_str().into(),
-            schema: self.schema,
+            schema: self.taken.schema,
             mark,
-            life: Arc::clone(&self.life),
-            created_at: self.now,
+            life: Arc::clone(&self.head.life),
+            created_at: self.taken.now,
         };
-        let bytes = snapshot::seal(&header, &self.state)?;
+        let bytes = snapshot::seal(&header, &self.taken.state)?;
         let info = SnapshotInfo {
-            after_sequence: self.after_sequence,
-            created_at: self.now,
-            schema: self.schema,
+            after_sequence: self.taken.after_sequence,
+            created_at: self.taken.now,
+            schema: self.taken.schema,
             stored_bytes: bytes.len() as u64,
         };
         self.stage = Stage::Write(bytes.into(), info);
@@ -96,17 +82,50 @@ impl SaveLogic {
     fn is_missing(&self, last: u64) -> Error {
         let message = format!(
             "a snapshot after event {} of a log whose newest event is {last}",
-            self.after_sequence
+            self.taken.after_sequence
         );
         Error::new(ErrorKind::OutOfRange, message).at_event(last)
     }
 
+    /// The end of the log: the event, or what comes after it.
+    fn got_head(&mut self, head: Head) -> Result<()> {
+        self.head = head;
+        let after = self.taken.after_sequence;
+        let last = self.head.last.clone();
+        match (self.taken.at.clone(), last) {
+            (Some(at), _) if !at.may_be_in(&self.head.life) => Err(another_log(&at)),
+            (Some(at), Some(last)) if last == at.mark => self.seal(last),
+            // The store has dropped all events, as old ones are.
+            (Some(at), None) if self.head.reached >= after => self.seal(at.mark),
+            (Some(at), Some(last)) if last.sequence > after => {
+                self.stage = Stage::Event(at.mark.position);
+                Ok(())
+            }
+            (Some(at), _) => Err(another_log(&at)),
+            (None, Some(last)) if last.sequence == after => self.seal(last),
+            (None, Some(last)) if after > 0 && last.sequence > after => {
+                self.stage = Stage::Locate(Locate::new(after, &last));
+                Ok(())
+            }
+            (None, last) => Err(self.is_missing(last.map_or(0, |last| last.sequence))),
+        }
+    }
+
     fn got_event(&mut self, page: &Page) -> Result<()> {
-        let mark = page.events.first().map(super::request::Placed::mark);
-        match mark.filter(|mark| mark.sequence == self.after_sequence) {
+        let mark = page.events.first().map(Placed::mark);
+        if let Some(at) = self.taken.at.clone() {
+            // What the store has dropped as old is followed by what is newer.
+            let is_dropped = at.mark.position < self.head.floor;
+            return match mark {
+                Some(mark) if mark == at.mark => self.seal(mark),
+                Some(mark) if is_dropped && mark.sequence > at.mark.sequence => self.seal(at.mark),
+                _ => Err(another_log(&at)),
+            };
+        }
+        match mark.filter(|mark| mark.sequence == self.taken.after_sequence) {
             Some(mark) => self.seal(mark),
             None => Err(Error::new(ErrorKind::Gap, "the event of the snapshot is gone")
-                .at_event(self.after_sequence)),
+                .at_event(self.taken.after_sequence)),
         }
     }
 }
@@ -133,19 +152,7 @@ impl Logic for SaveLogic {
 
     fn got(&mut self, response: Response) -> Result<(), Failure> {
         let result = match (&mut self.stage, response) {
-            (Stage::Head, Response::Head(head)) => {
-                self.life = head.life;
-                match head.last {
-                    Some(last) if last.sequence == self.after_sequence => self.seal(last),
-                    Some(last)
-                        if self.after_sequence > 0 && last.sequence > self.after_sequence =>
-                    {
-                        self.stage = Stage::Locate(Locate::new(self.after_sequence, &last));
-                        Ok(())
-                    }
-                    last => Err(self.is_missing(last.map_or(0, |last| last.sequence))),
-                }
-            }
+            (Stage::Head, Response::Head(head)) => self.got_head(head),
             (Stage::Locate(locate), Response::Events(page)) => {
                 locate.got(&page);
                 Ok(())

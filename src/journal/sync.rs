@@ -172,8 +172,11 @@ impl Journal {
         now: Millis,
     ) -> Result<SnapshotInfo> {
         let taken = Taken::of(state, after_sequence, now)?;
-        let tail = self.tails.get(session);
-        let logic = SaveLogic::new(session, tail, taken, self.options.kept_snapshots)?;
+        self.save(session, taken)
+    }
+
+    fn save(&mut self, session: &SessionName, taken: Taken) -> Result<SnapshotInfo> {
+        let logic = SaveLogic::new(session, taken, self.options.kept_snapshots);
         self.run(logic, session, "write a snapshot")
     }
 
@@ -249,6 +252,9 @@ impl Journal {
             None => live.take(&self.read_after(live, 1)?)?,
         }
         let snapshot = live.is_due(event).then(|| self.snapshot(live, now));
+        if snapshot.is_some() {
+            live.count_anew();
+        }
         Ok(Recorded { appended, snapshot })
     }
 
@@ -257,8 +263,8 @@ impl Journal {
     /// # Errors
     /// As [`Journal::write_snapshot`].
     pub fn snapshot<S: Replay>(&mut self, live: &mut Live<S>, now: Millis) -> Result<SnapshotInfo> {
-        let info = self.write_snapshot(live.session(), live.state(), live.sequence(), now)?;
-        live.written();
+        let info = self.save(live.session(), Taken::of_live(live, now)?)?;
+        live.count_anew();
         Ok(info)
     }
 

@@ -64,8 +64,18 @@ impl Tail {
         (self.sequence, self.position) = (mark.sequence, mark.position);
         self.sequences.insert(mark.id.clone(), mark.sequence);
         self.ids.push_back(mark.id);
-        // The newest id stays in any case: it is how a snapshot names its event.
-        if self.ids.len() > self.window.max(1)
+        self.forget();
+    }
+
+    /// Keeps the ids of so many events from now on.
+    pub(super) fn keep(&mut self, window: usize) {
+        self.window = window;
+        self.forget();
+    }
+
+    /// The newest id stays in any case: it is how a snapshot names its event.
+    fn forget(&mut self) {
+        while self.ids.len() > self.window.max(1)
             && let Some(oldest) = self.ids.pop_front()
         {
             let left = self.sequence.saturating_sub(self.ids.len() as u64);
@@ -80,6 +90,8 @@ impl Tail {
 #[derive(Debug)]
 pub(super) struct OpenTail {
     window: usize,
+    /// The ids from this sequence on are needed, whatever the window.
+    reach: Option<u64>,
     stage: Stage,
 }
 
@@ -98,12 +110,19 @@ enum Stage {
 }
 
 impl OpenTail {
-    pub(super) fn new(window: usize) -> Self {
-        Self { window, stage: Stage::Head }
+    pub(super) fn new(window: usize, reach: Option<u64>) -> Self {
+        Self { window, reach, stage: Stage::Head }
+    }
+
+    /// Of how many events the ids are needed.
+    fn needed(&self, last: u64) -> u64 {
+        let reached = self.reach.map_or(0, |reach| last.saturating_add(1).saturating_sub(reach));
+        (self.window.max(1) as u64).max(reached)
     }
 
     fn scan(&mut self, head: &Head, last: Mark, from: Position) {
-        let tail = Tail::new(Arc::clone(&head.life), self.window);
+        let needed = usize::try_from(self.needed(last.sequence)).unwrap_or(usize::MAX);
+        let tail = Tail::new(Arc::clone(&head.life), needed);
         self.stage = Stage::Scan { tail, last, from };
     }
 
@@ -113,7 +132,7 @@ impl OpenTail {
             return;
         };
         // The one before the window too, so that the window is known to begin where it should.
-        let first = last.sequence.saturating_sub(self.window.max(1) as u64).saturating_add(1);
+        let first = last.sequence.saturating_sub(self.needed(last.sequence)).saturating_add(1);
         if first <= 1 {
             self.scan(&head, last, 0);
         } else {

@@ -231,7 +231,7 @@ macro_rules! journal_spec {
                     let stage = <$stage>::start()$($await)*;
                     let mut journal = stage.open(JournalOptions::default())$($await)*;
                     let session = name("a");
-                    for count in [2, 3, 5] {
+                    for count in [2, 3, 5_u64] {
                         let before: Vec<Step> = (0..3).map(|n| note(&format!("old {n}"))).collect();
                         append_all!(journal, &session, before, 0);
                         let (mut live, _) =
@@ -246,6 +246,11 @@ macro_rules! journal_spec {
                         }
                         let error = journal.catch_up(&mut live)$($await)*.unwrap_err();
                         assert_eq!(error.kind(), ErrorKind::Conflict, "{count}: {error}");
+                        let error = journal.snapshot(&mut live, NOW)$($await)*.unwrap_err();
+                        assert_eq!(error.kind(), ErrorKind::Conflict, "{count}: {error}");
+                        let loaded = journal.load::<Work>(&session)$($await)*.unwrap();
+                        assert_eq!(loaded.sequence, count);
+                        assert_eq!(loaded.report.snapshot, None);
                         let step = note("more");
                         let error = journal.record(&mut live, id("more"), &step, NOW)$($await)*.unwrap_err();
                         assert_eq!(error.kind(), ErrorKind::Conflict, "{count}: {error}");

@@ -143,7 +143,9 @@ impl Drop for Batch<'_> {
             match outcome {
                 Some(outcome) if outcome.is_err() || !self.keeps_end => drop(answer.send(outcome)),
                 outcome => {
-                    entry.was_tried |= outcome.is_some();
+                    if let Some(Ok(landed)) = &outcome {
+                        entry.tried.get_or_insert(landed.appended.sequence);
+                    }
                     waiting.push_front(Waiting { entry, answer });
                 }
             }

@@ -208,9 +208,7 @@ impl NatsJournal {
     }
 
     async fn save(&self, session: &SessionName, taken: Taken) -> Result<SnapshotInfo> {
-        let tail = self.slot(session).tail.try_lock().ok().and_then(|tail| tail.clone());
-        let keep = self.options.journal.kept_snapshots;
-        let logic = SaveLogic::new(session, tail.as_ref(), taken, keep)?;
+        let logic = SaveLogic::new(session, taken, self.options.journal.kept_snapshots);
         self.run(logic, session, "write a snapshot").await
     }
 
@@ -294,6 +292,9 @@ impl NatsJournal {
         }
         let is_due = live.is_due(event);
         let snapshot = if is_due { Some(self.snapshot(live, now).await) } else { None };
+        if is_due {
+            live.count_anew();
+        }
         Ok(Recorded { appended, snapshot })
     }
 
@@ -307,9 +308,8 @@ impl NatsJournal {
         live: &mut Live<S>,
         now: Millis,
     ) -> Result<SnapshotInfo> {
-        let taken = Taken::of(live.state(), live.sequence(), now)?;
-        let info = self.save(live.session(), taken).await?;
-        live.written();
+        let info = self.save(live.session(), Taken::of_live(live, now)?).await?;
+        live.count_anew();
         Ok(info)
     }
 

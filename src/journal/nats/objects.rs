@@ -3,7 +3,7 @@
 use std::{io::Cursor, time::Duration};
 
 use async_nats::jetstream::{
-    object_store::{DeleteErrorKind, GetErrorKind},
+    object_store::{DeleteErrorKind, GetErrorKind, ObjectMetadata},
     stream::{LastRawMessageErrorKind, PurgeResponse},
 };
 use tokio::{io::AsyncReadExt, time::timeout};
@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 2 << 30;
 /// How much room is made before the bytes of an object are seen.
 const MOST_ROOM: u64 = 32 << 20;
 
-/// How much is read at a time, at least.
+/// How much is read at a time, at least, and written at a time, at most.
 const CHUNK: usize = 128 << 10;
 
 /// After how long without a byte to look whether the object is still there: the parts of one that was
@@ -50,6 +50,10 @@ impl NatsJournal {
                 } else {
                     Ok(Kept::Unreadable(format!("its object {name:?} is not there")))
                 };
+            }
+            Err(_) if self.is_gone(&self.connection.object_stream).await => {
+                let reason = format!("the object store {:?} is not there", self.options.bucket);
+                return Ok(Kept::Unreadable(reason));
             }
             Err(error) => return Err(unavailable(format!("no object: {error}"))),
         };
@@ -111,7 +115,13 @@ impl NatsJournal {
     pub(super) async fn put_object(&self, session: &SessionName, bytes: &[u8]) -> Result<String> {
         let name = object_name(session, &self.connection.client.new_inbox());
         let mut reader = Cursor::new(bytes);
-        let put = self.connection.objects.put(name.as_str(), &mut reader);
+        let chunk = CHUNK.min(self.connection.client.max_payload() / 2);
+        let meta = ObjectMetadata {
+            name: name.clone(),
+            chunk_size: Some(chunk.max(1)),
+            ..ObjectMetadata::default()
+        };
+        let put = self.connection.objects.put(meta, &mut reader);
         let put = timeout(self.patience(bytes.len() as u64), put).await;
         put.map_err(|_| unavailable("the object store did not answer in time"))?
             .map_err(|error| unavailable(format!("the object was not stored: {error}")))?;

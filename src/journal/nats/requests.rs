@@ -271,7 +271,13 @@ impl NatsJournal {
         let newest = self.connection.stream.get_last_raw_message_by_subject(&filter);
         let newest = async {
             match newest.await {
-                Ok(message) => wire::session(message.sequence, &message.headers).map(Some),
+                Ok(message) => match wire::session(message.sequence, &message.headers) {
+                    Ok(session) => Ok(Some(session)),
+                    Err(error) => {
+                        tracing::warn!(token, %error, "passed over what no journal wrote");
+                        Ok(None)
+                    }
+                },
                 Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
                 Err(error) => Err(unavailable(format!("no newest event: {error}"))),
             }

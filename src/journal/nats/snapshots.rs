@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_nats::{
     Request as Outgoing, RequestErrorKind,
-    jetstream::stream::{DirectGetErrorKind, LastRawMessageErrorKind},
+    jetstream::stream::{DirectGetErrorKind, LastRawMessageErrorKind, Stream},
 };
 use bytes::Bytes;
 use tokio::time::timeout;
@@ -23,10 +23,14 @@ use crate::{
         request::{Kept, Mark},
         snapshot,
     },
+    json::{self, Value},
 };
 
 /// How often a snapshot is looked for whose object was dropped, since a newer one was there.
 const MOST_LOOKS: usize = 8;
+
+/// What a server answers that has looked for a stream and found none.
+const STREAM_NOT_FOUND: u64 = 10_059;
 
 /// How often a snapshot is put after those that came in between.
 const MOST_PUTS: usize = 16;
@@ -53,9 +57,17 @@ impl NatsJournal {
         session: &SessionName,
         age: usize,
     ) -> Result<Option<Kept>> {
-        let mut entry = match age {
-            0 => Some(self.newest(session).await?),
-            age => self.entry_of_age(session, age).await?,
+        let entry = match age {
+            0 => self.newest(session).await.map(Some),
+            age => self.entry_of_age(session, age).await,
+        };
+        let mut entry = match entry {
+            Err(_) if self.is_gone(&self.connection.snapshots.stream).await => {
+                // Said once, for the newest.
+                let reason = format!("the bucket {:?} is not there", self.options.bucket);
+                return Ok((age == 0).then_some(Kept::Unreadable(reason)));
+            }
+            entry => entry?,
         };
         for _ in 0..MOST_LOOKS {
             let Some(Entry { revision, value: Some(value), .. }) = entry else { return Ok(None) };
@@ -72,6 +84,17 @@ impl NatsJournal {
             }
         }
         Err(unavailable("snapshots are replaced faster than they can be read"))
+    }
+
+    /// Whether a server knows for sure that a stream is not there.
+    pub(super) async fn is_gone(&self, stream: &Stream) -> bool {
+        let subject = format!("$JS.API.STREAM.INFO.{}", stream.cached_info().config.name);
+        let asked = self.connection.client.request(subject, Bytes::new());
+        let Ok(Ok(answer)) = timeout(self.options.timeout, asked).await else { return false };
+        let answer = json::read(&answer.payload).ok();
+        let error = answer.as_ref().and_then(|answer| answer.get("error"));
+        let code = error.and_then(|error| error.get("err_code")).and_then(Value::as_u64);
+        code == Some(STREAM_NOT_FOUND)
     }
 
     fn key(&self, session: &SessionName) -> String {
@@ -179,7 +202,16 @@ impl NatsJournal {
         unnamed: &mut Option<String>,
     ) -> Result<Option<SnapshotInfo>> {
         let keep = keep as u64;
-        let mut newest = self.newest(session).await?;
+        let mut newest = match self.newest(session).await {
+            Err(_) if self.is_gone(&self.connection.snapshots.stream).await => {
+                let message = format!(
+                    "the bucket {:?} is not there: who connects anew creates it",
+                    self.options.bucket
+                );
+                return Err(Error::new(ErrorKind::Io, message));
+            }
+            newest => newest?,
+        };
         for _ in 0..MOST_PUTS {
             match self.standing(&newest, bytes).await? {
                 Standing::Older => {}
