@@ -20,10 +20,11 @@ pub struct Retries {
 }
 
 impl Default for Retries {
-    /// Eight attempts within thirty seconds, with waits from 50 ms to 2 s.
+    /// Twenty attempts within thirty seconds, with waits from 50 ms to 2 s: longer than servers take
+    /// to choose a new leader.
     fn default() -> Self {
         Self {
-            attempts: 8,
+            attempts: 20,
             first_wait: Duration::from_millis(50),
             longest_wait: Duration::from_secs(2),
             within: Duration::from_secs(30),
