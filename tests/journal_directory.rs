@@ -216,6 +216,39 @@ fn a_snapshot_that_is_written_is_a_success_though_older_ones_stay() {
 }
 
 #[test]
+fn an_older_snapshot_does_not_take_the_place_of_a_newer_one() {
+    let files = MemoryFiles::new();
+    let mut journal = open(&files).unwrap();
+    for (n, step) in steps(8).iter().enumerate() {
+        journal.append(&name("a"), Expected::Any, event(n, step), NOW).unwrap();
+    }
+    let mut write = |after: usize| {
+        journal.write_snapshot(&name("a"), &state_of(&steps(after)), after as u64, NOW).unwrap()
+    };
+    let newer = write(8);
+    assert_eq!(newer.after_sequence, 8);
+    assert_eq!(write(3), newer);
+    let loaded = journal.load::<Work>(&name("a")).unwrap();
+    assert_eq!((loaded.report.snapshot, loaded.report.events), (Some(newer), 0));
+    // One of which the log has lost the event stands in nobody's way, and neither does a damaged one.
+    drop(journal);
+    let bytes = files.bytes(EVENTS).unwrap();
+    files.put(EVENTS, bytes[..bytes.len() - 1].to_vec());
+    let mut journal = open(&files).unwrap();
+    let mut write = |after: usize| {
+        journal.write_snapshot(&name("a"), &state_of(&steps(after)), after as u64, NOW).unwrap()
+    };
+    assert_eq!(write(7).after_sequence, 7);
+    let is_snapshot =
+        |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "snapshot");
+    let path = files.paths().iter().find(is_snapshot).cloned().unwrap();
+    let mut bytes = files.bytes(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    files.put(&path, bytes);
+    assert_eq!(write(3).after_sequence, 3);
+}
+
+#[test]
 fn after_a_failed_write_the_session_takes_nothing_and_others_go_on() {
     let files = MemoryFiles::new();
     let mut journal = open(&files).unwrap();

@@ -16,6 +16,7 @@ use super::{
     name::from_token,
     request::{Append, Failure, Head, Kept, Page, Position, Request, Response},
     session_log::SessionLog,
+    snapshot,
     store::Store,
 };
 use crate::{
@@ -221,8 +222,19 @@ impl Directory {
         })
     }
 
-    fn put_snapshot(&mut self, session: &SessionName, bytes: &[u8], keep: usize) -> Result<()> {
+    fn put_snapshot(
+        &mut self,
+        session: &SessionName,
+        bytes: &[u8],
+        keep: usize,
+    ) -> Result<Response> {
         self.writable()?;
+        let last = self.log(session)?.map_or(0, |log| log.last());
+        if let Some(Kept::Bytes(newest)) = self.kept(session, 0)
+            && let Some(newer) = snapshot::standing(&newest, bytes, last)
+        {
+            return Ok(Response::Stands(newer));
+        }
         let token = session.token();
         let numbers = self.snapshots.entry(token.to_owned()).or_default();
         let number = numbers.last().copied().unwrap_or(0).saturating_add(1);
@@ -239,7 +251,7 @@ impl Directory {
                 numbers.remove(&number);
             }
         }
-        Ok(())
+        Ok(Response::Done)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
@@ -281,10 +293,7 @@ impl Directory {
             Request::Events { from, most, .. } => Response::Events(self.page(session, from, most)?),
             Request::Append(append) => self.append(session, &append)?,
             Request::Snapshot { age } => Response::Snapshot(self.snapshot(session, age)?),
-            Request::PutSnapshot { bytes, keep } => {
-                self.put_snapshot(session, &bytes, keep)?;
-                Response::Done
-            }
+            Request::PutSnapshot { bytes, keep } => self.put_snapshot(session, &bytes, keep)?,
             Request::Delete => {
                 self.delete(session)?;
                 Response::Done

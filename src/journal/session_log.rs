@@ -117,7 +117,8 @@ impl SessionLog {
         Ok(())
     }
 
-    fn last(&self) -> u64 {
+    /// The sequence of the newest event, which is its position too; 0 without one.
+    pub(super) fn last(&self) -> u64 {
         self.positions.len().saturating_sub(1) as u64
     }
 
