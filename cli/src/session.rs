@@ -58,7 +58,7 @@ fn answered(command: &Command, out: &mut Output) -> Outcome {
         Command::State { target, place, turn, path } => {
             let path = path.as_deref();
             match Journaled::open(target, place)? {
-                Some(journal) => journal.state(target, *turn, path, out)?,
+                Some(journal) => journal.state(*turn, path, out)?,
                 None => show::state(target, *turn, path, out)?,
             }
         }
