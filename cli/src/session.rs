@@ -45,6 +45,7 @@ fn answered(command: &Command, out: &mut Output) -> Outcome {
             change::init(target, id.as_deref(), state.as_deref(), config.as_deref(), out)?;
         }
         Command::Append { target, place, file, lenient, id, batch } => {
+            out.outlive_reader();
             match Journaled::create(target, place)? {
                 Some(journal) => journal.append(target, file, *lenient, id.as_deref(), out)?,
                 None => change::append(target, file, *lenient, *batch, out)?,
