@@ -88,6 +88,8 @@ pub enum ErrorKind {
     Refused,
     /// A store could not be reached, or did not answer in time, for as long as was tried.
     Unavailable,
+    /// A store does not let in who asks, with the credentials that were given, or without any.
+    Denied,
     /// An earlier write failed, so what the file holds is unknown until it is opened anew.
     Poisoned,
 }

@@ -15,7 +15,7 @@ use std::{
 use afterimage::{
     ErrorKind, Result,
     id::Millis,
-    journal::{Expected, Journal, JournalOptions, PassReason},
+    journal::{Expected, Journal, JournalOptions, PassReason, SessionName},
     log::{
         Holder,
         testing::{Fault, MemoryFiles, Unsynced},
@@ -188,6 +188,100 @@ fn a_session_that_cannot_be_read_is_listed_and_hides_no_other() {
     assert_eq!(journal.sessions().unwrap(), [name("c")]);
 }
 
+/// What cannot be told from an append that was never acknowledged is passed over, and never without a
+/// word.
+#[test]
+fn whoever_sees_a_torn_tail_can_say_so() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = JournalOptions::default;
+    let path = scratch.path().join("s-a.events.rec");
+    let write = || Journal::open(scratch.path(), &Holder::new("one"), options()).unwrap();
+    let mut journal = write();
+    for (n, step) in steps(3).iter().enumerate() {
+        journal.append(&name("a"), Expected::Any, event(n, step), NOW).unwrap();
+    }
+    assert!(journal.torn_tails().is_empty() && journal.cut_tails().is_empty());
+    drop(journal);
+    let bytes = std::fs::read(&path).unwrap();
+    let starts: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\xfeREC").collect();
+    // A bit of the last header, one of its payload, and a file that ends early.
+    for (change, is_cut) in [(starts[3] + 9, false), (bytes.len() - 1, false), (usize::MAX, true)] {
+        let mut changed = bytes.clone();
+        match changed.get_mut(change) {
+            Some(byte) => *byte ^= 4,
+            None => drop(changed.pop()),
+        }
+        std::fs::write(&path, changed).unwrap();
+        let mut reader = Journal::open_read_only(scratch.path(), options()).unwrap();
+        assert_eq!(reader.load::<Work>(&name("a")).unwrap().sequence, 2);
+        assert_eq!(reader.status(&name("a")).unwrap().last_sequence, 2);
+        let [seen] = reader.torn_tails() else { panic!("{:?}", reader.torn_tails()) };
+        assert_eq!((&seen.file, seen.torn.record, seen.torn.is_cut()), (&path, 3, is_cut));
+        assert_eq!(seen.to_string().contains("a disk that changed one"), !is_cut, "{seen}");
+        let mut writer = write();
+        assert_eq!(writer.status(&name("a")).unwrap().last_sequence, 2);
+        let [cut] = writer.cut_tails() else { panic!("{:?}", writer.cut_tails()) };
+        assert_eq!((cut.torn.is_cut(), cut.copy.exists()), (is_cut, true));
+        assert!(cut.to_string().contains(cut.copy.to_str().unwrap()), "{cut}");
+        // What is sound again is nothing to speak of.
+        assert_eq!(reader.status(&name("a")).unwrap().last_sequence, 2);
+        assert!(reader.torn_tails().is_empty());
+        writer.delete(&name("a")).unwrap();
+        assert!(writer.cut_tails().is_empty());
+    }
+    // The only event of a session, which is then not listed.
+    std::fs::write(&path, &bytes[..starts[1] + 40]).unwrap();
+    let mut reader = Journal::open_read_only(scratch.path(), options()).unwrap();
+    assert_eq!(reader.sessions().unwrap(), []);
+    assert_eq!(reader.torn_tails().len(), 1);
+}
+
+/// Files as crashes leave them, and damage wherever it is.
+#[test]
+fn no_file_of_a_session_hides_another() {
+    let long = "ü".repeat(300);
+    let files = MemoryFiles::new();
+    let mut journal = open(&files).unwrap();
+    for session in ["good", "head", "first", long.as_str()] {
+        for (n, step) in steps(3).iter().enumerate() {
+            journal.append(&name(session), Expected::Any, event(n, step), NOW).unwrap();
+        }
+    }
+    let file = |token: &str| format!("journal/s-{token}.events.rec");
+    let flip = |token: &str, record: usize, at: usize| {
+        let mut bytes = files.bytes(file(token)).unwrap();
+        let starts: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\xfeREC").collect();
+        bytes[starts[record] + at] ^= 1;
+        files.put(file(token), bytes);
+    };
+    flip("head", 0, 5);
+    flip("first", 1, 5);
+    let hashed = name(&long);
+    flip(hashed.token(), 0, 60);
+    files.put(file("empty"), *b"");
+    files.put(file("short"), files.bytes(file("good")).unwrap()[..20].to_vec());
+    files.put(file("copy"), files.bytes(file("good")).unwrap());
+    files.put(file(""), *b"nothing that is known");
+    drop(journal);
+    let mut journal = open(&files).unwrap();
+    let sessions = journal.sessions().unwrap();
+    let found: Vec<&str> = sessions.iter().map(SessionName::as_str).collect();
+    assert_eq!(found, ["", hashed.token(), "copy", "first", "good", "head", "short"]);
+    for session in &sessions {
+        let status = journal.status(session);
+        assert_eq!(status.is_ok(), session.as_str() == "good", "{session}: {status:?}");
+        if status.is_err() {
+            journal.delete(session).unwrap();
+        }
+    }
+    assert_eq!(journal.sessions().unwrap(), [name("good")]);
+    for session in ["empty", "short"] {
+        assert_eq!(journal.status(&name(session)).unwrap().last_sequence, 0);
+        journal.append(&name(session), Expected::Last(0), event(0, &note("x")), NOW).unwrap();
+    }
+    assert_eq!(journal.sessions().unwrap(), ["empty", "good", "short"].map(name));
+}
+
 #[test]
 fn a_snapshot_that_is_written_is_a_success_though_older_ones_stay() {
     let snapshots = |files: &MemoryFiles| {
@@ -213,6 +307,39 @@ fn a_snapshot_that_is_written_is_a_success_though_older_ones_stay() {
         assert_eq!(snapshots(&files), 1, "{operation}");
     }
     assert_eq!(stayed, 1);
+}
+
+#[test]
+fn an_older_snapshot_does_not_take_the_place_of_a_newer_one() {
+    let files = MemoryFiles::new();
+    let mut journal = open(&files).unwrap();
+    for (n, step) in steps(8).iter().enumerate() {
+        journal.append(&name("a"), Expected::Any, event(n, step), NOW).unwrap();
+    }
+    let mut write = |after: usize| {
+        journal.write_snapshot(&name("a"), &state_of(&steps(after)), after as u64, NOW).unwrap()
+    };
+    let newer = write(8);
+    assert_eq!(newer.after_sequence, 8);
+    assert_eq!(write(3), newer);
+    let loaded = journal.load::<Work>(&name("a")).unwrap();
+    assert_eq!((loaded.report.snapshot, loaded.report.events), (Some(newer), 0));
+    // One of which the log has lost the event stands in nobody's way, and neither does a damaged one.
+    drop(journal);
+    let bytes = files.bytes(EVENTS).unwrap();
+    files.put(EVENTS, bytes[..bytes.len() - 1].to_vec());
+    let mut journal = open(&files).unwrap();
+    let mut write = |after: usize| {
+        journal.write_snapshot(&name("a"), &state_of(&steps(after)), after as u64, NOW).unwrap()
+    };
+    assert_eq!(write(7).after_sequence, 7);
+    let is_snapshot =
+        |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "snapshot");
+    let path = files.paths().iter().find(is_snapshot).cloned().unwrap();
+    let mut bytes = files.bytes(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    files.put(&path, bytes);
+    assert_eq!(write(3).after_sequence, 3);
 }
 
 #[test]
@@ -245,7 +372,7 @@ fn a_log_that_is_cut_at_any_byte_loads_what_is_whole() {
     let ends: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\xfeREC").skip(1).collect();
     let ends: Vec<usize> = ends.into_iter().chain([bytes.len()]).collect();
     assert_eq!(ends.len(), 9);
-    for cut in 32..=bytes.len() {
+    for cut in [0].into_iter().chain(32..=bytes.len()) {
         let whole = ends.iter().filter(|end| **end <= cut).count();
         let events = whole.saturating_sub(1);
         files.put(EVENTS, bytes[..cut].to_vec());
@@ -265,7 +392,8 @@ fn a_log_that_is_cut_at_any_byte_loads_what_is_whole() {
             (6.., Some(used)) => assert_eq!(used.after_sequence, 6),
             other => panic!("{cut}: {other:?}"),
         }
-        let is_torn = !ends.contains(&cut) && cut != 32 && cut != ends[0];
+        let is_torn = !ends.contains(&cut) && cut > 32 && cut != ends[0];
+        assert!(journal.cut_tails().iter().all(|tail| tail.torn.is_cut()), "{cut}");
         assert_eq!(journal.cut_tails().len(), usize::from(is_torn), "{cut}");
         drop(journal);
         let (acknowledged, error) = work(&after, events, 8);

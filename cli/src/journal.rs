@@ -35,12 +35,13 @@ const FRAME: &str = "frame";
 const TURN: &str = "turn";
 
 pub(crate) fn run(args: &Journal) -> Outcome {
-    match &args.command {
+    let done = match &args.command {
         JournalCommand::Ls(args) => ls(args),
         JournalCommand::Load(args) => load(args),
         JournalCommand::Snapshot(args) => snapshot(args),
         JournalCommand::Rm(args) => rm(args),
-    }
+    };
+    done.map_err(Stop::without_guess)
 }
 
 fn ls(args: &Ls) -> Outcome {
@@ -219,8 +220,8 @@ fn snapshot_of<S: Replay>(journal: &mut Opened, session: &SessionName) -> Outcom
 
 fn rm(args: &OfSession) -> Outcome {
     let mut out = Output::new(args.coloring.color);
-    let mut journal = Opened::open(&args.place, Access::Write)?;
-    let session = SessionName::new(args.session.as_str())?;
+    let mut journal = Opened::open(&args.place, Access::Remove)?;
+    let session = listed(&mut journal, &args.session)?;
     // What cannot be read can be removed.
     let status = match journal.status(&session) {
         Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error.into()),
@@ -239,6 +240,15 @@ fn rm(args: &OfSession) -> Outcome {
         writeln!(out, "{name} is gone: {events} and what came of them")?;
     }
     Ok(out.flush()?)
+}
+
+/// The session that is listed so: where its name cannot be read, a token stands for it.
+fn listed(journal: &mut Opened, name: &str) -> Outcome<SessionName> {
+    if matches!(journal, Opened::Nats(..)) {
+        return Ok(SessionName::new(name)?);
+    }
+    let found = journal.sessions()?.into_iter().find(|session| session.as_str() == name);
+    Ok(found.map_or_else(|| SessionName::new(name), Ok)?)
 }
 
 /// The newest event that a session had.

@@ -13,6 +13,9 @@ use crate::{
 /// Standard output, buffered.
 pub(crate) struct Output {
     out: BufWriter<StdoutLock<'static>>,
+    outlives_reader: bool,
+    /// Nobody reads any more, and the command goes on without saying what it does.
+    is_unread: bool,
     pub(crate) paint: Paint,
     pub(crate) is_terminal: bool,
     /// How many columns a table or a view may take.
@@ -54,7 +57,23 @@ impl Output {
         let paint = Paint::of(color, anstream::AutoStream::choice(&stdout));
         let width = width(&stdout);
         let out = BufWriter::with_capacity(1 << 16, stdout.lock());
-        Self { out, paint, is_terminal, width }
+        Self { out, outlives_reader: false, is_unread: false, paint, is_terminal, width }
+    }
+
+    /// For a command whose purpose is not what it says: it goes on where nobody reads that any more.
+    pub(crate) fn outlive_reader(&mut self) {
+        self.outlives_reader = true;
+    }
+
+    /// Takes the end of a reader for a success, where the command outlives it.
+    fn unless_unread<T>(&mut self, done: T, result: io::Result<T>) -> io::Result<T> {
+        match result {
+            Err(error) if self.outlives_reader && error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_unread = true;
+                Ok(done)
+            }
+            result => result,
+        }
     }
 
     /// Writes a value on a line of its own.
@@ -76,11 +95,19 @@ fn width(stdout: &io::Stdout) -> usize {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.write(bytes)
+        if self.is_unread {
+            return Ok(bytes.len());
+        }
+        let result = self.out.write(bytes);
+        self.unless_unread(bytes.len(), result)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        if self.is_unread {
+            return Ok(());
+        }
+        let result = self.out.flush();
+        self.unless_unread((), result)
     }
 }
 

@@ -45,6 +45,7 @@ fn answered(command: &Command, out: &mut Output) -> Outcome {
             change::init(target, id.as_deref(), state.as_deref(), config.as_deref(), out)?;
         }
         Command::Append { target, place, file, lenient, id, batch } => {
+            out.outlive_reader();
             match Journaled::create(target, place)? {
                 Some(journal) => journal.append(target, file, *lenient, id.as_deref(), out)?,
                 None => change::append(target, file, *lenient, *batch, out)?,
@@ -58,7 +59,7 @@ fn answered(command: &Command, out: &mut Output) -> Outcome {
         Command::State { target, place, turn, path } => {
             let path = path.as_deref();
             match Journaled::open(target, place)? {
-                Some(journal) => journal.state(target, *turn, path, out)?,
+                Some(journal) => journal.state(*turn, path, out)?,
                 None => show::state(target, *turn, path, out)?,
             }
         }

@@ -26,7 +26,7 @@ use afterimage::{
     veil::{Facet, FacetOp, Frame, Source},
 };
 use serde_json::{Value, json};
-use support::{run, run_with};
+use support::{afterimage, run, run_with};
 
 /// Three frames of one session, and two events of another that the program knows nothing of.
 fn events() -> Vec<(SessionName, NewEvent)> {
@@ -132,7 +132,7 @@ fn a_journal_on_a_server() {
     let journal = format!("{}/harbour", server.url());
     let nothing = run(&["journal", "ls", &journal]);
     assert_eq!(nothing.code, Some(1));
-    assert!(nothing.err.contains("no stream"), "{}", nothing.err);
+    assert!(nothing.err.contains("no stream \"harbour_events\""), "{}", nothing.err);
     runtime.block_on(async {
         let options = NatsOptions::new(server.url()).named("harbour");
         let journal = NatsJournal::connect(options).await.unwrap();
@@ -140,12 +140,66 @@ fn a_journal_on_a_server() {
             journal.append(&session, Expected::Any, event, Millis::new(0)).await.unwrap();
         }
     });
-    let warned = run(&["journal", "ls", &journal]);
-    assert!(warned.err.contains("three replicas"), "{}", warned.err);
+    // What is promised is said where something is written.
+    for (command, is_told) in [("ls", false), ("load", false), ("snapshot", true), ("rm", false)] {
+        let session = if command == "ls" { None } else { Some("warned") };
+        run_with(&["session", "append", "warned", "--journal", &journal], GAIN);
+        let args = ["journal", command, &journal].into_iter().chain(session);
+        let warned = run(&args.collect::<Vec<_>>());
+        assert_eq!(warned.code, Some(0), "{}", warned.err);
+        assert_eq!(warned.err.contains("three replicas"), is_told, "{command}: {}", warned.err);
+    }
+    let append = ["session", "append", "warned", "--journal", &journal];
+    assert!(run_with(&append, GAIN).err.contains("three replicas"));
+    assert_eq!(run(&["journal", "rm", &journal, "warned"]).code, Some(0));
     let secret = run(&["journal", "ls", "nats://me:secret@127.0.0.1:1/x"]);
     assert_eq!(secret.code, Some(1));
     assert!(secret.err.contains("can be read by others"), "{}", secret.err);
     check(&journal);
+}
+
+#[test]
+fn who_is_not_let_in_learns_how_to_say_who_he_is() {
+    if nats_server::program().is_none() {
+        return;
+    }
+    let server = nats_server::Server::with("", "", "authorization { token: secret }");
+    let journal = format!("{}/world", server.url());
+    let append = |variables: &[(&str, &str)]| {
+        let mut command = afterimage(&["session", "append", "tale", "--journal", &journal]);
+        let output = command.envs(variables.iter().copied()).write_stdin(GAIN).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, errors) = append(&[]);
+    assert_eq!(code, Some(1));
+    for part in ["authorization violation", "--creds", "AFTERIMAGE_NATS_TOKEN"] {
+        assert!(errors.contains(part), "{part}: {errors}");
+    }
+    let (code, errors) = append(&[("AFTERIMAGE_NATS_TOKEN", "wrong")]);
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("authorization violation") && errors.contains("--creds"), "{errors}");
+    let (code, errors) = append(&[("AFTERIMAGE_NATS_USER", "me")]);
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("AFTERIMAGE_NATS_PASSWORD is not"), "{errors}");
+    // A variable that is empty is none.
+    let (code, errors) =
+        append(&[("AFTERIMAGE_NATS_TOKEN", "secret"), ("AFTERIMAGE_NATS_CREDS", "")]);
+    assert_eq!(code, Some(0), "{errors}");
+}
+
+#[test]
+fn an_address_that_is_none_is_refused_at_once_and_makes_no_directory() {
+    let scratch = tempfile::tempdir().unwrap();
+    let begun = std::time::Instant::now();
+    for address in ["wss://127.0.0.1:1/x", "ws://h/x", "nats:///x", "nats://a,,b/x", "http://h/x"] {
+        let mut command = afterimage(&["session", "append", "tale", "--journal", address]);
+        let output = command.current_dir(&scratch).write_stdin(GAIN).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{address}");
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(errors.contains("expected servers as nats://host:port"), "{address}: {errors}");
+    }
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
 const TURNS: &str = r#"{"actor":"player","events":[{"type":"move","data":{"zone":"gate"}}]}
@@ -193,6 +247,9 @@ fn check_session(journal: &str) {
     let verified = json(&[&on("verify")[..], &[journal, "--json"]].concat());
     assert_eq!((&verified["valid"], &verified["turns"]), (&json!(true), &json!(6)));
 
+    let nowhere = run(&[&on("state")[..], &[journal, "--path", "nope"]].concat());
+    assert_eq!(nowhere.code, Some(1));
+    assert!(nowhere.err.contains("  session ../tale\n"), "{}", nowhere.err);
     let missing = run(&["session", "state", "nobody", "--journal", journal]);
     assert_eq!(missing.code, Some(1));
     assert!(missing.err.contains("no such session"), "{}", missing.err);
@@ -489,4 +546,77 @@ fn a_session_that_cannot_be_read() {
     let gone = json(&["journal", "rm", "--json", journal, "bad"]);
     assert_eq!(gone, json!({ "session": "bad", "lastSequence": null }));
     assert_eq!(run(&["journal", "ls", journal]).code, Some(0));
+}
+
+/// Files as crashes leave them, and one whose name is lost.
+#[test]
+fn no_file_hides_the_sessions_of_others() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("journal");
+    let journal = path.to_str().unwrap();
+    let long = "A".repeat(100);
+    for session in ["good", long.as_str()] {
+        run_with(&["session", "append", session, "--journal", journal], GAIN.repeat(2));
+    }
+    std::fs::write(path.join("s-zz.events.rec"), "").unwrap();
+    assert_eq!(json_lines(&["journal", "ls", "--json", journal]).len(), 2);
+    let token = SessionName::new(long.as_str()).unwrap().token().to_owned();
+    let hashed = path.join(format!("s-{token}.events.rec"));
+    let mut bytes = std::fs::read(&hashed).unwrap();
+    bytes[32 + 36 + 5] ^= 1;
+    std::fs::write(&hashed, bytes).unwrap();
+    let listed = run(&["journal", "ls", "--json", journal]);
+    assert_eq!((listed.code, listed.out.lines().count()), (Some(1), 1), "{}", listed.err);
+    assert!(listed.out.contains("good"), "{}", listed.out);
+    assert!(
+        listed.err.contains(&token) && !listed.err.contains("--input-format"),
+        "{}",
+        listed.err
+    );
+    assert_eq!(json(&["journal", "rm", "--json", journal, &token])["session"], token);
+    assert_eq!(json_lines(&["journal", "ls", "--json", journal]).len(), 1);
+    let appended = run_with(&["session", "append", "zz", "--journal", journal], GAIN);
+    assert_eq!(appended.out, "turn 1\n", "{}", appended.err);
+}
+
+/// The newest event may be lost with it, so no command passes it over without a word.
+#[test]
+fn what_a_file_ends_with_is_said_by_every_command() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("journal");
+    let journal = path.to_str().unwrap();
+    let file = path.join("s-q.events.rec");
+    let append = ["session", "append", "q", "--journal", journal];
+    assert_eq!(run_with(&append, GAIN.repeat(3)).err, "");
+    let sound = std::fs::read(&file).unwrap();
+    let mut bytes = sound.clone();
+    let last = bytes.windows(4).rposition(|part| part == b"\xfeREC").unwrap();
+    bytes[last + 10] ^= 8;
+    std::fs::write(&file, &bytes).unwrap();
+    for args in [
+        &["session", "state", "q", "--journal", journal][..],
+        &["session", "log", "q", "--journal", journal],
+        &["journal", "ls", journal],
+        &["journal", "load", journal, "q"],
+    ] {
+        let run = run(args);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let notes = run.err.matches("ends with a torn tail of").count();
+        assert_eq!(notes, 1, "{args:?}: {}", run.err);
+        assert!(run.err.contains("s-q.events.rec"), "{args:?}: {}", run.err);
+    }
+    let verify = run(&["session", "verify", "q", "--journal", journal, "--json"]);
+    let found: Value = serde_json::from_str(&verify.out).unwrap();
+    assert_eq!((&found["valid"], &found["turns"]), (&json!(true), &json!(2)));
+    assert!(found["notes"][0].as_str().unwrap().contains("fails its check"), "{found}");
+    assert_eq!(verify.err, "");
+    let appended = run_with(&append, GAIN);
+    assert_eq!(appended.out, "turn 3\n");
+    assert!(appended.err.contains("it was cut, and its bytes are in"), "{}", appended.err);
+    assert_eq!(run_with(&append, GAIN).err, "");
+    // What is removed takes its copies along.
+    std::fs::write(&file, &sound[..sound.len() - 1]).unwrap();
+    let gone = run(&["journal", "rm", journal, "q"]);
+    assert_eq!((gone.code, gone.err.as_str()), (Some(0), ""));
+    assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
 }

@@ -3,7 +3,12 @@
 
 mod support;
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde_json::{Value, json};
 use support::{json as json_of, json_lines, out, run, run_with};
@@ -25,6 +30,32 @@ const TURNS: &str = r#"{"turnId":1,"actor":"player","events":[{"eventId":"e-1","
 
 {"type":"move","actor":"bo","data":{"zone":"inn"}}
 "#;
+
+/// As in `afterimage session append … | head -1`.
+#[test]
+fn all_lines_are_appended_where_nobody_reads_what_is_said_of_them() {
+    let scratch = Scratch::new();
+    let (dir, journal) = (scratch.path("tale"), scratch.path("journal"));
+    out(&["session", "init", &dir]);
+    for (session, place) in [(dir.as_str(), &[][..]), ("tale", &["--journal", &journal])] {
+        let args = [&["session", "append", session][..], place].concat();
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("afterimage"))
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(TURNS.as_bytes()).unwrap();
+        drop(input);
+        let done = child.wait_with_output().unwrap();
+        assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]), "{session}");
+        let verify = [&["session", "verify", session, "--json"][..], place].concat();
+        assert_eq!(json_of(&verify)["turns"], 3);
+    }
+}
 
 #[test]
 fn a_session_from_beginning_to_end() {

@@ -15,12 +15,16 @@ use super::{
     SessionName,
     name::from_token,
     request::{Append, Failure, Head, Kept, Page, Position, Request, Response},
-    session_log::SessionLog,
+    session_log::{SessionLog, Whose},
+    snapshot,
     store::Store,
 };
 use crate::{
     Error, ErrorKind, Result,
-    log::{CutTail, DirLock, Files, Holder, OpenMode, create_dirs, read_file, write_atomic},
+    log::{
+        CutTail, DirLock, Files, Holder, OpenMode, Torn, TornTail, create_dirs, read_file,
+        write_atomic,
+    },
 };
 
 /// How many logs are kept open.
@@ -37,6 +41,8 @@ pub(super) struct Directory {
     /// The numbers of the snapshots of each session, by its token.
     snapshots: BTreeMap<String, BTreeSet<u64>>,
     tokens: BTreeSet<String>,
+    /// What was passed over, of each log as it was last looked at.
+    torn: Vec<TornTail>,
     cut: Vec<CutTail>,
 }
 
@@ -68,6 +74,7 @@ impl Directory {
             logs: HashMap::new(),
             snapshots: BTreeMap::new(),
             tokens: BTreeSet::new(),
+            torn: Vec::new(),
             cut: Vec::new(),
         }
     }
@@ -122,8 +129,11 @@ impl Directory {
             if self.lock.is_some() {
                 self.open_log(session)?;
             } else {
-                let opened = SessionLog::read(&*self.files, &path, session)?;
-                self.keep(session, opened);
+                let Some(log) = SessionLog::read(&*self.files, &path, session)? else {
+                    return Ok(None);
+                };
+                self.saw(path, log.torn().cloned());
+                self.keep(session, log);
             }
         }
         Ok(self.logs.get_mut(session))
@@ -132,11 +142,19 @@ impl Directory {
     /// Opens a log for writing, and creates it where it is not there.
     fn open_log(&mut self, session: &SessionName) -> Result<()> {
         let token = session.token();
-        let (log, cut) = SessionLog::open(&self.files, &self.events_path(token), session)?;
+        let path = self.events_path(token);
+        let (log, cut) = SessionLog::open(&self.files, &path, session)?;
         self.tokens.insert(token.to_owned());
+        self.saw(path, None);
         self.cut.extend(cut);
         self.keep(session, log);
         Ok(())
+    }
+
+    /// Takes note of what a log ends with.
+    fn saw(&mut self, file: PathBuf, torn: Option<Torn>) {
+        self.torn.retain(|tail| tail.file != file);
+        self.torn.extend(torn.map(|torn| TornTail { file, torn }));
     }
 
     fn head(&mut self, session: &SessionName) -> Result<Head> {
@@ -221,8 +239,19 @@ impl Directory {
         })
     }
 
-    fn put_snapshot(&mut self, session: &SessionName, bytes: &[u8], keep: usize) -> Result<()> {
+    fn put_snapshot(
+        &mut self,
+        session: &SessionName,
+        bytes: &[u8],
+        keep: usize,
+    ) -> Result<Response> {
         self.writable()?;
+        let last = self.log(session)?.map_or(0, |log| log.last());
+        if let Some(Kept::Bytes(newest)) = self.kept(session, 0)
+            && let Some(newer) = snapshot::standing(&newest, bytes, last)
+        {
+            return Ok(Response::Stands(newer));
+        }
         let token = session.token();
         let numbers = self.snapshots.entry(token.to_owned()).or_default();
         let number = numbers.last().copied().unwrap_or(0).saturating_add(1);
@@ -239,7 +268,7 @@ impl Directory {
                 numbers.remove(&number);
             }
         }
-        Ok(())
+        Ok(Response::Done)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
@@ -272,6 +301,13 @@ impl Directory {
         self.files.sync_dir(&self.root).map_err(failed)?;
         self.snapshots.remove(token);
         self.tokens.remove(token);
+        // The copies are gone too.
+        let is_of_session = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with(&prefix))
+        };
+        self.torn.retain(|tail| !is_of_session(&tail.file));
+        self.cut.retain(|tail| !is_of_session(&tail.copy));
         Ok(())
     }
 
@@ -281,10 +317,7 @@ impl Directory {
             Request::Events { from, most, .. } => Response::Events(self.page(session, from, most)?),
             Request::Append(append) => self.append(session, &append)?,
             Request::Snapshot { age } => Response::Snapshot(self.snapshot(session, age)?),
-            Request::PutSnapshot { bytes, keep } => {
-                self.put_snapshot(session, &bytes, keep)?;
-                Response::Done
-            }
+            Request::PutSnapshot { bytes, keep } => self.put_snapshot(session, &bytes, keep)?,
             Request::Delete => {
                 self.delete(session)?;
                 Response::Done
@@ -305,21 +338,26 @@ impl Store for Directory {
             self.look()?;
         }
         let mut sessions = Vec::new();
-        for token in &self.tokens {
-            let path = self.events_path(token);
+        for token in self.tokens.clone() {
+            let path = self.events_path(&token);
             match SessionLog::name_of(&*self.files, &path) {
-                Ok(name) => sessions.extend(name),
-                Err(error) => match from_token(token) {
-                    // Removed meanwhile.
-                    _ if error.kind() == ErrorKind::Io && !self.has(&path)? => {}
-                    // To use it says what is wrong with it; the others are sound.
-                    Some(name) => sessions.push(SessionName::new(name)?),
-                    None => return Err(error),
-                },
+                Ok(Whose::Session(name)) if name.token() == token => sessions.push(name),
+                Ok(Whose::Nobody(torn)) => self.saw(path, torn),
+                // Removed meanwhile.
+                Err(error) if error.kind() == ErrorKind::Io && !self.has(&path)? => {}
+                // To use it says what is wrong with it; the others are sound.
+                Ok(Whose::Session(_)) | Err(_) => {
+                    let name = from_token(&token).and_then(|name| SessionName::new(name).ok());
+                    sessions.push(name.unwrap_or_else(|| SessionName::of_token(&token)));
+                }
             }
         }
         sessions.sort();
         Ok(sessions)
+    }
+
+    fn torn_tails(&self) -> &[TornTail] {
+        &self.torn
     }
 
     fn cut_tails(&self) -> &[CutTail] {

@@ -29,7 +29,8 @@ const MAX_SPELLED: usize = 128;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionName(Arc<Names>);
 
-/// A name with its token, which is asked for with every request, and which the name decides.
+/// A name with its token, which is asked for with every request, and which the name decides; but
+/// where a token stands for a name that is not known.
 struct Names {
     name: Box<str>,
     token: Box<str>,
@@ -37,7 +38,7 @@ struct Names {
 
 impl PartialEq for Names {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
+        (&self.name, &self.token) == (&other.name, &other.token)
     }
 }
 
@@ -51,7 +52,7 @@ impl PartialOrd for Names {
 
 impl Ord for Names {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.name.cmp(&other.name)
+        (&self.name, &self.token).cmp(&(&other.name, &other.token))
     }
 }
 
@@ -80,6 +81,11 @@ impl SessionName {
         }
         let token = token(&name).into();
         Ok(Self(Arc::new(Names { name, token })))
+    }
+
+    /// The session with a token that does not say its name, which then stands for it.
+    pub(super) fn of_token(token: &str) -> Self {
+        Self(Arc::new(Names { name: token.into(), token: token.into() }))
     }
 
     /// The name as it was given.

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     json::{self, Fields, Object, ObjectExt, Value},
-    log::{self, CutTail, Entry, FileKind, Files, RecordFile, RecordWriter},
+    log::{self, CutTail, Entry, FileKind, Files, RecordFile, RecordWriter, Torn},
 };
 
 const KIND: FileKind = FileKind::new(*b"aievent\0", 1);
@@ -27,7 +27,16 @@ pub(super) struct SessionLog {
     positions: Vec<log::Position>,
     /// Which log it is, from the first record; empty where that is not written yet.
     life: Arc<str>,
+    /// What follows the last event, and is passed over.
+    torn: Option<Torn>,
     has_failed: bool,
+}
+
+/// Whose log a file is.
+pub(super) enum Whose {
+    Session(SessionName),
+    /// No event is in it; what it ends with, where that is torn.
+    Nobody(Option<Torn>),
 }
 
 #[derive(Debug)]
@@ -52,34 +61,42 @@ impl SessionLog {
     }
 
     /// Opens a log for reading, as it is now: what is appended later is not in it. A torn tail is
-    /// passed over.
-    pub(super) fn read(files: &dyn Files, path: &Path, session: &SessionName) -> Result<Self> {
-        Self::of(Records::Read(RecordFile::open(files, path, KIND)?), session)
+    /// passed over. `None` where the file is empty.
+    pub(super) fn read(
+        files: &dyn Files,
+        path: &Path,
+        session: &SessionName,
+    ) -> Result<Option<Self>> {
+        let records = RecordFile::open_unless_empty(files, path, KIND)?;
+        records.map(|records| Self::of(Records::Read(records), session)).transpose()
     }
 
-    /// The session whose log a file is; `None` where no event is in it.
-    pub(super) fn name_of(files: &dyn Files, path: &Path) -> Result<Option<SessionName>> {
-        let records = RecordFile::open(files, path, KIND)?;
-        let mut entries = records.outline()?.take(3).collect::<Result<Vec<_>>>()?.into_iter();
-        let (Some(Entry::Record(record)), Some(Entry::Record(event))) =
-            (entries.next(), entries.next())
-        else {
-            return Ok(None);
+    /// The session whose log a file is.
+    pub(super) fn name_of(files: &dyn Files, path: &Path) -> Result<Whose> {
+        let Some(records) = RecordFile::open_unless_empty(files, path, KIND)? else {
+            return Ok(Whose::Nobody(None));
         };
-        if !matches!(entries.next(), Some(Entry::Record(_))) {
+        let first = records.outline()?.take(3).collect::<Result<Vec<_>>>()?;
+        if first.iter().filter(|entry| matches!(entry, Entry::Record(_))).count() < 3 {
             // A crash may have kept the header of the only event, and not all of it.
-            match records.read(event.position) {
-                Err(error) if error.kind() == ErrorKind::Damaged => return Ok(None),
-                read => drop(read?),
+            let found = records.survey()?;
+            if let Some(damage) = found.damage.first() {
+                return Err(damage.to_error());
+            }
+            if found.records.len() < 2 {
+                return Ok(Whose::Nobody(found.torn));
             }
         }
-        let (name, _) =
-            session_record(&records.read(record.position)?).map_err(|error| error.in_file(path))?;
-        SessionName::new(name).map(Some).map_err(|error| error.in_file(path))
+        let Some(Entry::Record(record)) = first.first() else { return Ok(Whose::Nobody(None)) };
+        session_record(&records.read(record.position)?)
+            .and_then(|(name, _)| SessionName::new(name))
+            .map(Whose::Session)
+            .map_err(|error| error.in_file(path))
     }
 
     fn of(records: Records, session: &SessionName) -> Result<Self> {
-        let mut log = Self { records, positions: Vec::new(), life: "".into(), has_failed: false };
+        let mut log =
+            Self { records, positions: Vec::new(), life: "".into(), torn: None, has_failed: false };
         let found = log.file().survey()?;
         if let Some(damage) = found.damage.first() {
             return Err(damage.to_error());
@@ -95,7 +112,13 @@ impl SessionLog {
             log.life = life.into();
         }
         log.positions = positions;
+        log.torn = found.torn;
         Ok(log)
+    }
+
+    /// What follows the last event, and was passed over when the log was opened.
+    pub(super) fn torn(&self) -> Option<&Torn> {
+        self.torn.as_ref()
     }
 
     fn file(&self) -> &RecordFile {
@@ -117,7 +140,8 @@ impl SessionLog {
         Ok(())
     }
 
-    fn last(&self) -> u64 {
+    /// The sequence of the newest event, which is its position too; 0 without one.
+    pub(super) fn last(&self) -> u64 {
         self.positions.len().saturating_sub(1) as u64
     }
 

@@ -4,7 +4,10 @@ use super::{
     SessionName,
     request::{Machine, Request, Response, Step},
 };
-use crate::{Result, log::CutTail};
+use crate::{
+    Result,
+    log::{CutTail, TornTail},
+};
 
 /// What a journal stands on: it does as it is asked, and decides nothing.
 pub(super) trait Store: fmt::Debug + Send {
@@ -12,6 +15,11 @@ pub(super) trait Store: fmt::Debug + Send {
 
     /// The sessions that have events.
     fn sessions(&mut self) -> Result<Vec<SessionName>>;
+
+    /// What files were seen to end with, and what was passed over.
+    fn torn_tails(&self) -> &[TornTail] {
+        &[]
+    }
 
     /// What was cut from files that were left torn.
     fn cut_tails(&self) -> &[CutTail] {

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Result,
     id::Millis,
-    log::{CutTail, DiskFiles, Files, Holder},
+    log::{CutTail, DiskFiles, Files, Holder, TornTail},
 };
 
 /// Of how many sessions the end of the log is remembered.
@@ -293,7 +293,8 @@ impl Journal {
         self.run(StatusLogic::default(), session, "look at the session")
     }
 
-    /// The sessions that have events, in the order of their names.
+    /// The sessions that have events, in the order of their names. One that cannot be read is among
+    /// them; by its [token](SessionName::token), where its name cannot be read either.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) and
@@ -309,6 +310,13 @@ impl Journal {
     pub fn delete(&mut self, session: &SessionName) -> Result<()> {
         self.tails.remove(session);
         self.run(DeleteLogic::default(), session, "remove the session")
+    }
+
+    /// What was passed over at the end of logs, when they were last looked at: what a crash has left
+    /// torn, or a writer is writing. Who opens the session for writing cuts it, which is then among
+    /// [`Journal::cut_tails`].
+    pub fn torn_tails(&self) -> &[TornTail] {
+        self.store.torn_tails()
     }
 
     /// What was cut from logs that a crash had left torn: copies are beside them.

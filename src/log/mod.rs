@@ -67,6 +67,6 @@ pub use line_file::{LineDamage, LineScan, LineWriter, SoundLine, read_file, scan
 pub use name::file_name;
 pub use packed::{pack, pack_file, unpack, unpack_file};
 pub use record_file::{Position, RecordFile, RecordInfo};
-pub use record_writer::{CutTail, RecordWriter, Recovery};
+pub use record_writer::{CutTail, RecordWriter, Recovery, TornTail};
 pub use scan::{Entry, Scan, Torn};
 pub use survey::Survey;

@@ -79,6 +79,21 @@ impl RecordFile {
         Ok(records)
     }
 
+    /// As [`RecordFile::open`]; `None` where the file is empty, which a writer takes for none too.
+    #[cfg(feature = "journal")]
+    pub(crate) fn open_unless_empty(
+        files: &dyn Files,
+        path: impl AsRef<Path>,
+        kind: FileKind,
+    ) -> Result<Option<Self>> {
+        let mut records = Self::salvage(files, path, kind)?;
+        if records.length()? == 0 {
+            return Ok(None);
+        }
+        records.check_header(kind)?;
+        Ok(Some(records))
+    }
+
     /// Opens a file whose header is damaged, as one of `kind` and its version.
     ///
     /// Each record is still checked when it is read.

@@ -1,5 +1,5 @@
 use std::{
-    io,
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -58,6 +58,30 @@ pub struct CutTail {
     /// Where a copy of the bytes is: the path of the file with `.torn-` and the offset at its end,
     /// and a further number where that is taken.
     pub copy: PathBuf,
+}
+
+impl fmt::Display for CutTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { torn, copy } = self;
+        write!(f, "{torn}, {}; it was cut, and its bytes are in {}", torn.cause(), copy.display())
+    }
+}
+
+/// A torn tail that was seen, and left as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// The file, as it was opened.
+    pub file: PathBuf,
+    /// What it ends with.
+    pub torn: Torn,
+}
+
+impl fmt::Display for TornTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, torn } = self;
+        let (file, cause) = (file.display(), torn.cause());
+        write!(f, "{file} ends with a {torn}, {cause}; it is passed over")
+    }
 }
 
 impl RecordWriter {

@@ -35,6 +35,24 @@ pub struct Torn {
     pub reason: Reason,
 }
 
+impl Torn {
+    /// Whether the file ends before the record does: so an append that did not come to its end leaves
+    /// it. Otherwise the bytes are there and fail their check. A loss of power can do that to what
+    /// was not synced; so can a disk that changes what was.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.reason, Reason::Cut { .. })
+    }
+
+    /// What may have come to pass, for people.
+    pub(super) fn cause(&self) -> &'static str {
+        if self.is_cut() {
+            "as an append leaves it that did not come to its end"
+        } else {
+            "as a loss of power leaves an append that was not acknowledged, or a disk that changed one that was"
+        }
+    }
+}
+
 impl fmt::Display for Torn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { record, offset, length, reason } = self;

@@ -23,7 +23,7 @@ use crate::{
     },
     json::object,
     output::{Output, note},
-    text::counted,
+    text::{counted, printable},
 };
 
 /// How many turns are read at a time.
@@ -113,17 +113,17 @@ impl Journaled {
     /// The newest state is loaded, an earlier one is worked out from all turns.
     pub(super) fn state(
         mut self,
-        target: &Target,
         turn: Option<u64>,
         path: Option<&str>,
         out: &mut Output,
     ) -> Outcome {
+        let place = ("session", self.session.to_string());
         if let Some(turn) = turn {
             let state = self.timeline()?.state_at(turn)?;
-            return show::part(target, &state, turn, path, out);
+            return show::part(place, &state, turn, path, out);
         }
         let loaded = self.load()?.state;
-        show::part(target, loaded.state(), loaded.last_turn(), path, out)
+        show::part(place, loaded.state(), loaded.last_turn(), path, out)
     }
 
     /// The state that loads, against the one that all turns come to.
@@ -132,7 +132,8 @@ impl Journaled {
         let timeline = self.timeline()?;
         let (turn, state) = (loaded.state.last_turn(), loaded.state.state());
         let found = timeline.verify_state(turn, state)?;
-        let notes = loaded.report.passed_over.iter().map(ToString::to_string);
+        let passed_over = loaded.report.passed_over.iter().map(ToString::to_string);
+        let notes = passed_over.chain(self.journal.notes());
         Ok(DirVerification {
             valid: found.valid,
             turns: timeline.last_turn(),
@@ -154,6 +155,7 @@ impl Journaled {
         let mut lines = Lines::open(file)?;
         let mut appending = Appending { ids: LineIds::new(id), newest: None, lenient };
         let mut timeline = self.noted(&mut appending)?;
+        self.journal.notes().iter().for_each(|text| note(&printable(text)));
         let mut were_there = 0;
         while let Some(line) = lines.next()? {
             let (digested, read) = (Digested::of(line), turn(line));

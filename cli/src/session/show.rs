@@ -26,12 +26,13 @@ pub(super) fn state(
     let reading = Reading::open(&target.directory)?;
     let timeline = reading.timeline();
     let turn = turn.unwrap_or_else(|| timeline.last_turn());
-    part(target, &timeline.state_at(turn)?, turn, path, out)
+    let place = ("file", target.directory.display().to_string());
+    part(place, &timeline.state_at(turn)?, turn, path, out)
 }
 
-/// A state, or a part of it.
+/// A state, or a part of it; `place` is where the session is.
 pub(super) fn part(
-    target: &Target,
+    place: (&'static str, String),
     state: &Data,
     turn: u64,
     path: Option<&str>,
@@ -43,7 +44,7 @@ pub(super) fn part(
         return out.json(value);
     }
     let failure = Failure::new(format!("there is nothing at {path} after turn {turn}"));
-    Err(failure.file(&target.directory).into())
+    Err(failure.at(place.0, place.1).into())
 }
 
 pub(super) fn log(

@@ -129,15 +129,7 @@ async fn trying<T, F: Future<Output = Result<T>>>(
 }
 
 async fn reach(options: &NatsOptions) -> Result<Client> {
-    let servers: Vec<async_nats::ServerAddr> = options
-        .servers
-        .split(',')
-        .map(|server| server.trim().parse())
-        .collect::<Result<_, _>>()
-        .map_err(|error| {
-            let message = format!("expected nats://host:port, found {:?}", options.servers);
-            Error::new(ErrorKind::Shape, message).caused_by(error)
-        })?;
+    let servers = options.addresses()?;
     let credentials = with_credentials(options).await?;
     let attempt = || async {
         let connecting = credentials.clone().connect(servers.clone());
@@ -153,9 +145,8 @@ async fn reach(options: &NatsOptions) -> Result<Client> {
 fn unreachable(error: &async_nats::ConnectError) -> Error {
     use async_nats::ConnectErrorKind as Kind;
     let kind = match error.kind() {
-        Kind::Authentication | Kind::AuthorizationViolation | Kind::ServerParse | Kind::Tls => {
-            ErrorKind::Io
-        }
+        Kind::Authentication | Kind::AuthorizationViolation => ErrorKind::Denied,
+        Kind::ServerParse | Kind::Tls => ErrorKind::Io,
         _ => ErrorKind::Unavailable,
     };
     Error::new(kind, error.to_string())
@@ -209,21 +200,28 @@ async fn provision(context: &jetstream::Context, options: &NatsOptions) -> Resul
     let stream = if options.creates {
         let stream = context.get_or_create_stream(stream_config(options)).await;
         stream.map_err(|error| match error.kind() {
-            CreateStreamErrorKind::JetStream(reason) if is_final(&reason) => no_stream(&error),
-            _ => unavailable(format!("no stream: {error}")),
+            CreateStreamErrorKind::JetStream(reason) if is_final(&reason) => {
+                Error::new(ErrorKind::Io, no_stream(options, &error))
+            }
+            _ => unavailable(no_stream(options, &error)),
         })?
     } else {
         let stream = context.get_stream(&options.stream).await;
         stream.map_err(|error| match error.kind() {
-            GetStreamErrorKind::JetStream(reason) if reason.code() == 404 => no_stream(&error),
-            _ => unavailable(format!("no stream: {error}")),
+            GetStreamErrorKind::JetStream(reason) if reason.code() == 404 => {
+                Error::new(ErrorKind::Io, no_stream(options, &error))
+            }
+            _ => unavailable(no_stream(options, &error)),
         })?
     };
     let snapshots = bucket(context, options).await?;
+    let no_objects = |error: &dyn std::fmt::Display| {
+        unavailable(format!("no object store {:?}: {error}", options.bucket))
+    };
     let objects = match context.get_object_store(&options.bucket).await {
         Ok(objects) => objects,
         Err(error) if !options.creates => {
-            return Err(unavailable(format!("no object store: {error}")));
+            return Err(no_objects(&error));
         }
         Err(_) => context
             .create_object_store(jetstream::object_store::Config {
@@ -233,11 +231,10 @@ async fn provision(context: &jetstream::Context, options: &NatsOptions) -> Resul
                 ..Default::default()
             })
             .await
-            .map_err(|error| unavailable(format!("no object store: {error}")))?,
+            .map_err(|error| no_objects(&error))?,
     };
     let object_stream = context.get_stream(format!("OBJ_{}", options.bucket)).await;
-    let object_stream =
-        object_stream.map_err(|error| unavailable(format!("no object store: {error}")))?;
+    let object_stream = object_stream.map_err(|error| no_objects(&error))?;
     Ok(Provisioned { stream, snapshots, objects, object_stream })
 }
 
@@ -251,7 +248,9 @@ async fn bucket(context: &jetstream::Context, options: &NatsOptions) -> Result<k
         num_replicas: options.replicas,
         ..Default::default()
     };
-    let failed = |error: &dyn std::fmt::Display| unavailable(format!("no bucket: {error}"));
+    let failed = |error: &dyn std::fmt::Display| {
+        unavailable(format!("no bucket {:?}: {error}", options.bucket))
+    };
     let snapshots = match context.get_key_value(&options.bucket).await {
         Ok(snapshots) => snapshots,
         Err(error) if !options.creates => return Err(failed(&error)),
@@ -296,8 +295,8 @@ fn is_final(reason: &jetstream::Error) -> bool {
     NEVER.contains(&reason.error_code().0)
 }
 
-fn no_stream(error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Io, format!("no stream: {error}"))
+fn no_stream(options: &NatsOptions, error: &dyn std::fmt::Display) -> String {
+    format!("no stream {:?}: {error}", options.stream)
 }
 
 fn stream_config(options: &NatsOptions) -> stream::Config {

@@ -1,5 +1,7 @@
 use std::{fmt, path::PathBuf, time::Duration};
 
+use async_nats::ServerAddr;
+
 use crate::{Error, ErrorKind, Result, journal::JournalOptions};
 
 /// Where a journal on JetStream is, and how it is kept.
@@ -17,7 +19,8 @@ use crate::{Error, ErrorKind, Result, journal::JournalOptions};
 #[non_exhaustive]
 #[derive(Clone)]
 pub struct NatsOptions {
-    /// The servers, as `nats://host:port`, separated by commas. They hold no name and no password:
+    /// The servers, as `nats://host:port`, or `tls://host:port` where the connection is to be
+    /// encrypted whatever the server asks for, separated by commas. They hold no name and no password:
     /// addresses end up in errors and logs.
     pub servers: String,
     /// The stream of events: `afterimage_events` by default.
@@ -94,11 +97,39 @@ impl NatsOptions {
         Self { journal, ..self }
     }
 
+    /// The servers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where one has no host, or a scheme that is not spoken: its connection
+    /// would be a plain one.
+    pub(super) fn addresses(&self) -> Result<Vec<ServerAddr>> {
+        let servers = self.servers.split(',').map(|server| {
+            let server = server.trim();
+            let refused = |reason: &str| {
+                let message = format!(
+                    "expected servers as nats://host:port or tls://host:port, found {server:?}{reason}"
+                );
+                Error::new(ErrorKind::Shape, message)
+            };
+            let address: ServerAddr =
+                server.parse().map_err(|error| refused("").caused_by(error))?;
+            if !["nats", "tls"].contains(&address.scheme()) {
+                return Err(refused(": there are no connections over WebSocket"));
+            }
+            if address.host().is_empty() {
+                return Err(refused(", which names no host"));
+            }
+            Ok(address)
+        });
+        servers.collect()
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         if self.servers.contains('@') {
             let message = "expected nats://host:port, found an address with a name or a password: these are credentials";
             return Err(Error::new(ErrorKind::Shape, message));
         }
+        self.addresses()?;
         let kept = self.journal.kept_snapshots;
         if kept > MOST_KEPT {
             let message = format!("{kept} snapshots of a session; a bucket keeps {MOST_KEPT}");
@@ -202,6 +233,32 @@ mod tests {
         }
         let shown = format!("{:?}", NatsOptions::new("nats://a:1,nats://me:secret@b:2"));
         assert!(shown.contains("nats://a:1,…@b:2"), "{shown}");
+    }
+
+    #[test]
+    fn an_address_has_a_host_and_a_scheme_that_is_spoken() {
+        for servers in ["nats://a:1", "tls://a", "a", "a:4222, TLS://b", "nats://[::1]:4222"] {
+            NatsOptions::new(servers).check().unwrap();
+        }
+        for servers in [
+            "",
+            " ",
+            ",",
+            "nats://",
+            "nats://:4222",
+            "tls:///x",
+            "nats://a,",
+            "a,,b",
+            "ws://a:1",
+            "wss://a:1",
+            "nats://a,WSS://b:1",
+            "http://a:1",
+            "://a",
+        ] {
+            let error = NatsOptions::new(servers).check().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Shape, "{servers}");
+            assert!(error.message().starts_with("expected servers as nats://"), "{error}");
+        }
     }
 
     #[test]
