@@ -7,7 +7,7 @@ use afterimage::{
     id::Millis,
     journal::{
         Appended, Credentials, Event, Expected, Journal, JournalOptions, Loaded, NatsJournal,
-        NatsOptions, NewEvent, Replay, SessionName, SessionStatus, SnapshotInfo,
+        NatsOptions, NewEvent, Replay, Retries, SessionName, SessionStatus, SnapshotInfo,
     },
     log::Holder,
 };
@@ -19,6 +19,9 @@ use crate::{
     output::note,
     text::printable,
 };
+
+/// How often a request is made, which takes some six seconds.
+const MOST_ATTEMPTS: u32 = 8;
 
 /// What a journal is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,7 +114,10 @@ impl Opened {
         }
         let credentials = credentials(place.creds.as_deref(), variable)?;
         let is_anonymous = matches!(credentials, Credentials::None);
-        let options = options.with_credentials(credentials);
+        // Somebody waits in front of the screen.
+        let retries = Retries { attempts: MOST_ATTEMPTS, ..Retries::default() };
+        let options =
+            options.with_credentials(credentials).with(JournalOptions::default().retrying(retries));
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
         let connected = runtime.block_on(NatsJournal::connect(options));
