@@ -136,11 +136,10 @@ fn load(args: &OfSession) -> Outcome {
 /// The kind of the newest event; none where all have expired, and a snapshot is what is left.
 fn newest_kind(journal: &mut Opened, session: &SessionName) -> Outcome<Option<String>> {
     let last = journal.there(session)?.last_sequence;
-    if last == 0 {
-        return Ok(None);
+    match journal.read(session, last.max(1), 1) {
+        Err(error) if error.kind() == ErrorKind::Gap => Ok(None),
+        newest => Ok(newest?.first().map(|event| event.kind.to_string())),
     }
-    let newest = journal.read(session, last, 1)?;
-    Ok(newest.first().map(|event| event.kind.to_string()))
 }
 
 fn page(out: &mut Output, shown: &Object, report: &LoadReport) -> Outcome {
@@ -231,7 +230,7 @@ fn rm(args: &OfSession) -> Outcome {
     if status.as_ref().is_ok_and(is_nothing) {
         return Err(no_session(&session).into());
     }
-    let last = status.as_ref().ok().map(last_event);
+    let last = status.ok().map(|status| status.last_sequence);
     if args.json {
         out.json(object! { "session": session.as_str(), "lastSequence": or_null(last) })?;
     } else {
@@ -249,13 +248,6 @@ fn listed(journal: &mut Opened, name: &str) -> Outcome<SessionName> {
     }
     let found = journal.sessions()?.into_iter().find(|session| session.as_str() == name);
     Ok(found.map_or_else(|| SessionName::new(name), Ok)?)
-}
-
-/// The newest event that a session had.
-fn last_event(status: &SessionStatus) -> u64 {
-    let after = status.snapshot.as_ref().map_or(0, |snapshot| snapshot.after_sequence);
-    // A snapshot that is ahead of its events is not theirs, unless there are none left.
-    if status.last_sequence == 0 { after } else { status.last_sequence }
 }
 
 fn snapshot_json(info: &SnapshotInfo) -> Object {
