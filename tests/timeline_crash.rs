@@ -60,6 +60,54 @@ fn check(files: Arc<dyn afterimage::log::Files>, directory: &Path, acknowledged:
     assert!(found.valid, "{what}: {found:?}");
 }
 
+/// A process dies before it has synced, and what it wrote is in the memory of its system. Who comes
+/// after goes on from there, in the next file too; then the power fails.
+#[test]
+fn durable_what_a_dead_process_wrote_is_as_durable_as_what_comes_after_it() {
+    let directory = Path::new("tale");
+    let begun = MemoryFiles::new();
+    let mut session =
+        SessionDir::create(Arc::new(begun.clone()), directory, options(), state()).unwrap();
+    for n in 1..=48 {
+        session.push(turn(n)).unwrap();
+    }
+    session.close().unwrap();
+    let work = |files: &MemoryFiles| {
+        let mut acknowledged = 48;
+        let session = SessionDir::open(Arc::new(files.clone()), directory, options());
+        let Ok(mut session) = session else { return acknowledged };
+        for n in 49..=51 {
+            if session.push(turn(n)).is_err() {
+                break;
+            }
+            acknowledged = n;
+        }
+        acknowledged
+    };
+    let start = || begun.crash(Unsynced::Kept, true);
+    let clean = start();
+    assert_eq!(work(&clean), 51);
+    let mut found = 0;
+    for operation in 0..clean.operations() {
+        for fault in [Fault::Fail, Fault::Short, Fault::Crash] {
+            let what = format!("{fault:?} at operation {operation}");
+            let files = start();
+            files.fault_at(operation, fault);
+            let acknowledged = work(&files);
+            files.survive();
+            let session = SessionDir::open(Arc::new(files.clone()), directory, options());
+            let mut session = session.unwrap_or_else(|error| panic!("{what}: {error}"));
+            let last = session.timeline().last_turn();
+            assert!(last >= acknowledged, "{what}");
+            found += usize::from(last > acknowledged);
+            session.push(turn(last + 1)).unwrap();
+            let after = files.crash(Unsynced::Lost, false);
+            check(Arc::new(after), directory, last + 1, &what);
+        }
+    }
+    assert!(found > 2, "{found}");
+}
+
 /// What the killed process does: appends turns, and says which are durable.
 #[test]
 fn child_appends_until_it_is_killed() {

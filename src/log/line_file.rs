@@ -208,8 +208,9 @@ impl LineWriter {
     }
 
     /// Opens a file for appending. A torn tail is copied beside it, durably, and cut; whatever
-    /// happens in between, the bytes are in one of the two. Gives what is in the file, and where the
-    /// copy is.
+    /// happens in between, the bytes are in one of the two. The file and its name are synced
+    /// once: a process that was killed may have left what its system alone knows. Gives what is in the file, and
+    /// where the copy is.
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`], with the line, where something that is not sound stands before a
@@ -236,9 +237,10 @@ impl LineWriter {
         }
         let file = files.open(&path, OpenMode::Append).map_err(failed)?;
         if !scan.is_ended {
-            file.append(b"\n").and_then(|()| file.sync()).map_err(failed)?;
+            file.append(b"\n").map_err(failed)?;
             scan.end += 1;
         }
+        file.sync().and_then(|()| files.sync_dir(directory_of(&path))).map_err(failed)?;
         let writer = Self { files, path, file: file.into(), end: scan.end, poisoned: false };
         Ok((writer, scan, copy))
     }
