@@ -17,10 +17,15 @@ use afterimage::journal::{EventId, Expected, NatsJournal, NewEvent, SessionName}
 use async_nats::{Client, Request, jetstream};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::{StreamExt, stream};
-use journal::{NOW, session};
+use journal::{NOW, limited, session};
 
 const IN_FLIGHT: usize = 256;
-const EVENTS: usize = 10_240;
+
+/// How many events are appended at a time: as many in each of 256 sessions.
+fn events() -> usize {
+    let events = usize::try_from(limited(10_240)).unwrap();
+    (events - events % IN_FLIGHT).max(IN_FLIGHT)
+}
 
 /// What is published bare, and under the condition; 256 sessions.
 async fn streams(url: String) -> jetstream::Context {
@@ -39,7 +44,7 @@ async fn streams(url: String) -> jetstream::Context {
 /// Appends its share to a session, so many at a time, each expecting the one before it.
 async fn append_to(journal: &NatsJournal, of: &(SessionName, AtomicU64), sessions: usize) {
     let (session, last) = of;
-    let share = (EVENTS / sessions) as u64;
+    let share = (events() / sessions) as u64;
     let first = last.fetch_add(share, Ordering::Relaxed);
     let appends = stream::iter(first..first + share).map(|last| {
         let id = EventId::new(last.to_string()).unwrap();
@@ -68,7 +73,7 @@ fn append(criterion: &mut Criterion) {
         let context = runtime.block_on(streams(server.url()));
         let name = if sync.is_empty() { "journal_append" } else { "journal_append/sync always" };
         let mut group = criterion.benchmark_group(name);
-        group.sample_size(20).throughput(Throughput::Elements(EVENTS as u64));
+        group.sample_size(20).throughput(Throughput::Elements(events() as u64));
         for sessions in [1, 16, 256] {
             let named = |n| (session(&format!("{sessions} {n}")), AtomicU64::new(0));
             let of: Vec<_> = (0..sessions).map(named).collect();
@@ -82,7 +87,7 @@ fn append(criterion: &mut Criterion) {
         }
         group.bench_function(BenchmarkId::new("bare publisher", IN_FLIGHT), |bench| {
             bench.iter(|| {
-                let work = stream::iter(0..EVENTS).map(|n| {
+                let work = stream::iter(0..events()).map(|n| {
                     let context = &context;
                     async move {
                         let subject = format!("bare.s{}", n % IN_FLIGHT);
@@ -103,7 +108,7 @@ fn append(criterion: &mut Criterion) {
                     let work = stream::iter(positions.iter().enumerate()).map(|(session, last)| {
                         let client = &client;
                         async move {
-                            for _ in 0..EVENTS / IN_FLIGHT {
+                            for _ in 0..events() / IN_FLIGHT {
                                 let after = last.load(Ordering::Relaxed);
                                 let at = publish(client, session, after).await;
                                 last.store(at, Ordering::Relaxed);

@@ -1,4 +1,6 @@
 //! A state and a server for the benches of journals.
+//!
+//! `AFTERIMAGE_BENCH_EVENTS=1024` limits how many events each measurement takes.
 
 #![allow(dead_code, reason = "each bench takes what it needs")]
 
@@ -52,6 +54,13 @@ impl Replay for Work {
         }
         Ok(())
     }
+}
+
+/// So many events, or what they are limited to.
+pub(crate) fn limited(events: u64) -> u64 {
+    let most = std::env::var("AFTERIMAGE_BENCH_EVENTS")
+        .map_or(u64::MAX, |most| most.parse().expect("AFTERIMAGE_BENCH_EVENTS is a number"));
+    events.min(most)
 }
 
 pub(crate) fn session(name: &str) -> SessionName {
