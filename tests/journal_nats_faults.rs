@@ -486,9 +486,11 @@ fn those_who_wait_keep_their_order_where_the_one_who_appends_is_dropped() {
                 assert!(futures_util::poll!(one).is_pending());
             }
             let mut tasks: Vec<_> = begun.into_iter().map(tokio::spawn).collect();
-            let first = tasks.remove(0);
-            tokio::time::sleep(Duration::from_micros(round * 40)).await;
-            first.abort();
+            // The first appends itself alone, the second then all that wait, until it is dropped too.
+            for one in tasks.drain(..2) {
+                tokio::time::sleep(Duration::from_micros(round * 20)).await;
+                one.abort();
+            }
             let mut before = 0;
             for task in tasks {
                 let appended = task.await.unwrap().unwrap();
@@ -502,7 +504,7 @@ fn those_who_wait_keep_their_order_where_the_one_who_appends_is_dropped() {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), events.len());
-        assert!((280..=320).contains(&events.len()), "{}", events.len());
+        assert!((240..=320).contains(&events.len()), "{}", events.len());
     });
 }
 
