@@ -473,6 +473,7 @@ fn those_who_wait_keep_their_order_where_the_one_who_appends_is_dropped() {
         let server = Server::start();
         let journal = open(&server.url(), LONG).await.unwrap();
         let session = name("a");
+        let mut rounds = 0;
         for round in 0..40_u64 {
             let mut begun: Vec<_> = (0..8)
                 .map(|n| {
@@ -482,9 +483,15 @@ fn those_who_wait_keep_their_order_where_the_one_who_appends_is_dropped() {
                     Box::pin(async move { journal.append(&session, Expected::Any, new, NOW).await })
                 })
                 .collect();
+            let mut all_wait = true;
             for one in &mut begun {
-                assert!(futures_util::poll!(one).is_pending());
+                all_wait &= futures_util::poll!(one).is_pending();
             }
+            if !all_wait {
+                // The server answered before this thread had asked for the answer.
+                continue;
+            }
+            rounds += 1;
             let mut tasks: Vec<_> = begun.into_iter().map(tokio::spawn).collect();
             // The first appends itself alone, the second then all that wait, until it is dropped too.
             for one in tasks.drain(..2) {
@@ -504,7 +511,8 @@ fn those_who_wait_keep_their_order_where_the_one_who_appends_is_dropped() {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), events.len());
-        assert!((240..=320).contains(&events.len()), "{}", events.len());
+        assert!(rounds > 20, "{rounds}");
+        assert!((rounds * 6..=320).contains(&events.len()), "{rounds}: {}", events.len());
     });
 }
 
