@@ -6,10 +6,10 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-#[path = "../tests/support/survival.rs"]
+#[path = "../tests/it/support/survival.rs"]
 mod survival;
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use afterimage::{
     compress::{CompressionJob, Engine, OutlineEngine},
@@ -27,7 +27,7 @@ const WAYS: [(&str, Way); 4] = [
 ];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let root = afterimage_testkit::data::beside("data");
     let counter: Arc<dyn TokenCounter> = Arc::new(Memo::new(default_counter()));
     let sessions: Vec<Session> = survival::sessions(survival::files(&root), &counter).collect();
     let arguments: Vec<String> = std::env::args().skip(1).collect();

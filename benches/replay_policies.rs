@@ -6,23 +6,23 @@
 //! which `Budget` and its `compression()` stand for, and the window that slides.
 //! `AFTERIMAGE_BENCH_FILES=N` takes every Nth file.
 
-#[path = "../tests/support/sessions.rs"]
+#[path = "../tests/it/support/sessions.rs"]
 mod sessions;
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use afterimage::{
     compress::{CompressionOptions, OutlineEngine},
     hud::{Hud, NativeFormat},
     id::Millis,
     replay::{Policy, Replay, ReplayFigures},
-    tokens::{FastBpe, Memo, TokenCounter},
+    tokens::{Bpe, Memo, TokenCounter},
     window::Budget,
 };
 use sessions::{GROUPS, Session, sessions};
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let root = afterimage_testkit::data::beside("data");
     let variable = |name| std::env::var(name).ok();
     let every = variable("AFTERIMAGE_BENCH_FILES").map_or(1, |every| every.parse().unwrap());
     let all = sessions(&root, 20, every);
@@ -30,7 +30,7 @@ fn main() {
         println!("no recordings: nothing is measured");
         return;
     }
-    let counter: Arc<dyn TokenCounter> = Arc::new(Memo::new(FastBpe::o200k()));
+    let counter: Arc<dyn TokenCounter> = Arc::new(Memo::new(Bpe::o200k()));
     let is_sweep = variable("AFTERIMAGE_BENCH_SWEEP").is_some();
     println!(
         "{:<54} {:>7} {:>6} {:>11} {:>7} {:>11} {:>8} {:>6} {:>5} {:>5} {:>5} {:>7}",

@@ -9,7 +9,7 @@ use afterimage::{
     hud::{Hud, RenderRequest, RenderedContext},
     id::{FacetType, Millis},
     json::{Object, Value},
-    tokens::{Memo, Tiktoken},
+    tokens::{Bpe, Memo},
     veil::{Facet, FacetOp, Frame, History, Source},
 };
 
@@ -58,7 +58,7 @@ impl Session {
 }
 
 fn main() -> Result<()> {
-    let hud = Hud::new(Arc::new(Memo::new(Tiktoken::o200k())));
+    let hud = Hud::new(Arc::new(Memo::new(Bpe::o200k())));
     let mut session = Session { hud, history: History::new() };
     let system = Facet::new("rules", FacetType::SYSTEM, "You are a harbour pilot. Be brief.");
     session.capture(Source::System, system)?;

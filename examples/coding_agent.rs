@@ -6,9 +6,8 @@
 use std::{collections::BTreeMap, time::SystemTime};
 
 use afterimage::{
-    Result,
     id::Millis,
-    journal::{EventId, Journal, JournalOptions, Replay, SessionName, SnapshotPolicy},
+    journal::{EventId, Journal, JournalOptions, Replay, Result, SessionName, SnapshotPolicy},
     log::Holder,
 };
 use serde::{Deserialize, Serialize};

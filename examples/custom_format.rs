@@ -9,7 +9,7 @@ use afterimage::{
     hud::{Canvas, Format, Hud, RenderRequest},
     id::{FacetType, Millis},
     json::Object,
-    tokens::{Memo, Tiktoken},
+    tokens::{Bpe, Memo},
     veil::{Facet, FacetOp, Frame, History, Source},
 };
 
@@ -32,7 +32,7 @@ impl Format for ShipsLog {
 }
 
 fn main() -> Result<()> {
-    let counter = Memo::new(Tiktoken::o200k());
+    let counter = Memo::new(Bpe::o200k());
     let hud = Hud::builder(Arc::new(counter)).format(Arc::new(ShipsLog)).viewer("captain").build();
     let mut history = History::new();
 

@@ -10,9 +10,9 @@ use afterimage::{
     hud::{Hud, NativeFormat, RenderRequest},
     id::{FrameSeq, Millis},
     json::{self, Value},
-    observe::{Moment, Observations, Policy, Response, ToolCall},
-    session::bridge::observed::{Backlog, PayloadReferences, reference, summary_op},
-    tokens::{Memo, Tiktoken, TokenCounter},
+    observe::{Moment, Observations, PlannedCall, Policy, Response, ToolCall},
+    session::bridge::observed::{Backlog, PayloadReferences, Repeats, reference, summary_op},
+    tokens::{Bpe, Memo, TokenCounter},
     veil::{Facet, FacetOp, Frame, History, Source},
 };
 
@@ -54,6 +54,8 @@ impl Server {
 struct Observed {
     server: Server,
     observations: Observations,
+    /// What the model has read in this session.
+    repeats: Repeats,
 }
 
 impl Observed {
@@ -63,20 +65,27 @@ impl Observed {
     }
 
     fn call(&mut self, tool: &str) -> Result<String> {
+        // An agent that asks first can spare the call.
+        let freshness =
+            self.observations.freshness(&PlannedCall::new("agent-1", tool), self.now())?;
+        println!("  {}", freshness.text());
         let answer = self.server.call(tool);
         let response = Response::json(answer);
         let outcome =
             self.observations.intercept(&ToolCall::new("agent-1", tool, &response), self.now())?;
         println!("  {tool}: kept {:?}, stale {:?}", outcome.stored, outcome.stale);
-        Ok(response.payload().to_string())
+        // A payload that says what the model has read already comes as a line.
+        let line = self.repeats.line(&self.observations, &outcome)?;
+        Ok(line.unwrap_or_else(|| response.payload().to_string()))
     }
 }
 
 fn main() -> Result<()> {
-    let counter = Arc::new(Memo::new(Tiktoken::o200k()));
+    let counter = Arc::new(Memo::new(Bpe::o200k()));
     let hud = Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build();
     let observations = Observations::in_memory(Policy::spacemolt())?.counted_by(counter.clone());
-    let mut tools = Observed { server: Server { tick: 40 }, observations };
+    let server = Server { tick: 40 };
+    let mut tools = Observed { server, observations, repeats: Repeats::new() };
     let mut history = History::new();
     let mut references = PayloadReferences::new();
     // What was shown, and what is shown for the first time.
@@ -84,7 +93,7 @@ fn main() -> Result<()> {
     let mut fresh: Option<(FrameSeq, u64)> = None;
 
     for (turn, tool) in
-        ["login", "get_map", "get_status", "travel", "get_status"].iter().enumerate()
+        ["login", "get_map", "get_status", "travel", "get_status", "get_map"].iter().enumerate()
     {
         let at = 2 * turn as u64;
         let id = format!("call-{turn}");
@@ -118,7 +127,7 @@ fn main() -> Result<()> {
         let request = RenderRequest { substitutions, ..RenderRequest::default() };
         let context = hud.render(&history, &request, now)?;
         println!("turn {turn}: {} tokens", context.tokens().total);
-        if turn == 4 {
+        if turn == 5 {
             let tail = context.messages().last().map(|message| message.content().into_owned());
             println!("\n{}", tail.unwrap_or_default());
         }

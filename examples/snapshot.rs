@@ -5,11 +5,11 @@
 use afterimage::{
     id::{Millis, Role},
     snapshot::{ChunkOptions, FrameSnapshotBuilder, find_chunks_by_facet},
-    tokens::Tiktoken,
+    tokens::Bpe,
 };
 
 fn main() {
-    let counter = Tiktoken::o200k();
+    let counter = Bpe::o200k();
     let mut builder = FrameSnapshotBuilder::new(&counter);
     let formatting = || ChunkOptions::new().chunk_type("formatting").role(Role::Assistant);
     let speech = ChunkOptions::new().facet("speech-1").chunk_type("speech").role(Role::Assistant);

@@ -1,144 +1,12 @@
 //! Ids and open names: cheap to clone, compared by their text.
 
-use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
+use std::fmt;
 
-/// Declares an open string type over a shared or static text.
-macro_rules! name_type {
-    ($(#[$meta:meta])* $name:ident { $($(#[$cmeta:meta])* $constant:ident = $text:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone)]
-        pub struct $name(Text);
+use afterimage_json::name_type;
 
-        impl $name {
-            $($(#[$cmeta])* pub const $constant: Self = Self(Text::Static(&$text));)*
-
-            /// The text of the name.
-            pub fn as_str(&self) -> &str {
-                self.0.as_str()
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                $(if text == $text { return Self::$constant; })*
-                Self(Text::Shared(Arc::from(text)))
-            }
-        }
-
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self::from(text.as_str())
-            }
-        }
-
-        impl From<&String> for $name {
-            fn from(text: &String) -> Self {
-                Self::from(text.as_str())
-            }
-        }
-
-        impl Deref for $name {
-            type Target = str;
-            fn deref(&self) -> &str {
-                self.as_str()
-            }
-        }
-
-        impl Borrow<str> for $name {
-            fn borrow(&self) -> &str {
-                self.as_str()
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                self.as_str()
-            }
-        }
-
-        impl PartialEq for $name {
-            fn eq(&self, other: &Self) -> bool {
-                self.0.same(&other.0) || self.as_str() == other.as_str()
-            }
-        }
-
-        impl PartialEq<str> for $name {
-            fn eq(&self, other: &str) -> bool {
-                self.as_str() == other
-            }
-        }
-
-        impl PartialEq<&str> for $name {
-            fn eq(&self, other: &&str) -> bool {
-                self.as_str() == *other
-            }
-        }
-
-        impl Eq for $name {}
-
-        impl std::hash::Hash for $name {
-            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-                self.as_str().hash(state);
-            }
-        }
-
-        impl Ord for $name {
-            fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-                self.as_str().cmp(other.as_str())
-            }
-        }
-
-        impl PartialOrd for $name {
-            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-                Some(self.cmp(other))
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(self.as_str(), f)
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer).map(Self::from)
-            }
-        }
-    };
-}
-
-#[derive(Clone)]
-enum Text {
-    /// A thin reference, so that a name is no wider than a shared text.
-    Static(&'static &'static str),
-    Shared(Arc<str>),
-}
-
-impl Text {
-    fn as_str(&self) -> &str {
-        match self {
-            Text::Static(text) => text,
-            Text::Shared(text) => text,
-        }
-    }
-
-    fn same(&self, other: &Self) -> bool {
-        std::ptr::eq(self.as_str(), other.as_str())
-    }
-}
+pub use afterimage_json::Millis;
+#[cfg(feature = "timeline")]
+pub use afterimage_timeline::DeltaTarget;
 
 name_type! {
     /// The id of a facet. Any text; unique among the facets that hold at one time.
@@ -202,34 +70,6 @@ name_type! {
         IMAGE = "image",
         /// What stands for an opaque block.
         OPAQUE = "opaque",
-    }
-}
-
-#[cfg(feature = "timeline")]
-name_type! {
-    /// What a delta changes: an open vocabulary. Which place of the state a target stands for is
-    /// said by a table, [`Targets`](crate::timeline::Targets).
-    DeltaTarget {
-        /// The player's character.
-        PLAYER = "player",
-        /// The characters of the game.
-        NPC = "npc",
-        /// The locations of the world.
-        LOCATION = "location",
-        /// The current scene.
-        SCENE = "scene",
-        /// The world.
-        WORLD = "world",
-        /// The quests.
-        QUEST = "quest",
-        /// Relationships, which are kept with the characters.
-        RELATIONSHIP = "relationship",
-        /// What is known. Roots at the whole state, so that a path names who knows it.
-        KNOWLEDGE = "knowledge",
-        /// The player's things.
-        INVENTORY = "inventory",
-        /// The time of the game.
-        TIME = "time",
     }
 }
 
@@ -324,45 +164,5 @@ impl Role {
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-/// A moment in milliseconds since the Unix epoch. The library has no clock: the caller passes it.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[serde(transparent)]
-pub struct Millis(i64);
-
-impl Millis {
-    /// The moment this many milliseconds after the epoch.
-    pub const fn new(millis: i64) -> Self {
-        Self(millis)
-    }
-
-    /// The milliseconds since the epoch.
-    pub const fn get(self) -> i64 {
-        self.0
-    }
-}
-
-impl From<std::time::SystemTime> for Millis {
-    /// Saturates at the ends of `i64`.
-    fn from(time: std::time::SystemTime) -> Self {
-        let millis = |duration: std::time::Duration| i64::try_from(duration.as_millis());
-        Self(match time.duration_since(std::time::UNIX_EPOCH) {
-            Ok(after) => millis(after).unwrap_or(i64::MAX),
-            Err(before) => millis(before.duration()).map_or(i64::MIN, i64::wrapping_neg),
-        })
     }
 }

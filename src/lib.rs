@@ -12,7 +12,7 @@
 //!     veil::{Facet, FacetOp, Frame, History, Source},
 //! };
 //!
-//! // Any token counter fits in; `Tiktoken::o200k()` of the feature `tiktoken` counts exactly.
+//! // Any token counter fits in; `Bpe::o200k()` of the feature `bpe` counts exactly.
 //! let hud = Hud::new(Arc::new(Chars4));
 //! let mut history = History::new();
 //!
@@ -37,6 +37,9 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 //!
+//! The guide (`docs/guide.md`, the module `guide`) goes from here to a context within a budget, to state that survives a crash, and to
+//! formats, engines and errors of your own.
+//!
 //! # The map
 //!
 //! | module | holds | start with |
@@ -45,19 +48,25 @@
 //! | [`snapshot`] | what a frame rendered to: chunks that tile one text; the archive of a history | [`snapshot::FrameSnapshotBuilder`], [`snapshot::SnapshotArchive`] |
 //! | [`hud`] | the one renderer, formats, contexts | [`hud::Hud`] |
 //! | [`export`] | contexts in the forms of OpenAI and Anthropic, and what their caches keep | [`export::Export`] |
-//! | [`tokens`] | exact counters, an estimate, a memo | [`tokens::TokenCounter`] |
 //! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
-//! | [`compress`] | ranges of frames that give way to summaries, and what writes those | [`compress::CompressionTransform`], [`compress::Engine`] |
+//! | [`compress`] | summaries in the place of ranges of frames, and the engines that write them | [`compress::CompressionTransform`], [`compress::Engine`] |
 //! | [`window`] | contexts that fit a budget: compressed, shortened, dropped, or refused | [`window::ContextWindow`] |
 //! | [`replay`] | what the requests of a session would have cost | [`replay::Replay`] |
-//! | `checkpoint` (feature `checkpoint`) | summaries of work in Markdown, and deltas between them | `checkpoint::diff`, `checkpoint::apply` |
-//! | [`observe`] | tool responses kept for each account, and short summaries with their ages | [`observe::Observations`] |
-//! | `journal` (feature `journal`) | events with snapshots of what they lead to: in memory, in a directory, on NATS | `journal::Journal`, `journal::Replay` |
-//! | [`session`] | what joins the others: observations in contexts, states that replay from journals | [`session::bridge`] |
-//! | [`json`] | JSON that keeps order and digits | [`json::read`] |
-//! | `timeline` (feature `timeline`) | world state as deltas and snapshots, in memory and in a directory | `timeline::Timeline`, `timeline::session::SessionDir` |
-//! | `log` (feature `storage`) | files of checksummed records, locks, atomic writes | `log::RecordWriter` |
+//! | [`session`] | what joins the others: observations in contexts, states that replay from journals, checkpoints from frames | [`session::bridge`] |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
+//!
+//! These modules are crates of their own, which also stand alone. Each that can fail has an `Error`
+//! of its own, which [`Error`] takes with `?`:
+//!
+//! | module | crate | feature | holds | start with |
+//! |---|---|---|---|---|
+//! | [`json`] | afterimage-json | | JSON that keeps order and digits | [`json::read`] |
+//! | [`tokens`] | afterimage-tokens | `bpe` for exact counts | exact counters, an estimate, a memo | [`tokens::default_counter`] |
+//! | `log` | afterimage-log | `storage` | files of checksummed records, locks, atomic writes | `log::RecordWriter` |
+//! | `timeline` | afterimage-timeline | `timeline` | world state as deltas and snapshots, in memory and in a directory | `timeline::Timeline`, `timeline::session::SessionDir` |
+//! | `journal` | afterimage-journal | `journal`, `nats` | events with snapshots of what they lead to: in memory, in a directory, on NATS | `journal::Journal`, `journal::Replay` |
+//! | `observe` | afterimage-observe | `observe`, `sqlite`, `toml` | tool responses kept for each account, and short summaries with their ages | `observe::Observations` |
+//! | `checkpoint` | afterimage-checkpoint | `checkpoint` | summaries of work in Markdown, and deltas between them | `checkpoint::diff`, `checkpoint::apply` |
 //!
 //! Wire types implement serde's traits with the field names of the wire (`docs/FORMAT.md`).
 //!
@@ -72,8 +81,7 @@
 //!
 //! # Features
 //!
-//! * `tiktoken` (default): exact counts through tiktoken-rs.
-//! * `bpe`: the same counts, faster, for 34 to 49 MB more in the binary.
+//! * `bpe` (default): exact counts for `o200k_base` and `cl100k_base`, for 11 MB more in the program.
 //! * `templates`: a template for each facet type.
 //! * `storage`: archives on disk, and what they write through: files of checksummed records.
 //! * `timeline`: world state as deltas and snapshots; with `storage` in session directories.
@@ -81,8 +89,9 @@
 //! * `nats`: the same on NATS JetStream, async.
 //! * `command`: summaries by any program that reads a prompt.
 //! * `checkpoint`: checkpoints in Markdown, and deltas between them.
-//! * `sqlite`: observations in a database file.
-//! * `toml`: policies of observations as TOML.
+//! * `observe`: tool responses with the age of each fact.
+//! * `sqlite`: observations in a database file; turns `observe` on.
+//! * `toml`: policies of observations as TOML; turns `observe` on.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(
@@ -90,32 +99,38 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
-#[cfg(feature = "checkpoint")]
-pub mod checkpoint;
 pub mod compress;
 pub mod error;
 pub mod export;
 pub mod hud;
 pub mod id;
-#[cfg(feature = "journal")]
-pub mod journal;
-pub mod json;
-#[cfg(feature = "storage")]
-pub mod log;
-pub mod observe;
 pub mod replay;
 pub mod session;
 pub mod snapshot;
 pub mod text;
-#[cfg(feature = "timeline")]
-pub mod timeline;
-pub mod tokens;
 pub mod transcript;
 pub mod veil;
 pub mod window;
 
+#[cfg(feature = "checkpoint")]
+pub use afterimage_checkpoint as checkpoint;
+#[cfg(feature = "journal")]
+pub use afterimage_journal as journal;
+pub use afterimage_json as json;
+#[cfg(feature = "storage")]
+pub use afterimage_log as log;
+#[cfg(feature = "observe")]
+pub use afterimage_observe as observe;
+#[cfg(feature = "timeline")]
+pub use afterimage_timeline as timeline;
+pub use afterimage_tokens as tokens;
+
 #[doc(no_inline)]
 pub use error::{Error, ErrorKind, Result};
+
+#[cfg(all(feature = "bpe", feature = "journal"))]
+#[doc = include_str!("../docs/guide.md")]
+pub mod guide {}
 
 #[doc = include_str!("../docs/FORMAT.md")]
 pub mod format_of_files {}
@@ -135,13 +150,16 @@ pub mod compression {}
 #[cfg(feature = "checkpoint")]
 #[doc = include_str!("../docs/checkpoints.md")]
 pub mod checkpoints_and_deltas {}
+
+#[cfg(feature = "observe")]
 #[doc = include_str!("../docs/observations.md")]
 pub mod observations {}
+
 #[cfg(feature = "timeline")]
 #[doc = include_str!("../docs/timeline.md")]
 pub mod timelines {}
 
 /// The README's example is a test.
-#[cfg(all(doctest, feature = "tiktoken"))]
+#[cfg(all(doctest, feature = "bpe"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -57,9 +57,26 @@ impl From<TextRange> for Range<usize> {
     }
 }
 
+/// The tags that the built-in formats write themselves.
+pub(crate) const RESERVED_TAGS: [&str; 6] =
+    ["my_turn", "parameter", "pending_activations", "thought", "tool_call", "tool_result"];
+
 /// The tag that a display name makes: ASCII lower case, with everything but letters, digits, `_`
-/// and `-` replaced by `_`.
+/// and `-` replaced by `_`. A name that makes one of the built-in tags gets `facet_` before it, so
+/// that no facet can look like a turn of the agent, a call or a result.
+///
+/// ```
+/// use afterimage::text::tag_name;
+///
+/// assert_eq!(tag_name("Ship Status"), "ship_status");
+/// assert_eq!(tag_name("My Turn"), "facet_my_turn");
+/// ```
 pub fn tag_name(display_name: &str) -> Cow<'_, str> {
+    let tag = plain_tag(display_name);
+    if RESERVED_TAGS.contains(&&*tag) { format!("facet_{tag}").into() } else { tag }
+}
+
+fn plain_tag(display_name: &str) -> Cow<'_, str> {
     let keeps = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     if display_name.chars().all(keeps) {
         return display_name.into();

@@ -27,7 +27,7 @@ pub(crate) fn corpus() -> (&'static str, Vec<Session>) {
 
 /// The recorded transcripts.
 pub(crate) fn recordings() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let root = afterimage_testkit::data::beside("data");
     let mut files = Vec::new();
     for group in ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"] {
         walk(&root.join(group), &mut files);

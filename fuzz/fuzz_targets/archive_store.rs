@@ -10,8 +10,8 @@ use afterimage::{
     id::{FrameSeq, Millis, Role},
     json::Object,
     log::{
-        FileKind, Files, Holder, RecordFile, RecordWriter, create_dirs, pack,
-        testing::MemoryFiles, unpack,
+        FileKind, Files, Holder, RecordFile, RecordWriter, create_dirs, pack, testing::MemoryFiles,
+        unpack,
     },
     snapshot::{ArchiveOptions, ChunkOptions, FrameSnapshotBuilder, Part, SnapshotArchive},
     tokens::Chars4,
@@ -27,10 +27,8 @@ const FILES: [(&str, FileKind); 3] = [
 /// The payloads of a sound archive, file by file.
 static SOUND: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
     let files = MemoryFiles::default();
-    let mut archive = SnapshotArchive::with_options(ArchiveOptions {
-        segment_bytes: 64,
-        segment_frames: 4,
-    });
+    let mut archive =
+        SnapshotArchive::with_options(ArchiveOptions { segment_bytes: 64, segment_frames: 4 });
     for n in 0..12_u64 {
         let mut builder = FrameSnapshotBuilder::new(&Chars4);
         let part = Part::Call { id: Some("c".into()), name: "f".into() };
@@ -89,7 +87,9 @@ fuzz_target!(|bytes: &[u8]| {
         let path: PathBuf = Path::new("a").join(name);
         let (mut writer, _) =
             RecordWriter::open(Arc::clone(&disk) as Arc<dyn Files>, path, *kind).expect("a disk");
-        payloads.iter().for_each(|payload| drop(writer.append(payload).expect("a disk")));
+        for payload in payloads {
+            writer.append(payload).expect("a disk");
+        }
         writer.sync().expect("a disk");
     }
     let Ok(opened) = SnapshotArchive::open_on(disk, "a") else { return };

@@ -3,8 +3,8 @@
 #![no_main]
 
 use afterimage::checkpoint::{
-    Checkpoint, CheckpointDelta, DiffOptions, Document, DocumentKind, apply, compose, diff, invert,
-    lint, shrink, validate,
+    Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Document, DocumentKind, apply, compose,
+    diff, invert, lint, lint_against, shrink, validate,
 };
 use afterimage::tokens::Chars4;
 use libfuzzer_sys::fuzz_target;
@@ -36,11 +36,17 @@ fuzz_target!(|bytes: &[u8]| {
     let nothing = compose(&delta, &back).expect("they meet");
     assert_eq!(apply(&a, &nothing).expect("there and back").document(), a.document());
 
+    let bounded = diff(&a, &b, &options.with_form(DiffForm::Bounded)).expect("both have an id");
+    assert_eq!(apply(&a, &bounded).expect("a delta of the two").document(), b.document());
+
     // A text that calls itself a delta.
     if let Ok(written) = CheckpointDelta::parse(second) {
         let _ = written.categories();
         let _ = invert(&written);
-        if let Ok(result) = apply(&a, &written) {
+        let refused = !lint_against(&written, &a).is_empty();
+        let result = apply(&a, &written);
+        assert_eq!(result.is_err(), refused);
+        if let Ok(result) = result {
             let _ = lint(result.document(), DocumentKind::Checkpoint);
         }
     }

@@ -1,5 +1,5 @@
-//! Any policy and any responses: what is refused is refused with a sentence; what is kept can be summed up within its
-//! limit, on lines of the summary's own, and read back.
+//! Any policy and any responses: a refusal has a sentence. Each observation is read back, and the
+//! summary keeps to its limit and to lines of its own.
 #![no_main]
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use afterimage::{
     id::Millis,
     json,
-    observe::{Form, Moment, Observations, Policy, Response, ToolCall},
+    observe::{self, Form, Moment, Observations, Policy, Response, ToolCall},
     tokens::{Chars4, TokenCounter},
 };
 use arbitrary::Arbitrary;
@@ -56,12 +56,12 @@ struct Call<'a> {
     tick: Option<u64>,
 }
 
-fn policy(text: &PolicyText<'_>) -> afterimage::Result<Policy> {
+fn policy(text: &PolicyText<'_>) -> observe::Result<Policy> {
     match text {
         PolicyText::Spacemolt => Ok(Policy::spacemolt()),
         PolicyText::Default => Ok(Policy::default()),
         PolicyText::Toml(text) => Policy::from_toml(text),
-        PolicyText::Json(text) => json::read(text.as_bytes()).and_then(Policy::from_json),
+        PolicyText::Json(text) => Policy::from_json(json::read(text.as_bytes())?),
     }
 }
 
@@ -122,7 +122,7 @@ fuzz_target!(|input: Input<'_>| {
                     line.is_empty() || own.iter().chain(&closing).any(|own| line.starts_with(own));
                 assert!(is_own && !line.chars().any(char::is_control), "{line:?}");
                 assert!(
-                    line.starts_with("**") || !(line.contains("**") && !line.contains("\\*")),
+                    line.starts_with("**") || !line.contains("**") || line.contains("\\*"),
                     "{line:?}"
                 );
             }

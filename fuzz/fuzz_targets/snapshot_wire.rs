@@ -1,4 +1,5 @@
-//! Any JSON is a snapshot, full or incremental, a frame, or refused; what loads keeps its promises and is written back.
+//! Any JSON is a snapshot, full or incremental, a frame, or refused. What loads keeps its promises
+//! and is written back.
 #![no_main]
 
 use std::sync::Arc;

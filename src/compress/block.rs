@@ -9,6 +9,8 @@ use crate::{
     veil::{Facet, FacetOp},
 };
 
+crate::json::serialize_through_json!(CompressionBlock);
+
 /// A compressed range that stands in for frames; the originals stay reachable.
 #[non_exhaustive]
 #[derive(Clone, Debug)]

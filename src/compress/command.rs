@@ -96,7 +96,7 @@ impl CommandEngine {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().map_err(|error| {
             let message = format!("cannot run {}: {error}", self.id);
-            Error::new(ErrorKind::Engine, message).caused_by(error)
+            Error::new(ErrorKind::Engine, message).with_source(error)
         })?;
         let mut running = Running { child, is_over: false };
         let (output, errors) = running.pipes(input, most)?;
@@ -149,7 +149,7 @@ impl Engine for CommandEngine {
         let answer = self.run(prompt(job, counter), most)?;
         let answer = String::from_utf8(answer).map_err(|error| {
             let message = format!("{}: the answer is not UTF-8", self.id);
-            Error::new(ErrorKind::Utf8, message).caused_by(error)
+            Error::new(ErrorKind::Utf8, message).with_source(error)
         })?;
         bounded(&self.id, answer, job, counter)
     }

@@ -16,6 +16,7 @@ mod block;
 #[cfg(feature = "command")]
 mod command;
 mod engine;
+mod failure_limit;
 mod function;
 mod job;
 mod net;
@@ -31,13 +32,14 @@ pub use block::CompressionBlock;
 #[cfg(feature = "command")]
 pub use command::CommandEngine;
 pub use engine::Engine;
+pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub use options::CompressionOptions;
 pub use outline::OutlineEngine;
 pub(crate) use outline::identifiers;
 pub(crate) use pairs::Pairs;
-pub use prompt::{PROMPT_TEMPLATE, prompt, prompt_from};
+pub use prompt::{PROMPT_TEMPLATE, PromptParts, prompt};
 pub use transform::{CompressionState, CompressionTransform, Epoch, RangeState};
-pub(crate) use unit::{Unit, units};
+pub(crate) use unit::Unit;
 pub(crate) use walk::Step;

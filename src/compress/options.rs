@@ -1,5 +1,6 @@
 /// When compression starts and stops, and how ranges are cut; fixed once the transform is made.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct CompressionOptions {
     /// A range of fewer tokens is not worth a block. 500 by default.
     pub trigger_tokens: u64,

@@ -7,20 +7,10 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// The prompt that [`prompt`] fills in. The fields:
-///
-/// | field | what stands there |
-/// |---|---|
-/// | `{id}` | the id of the block |
-/// | `{from}`, `{to}` | the first and the last frame |
-/// | `{frames}` | how many passages there are |
-/// | `{tokens}` | the tokens of the original |
-/// | `{limit}` | the tokens that the answer may have |
-/// | `{facets}` | the ids of the facets, at most 40 of them |
-/// | `{keep}` | the identifiers that are most likely to be needed again |
-/// | `{mark}` | a word that does not stand in the passages |
-/// | `{text}` | the passages, each chunk under a line that says who speaks: `[user]`, `[agent]`, `[agent calls NAME]`, `[result]`; other lines that begin with a bracket are set in by a space |
-pub const PROMPT_TEMPLATE: &str = "\
+/// The text of the prompt, whose fields the compiler fills in.
+macro_rules! template {
+    () => {
+        "\
 You compress the history of an agent. What you write replaces frames {from} to {to} ({frames} \
 passages, {tokens} tokens) in the agent's context; the agent reads it and goes on working. The \
 original can be looked up, but only by someone who knows what to look for.
@@ -47,53 +37,68 @@ The history stands between the two lines {mark}.
 {mark}
 {text}
 {mark}
-";
+"
+    };
+}
+
+/// The prompt with its fields in braces, for documentation and for those who write their own: see
+/// [`PromptParts`].
+pub const PROMPT_TEMPLATE: &str = template!();
 
 /// How many facets a prompt names.
 const FACETS: usize = 40;
 
-/// [`PROMPT_TEMPLATE`] filled in for a job.
+/// What a prompt says of a job, for programs that write their own.
 ///
-/// The list of identifiers takes at most half of the job's token limit by `counter`. The prompt is
-/// as long as the job's text, plus what stands around it. The same job gives the same prompt.
-pub fn prompt(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
-    prompt_from(PROMPT_TEMPLATE, job, counter)
+/// ```
+/// use afterimage::{compress::{CompressionJob, PromptParts}, tokens::Chars4};
+///
+/// let job = CompressionJob::new(Vec::new(), 200);
+/// let PromptParts { mark, text, .. } = PromptParts::of(&job, &Chars4);
+/// let prompt = format!("Summarise in {} tokens:\n{mark}\n{text}\n{mark}", job.token_limit);
+/// assert!(prompt.starts_with("Summarise in 200 tokens"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptParts {
+    /// The ids of the facets, at most 40 of them, with commas.
+    pub facets: String,
+    /// The identifiers that are most likely to be needed again, with commas: at most half of the
+    /// job's token limit.
+    pub keep: String,
+    /// A word that is not in the passages, to fence them.
+    pub mark: String,
+    /// The passages, each chunk under a line that says who speaks: `[user]`, `[agent]`,
+    /// `[agent calls NAME]`, `[result]`. Other lines that begin with a bracket are set in by a space.
+    pub text: String,
 }
 
-/// A template of your own filled in for a job. Fields are those of [`PROMPT_TEMPLATE`]; what else
-/// stands in braces stays as it is, and so do braces in what is filled in.
-pub fn prompt_from(template: &str, job: &CompressionJob, counter: &dyn TokenCounter) -> String {
-    let text = transcript_of(job);
-    let mut filled = String::with_capacity(template.len() + text.len());
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        filled.push_str(before);
-        let field = after.split_once('}').and_then(|(field, after)| {
-            let value = match field {
-                "id" => job.id.to_string(),
-                "from" => job.from.to_string(),
-                "to" => job.to.to_string(),
-                "frames" => job.passages.len().to_string(),
-                "tokens" => job.original_tokens.to_string(),
-                "limit" => job.token_limit.to_string(),
-                "facets" => facets(&job.source_facets),
-                "keep" => keep(job, counter),
-                "mark" => mark(&text),
-                "text" => text.clone(),
-                _ => return None,
-            };
-            Some((value, after))
-        });
-        rest = if let Some((value, after)) = field {
-            filled.push_str(&value);
-            after
-        } else {
-            filled.push('{');
-            after
-        };
+impl PromptParts {
+    /// The parts for a job. The same job gives the same parts.
+    pub fn of(job: &CompressionJob, counter: &dyn TokenCounter) -> Self {
+        let text = transcript_of(job);
+        let (facets, keep) = (facets(&job.source_facets), keep(job, counter));
+        Self { facets, keep, mark: mark(&text), text }
     }
-    filled.push_str(rest);
-    filled
+}
+
+/// [`PROMPT_TEMPLATE`] filled in for a job.
+///
+/// The prompt is as long as the job's text, plus what stands around it. The same job gives the same
+/// prompt.
+pub fn prompt(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
+    let PromptParts { facets, keep, mark, text } = PromptParts::of(job, counter);
+    format!(
+        template!(),
+        from = job.from,
+        to = job.to,
+        frames = job.passages.len(),
+        tokens = job.original_tokens,
+        limit = job.token_limit,
+        facets = facets,
+        keep = keep,
+        mark = mark,
+        text = text,
+    )
 }
 
 /// A text that holds the first half of its own hash would take some 2¹²⁸ tries to make.

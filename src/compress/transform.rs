@@ -1,13 +1,13 @@
 mod adopt;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     ops::Range,
     sync::Arc,
 };
 
 use super::{
-    CompressionBlock, CompressionJob, CompressionOptions, Passage,
+    CompressionBlock, CompressionJob, CompressionOptions, Passage, Unit,
     block::{Originals, content_hash},
     walk::{Step, Walk},
 };
@@ -34,6 +34,9 @@ pub struct CompressionTransform {
     /// The first frame that no range was planned for and none was passed over.
     front: usize,
     ranges: Vec<PlannedRange>,
+    /// The numbers of those that wait, and of those that were handed out.
+    pending: BTreeSet<usize>,
+    under_way: BTreeSet<usize>,
     /// The blocks that are in effect, by their first frame.
     applied: BTreeMap<FrameSeq, Arc<CompressionBlock>>,
     /// The blocks that a block of blocks was planned for.
@@ -238,6 +241,7 @@ impl CompressionTransform {
         if let Covers::Blocks(blocks) = &range.covers {
             self.merged.extend(blocks.iter().map(|block| Arc::clone(&block.id)));
         }
+        self.pending.insert(self.ranges.len());
         self.ranges.push(range);
     }
 
@@ -246,10 +250,29 @@ impl CompressionTransform {
         self.walk.steps()
     }
 
+    /// These frames as they go together, in order.
+    pub(crate) fn units(&self) -> &[Unit] {
+        self.walk.units()
+    }
+
     /// Whether as many jobs wait as may.
     fn is_full(&self) -> bool {
         let waiting = |range: &&PlannedRange| matches!(range.state, RangeState::Pending { .. });
         self.ranges.iter().rev().take(64).filter(waiting).count() >= self.options.max_pending
+    }
+
+    /// Takes note of where a range is.
+    fn enter_state(&mut self, number: usize, state: RangeState) {
+        self.pending.remove(&number);
+        self.under_way.remove(&number);
+        match state {
+            RangeState::Pending { .. } => drop(self.pending.insert(number)),
+            RangeState::InProgress { .. } => drop(self.under_way.insert(number)),
+            RangeState::Ready | RangeState::Failed { .. } => {}
+        }
+        if let Some(range) = self.ranges.get_mut(number) {
+            range.state = state;
+        }
     }
 
     /// Whether to plan on: by the water marks, and by how many jobs wait.
@@ -397,15 +420,16 @@ impl CompressionTransform {
     /// # Errors
     /// [`ErrorKind::Sequence`] where the history is another one, and those of its ops.
     pub fn next_job(&mut self, history: &History, now: Millis) -> Result<Option<CompressionJob>> {
-        if self.under_way_count() >= self.options.max_active {
+        if self.under_way.len() >= self.options.max_active {
             return Ok(None);
         }
-        let is_due = |range: &PlannedRange| match range.state {
+        let is_due = |range: &&PlannedRange| match range.state {
             RangeState::Pending { not_before, .. } => not_before <= now,
             _ => false,
         };
-        let Some(number) = self.ranges.iter().position(is_due) else { return Ok(None) };
-        let Some(range) = self.ranges.get(number).cloned() else { return Ok(None) };
+        let due = |number: &usize| Some((*number, self.ranges.get(*number).filter(is_due)?));
+        let Some((number, range)) = self.pending.iter().find_map(due) else { return Ok(None) };
+        let range = range.clone();
         let RangeState::Pending { tried, .. } = range.state else { return Ok(None) };
         let (passages, net_ops, tail_from) = match &range.covers {
             Covers::Frames(frames) => (
@@ -442,9 +466,7 @@ impl CompressionTransform {
         let (Some(first), Some(last)) = (self.first_of(&range), self.last_of(&range)) else {
             return Ok(None);
         };
-        if let Some(range) = self.ranges.get_mut(number) {
-            range.state = RangeState::InProgress { attempt: tried + 1 };
-        }
+        self.enter_state(number, RangeState::InProgress { attempt: tried + 1 });
         Ok(Some(CompressionJob {
             id: range.id,
             from: first,
@@ -460,14 +482,9 @@ impl CompressionTransform {
         }))
     }
 
-    fn under_way_count(&self) -> usize {
-        let active = |range: &&PlannedRange| matches!(range.state, RangeState::InProgress { .. });
-        self.ranges.iter().filter(active).count()
-    }
-
     /// Whether a job that was handed out waits for its answer.
     pub(crate) fn is_under_way(&self) -> bool {
-        self.under_way_count() > 0
+        !self.under_way.is_empty()
     }
 
     fn first_of(&self, range: &PlannedRange) -> Option<FrameSeq> {
@@ -504,7 +521,7 @@ impl CompressionTransform {
         now: Millis,
         render: impl FnOnce(&Facet) -> Result<FrameSnapshot>,
     ) -> Result<Arc<CompressionBlock>> {
-        let (number, range) = self.under_way(job)?;
+        let (number, range) = self.handed_out(job)?;
         let summary = summary.trim();
         let refused =
             |message: String| Err(Error::new(ErrorKind::Limit, message).at_frame(job.from.get()));
@@ -541,9 +558,7 @@ impl CompressionTransform {
             originals,
             inner,
         });
-        if let Some(range) = self.ranges.get_mut(number) {
-            range.state = RangeState::Ready;
-        }
+        self.enter_state(number, RangeState::Ready);
         self.ready.insert(number, Arc::clone(&block));
         Ok(block)
     }
@@ -559,7 +574,7 @@ impl CompressionTransform {
         reason: impl Into<String>,
         now: Millis,
     ) -> Result<()> {
-        let (number, _) = self.under_way(job)?;
+        let (number, _) = self.handed_out(job)?;
         let delay = self.options.retry_delay_ms;
         let state = if job.attempt >= self.options.tries {
             RangeState::Failed { reason: reason.into() }
@@ -567,17 +582,17 @@ impl CompressionTransform {
             let not_before = Millis::new(now.get().saturating_add(delay));
             RangeState::Pending { tried: job.attempt, not_before }
         };
-        if let Some(range) = self.ranges.get_mut(number) {
-            range.state = state;
-        }
+        self.enter_state(number, state);
         Ok(())
     }
 
-    fn under_way(&self, job: &CompressionJob) -> Result<(usize, PlannedRange)> {
-        let found = self.ranges.iter().enumerate().find(|(_, range)| {
+    fn handed_out(&self, job: &CompressionJob) -> Result<(usize, PlannedRange)> {
+        let is_it = |range: &&PlannedRange| {
             range.id == job.id && range.state == RangeState::InProgress { attempt: job.attempt }
-        });
-        found.map(|(number, range)| (number, range.clone())).ok_or_else(|| {
+        };
+        let numbers = self.under_way.iter();
+        let mut found = numbers.filter_map(|at| Some((*at, self.ranges.get(*at).filter(is_it)?)));
+        found.next().map(|(number, range)| (number, range.clone())).ok_or_else(|| {
             let message = format!("{} is not under way in try {}", job.id, job.attempt);
             Error::new(ErrorKind::Conflict, message).at_frame(job.from.get())
         })
@@ -623,7 +638,8 @@ impl CompressionTransform {
             }
             block.blocks().iter().find_map(|inner| find(inner, id))
         }
-        self.applied.values().find_map(|block| find(block, id))
+        let in_effect = self.applied.values().find(|block| *block.id == *id);
+        in_effect.or_else(|| self.applied.values().find_map(|block| find(block, id)))
     }
 
     /// Gives back the memory of the originals of a block in effect, once `archive` holds the same

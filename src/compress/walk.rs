@@ -1,6 +1,10 @@
-use std::{ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
-use super::{Passage, net, pairs::Pairs};
+use super::{Passage, Unit, net, pairs::Pairs, unit::Units};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType, FrameSeq, Role},
@@ -12,6 +16,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
     steps: Vec<Step>,
+    units: Units,
     pairs: Pairs,
     veil: Veil,
     /// How far `veil` has been led.
@@ -38,6 +43,12 @@ impl Step {
     /// Whether no range may hold it.
     pub(super) fn is_fixed(&self) -> bool {
         self.stays || self.is_taken
+    }
+
+    #[cfg(test)]
+    pub(super) fn sample(sequence: u64, stays: bool, is_closed: bool) -> Self {
+        let (tokens, role, answers, is_taken) = (1, Role::User, None, false);
+        Self { sequence: sequence.into(), tokens, role, stays, is_closed, answers, is_taken }
     }
 }
 
@@ -66,6 +77,7 @@ impl Walk {
             let step = self.step(frame, snapshot, history);
             self.steps.push(step);
         }
+        self.units.follow(&self.steps);
         Ok(())
     }
 
@@ -76,15 +88,9 @@ impl Walk {
         let new = self.pairs.whole().iter().skip(known);
         let answers = new.map(|(call, _)| *call).min();
         let answers = answers.map(|call| self.steps.partition_point(|step| step.sequence < call));
-        let added = |id: &FacetId| {
-            frame.ops.iter().rev().find_map(|op| match &op.change {
-                FacetChange::Add(facet) => find(facet, id),
-                _ => None,
-            })
-        };
+        let added = added_that_stay(frame);
         let is_pinned = |id: &FacetId| {
-            let now = history.veil().get(id).map(AsRef::as_ref);
-            now.into_iter().chain(added(id)).any(stays)
+            history.veil().get(id).is_some_and(|facet| stays(facet)) || added.contains(id)
         };
         let stays = role == Role::System
             || snapshot.chunks().any(|chunk| chunk.facet_ids().iter().any(is_pinned));
@@ -101,9 +107,11 @@ impl Walk {
 
     /// An imported block stands for these frames from now on.
     pub(super) fn take(&mut self, frames: Range<usize>) {
+        self.units.forget(frames.start);
         for step in self.steps.get_mut(frames).unwrap_or_default() {
             step.is_taken = true;
         }
+        self.units.follow(&self.steps);
     }
 
     /// The runs of these frames that a block may stand for.
@@ -162,6 +170,10 @@ impl Walk {
         &self.steps
     }
 
+    pub(super) fn units(&self) -> &[Unit] {
+        self.units.all()
+    }
+
     /// The frames with these indices as passages.
     pub(super) fn passages(&self, history: &History, frames: Range<usize>) -> Result<Vec<Passage>> {
         let steps = self.steps.get(frames.clone()).unwrap_or_default();
@@ -204,12 +216,43 @@ fn stays(facet: &Facet) -> bool {
         || facet.saliency.as_ref().is_some_and(|saliency| saliency.pinned)
 }
 
-/// The facet with this id: `facet` itself, or one inside of it.
-fn find<'f>(facet: &'f Facet, id: &FacetId) -> Option<&'f Facet> {
-    if facet.id == *id {
-        return Some(facet);
+/// The facets that stay of those that the frame adds, with those inside of them. Where an id is
+/// added several times, the last addition counts, and the outermost facet of it.
+///
+/// Runs in time proportional to the facets, once for all chunks of the frame.
+fn added_that_stay(frame: &Frame) -> HashSet<&FacetId> {
+    let added = || {
+        frame.ops.iter().filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(&**facet),
+            _ => None,
+        })
+    };
+    // Most frames pin nothing.
+    if !added().any(has_one_that_stays) {
+        return HashSet::new();
     }
-    facet.children.iter().find_map(|child| find(child, id))
+    let mut last: HashMap<&FacetId, bool> = HashMap::new();
+    for facet in added() {
+        let mut of_facet = HashMap::new();
+        note(facet, &mut of_facet);
+        last.extend(of_facet);
+    }
+    last.into_iter().filter_map(|(id, stays)| stays.then_some(id)).collect()
+}
+
+/// Whether the facet stays, or one inside of it.
+fn has_one_that_stays(facet: &Facet) -> bool {
+    #[cfg(test)]
+    tests::look();
+    stays(facet) || facet.children.iter().any(has_one_that_stays)
+}
+
+/// Notes for the facet and those inside of it whether they stay; the outermost of an id counts.
+fn note<'f>(facet: &'f Facet, noted: &mut HashMap<&'f FacetId, bool>) {
+    #[cfg(test)]
+    tests::look();
+    noted.entry(&facet.id).or_insert_with(|| stays(facet));
+    facet.children.iter().for_each(|child| note(child, noted));
 }
 
 fn snapshot_of(frame: &Frame) -> Result<&Arc<FrameSnapshot>> {
@@ -217,4 +260,73 @@ fn snapshot_of(frame: &Frame) -> Result<&Arc<FrameSnapshot>> {
         let message = "expected a captured frame, found one without a snapshot";
         Error::new(ErrorKind::Shape, message).at_frame(frame.sequence.get())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::{
+        id::{ChunkType, Millis},
+        snapshot::{FrameSnapshotBuilder, RenderedChunk},
+        tokens::Chars4,
+        veil::Saliency,
+    };
+
+    thread_local! {
+        static LOOKED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Counts a facet that is looked at.
+    pub(super) fn look() {
+        LOOKED.set(LOOKED.get() + 1);
+    }
+
+    /// A frame of so many facets, one chunk each. The last is pinned, if any is.
+    fn history(facets: usize, is_pinned: bool) -> History {
+        let mut frame = Frame::new(0, Source::User);
+        let mut builder = FrameSnapshotBuilder::new(&Chars4);
+        for number in 0..facets {
+            let mut facet = Facet::new(format!("f{number}"), FacetType::EVENT, "a");
+            if is_pinned && number + 1 == facets {
+                facet.saliency = Some(Saliency { pinned: true, ..Saliency::default() });
+            }
+            builder.add_chunk(RenderedChunk {
+                content: "a".to_owned(),
+                facet_ids: Some([facet.id.clone()].into_iter().collect()),
+                chunk_type: Some(ChunkType::EVENT),
+                role: Some(Role::User),
+                ..RenderedChunk::default()
+            });
+            frame = frame.with(FacetOp::add(facet));
+        }
+        // What stays is gone from the veil by the end: the frame's own additions say so.
+        frame.rendered_snapshot = Some(Arc::new(builder.build(Millis::new(0))));
+        let mut history = History::new();
+        history.push(frame).unwrap();
+        let mut last = Frame::new(1, Source::User);
+        for number in 0..facets {
+            last = last.with(FacetOp::remove(format!("f{number}")));
+        }
+        last.rendered_snapshot =
+            Some(Arc::new(FrameSnapshotBuilder::new(&Chars4).build(Millis::new(0))));
+        history.push(last).unwrap();
+        history
+    }
+
+    #[test]
+    fn a_frame_of_many_facets_is_walked_in_proportion_to_its_facets() {
+        for is_pinned in [false, true] {
+            for facets in [10, 100, 1_000] {
+                let history = history(facets, is_pinned);
+                LOOKED.set(0);
+                let mut walk = Walk::default();
+                walk.follow(&history).unwrap();
+                assert_eq!(walk.steps()[0].stays, is_pinned);
+                let looked = LOOKED.get();
+                assert!((facets..=2 * facets).contains(&looked), "{looked} looks at {facets}");
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::{
     pairing::Paired,
     parsed,
     report::ExportReport,
-    turns::{Item, Kind},
+    turns::{Item, Kind, is_void},
 };
 use crate::json::Value;
 
@@ -236,7 +236,7 @@ fn provider_content(item: &Item<'_>) -> Owned {
         }
         let mut block = Owned::map([("type", Owned::form("text")), ("text", inside.text())]);
         if let Some(Value::Object(origin)) = inside.origin() {
-            for (key, value) in origin {
+            for (key, value) in origin.iter().filter(|(key, value)| !is_void(key, value)) {
                 block.put(key, Owned::of_value(value, &inside.owner));
             }
         }
@@ -249,7 +249,7 @@ fn unquoted(item: &Item<'_>) -> Owned {
     let mut value = parsed::parse(&item.text, &item.owner).unwrap_or_else(|| item.text());
     for hidden in &item.inside {
         if let Some(Value::Object(members)) = hidden.origin() {
-            for (key, member) in members {
+            for (key, member) in members.iter().filter(|(key, member)| !is_void(key, member)) {
                 value.put(key, Owned::of_value(member, &hidden.owner));
             }
         }

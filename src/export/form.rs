@@ -9,17 +9,20 @@ use crate::{
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
 /// What a context is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Form {
     /// The messages of a [`RenderedContext`](crate::hud::RenderedContext), as its JSON has them.
     Messages,
     /// `messages` of OpenAI's Chat Completions.
+    #[serde(rename = "openai")]
     OpenaiChat,
     /// `input` items of OpenAI's Responses.
     Responses,
     /// `system` and `messages` of Anthropic's Messages.
     Anthropic,
     /// One text.
+    #[serde(rename = "text")]
     Plain,
 }
 

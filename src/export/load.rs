@@ -126,7 +126,7 @@ fn unowned(value: Value, place: Place) -> Owned {
     }
 }
 
-fn unowned_members(mut object: Object, place: Place) -> Owned {
+fn unowned_members(object: Object, place: Place) -> Owned {
     let member = |(key, value): (String, Value)| {
         let value = match value {
             Value::String(text)
@@ -139,7 +139,7 @@ fn unowned_members(mut object: Object, place: Place) -> Owned {
         };
         (key, value)
     };
-    Owned::Map(object.drain(..).map(member).collect())
+    Owned::Map(object.into_iter().map(member).collect())
 }
 
 /// Gives strings the owners of a list of `path` and `spans`.

@@ -1,7 +1,8 @@
 use crate::id::FrameSeq;
 
 /// How an export repairs what the history lacks, and where the cache is to begin.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ExportOptions {
     /// What becomes of a call that was never answered, once something follows it.
     pub unanswered: Unanswered,
@@ -12,7 +13,8 @@ pub struct ExportOptions {
 }
 
 /// What becomes of a call that was never answered. A call after which nothing comes stays open.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub enum Unanswered {
     /// A result with this text, which is framing, answers it. Calls of a provider's own tools are
     /// left out all the same: nobody else can write their results.
@@ -29,7 +31,8 @@ impl Default for Unanswered {
 
 /// What becomes of a result whose call the context does not hold, or that comes after the agent
 /// went on without it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub enum Orphans {
     /// It is text of the user, after a line of framing that says what it is.
     #[default]
@@ -39,7 +42,8 @@ pub enum Orphans {
 }
 
 /// Where the Anthropic export sets `cache_control`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub enum Breakpoints {
     /// After the system prompt, after blocks that stand for frames, and after the last content block
     /// that is not of the tail. Four at most: of the blocks those after which frames follow go

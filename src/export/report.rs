@@ -5,6 +5,8 @@ use crate::{
     json::{Object, ObjectExt, Value},
 };
 
+crate::json::serialize_through_json!(ExportReport, Repair);
+
 /// What an export changed.
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::{
     pairing::{self, PairRules, Paired},
     parsed,
     report::ExportReport,
-    turns::{Item, Kind, Turn, Voice, form_of},
+    turns::{Item, Kind, Turn, Voice, form_of, is_void},
 };
 use crate::hud::Owner;
 
@@ -173,7 +173,7 @@ impl<'a> Writer<'_, 'a> {
     /// rest it would be looked up among what the provider stores.
     fn reasoning(&mut self, turn: &Turn<'a>) -> Option<Owned> {
         let hidden = turn.items.iter().find_map(|item| {
-            let content = item.origin()?.get("encrypted_content")?;
+            let content = item.encrypted()?;
             (item.kind == Kind::Opaque).then(|| Owned::of_value(content, &item.owner))
         });
         let Some(hidden) = hidden else {
@@ -256,9 +256,7 @@ impl<'a> Writer<'_, 'a> {
 fn is_whole(item: &Item<'_>) -> bool {
     match item.origin_str("type") {
         // Other providers write compactions that they alone can read.
-        Some("compaction") => {
-            item.origin().is_some_and(|origin| origin.get("encrypted_content").is_some())
-        }
+        Some("compaction") => item.encrypted().is_some(),
         Some(kind) => WHOLE.contains(&kind),
         None => false,
     }
@@ -267,7 +265,8 @@ fn is_whole(item: &Item<'_>) -> bool {
 /// A call of one of OpenAI's own tools, as it was.
 fn hosted(turn: &Turn<'_>, item: &Item<'_>) -> Owned {
     let mut call = Owned::Map(Vec::new());
-    for (key, value) in turn.payload.iter().flat_map(|payload| payload.iter()) {
+    let members = turn.payload.iter().flat_map(|payload| payload.iter());
+    for (key, value) in members.filter(|(key, value)| !is_void(key, value)) {
         call.put(key, Owned::of_value(value, &Owner::Framing("member")));
     }
     let field = item.origin_str("field").unwrap_or("arguments");

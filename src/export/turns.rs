@@ -87,9 +87,15 @@ impl<'a> Item<'a> {
         Owned::Text(self.text.clone())
     }
 
-    /// Whether it is reasoning that its provider alone can read.
+    /// What its provider alone can read, where there is any of it: nothing is worse than none.
+    pub(super) fn encrypted(&self) -> Option<&'a Value> {
+        self.origin()?.get("encrypted_content").filter(|content| !is_empty_text(content))
+    }
+
+    /// Whether it is reasoning, or a summary, that its provider alone can read.
     pub(super) fn is_hidden_reasoning(&self) -> bool {
         self.origin().is_some_and(|origin| match origin.str_at("type") {
+            Some("compaction") => origin.get("encrypted_content").is_some_and(is_empty_text),
             Some(kind) => kind == "redacted_thinking",
             None => origin.get("encrypted_content").is_some(),
         })
@@ -101,6 +107,15 @@ impl<'a> Item<'a> {
             _ => self.facet?.tool_name(),
         }
     }
+}
+
+pub(super) fn is_empty_text(value: &Value) -> bool {
+    value.as_str().is_some_and(str::is_empty)
+}
+
+/// Whether a member is left out of every export: a provider refuses an empty `encrypted_content`.
+pub(super) fn is_void(key: &str, value: &Value) -> bool {
+    key == "encrypted_content" && is_empty_text(value)
 }
 
 impl<'a> Turn<'a> {

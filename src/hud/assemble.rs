@@ -1,4 +1,9 @@
-use std::{borrow::Cow, collections::BTreeMap, ops::RangeInclusive, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    ops::{Range, RangeInclusive},
+    sync::Arc,
+};
 
 use super::{
     ContextTokens, Hud, Message, ProviderFraming, RenderedContext,
@@ -47,9 +52,8 @@ pub struct RenderRequest {
 }
 
 impl RenderRequest {
-    /// The blocks all of whose frames are asked for.
-    fn blocks(&self) -> Result<Vec<&Substitution>> {
-        let all = &self.substitutions;
+    /// Those of `all` blocks all of whose frames are asked for.
+    fn blocks<'s>(&self, all: &'s [Substitution]) -> Result<Vec<&'s Substitution>> {
         let follows = |(a, b): (&Substitution, &Substitution)| a.to < b.from;
         if !all.iter().zip(all.iter().skip(1)).all(follows) || all.iter().any(|of| of.from > of.to)
         {
@@ -76,6 +80,9 @@ impl Hud {
     /// of a range that ends before the history, asks for it: from the beginning, or from as far as
     /// [`Hud::capture_missing`] came.
     ///
+    /// Costs time in the frames of the context, and O(log n) for each block: frames that blocks
+    /// stand for are not looked at.
+    ///
     /// A frame is spoken in the role of its snapshot's chunks where they agree, so that a snapshot
     /// that was made with other roles keeps its own; else in the role of its source.
     ///
@@ -88,6 +95,20 @@ impl Hud {
         request: &RenderRequest,
         now: Millis,
     ) -> Result<RenderedContext> {
+        self.render_with(history, request, &request.substitutions, now)
+    }
+
+    /// As [`Hud::render`], with `substitutions` in the place of the request's own.
+    ///
+    /// # Errors
+    /// Those of [`Hud::render`].
+    pub(crate) fn render_with(
+        &self,
+        history: &History,
+        request: &RenderRequest,
+        substitutions: &[Substitution],
+        now: Millis,
+    ) -> Result<RenderedContext> {
         let mut assembly =
             Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
         if let Some(prompt) = request.system_prompt.as_ref().filter(|prompt| !prompt.is_empty()) {
@@ -96,7 +117,7 @@ impl Hud {
             assembly.open(Role::System, None, from);
         }
         request.frames.as_ref().map_or(Ok(()), check_range)?;
-        let blocks = request.blocks()?;
+        let blocks = request.blocks(substitutions)?;
         let (rendered, veil) = self.rendered_frames(history, request, &blocks, now)?;
         let mut blocks = blocks.into_iter().peekable();
         for (frame, snapshot) in rendered {
@@ -131,8 +152,8 @@ impl Hud {
     }
 
     /// The snapshots of the frames that are asked for and that no block stands for, and the veil
-    /// after them. Only where a snapshot is
-    /// missing, or where the history goes on after the range, is the veil followed.
+    /// after them. Only where a snapshot is missing, or where the history goes on after the range,
+    /// is the veil followed. Frames that a block stands for are not looked at.
     fn rendered_frames<'h>(
         &self,
         history: &'h History,
@@ -140,43 +161,40 @@ impl Hud {
         blocks: &[&Substitution],
         now: Millis,
     ) -> Result<(Vec<Rendered<'h>>, Cow<'h, Veil>)> {
-        let range = request.frames.as_ref();
-        let wanted = |frame: &Frame| {
-            let sequence = frame.sequence;
-            let after = blocks.partition_point(|block| block.from <= sequence);
-            let block = after.checked_sub(1).and_then(|before| blocks.get(before));
-            range.is_none_or(|range| range.contains(&sequence))
-                && block.is_none_or(|block| block.to < sequence)
-        };
         let all = history.frames();
-        let until = |end: FrameSeq| all.partition_point(|frame| frame.sequence <= end);
-        let until = range.map_or(all.len(), |range| until(*range.end()));
-        let frames = all.get(..until).unwrap_or(all);
-        let ends_early = until < all.len();
-        let missing = |frame: &Arc<Frame>| wanted(frame) && frame.rendered_snapshot.is_none();
-        let end = if ends_early {
-            until
-        } else {
-            frames.iter().rposition(missing).map_or(0, |last| last + 1)
-        };
-        let first = frames.iter().position(missing).unwrap_or(end);
-        let (start, veil) = history.veil_before(first);
-        let mut veil = if start < end || ends_early { veil.clone() } else { Veil::default() };
-        let mut rendered = Vec::with_capacity(frames.len());
-        for (index, frame) in frames.iter().enumerate() {
-            let shown = if (start..end).contains(&index) { Some(veil.apply(frame)?) } else { None };
-            if !wanted(frame) {
-                continue;
-            }
-            let snapshot = match (&frame.rendered_snapshot, shown) {
+        let asked = asked(all, request.frames.as_ref());
+        let runs = runs(all, asked.clone(), blocks);
+        let indices = || runs.iter().cloned().flatten();
+        let missing =
+            |index: &usize| all.get(*index).is_some_and(|frame| frame.rendered_snapshot.is_none());
+        let ends_early = asked.end < all.len();
+        let first = indices().find(missing).or(ends_early.then_some(asked.end));
+        let (mut led, veil) = history.veil_before(first.unwrap_or_default());
+        let mut veil = first.map(|_| veil.clone());
+        let mut rendered = Vec::with_capacity(runs.iter().map(Range::len).sum());
+        for index in indices() {
+            #[cfg(test)]
+            tests::look(1);
+            let Some(frame) = all.get(index) else { continue };
+            let snapshot = match (&frame.rendered_snapshot, &mut veil) {
                 (Some(snapshot), _) => Arc::clone(snapshot),
-                (None, Some(shown)) => Arc::new(self.render_frame(frame, &shown, now)?),
-                // Every frame without a snapshot is followed.
+                (None, Some(veil)) => {
+                    lead(veil, all.get(led..index).unwrap_or_default())?;
+                    led = index + 1;
+                    Arc::new(self.render_frame(frame, &veil.apply(frame)?, now)?)
+                }
+                // The veil is led wherever a snapshot is missing.
                 (None, None) => continue,
             };
             rendered.push((&**frame, snapshot));
         }
-        let veil = if ends_early { Cow::Owned(veil) } else { Cow::Borrowed(history.veil()) };
+        let veil = match veil {
+            Some(mut veil) if ends_early => {
+                lead(&mut veil, all.get(led..asked.end).unwrap_or_default())?;
+                Cow::Owned(veil)
+            }
+            _ => Cow::Borrowed(history.veil()),
+        };
         Ok((rendered, veil))
     }
 
@@ -204,7 +222,8 @@ impl Hud {
         });
         let facets = veil.ambient().map(AsRef::as_ref).chain(&pending);
         let facets: Vec<&Facet> = facets.collect();
-        let mut tiling = self.draw(facets.iter().copied(), Role::User, veil.tags(), None)?;
+        let mut tiling =
+            self.draw(facets.iter().copied(), Role::User, veil.tags(), None, pending.as_ref())?;
         if let Some(prefill) = request.prefill.as_ref().filter(|prefill| !prefill.is_empty()) {
             tiling.out().push_str(prefill);
             tiling.end_chunk(&**self.counter(), None, |range, tokens| Chunk {
@@ -261,6 +280,35 @@ impl Hud {
     fn counted(&self, snapshot: &FrameSnapshot) -> bool {
         snapshot.identity().is_some_and(|made_by| made_by.tokenizer == self.identity().tokenizer)
     }
+}
+
+/// The indices of the frames that are asked for.
+fn asked(frames: &[Arc<Frame>], range: Option<&RangeInclusive<FrameSeq>>) -> Range<usize> {
+    let Some(range) = range else { return 0..frames.len() };
+    let start = frames.partition_point(|frame| frame.sequence < *range.start());
+    start..frames.partition_point(|frame| frame.sequence <= *range.end()).max(start)
+}
+
+/// The indices in `asked` of the frames that no block stands for, run by run. Runs in time
+/// proportional to the blocks, however many frames they stand for.
+fn runs(frames: &[Arc<Frame>], asked: Range<usize>, blocks: &[&Substitution]) -> Vec<Range<usize>> {
+    let mut runs = Vec::with_capacity(blocks.len() + 1);
+    let mut start = asked.start;
+    for block in blocks {
+        let end = frames.partition_point(|frame| frame.sequence < block.from);
+        runs.push(start..end.min(asked.end));
+        start = start.max(frames.partition_point(|frame| frame.sequence <= block.to));
+    }
+    runs.push(start..asked.end);
+    runs.retain(|run| !run.is_empty());
+    runs
+}
+
+/// Leads the veil through frames.
+fn lead(veil: &mut Veil, frames: &[Arc<Frame>]) -> Result<()> {
+    #[cfg(test)]
+    tests::look(frames.len());
+    frames.iter().try_for_each(|frame| veil.apply(frame).map(drop))
 }
 
 /// A frame with what it rendered to.
@@ -345,4 +393,51 @@ fn role_of_chunks(snapshot: &FrameSnapshot, usual: Role) -> Option<Role> {
 /// Adds and saturates: the counts of a loaded snapshot are what its file declares.
 fn add(sum: &mut u64, tokens: u64) {
     *sum = sum.saturating_add(tokens);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::{
+        snapshot::{FrameSnapshotBuilder, Stands},
+        tokens::Chars4,
+        veil::{FacetOp, Source},
+    };
+
+    thread_local! {
+        static LOOKED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Counts frames that are looked at.
+    pub(super) fn look(frames: usize) {
+        LOOKED.set(LOOKED.get() + frames);
+    }
+
+    #[test]
+    fn frames_that_blocks_stand_for_are_not_looked_at() {
+        let hud = Hud::new(Arc::new(Chars4));
+        let now = Millis::new(0);
+        for frames in [100, 1_000, 10_000_u64] {
+            let mut history = History::new();
+            for sequence in 0..frames {
+                let said = Facet::new(format!("said-{sequence}"), FacetType::EVENT, "a");
+                let frame = Frame::new(sequence, Source::User).with(FacetOp::add(said));
+                hud.capture(&mut history, frame, now).unwrap();
+            }
+            let block = |from: u64, to: u64| Substitution {
+                block: "b".into(),
+                stands: Stands::Block,
+                from: from.into(),
+                to: to.into(),
+                snapshot: Arc::new(FrameSnapshotBuilder::new(&Chars4).build(now)),
+            };
+            let substitutions = vec![block(2, frames / 2), block(frames / 2 + 2, frames - 6)];
+            let request = RenderRequest { substitutions, ..RenderRequest::default() };
+            LOOKED.set(0);
+            let context = hud.render(&history, &request, now).unwrap();
+            assert_eq!((context.messages().len(), LOOKED.get()), (8, 8));
+        }
+    }
 }

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use super::guard;
 use crate::{
@@ -6,6 +6,7 @@ use crate::{
     id::{ChunkType, FacetType, Role},
     json::Value,
     snapshot::{Chunk, Facets, Nesting, Part, Tiling},
+    text::tag_name,
     tokens::TokenCounter,
     veil::{Facet, TagSet},
 };
@@ -34,6 +35,8 @@ pub(super) struct Page<'a> {
     pub(super) counter: &'a dyn TokenCounter,
     pub(super) role: Role,
     pub(super) tags: &'a TagSet,
+    /// The facet that the HUD itself made, where there is one: its display name is a built-in tag.
+    pub(super) own: Option<&'a Facet>,
 }
 
 impl Page<'_> {
@@ -51,8 +54,8 @@ impl Page<'_> {
 
     /// Where `owner` is written at the top of the frame, with `pending` before its first text.
     pub(super) fn canvas<'c>(&'c mut self, owner: &'c Facet, pending: &'c str) -> Canvas<'c> {
-        let Self { counter, role, tags, .. } = *self;
-        let page = Page { tiling: self.tiling, counter, role, tags };
+        let Self { counter, role, tags, own, .. } = *self;
+        let page = Page { tiling: self.tiling, counter, role, tags, own };
         let (result, nesting, first, said) = Default::default();
         Canvas { page, owner, result, nesting, first, said, pending }
     }
@@ -120,8 +123,14 @@ impl<'a> Canvas<'a> {
     }
 
     /// The guarded form of `text`, for formats that put a chunk together from several texts.
-    pub fn guard<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
+    pub fn guard<'t>(&self, text: &'t str) -> Cow<'t, str> {
         guard::neutralised(text, self.page.tags)
+    }
+
+    /// The tag of a facet with this display name.
+    pub(super) fn tag_name<'n>(&self, facet: &Facet, display_name: &'n str) -> Cow<'n, str> {
+        let is_own = self.page.own.is_some_and(|own| std::ptr::eq(own, facet));
+        if is_own { display_name.into() } else { tag_name(display_name) }
     }
 
     /// The tags of facets that content must not forge.

@@ -11,7 +11,8 @@ use crate::{
 /// When frames are sealed with what they rendered to. Whenever that is, a frame is rendered from
 /// the veil as it was at that frame, so that the bytes and chunks are the same; the moment of the
 /// snapshot is that of the sealing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub enum CapturePolicy {
     /// When it is pushed: what was shown is captured before anything else happens.
     #[default]

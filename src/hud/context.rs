@@ -8,6 +8,8 @@ use crate::{
     tokens::TokenCounter,
 };
 
+crate::json::serialize_through_json!(RenderedContext);
+
 /// The messages for a model, with an owner for every byte.
 #[derive(Clone, Debug)]
 pub struct RenderedContext {
@@ -165,7 +167,8 @@ pub struct ContextTokens {
 }
 
 /// The tokens that a provider adds around messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ProviderFraming {
     /// For each message.
     pub per_message: u64,

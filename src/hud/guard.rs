@@ -4,11 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
-use crate::veil::TagSet;
-
-/// The tags that the built-in formats write themselves.
-pub(super) const RESERVED: [&str; 6] =
-    ["my_turn", "parameter", "pending_activations", "thought", "tool_call", "tool_result"];
+use crate::{text::RESERVED_TAGS as RESERVED, veil::TagSet};
 
 /// `text` with every `<` that begins the opening or the closing of a reserved tag, or of one of
 /// `tags`, as `&lt;`. Case, blanks and what cannot be seen do not hide a tag: models read
@@ -66,11 +62,11 @@ fn begins_tag(after: &str, tags: &TagSet, longest: usize) -> bool {
     }
     // What cannot be seen does not end a name for every reader.
     let next = rest.get(len..).and_then(|rest| rest.chars().next());
-    if !next.is_some_and(|c| !c.is_ascii() && is_invisible(c)) {
+    if !next.is_some_and(is_hidden) {
         return false;
     }
     let mut name = String::with_capacity(longest + 1);
-    for c in rest.chars().filter(|c| !is_invisible(*c)) {
+    for c in rest.chars().filter(|c| !is_hidden(*c)) {
         if !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
             break;
         }
@@ -101,10 +97,25 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || c.is_control() || is_invisible(c)
 }
 
+/// What a reader may pass over within a name: what cannot be seen, and controls that are no white
+/// space.
+fn is_hidden(c: char) -> bool {
+    is_invisible(c) || c.is_control() && !c.is_whitespace()
+}
+
 /// Whether `c` is of Unicode's category Cf or ignorable by default (`Default_Ignorable_Code_Point`,
-/// Unicode 17); what is unassigned of the latter included.
+/// Unicode 17), what is unassigned of the latter included; or no character at all; or one that
+/// shows nothing by itself although it is neither: a blank of Braille, of Egyptian or of musical
+/// writing, the filler of Khitan and the joiner of Tifinagh.
 fn is_invisible(c: char) -> bool {
-    matches!(c,
+    // The last two of each plane, and a run of its own, are noncharacters.
+    u32::from(c) & 0xfffe == 0xfffe
+        || matches!(c, '\u{fdd0}'..='\u{fdef}')
+        || matches!(
+            c,
+            '\u{2800}' | '\u{2d7f}' | '\u{13440}'..='\u{13442}' | '\u{16fe4}' | '\u{1d159}'
+        )
+        || matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
         | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}'
         | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
@@ -153,5 +164,37 @@ mod tests {
         check("<my_turn\u{200b}s>", "&lt;my_turn\u{200b}s>");
         check("<my_turn漢 <b\u{200b}> <my_漢turn>", "&lt;my_turn漢 <b\u{200b}> <my_漢turn>");
         check("<a\u{200b}b\u{200b}c>", "&lt;a\u{200b}b\u{200b}c>");
+    }
+
+    #[test]
+    fn blanks_fillers_noncharacters_and_controls_hide_no_tag() {
+        for hidden in [
+            '\u{2800}',
+            '\u{2d7f}',
+            '\u{13440}',
+            '\u{13441}',
+            '\u{16fe4}',
+            '\u{1d159}',
+            '\u{fdd0}',
+            '\u{fdef}',
+            '\u{ffff}',
+            '\u{1fffe}',
+            '\u{10ffff}',
+            '\u{0}',
+            '\u{8}',
+            '\u{1b}',
+            '\u{7f}',
+            '\u{80}',
+            '\u{9f}',
+        ] {
+            check(&format!("<my{hidden}_turn>"), &format!("&lt;my{hidden}_turn>"));
+            check(
+                &format!("<{hidden}/{hidden}my_turn>"),
+                &format!("&lt;{hidden}/{hidden}my_turn>"),
+            );
+            check(&format!("<my_turn{hidden}s>"), &format!("&lt;my_turn{hidden}s>"));
+        }
+        // White space ends a name for every reader.
+        check("<my\n_turn> <my\t_turn> <my\u{85}_turn>", "<my\n_turn> <my\t_turn> <my\u{85}_turn>");
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 
 /// The version of the renderer and of the built-in formats. It rises when the same facets would
 /// give other bytes.
-pub const RENDERER_VERSION: u32 = 1;
+pub const RENDERER_VERSION: u32 = 2;
 
 /// The table from a frame's source to the role in which it is spoken.
 type Roles = Arc<dyn Fn(&Source) -> Role + Send + Sync>;
@@ -171,7 +171,7 @@ impl Hud {
         let role = self.role_of(&frame.source);
         let facets = shown.facets.iter().map(AsRef::as_ref);
         let tiling = self
-            .draw(facets, role, &shown.tags, self.format.turn(role))
+            .draw(facets, role, &shown.tags, self.format.turn(role), None)
             .map_err(|error| error.at_frame(frame.sequence.get()))?;
         Ok(self.sealed(tiling, now))
     }
@@ -188,7 +188,7 @@ impl Hud {
         tags: &TagSet,
         now: Millis,
     ) -> Result<FrameSnapshot> {
-        let tiling = self.draw(std::iter::once(facet), role, tags, None)?;
+        let tiling = self.draw(std::iter::once(facet), role, tags, None, None)?;
         Ok(self.sealed(tiling, now))
     }
 
@@ -197,13 +197,15 @@ impl Hud {
         tiling.seal(&*self.counter, now, &self.identity)
     }
 
-    /// Writes facets one after the other, `turn` around them where they show anything.
+    /// Writes facets one after the other, `turn` around them where they show anything. `own` is that
+    /// of them which the HUD itself made.
     pub(super) fn draw<'f>(
         &self,
         facets: impl Iterator<Item = &'f Facet> + Clone,
         role: Role,
         tags: &TagSet,
         turn: Option<(&str, &str)>,
+        own: Option<&Facet>,
     ) -> Result<Tiling> {
         let separator = self.format.separator(role);
         let marks = !separator.is_empty();
@@ -213,7 +215,7 @@ impl Hud {
         });
         facets.clone().for_each(|facet| likely.add(facet, marks));
         let mut tiling = Tiling::with_capacity(self.options.clone(), likely.chunks, likely.bytes);
-        let mut page = Page { tiling: &mut tiling, counter: &*self.counter, role, tags };
+        let mut page = Page { tiling: &mut tiling, counter: &*self.counter, role, tags, own };
         let mut before_next = turn.map_or("", |(open, _)| open);
         for facet in facets {
             let before = page.tiling.len();

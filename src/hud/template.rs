@@ -120,7 +120,7 @@ fn template_error(error: minijinja::Error) -> Error {
     let message = format!("template: {error}");
     Error::new(ErrorKind::Template, message)
         .at(|place| place.line = line.map(|line| line as u64))
-        .caused_by(error)
+        .with_source(error)
 }
 
 /// The value as a template sees it: neither strings nor the keys of objects can forge a tag.

@@ -10,6 +10,8 @@ use crate::{
     text::TextRange,
 };
 
+crate::json::serde_through_json!(Owner, Span);
+
 impl Owner {
     /// Every name that [`Owner::Framing`] has: what is framing of contexts, then that of exports.
     pub const FRAMING: [&str; 12] = [
@@ -84,7 +86,7 @@ impl Owner {
             let mut fields = Fields::of(tail, "a place in the tail")?;
             let context = Fields::required(fields.string("context")?, "context", "a string")?;
             let (index, facet_ids) = (index(&mut fields, "index")?, facet_ids(&mut fields)?);
-            Ok(Owner::Tail { context, index, facet_ids })
+            Ok::<_, Error>(Owner::Tail { context, index, facet_ids })
         })?;
         tail.ok_or_else(|| {
             Error::expected("an owner (`frame`, `tail`, `block` or `framing`)", "another object")

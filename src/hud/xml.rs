@@ -3,7 +3,7 @@ use crate::{
     Result,
     id::{FacetType, Role},
     json::Value,
-    text::{PARAMETER, PARAMETER_END, tag_name},
+    text::{PARAMETER, PARAMETER_END},
     veil::{Call, Facet, TagSet},
 };
 
@@ -46,7 +46,7 @@ impl Format for XmlFormat {
             canvas.tag("\n</tool_result>");
         } else if !says_something(facet) {
         } else if let Some(display) = display {
-            let tag = tag_name(display);
+            let tag = canvas.tag_name(facet, display);
             canvas.tag_of(&["<", &tag, ">\n"]);
             self.body(facet, canvas)?;
             canvas.tag_of(&["\n</", &tag, ">"]);

@@ -2,6 +2,8 @@ use std::ops::AddAssign;
 
 use crate::json::{Number, Object, ObjectExt, Value};
 
+crate::json::serialize_through_json!(ReplayFigures);
+
 /// What a replay came to. Figures of several add up.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,12 @@
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{ReplayFigures, needs::Names, sliding::Sliding};
 use crate::{
     ErrorKind, Result,
-    compress::{CompressionOptions, CompressionTransform, Engine, Epoch, Pairs, RangeState, units},
+    compress::{CompressionOptions, CompressionTransform, Engine, Epoch, Pairs, RangeState},
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     snapshot::FrameSnapshot,
@@ -31,6 +34,8 @@ pub struct Replay {
     keeper: Keeper,
     history: History,
     pairs: Pairs,
+    /// The frames of calls with those of their results, and the other way round.
+    partners: HashMap<FrameSeq, Vec<FrameSeq>>,
     names: Names,
     has_shown: bool,
     /// The request that waits for the agent to say something.
@@ -49,8 +54,8 @@ pub struct Replay {
 struct Request {
     context: Option<RenderedContext>,
     epoch: Option<Epoch>,
-    dropped: Vec<Dropped>,
-    shortened: Vec<Shortened>,
+    dropped: Arc<Vec<Dropped>>,
+    shortened: Arc<Vec<Shortened>>,
 }
 
 #[derive(Debug)]
@@ -69,10 +74,10 @@ pub struct Turn<'r> {
     pub context: Option<&'r RenderedContext>,
     /// What changed of the request before.
     pub epoch: Option<Epoch>,
-    /// What is left out.
-    pub dropped: Vec<Dropped>,
+    /// What is left out. Shared with the turns before and after, as long as nothing changes.
+    pub dropped: Arc<Vec<Dropped>>,
     /// What is shortened.
-    pub shortened: Vec<Shortened>,
+    pub shortened: Arc<Vec<Shortened>>,
     /// The frames so far, the turn's own among them.
     pub history: &'r History,
 }
@@ -87,7 +92,7 @@ impl Replay {
             Policy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
             Policy::Unlimited => Keeper::Unlimited,
         };
-        let (history, pairs, names, has_shown, request, last) = Default::default();
+        let (history, pairs, partners, names, has_shown, request, last) = Default::default();
         let (unsent, is_fit, held, figures) = Default::default();
         Self {
             hud,
@@ -96,6 +101,7 @@ impl Replay {
             keeper,
             history,
             pairs,
+            partners,
             names,
             has_shown,
             request,
@@ -130,6 +136,9 @@ impl Replay {
     /// Takes the next frame. Where it begins a turn of the agent, the request that would have been
     /// sent before it is made first; it is the answer.
     ///
+    /// Costs time in the frames of that request and in those that are new, however long the session
+    /// is. Without a policy the request holds all of it.
+    ///
     /// # Errors
     /// Those of capture and of the renderer.
     pub fn push(&mut self, frame: Frame, now: Millis) -> Result<Option<Turn<'_>>> {
@@ -149,7 +158,12 @@ impl Replay {
             self.count_names(said);
         }
         self.has_shown = true;
+        let known = self.pairs.whole().len();
         self.pairs.push(frame.sequence, said, is_agents);
+        for (call, result) in self.pairs.whole().iter().skip(known) {
+            self.partners.entry(*call).or_default().push(*result);
+            self.partners.entry(*result).or_default().push(*call);
+        }
         self.names.push(frame.sequence, said);
         Ok(made.map(|made| Turn {
             context: self.last.as_ref().filter(|_| self.is_fit),
@@ -190,8 +204,8 @@ impl Replay {
             Keeper::Unlimited => Ok(Request::of(Some(hud.render(history, &asked, now)?))),
             Keeper::Sliding(sliding, transform) => {
                 transform.look(history)?;
-                let units = units(transform.steps());
-                let (context, dropped) = sliding.render(hud, history, budget, &units, now)?.unzip();
+                let units = transform.units();
+                let (context, dropped) = sliding.render(hud, history, budget, units, now)?.unzip();
                 Ok(Request { dropped: dropped.unwrap_or_default(), ..Request::of(context) })
             }
             Keeper::Blocks(window) => match window.render(history, &asked, &*self.engine, now) {
@@ -230,9 +244,9 @@ impl Replay {
         self.held = context.frame_to_message().keys().copied().collect();
         let shortened = made.shortened.iter().map(|what| what.frame);
         let there: HashSet<FrameSeq> = self.held.iter().copied().chain(shortened).collect();
-        let is_half =
-            |pair: &&(FrameSeq, FrameSeq)| there.contains(&pair.0) != there.contains(&pair.1);
-        self.figures.orphans += self.pairs.whole().iter().filter(is_half).count() as u64;
+        let partners = there.iter().filter_map(|frame| self.partners.get(frame)).flatten();
+        let is_gone = |partner: &&FrameSeq| !there.contains(partner);
+        self.figures.orphans += partners.filter(is_gone).count() as u64;
         self.last = Some(context);
     }
 }

@@ -1,75 +1,80 @@
 //! A window that slides: the oldest frames give way to the newest, as many as it takes.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     Result,
     compress::Unit,
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
-    id::Millis,
+    id::{FrameSeq, Millis},
     snapshot::{FrameSnapshotBuilder, Stands, Substitution},
     veil::History,
     window::{Budget, Dropped},
 };
 
-/// How many of the oldest units give way.
+/// What gave way.
 #[derive(Debug, Default)]
 pub(super) struct Sliding {
-    dropped: usize,
+    /// The oldest units, in order.
+    dropped: Arc<Vec<Dropped>>,
+    /// The same for a renderer: units with nothing between them are one.
+    gaps: Vec<Substitution>,
+    /// The index of the frame after the last of them.
+    end: usize,
 }
 
 impl Sliding {
-    /// The context that fits, or `None` where what stays does not.
+    /// The context that fits, or `None` where what stays does not. Costs time in what stays and in
+    /// what gives way now.
     pub(super) fn render(
         &mut self,
         hud: &Hud,
         history: &History,
         budget: &Budget,
-        units: &[(Range<usize>, Unit)],
+        units: &[Unit],
         now: Millis,
-    ) -> Result<Option<(RenderedContext, Vec<Dropped>)>> {
+    ) -> Result<Option<(RenderedContext, Arc<Vec<Dropped>>)>> {
+        let per_message = ProviderFraming::default().per_message;
         loop {
-            let per_message = ProviderFraming::default().per_message;
-            let out: Vec<Dropped> = units
-                .iter()
-                .take(self.dropped)
-                .map(|(_, unit)| Dropped {
-                    from: unit.from,
-                    to: unit.to,
-                    tokens: unit.tokens + unit.messages * per_message,
-                    block: None,
-                })
-                .collect();
-            let empty = Arc::new(FrameSnapshotBuilder::new(&**hud.counter()).build(now));
-            let substitutions = out.iter().map(|dropped| Substitution {
-                block: dropped.id(),
-                stands: Stands::Dropped,
-                from: dropped.from,
-                to: dropped.to,
-                snapshot: Arc::clone(&empty),
-            });
-            let request = RenderRequest {
-                substitutions: substitutions.collect(),
-                ..RenderRequest::default()
-            };
-            let context = hud.render(history, &request, now)?;
+            let context = hud.render_with(history, &RenderRequest::default(), &self.gaps, now)?;
             let excess = context.tokens().total.saturating_sub(budget.room());
             if excess == 0 {
-                return Ok(Some((context, out)));
+                return Ok(Some((context, Arc::clone(&self.dropped))));
             }
             // The last unit is what the agent is to answer.
-            let rest = units.get(self.dropped..units.len().saturating_sub(1)).unwrap_or_default();
+            let first = self.dropped.len();
+            let rest = units.get(first..units.len().saturating_sub(1)).unwrap_or_default();
             if rest.is_empty() {
                 return Ok(None);
             }
             let mut left = excess;
-            for (_, unit) in rest {
-                self.dropped += 1;
-                left = left.saturating_sub(unit.tokens + unit.messages * per_message);
+            for unit in rest {
+                let tokens = unit.tokens + unit.messages * per_message;
+                self.drop_unit(hud, unit, tokens, now);
+                left = left.saturating_sub(tokens);
                 if left == 0 {
                     break;
                 }
             }
         }
     }
+
+    fn drop_unit(&mut self, hud: &Hud, unit: &Unit, tokens: u64, now: Millis) {
+        let (from, to) = (unit.from, unit.to);
+        let dropped = Dropped { from, to, tokens, block: None };
+        let range = unit.range();
+        match self.gaps.last_mut().filter(|_| self.end == range.start) {
+            Some(gap) => gap.to = to,
+            None => self.gaps.push(gap(hud, &dropped, now)),
+        }
+        self.end = range.end;
+        Arc::make_mut(&mut self.dropped).push(dropped);
+    }
+}
+
+/// Nothing in the place of what gave way.
+fn gap(hud: &Hud, dropped: &Dropped, now: Millis) -> Substitution {
+    let (from, to): (FrameSeq, FrameSeq) = (dropped.from, dropped.to);
+    let snapshot = Arc::new(FrameSnapshotBuilder::new(&**hud.counter()).build(now));
+    Substitution { block: dropped.id(), stands: Stands::Dropped, from, to, snapshot }
 }

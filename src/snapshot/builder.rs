@@ -11,7 +11,8 @@ use crate::{
 };
 
 /// Limits of a snapshot; set when the builder is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct SnapshotOptions {
     /// The longest chunk in bytes; a longer text becomes several. None by default.
     pub max_chunk_bytes: Option<usize>,

@@ -99,9 +99,10 @@ impl FrameSnapshot {
         self.identity.as_ref()
     }
 
-    /// Whether some facet wrote something: an attributed chunk is not empty.
+    /// Whether the frame shows something: its text is not blank, whoever wrote it. Reads the text
+    /// up to the first character that is not white space.
     pub fn has_content(&self) -> bool {
-        self.chunks().any(|chunk| chunk.is_attributed() && !chunk.range().is_empty())
+        !self.text.trim().is_empty()
     }
 
     /// The distinct facets in order of first appearance.

@@ -35,13 +35,34 @@ impl FrameSnapshot {
         Value::Object(object)
     }
 
-    /// Loads the wire form. `type` may also be spelled `chunkType`.
+    /// Loads the wire form. `type` may also be spelled `chunkType`. What `hasContent` says is
+    /// passed over: the text tells it.
     ///
     /// # Errors
     /// [`ErrorKind::Tiling`] where the chunks' contents do not tile `totalContent`,
     /// [`ErrorKind::Sum`] where `totalTokens` is not the chunks' sum, [`ErrorKind::Shape`] where a
     /// member is missing, of the wrong type, or contradicts the others.
     pub fn from_json(value: Value) -> Result<Self> {
+        Self::from_json_with_notes(value, &mut Vec::new())
+    }
+
+    /// As [`FrameSnapshot::from_json`], and notes what is wrong and does no harm: a `hasContent`
+    /// that is not what the text says.
+    ///
+    /// ```
+    /// use afterimage::{json, snapshot::FrameSnapshot};
+    ///
+    /// let text = br#"{"chunks":[],"totalContent":"","totalTokens":0,"capturedAt":0,"hasContent":true}"#;
+    /// let mut notes = Vec::new();
+    /// let snapshot = FrameSnapshot::from_json_with_notes(json::read(text)?, &mut notes)?;
+    /// assert!(!snapshot.has_content());
+    /// assert_eq!(notes[0].to_string(), "expected false, found true (at /hasContent)");
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`FrameSnapshot::from_json`].
+    pub fn from_json_with_notes(value: Value, notes: &mut Vec<Error>) -> Result<Self> {
         let mut fields = Fields::of(value, "a frame snapshot")?;
         let array = Fields::required(fields.array("chunks")?, "chunks", "an array")?;
         let text = Fields::required(fields.string("totalContent")?, "totalContent", "a string")?;
@@ -70,7 +91,7 @@ impl FrameSnapshot {
             "capturedAt",
             "milliseconds since the epoch",
         )?;
-        let has_content = fields.bool("hasContent")?;
+        let has_content = fields.take("hasContent");
         let exact_tokens = fields.u64("exactTokens")?;
         let identity = fields.nested("madeBy", SnapshotIdentity::from_json)?.map(Arc::new);
         let snapshot = Self {
@@ -83,13 +104,16 @@ impl FrameSnapshot {
             extra: Some(fields.rest()).filter(|extra| !extra.is_empty()).map(Box::new),
         };
         snapshot.check()?;
-        let expected = snapshot.has_content();
-        if has_content.is_some_and(|found| found != expected) {
-            let error = Error::expected(format_args!("{expected}"), format_args!("{}", !expected));
-            return Err(error.under("hasContent"));
-        }
+        notes.extend(content_note(has_content.as_ref(), snapshot.has_content()));
         Ok(snapshot)
     }
+}
+
+/// What is wrong with a member `hasContent`, if it is there and anything is.
+pub(super) fn content_note(found: Option<&Value>, expected: bool) -> Option<Error> {
+    let found = found.filter(|found| !found.is_null() && found.as_bool() != Some(expected))?;
+    let found = found.as_bool().map_or_else(|| found.kind().to_owned(), |found| found.to_string());
+    Some(Error::expected(expected, found).under("hasContent"))
 }
 
 /// Says where the chunks leave the text: the byte, what stands there, and what the chunk has.
@@ -242,7 +266,8 @@ impl Part {
     fn from_json(value: Value) -> Result<(Self, Object)> {
         let mut fields = Fields::of(value, "a part")?;
         let kind = Fields::required(fields.string("kind")?, "kind", "a string")?;
-        let id = |fields: &mut Fields| Ok(fields.string("id")?.map(String::into_boxed_str));
+        let id =
+            |fields: &mut Fields| Ok::<_, Error>(fields.string("id")?.map(String::into_boxed_str));
         let part = match kind.as_str() {
             "text" => Part::Text,
             "call" => {

@@ -86,8 +86,8 @@ impl Api {
     /// The response as one object, if it is no error.
     fn response(self, response: Value) -> Option<Value> {
         let response = match response {
-            Value::String(text) => match (json::read(text.as_bytes()), self) {
-                (Ok(response), _) => Some(response),
+            Value::String(text) => match (json::read_mended(text.as_bytes()), self) {
+                (Ok((response, _)), _) => Some(response),
                 (Err(_), Self::Chat) => sse::chat_message(&text).map(completion),
                 (Err(_), Self::Messages) => sse::anthropic_message(&text),
                 (Err(_), Self::Responses) => sse::response(&text),

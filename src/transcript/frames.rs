@@ -24,9 +24,11 @@ impl Reader {
     fn frame(value: Value, line: u64, sink: &mut Sink) {
         // Loading takes the value apart, and what does not load is kept as it was. The session is
         // not part of the frame.
+        let mut notes = Vec::new();
         let (session, frame) = match value.clone() {
             Value::Object(mut object) => {
-                (take::text(&mut object, "session"), Frame::from_json(object.into()))
+                let session = take::text(&mut object, "session");
+                (session, Frame::from_json_with_notes(object.into(), &mut notes))
             }
             other => (None, Frame::from_json(other)),
         };
@@ -35,6 +37,7 @@ impl Reader {
         }
         match frame {
             Ok(frame) => {
+                notes.iter().for_each(|note| sink.note(line, &note.to_string()));
                 sink.push_own(frame);
             }
             Err(error) => sink.unknown(line, error.to_string(), value),

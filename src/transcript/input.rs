@@ -70,7 +70,11 @@ impl<R: BufRead> Transcript<R> {
         let mut head = Head::default();
         head.fill(&mut lines)?;
         let (found, document) = head.recognise(&mut lines, format)?;
-        let (decoder, sink) = (found.decoder(), Sink::default());
+        let (decoder, mut sink) = (found.decoder(), Sink::default());
+        let document = document.map(|(document, mended)| {
+            sink.report.mended_surrogates = mended;
+            document
+        });
         let head = if document.is_some() { VecDeque::new() } else { head.lines };
         Ok(Self { format: found, decoder, head, document, lines, sink, ended: false, file: None })
     }
@@ -103,11 +107,14 @@ impl<R: BufRead> Transcript<R> {
             }
             Some((_, line)) if is_blank(&line) => Ok(true),
             Some((number, line)) => {
-                match json::read(&line) {
-                    Ok(value) => self.decoder.record(value, number, &mut self.sink),
+                match json::read_mended(&line) {
+                    Ok((value, mended)) => {
+                        self.sink.report.mended_surrogates += mended;
+                        self.decoder.record(value, number, &mut self.sink);
+                    }
                     Err(error) => {
                         let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
-                        self.sink.unknown(number, error.message(), Value::String(text));
+                        self.sink.unread(number, error.message(), text);
                     }
                 }
                 Ok(true)
@@ -166,26 +173,27 @@ impl Head {
         Ok(())
     }
 
-    /// The format, and the value where the input is one document.
+    /// The format, and where the input is one document its value, with how many escapes of it were
+    /// mended.
     fn recognise<R: BufRead>(
         &self,
         lines: &mut Lines<R>,
         forced: Option<TranscriptFormat>,
-    ) -> Result<(TranscriptFormat, Option<Value>)> {
+    ) -> Result<(TranscriptFormat, Option<(Value, u64)>)> {
         // Lines that each are a value come first: a document on one line is one of them, and the
         // lines of a document that is laid out over many are not values by themselves.
         let mut by_line = None;
         let mut values =
             self.lines.iter().filter(|(_, line)| !is_blank(line)).map(|(_, line)| line);
-        let first = values.next().map_or(Ok(Value::Null), |line| json::read(line));
+        let first = values.next().map_or(Ok((Value::Null, 0)), |line| json::read_mended(line));
         let is_single = self.whole && values.next().is_none();
         if !is_single {
-            let read = |(_, line): &(u64, Vec<u8>)| json::read(line).ok();
+            let read = |(_, line): &(u64, Vec<u8>)| json::read_mended(line).ok();
             by_line = self
                 .lines
                 .iter()
                 .filter_map(read)
-                .find_map(|value| TranscriptFormat::of_line(&value));
+                .find_map(|(value, _)| TranscriptFormat::of_line(&value));
         }
         if let (Some(found), true) =
             (by_line, first.is_ok() || !self.whole || is_jsonl(&self.lines))
@@ -198,18 +206,15 @@ impl Head {
                 .map(|format| (format, None))
                 .ok_or_else(|| Self::unknown("lines of JSON"));
         }
-        let document = if is_single { first } else { self.document(lines) }?;
-        let found = TranscriptFormat::of_document(&document);
-        if let Some(format) = forced.or(found) {
-            return Ok((format, Some(document)));
-        }
-        match TranscriptFormat::of_line(&document) {
-            Some(format) => Ok((format, Some(document))),
+        let (document, mended) = if is_single { first? } else { self.document(lines)? };
+        let found = forced.or_else(|| TranscriptFormat::of_document(&document));
+        match found.or_else(|| TranscriptFormat::of_line(&document)) {
+            Some(format) => Ok((format, Some((document, mended)))),
             None => Err(Self::unknown(describe(&document))),
         }
     }
 
-    fn document<R: BufRead>(&self, lines: &mut Lines<R>) -> Result<Value> {
+    fn document<R: BufRead>(&self, lines: &mut Lines<R>) -> Result<(Value, u64)> {
         let mut bytes: Vec<u8> = Vec::new();
         for (_, line) in &self.lines {
             bytes.extend_from_slice(line);
@@ -221,7 +226,7 @@ impl Head {
                 return Err(Error::new(ErrorKind::Limit, message));
             }
         }
-        json::read(&bytes)
+        Ok(json::read_mended(&bytes)?)
     }
 
     fn unknown(found: impl std::fmt::Display) -> Error {
@@ -232,7 +237,7 @@ impl Head {
 
 /// Whether most lines are values by themselves, although the first is not.
 fn is_jsonl(lines: &VecDeque<(u64, Vec<u8>)>) -> bool {
-    let values = lines.iter().filter(|(_, line)| json::read(line).is_ok()).count();
+    let values = lines.iter().filter(|(_, line)| json::read_mended(line).is_ok()).count();
     values * 2 > lines.len()
 }
 

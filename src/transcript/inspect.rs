@@ -161,7 +161,7 @@ fn server_call(mut part: Object) -> Vec<Facet> {
     let (id, name) = (take::text(&mut part, "id"), take::text(&mut part, "name"));
     let (id, name) = (id.as_deref(), name.as_deref().unwrap_or_default());
     let arguments = Arguments::from(part.shift_remove("arguments"));
-    let is_there = |key: &&str| part.get(*key).is_some_and(|value| !value.is_null());
+    let is_there = |key: &&str| part.get(key).is_some_and(|value| !value.is_null());
     let key = ["error", "result"].into_iter().find(is_there);
     let outcome = key.and_then(|key| part.shift_remove(key));
     let failed = key == Some("error");

@@ -166,7 +166,7 @@ fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
     }
     let name = name.unwrap_or_else(|| kind.strip_suffix("_call").unwrap_or(kind).to_owned());
     let field =
-        ARGUMENTS.into_iter().find(|key| item.get(*key).is_some_and(|value| !value.is_null()));
+        ARGUMENTS.into_iter().find(|key| item.get(key).is_some_and(|value| !value.is_null()));
     let arguments = field.and_then(|key| item.shift_remove(key));
     if let Some(field) = field.filter(|field| *field != "arguments") {
         origin.put("field", field);
@@ -178,7 +178,7 @@ fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
     let call = parts::call(id.as_deref(), &name, Arguments::from(arguments));
     let mut facets = vec![with_origin(call, origin.into())];
     let field =
-        OUTCOMES.into_iter().find(|key| item.get(*key).is_some_and(|value| !value.is_null()));
+        OUTCOMES.into_iter().find(|key| item.get(key).is_some_and(|value| !value.is_null()));
     if let Some(field) = field {
         let value = item.shift_remove(field);
         facets.push(if kind == "image_generation_call" && field == "result" {

@@ -180,7 +180,7 @@ impl Reader {
         let mut draft = Draft::record(Source::Environment, line);
         draft.timestamp = time_of(&record);
         let is_text =
-            |key: &&str| record.get(*key).is_some_and(|summary| summary.as_str().is_some());
+            |key: &&str| record.get(key).is_some_and(|summary| summary.as_str().is_some());
         let Some(key) = ["contextSummary", "summary"].into_iter().find(is_text) else {
             return sink.unknown(line, "a compaction without a summary", record.into());
         };

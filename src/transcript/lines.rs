@@ -35,7 +35,7 @@ impl<R: BufRead> Lines<R> {
             let buffer = match self.input.fill_buf() {
                 Ok(buffer) => buffer,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Error::io(error, "cannot read").at_line(self.number)),
+                Err(error) => return Err(Error::io(error, "cannot read").on_line(self.number)),
             };
             if buffer.is_empty() {
                 return Ok((!line.is_empty()).then_some(line));
@@ -48,7 +48,7 @@ impl<R: BufRead> Lines<R> {
             self.input.consume(taken);
             if line.len() > MAX_BYTES {
                 let message = "a line of more than 256 MiB; the longest that is read is 256 MiB";
-                return Err(Error::new(ErrorKind::Limit, message).at_line(self.number));
+                return Err(Error::new(ErrorKind::Limit, message).on_line(self.number));
             }
             if ended {
                 return Ok(Some(line));

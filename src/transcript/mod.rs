@@ -18,6 +18,7 @@
 
 mod anthropic;
 mod blocks;
+mod bundle;
 mod chat;
 mod claude_code;
 mod claude_web;
@@ -61,7 +62,7 @@ use std::sync::Arc;
 pub use format::TranscriptFormat;
 pub use input::Transcript;
 pub use parts::ORIGIN;
-pub use sink::{MESSAGE_TOPIC, RECORD_TOPIC, Report, UnknownRecord};
+pub use sink::{MESSAGE_TOPIC, RECORD_TOPIC, RecordNote, Report, UnknownRecord};
 pub use tally::Tally;
 
 use crate::{json::Value, veil::Frame};

@@ -49,8 +49,8 @@ pub(super) fn call(id: Option<&str>, name: &str, arguments: Arguments) -> Facet 
     match arguments {
         Arguments::None => {}
         Arguments::Json(value) => state.put("parameters", value),
-        Arguments::Text(written) => match json::read(written.as_bytes()) {
-            Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+        Arguments::Text(written) => match json::read_mended(written.as_bytes()) {
+            Ok((value @ (Value::Object(_) | Value::Array(_)), _)) => {
                 if value.to_string() != written {
                     state.put("arguments", written);
                 }

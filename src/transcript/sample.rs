@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{MESSAGE_TOPIC, ORIGIN, Tally, Transcript};
+use super::{MESSAGE_TOPIC, ORIGIN, Tally, Transcript, testing::record_of};
 use crate::{
     id::FacetType,
     json::Value,
@@ -79,7 +79,9 @@ fn facet(out: &mut String, facet: &Facet, depth: usize) {
         }
     } else if facet.facet_type == FacetType::UNKNOWN {
         let reason = facet.attributes.get("reason").and_then(Value::as_str).unwrap_or_default();
-        write!(out, "unknown ({reason}) {}", facet.state.clone().unwrap_or_default()).unwrap();
+        let state = || facet.state.clone().unwrap_or_default().to_string();
+        let text = record_of(facet).unwrap_or_else(state);
+        write!(out, "unknown ({reason}) {text}").unwrap();
     } else {
         write!(out, "{}", facet.facet_type).unwrap();
         if facet.facet_type == FacetType::RESULT {

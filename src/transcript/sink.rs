@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Record, joining, pairing::Pairing, places::Places};
+use super::{Record, bundle::Bundle, joining, pairing::Pairing, places::Places};
 use crate::{
     id::{FacetId, FacetType},
     json::{Object, ObjectExt, Value},
@@ -16,7 +16,7 @@ pub const MESSAGE_TOPIC: &str = "transcript:message";
 /// The topic of the event of a frame that its source does not count as a message.
 pub const RECORD_TOPIC: &str = "transcript:record";
 
-/// How many records that were not understood are named one by one.
+/// How many records that were not understood are named one by one, and have a frame each.
 const NAMED_UNKNOWNS: usize = 1_000;
 /// How many of them may wait for the session that they belong to.
 const EARLY_UNKNOWNS: usize = 256;
@@ -43,7 +43,8 @@ pub struct Report {
     /// Records that are known and that the model never saw, by kind: the first 200 kinds, and
     /// `other`.
     pub skipped: BTreeMap<String, u64>,
-    /// How many records were not understood; each is kept as a facet of type `unknown`.
+    /// How many records were not understood; all are kept as facets of type `unknown`: the first
+    /// thousand one by one, later ones that follow each other together.
     pub unknown_records: u64,
     /// The first thousand of them.
     pub unknown: Vec<UnknownRecord>,
@@ -52,6 +53,21 @@ pub struct Report {
     /// How many frames of our own had a sequence that was not greater than the last of their
     /// session, and got the next.
     pub renumbered: u64,
+    /// How many things were wrong in records that were read all the same, and did no harm.
+    pub noted: u64,
+    /// The first thousand of them.
+    pub notes: Vec<RecordNote>,
+    /// How many escapes in the input were half of a surrogate pair, and became U+FFFD.
+    pub mended_surrogates: u64,
+}
+
+/// Something that is wrong in a record and does no harm: the record was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordNote {
+    /// The line in the file, from one.
+    pub line: u64,
+    /// What it is.
+    pub text: String,
 }
 
 /// A record that was not understood.
@@ -115,6 +131,8 @@ pub(super) struct Sink {
     /// Records that were not understood and that came before any session.
     early: Vec<Draft>,
     early_bytes: usize,
+    /// Records that were not understood and wait to become one frame.
+    bundle: Option<Bundle>,
     sequence: u64,
     /// The last sequence of each session.
     last: HashMap<Arc<str>, u64>,
@@ -133,6 +151,7 @@ impl Sink {
             self.report.sessions += 1;
             session
         });
+        self.flush();
         self.session = Some(session);
         for draft in std::mem::take(&mut self.early) {
             self.push(draft);
@@ -143,6 +162,14 @@ impl Sink {
     pub(super) fn finish(&mut self) {
         if !self.early.is_empty() {
             self.current();
+        }
+        self.flush();
+    }
+
+    /// Makes a frame of the records that wait for one.
+    fn flush(&mut self) {
+        if let Some(bundle) = self.bundle.take() {
+            self.push_next(bundle.into_draft());
         }
     }
 
@@ -156,6 +183,11 @@ impl Sink {
 
     /// Makes the next frame of the current session.
     pub(super) fn push(&mut self, draft: Draft) {
+        self.flush();
+        self.push_next(draft);
+    }
+
+    fn push_next(&mut self, draft: Draft) {
         let Draft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
         let (mut facets, compacted) = (draft.facets, draft.compacted);
         let session = self.current();
@@ -168,12 +200,14 @@ impl Sink {
         if !payload.is_empty() {
             event.put("payload", payload);
         }
+        event.shrink_to_fit();
         let mut frame = Frame::new(self.sequence, source);
         frame.timestamp = timestamp;
         frame.uuid = uuid;
         frame.events = vec![event.into()];
         frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));
         self.places.push(&session, line, self.sequence);
+        frame.ops.reserve_exact(facets.len());
         for (index, mut facet) in facets.into_iter().enumerate() {
             let name = format!("{}-{}.{index}", facet.facet_type, self.sequence);
             give_ids(&mut facet, &name);
@@ -201,6 +235,7 @@ impl Sink {
     /// Passes a frame of our own on. It keeps its sequence where that is greater than the last of
     /// its session, else it gets the next, and that is reported.
     pub(super) fn push_own(&mut self, mut frame: Frame) {
+        self.flush();
         let session = self.current();
         let last = self.last.get(&session).copied();
         let sequence = frame.sequence.get();
@@ -236,16 +271,39 @@ impl Sink {
         }
     }
 
-    /// Reports a record that was not understood, and keeps it.
+    /// Notes what is wrong in a record that was read all the same.
+    pub(super) fn note(&mut self, line: u64, text: &str) {
+        self.report.noted += 1;
+        if self.report.notes.len() < NAMED_UNKNOWNS {
+            let text = clip(text, REASON_LENGTH).into_owned();
+            self.report.notes.push(RecordNote { line, text });
+        }
+    }
+
+    /// Reports a record that was not understood, and keeps it: as its JSON text, which takes a
+    /// fraction of the value's memory.
+    #[expect(clippy::needless_pass_by_value, reason = "the value is let go: its text is kept")]
     pub(super) fn unknown(&mut self, line: u64, reason: impl Into<String>, record: Value) {
+        self.unread(line, reason, record.to_string());
+    }
+
+    /// As [`Sink::unknown`], for text that is no JSON.
+    pub(super) fn unread(&mut self, line: u64, reason: impl Into<String>, text: String) {
         let reason = clip(&reason.into(), REASON_LENGTH).into_owned();
         self.report.unknown_records += 1;
-        if self.report.unknown.len() < NAMED_UNKNOWNS {
-            self.report.unknown.push(UnknownRecord { line, reason: reason.clone() });
+        if self.report.unknown.len() >= NAMED_UNKNOWNS {
+            self.current();
+            let bundle = self.bundle.get_or_insert_with(|| Bundle::new(line, reason));
+            bundle.push(line, &text);
+            if bundle.is_full() {
+                self.flush();
+            }
+            return;
         }
+        self.report.unknown.push(UnknownRecord { line, reason: reason.clone() });
         let mut facet = Facet::new("", FacetType::UNKNOWN, "");
         facet.attributes.put("reason", reason);
-        facet.state = Some(record);
+        facet.state = Some(Value::String(text));
         let draft = Draft { facets: vec![facet], ..Draft::record(Source::Environment, line) };
         let bytes = self.early_bytes + joining::bytes(&draft);
         if self.session.is_none() && self.early.len() < EARLY_UNKNOWNS && bytes <= EARLY_BYTES {

@@ -15,7 +15,7 @@ fn events(stream: &str) -> Vec<Value> {
     // A blank line ends an event, and so does the end of the stream.
     for line in stream.lines().chain([""]) {
         if line.is_empty() {
-            events.extend(json::read(data.as_bytes()).ok());
+            events.extend(json::read_mended(data.as_bytes()).ok().map(|(event, _)| event));
             data.clear();
         } else if let Some(piece) = line.strip_prefix("data:") {
             if !data.is_empty() {
@@ -145,7 +145,8 @@ impl Block {
     fn end(mut self) -> Value {
         if !self.input.is_empty() {
             // An input that broke off stays text.
-            let input = json::read(self.input.as_bytes()).unwrap_or(Value::String(self.input));
+            let input = json::read_mended(self.input.as_bytes());
+            let input = input.map_or_else(|_| Value::String(self.input), |(input, _)| input);
             self.whole.put("input", input);
         }
         self.whole.into()

@@ -4,9 +4,16 @@ use std::fmt::Write;
 
 use super::{MESSAGE_TOPIC, ORIGIN, Report, Transcript, TranscriptFormat};
 use crate::{
-    json::Value,
+    id::FacetType,
+    json::{self, Value},
     veil::{Facet, FacetChange},
 };
+
+/// The record that a facet of type `unknown` keeps as its JSON text; `None` where it is no JSON.
+pub(super) fn record_of(facet: &Facet) -> Option<String> {
+    let text = facet.state.as_ref().filter(|_| facet.facet_type == FacetType::UNKNOWN)?.as_str()?;
+    json::read(text.as_bytes()).ok().map(|_| text.to_owned())
+}
 
 /// One line per facet, children indented: type, text, state, origin.
 pub(super) fn facet_lines(facets: &[Facet]) -> String {
@@ -18,7 +25,7 @@ pub(super) fn facet_lines(facets: &[Facet]) -> String {
 fn line(out: &mut String, facet: &Facet, indent: &str) {
     let _ = write!(out, "{indent}{} {}", facet.facet_type, Value::from(facet.content.as_str()));
     if let Some(state) = &facet.state {
-        let _ = write!(out, " {state}");
+        let _ = write!(out, " {}", record_of(facet).unwrap_or_else(|| state.to_string()));
     }
     if let Some(origin) = facet.attributes.get(ORIGIN) {
         let _ = write!(out, " origin {origin}");

@@ -110,14 +110,29 @@ impl Frame {
     /// # Errors
     /// As [`FacetOp::from_json`] and [`FrameSnapshot::from_json`], with the frame's sequence.
     pub fn from_json(value: Value) -> Result<Self> {
+        Self::from_json_with_notes(value, &mut Vec::new())
+    }
+
+    /// As [`Frame::from_json`], and notes what is wrong and does no harm, as
+    /// [`FrameSnapshot::from_json_with_notes`] does, with the frame's sequence.
+    ///
+    /// # Errors
+    /// Those of [`Frame::from_json`].
+    pub fn from_json_with_notes(value: Value, notes: &mut Vec<Error>) -> Result<Self> {
         let mut fields = Fields::of(value, "a frame")?;
         let sequence = Fields::required(fields.u64("sequence")?, "sequence", "a sequence number")?;
-        let frame = Self::from_fields(&mut fields, sequence.into())
+        let mut own = Vec::new();
+        let frame = Self::from_fields(&mut fields, sequence.into(), &mut own)
             .map_err(|error| error.at_frame(sequence))?;
+        notes.extend(own.into_iter().map(|note| note.at_frame(sequence)));
         Ok(Self { extra: fields.rest(), ..frame })
     }
 
-    fn from_fields(fields: &mut Fields, sequence: FrameSeq) -> Result<Self> {
+    fn from_fields(
+        fields: &mut Fields,
+        sequence: FrameSeq,
+        notes: &mut Vec<Error>,
+    ) -> Result<Self> {
         let deltas = fields.array("deltas")?.unwrap_or_default();
         let op = |(index, value)| {
             FacetOp::from_json(value)
@@ -128,8 +143,14 @@ impl Frame {
             Some(name) => Source::from(name.as_str()),
             None => source_of_events(&events),
         };
-        let mut snapshot =
-            |key: &str| fields.nested(key, |value| FrameSnapshot::from_json(value).map(Arc::new));
+        let mut snapshot = |key: &str| {
+            let mut own = Vec::new();
+            let read = fields.nested(key, |value| {
+                FrameSnapshot::from_json_with_notes(value, &mut own).map(Arc::new)
+            });
+            notes.extend(own.into_iter().map(|note| note.under(key)));
+            read
+        };
         Ok(Self {
             sequence,
             rendered_snapshot: snapshot("renderedSnapshot")?,

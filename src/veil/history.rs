@@ -163,6 +163,41 @@ impl History {
         self.frames.get(index)
     }
 
+    /// The facets that held after the frame with this sequence. Follows the ops of the frames up to
+    /// it: O(ops). [`History::veil`] has those of the last frame at hand.
+    ///
+    /// ```
+    /// use afterimage::{id::FacetType, veil::{Facet, FacetOp, Frame, History, Source}};
+    ///
+    /// let mut history = History::new();
+    /// let hull = Facet::new("hull", FacetType::STATE, "intact");
+    /// history.push(Frame::new(3, Source::Environment).with(FacetOp::add(hull)))?;
+    /// history.push(Frame::new(4, Source::Environment).with(FacetOp::remove("hull")))?;
+    /// assert_eq!(history.veil_at(3)?.get("hull").unwrap().content, "intact");
+    /// assert!(history.veil_at(4)?.is_empty());
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`] where the history has no such frame.
+    pub fn veil_at(&self, sequence: impl Into<FrameSeq>) -> Result<Veil> {
+        let sequence = sequence.into();
+        let index = self.frames.binary_search_by_key(&sequence, |frame| frame.sequence);
+        let index = index.map_err(|_| {
+            let message = format!("the history has no frame {sequence}");
+            Error::new(ErrorKind::OutOfRange, message)
+        })?;
+        if index + 1 == self.frames.len() {
+            return Ok(self.veil.clone());
+        }
+        let (from, veil) = self.veil_before(index);
+        let mut veil = veil.clone();
+        for frame in self.frames.get(from..=index).unwrap_or_default() {
+            veil.apply(frame)?;
+        }
+        Ok(veil)
+    }
+
     /// The sequence after the last; `None` past `u64::MAX`. Zero for an empty history, which
     /// takes any.
     pub fn next_sequence(&self) -> Option<FrameSeq> {
@@ -178,7 +213,25 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::veil::Source;
+    use crate::veil::{Facet, FacetOp, Source};
+
+    #[test]
+    fn the_veil_at_a_frame_is_the_one_after_its_push() {
+        let mut history = History::with_reserved_names(["memory"]);
+        let mut veils = Vec::new();
+        for sequence in 0..6_u64 {
+            let facet = Facet::new(format!("f-{}", sequence % 4), "state", sequence.to_string());
+            let frame = Frame::new(sequence * 2, Source::User).with(FacetOp::add(facet));
+            history.push(frame).unwrap();
+            veils.push(history.veil().clone());
+        }
+        let facets = |veil: &Veil| veil.facets().into_iter().cloned().collect::<Vec<_>>();
+        for (sequence, veil) in (0..).zip(&veils) {
+            let found = history.veil_at(sequence * 2).unwrap();
+            assert_eq!(facets(&found), facets(veil));
+        }
+        assert_eq!(history.veil_at(3).unwrap_err().kind(), ErrorKind::OutOfRange);
+    }
 
     #[test]
     fn sequences_may_leave_gaps_and_never_fall() {

@@ -127,7 +127,8 @@ impl FacetChange {
                 let path = |(index, path)| {
                     Path::from_json(path).map_err(|error| error.under(index).under("unset"))
                 };
-                let unset = unset.iter().enumerate().map(path).collect::<Result<_>>()?;
+                let unset =
+                    unset.iter().enumerate().map(path).collect::<Result<_, json::Error>>()?;
                 Ok(Self::Rewrite { id, changes, unset })
             }
             "removeFacet" => Ok(Self::Remove(id)),
@@ -228,7 +229,7 @@ mod tests {
         let facet = Facet { state: Some(read(state)), ..Facet::new("a", "state", "") };
         let unset = read(unset);
         let paths = unset.as_array().unwrap().iter().map(Path::from_json);
-        let paths: Vec<Path> = paths.collect::<Result<_>>().unwrap();
+        let paths: Vec<Path> = paths.collect::<Result<_, json::Error>>().unwrap();
         let state = rewritten(&facet, &Object::new(), &paths).unwrap().state;
         assert_eq!(state, Some(read(expected)));
     }

@@ -3,7 +3,6 @@ use std::fmt;
 use super::ContextWindow;
 use crate::{
     Error, ErrorKind, Result,
-    compress::units,
     hud::{Message, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis, Role},
     veil::History,
@@ -86,7 +85,8 @@ impl ContextWindow {
         now: Millis,
     ) -> Result<Breakdown> {
         self.transform.look(history)?;
-        Ok(self.breakdown_of(request, &self.context(history, request, now)?))
+        let context = self.context(history, request, now)?;
+        Ok(self.breakdown_of(request, &context))
     }
 
     pub(super) fn breakdown_of(
@@ -95,7 +95,7 @@ impl ContextWindow {
         context: &RenderedContext,
     ) -> Breakdown {
         let steps = self.transform.steps();
-        let newest = units(steps).last().map(|(_, unit)| unit.from);
+        let newest = self.transform.units().last().map(|unit| unit.from);
         let stays = |frame: FrameSeq| {
             let at = steps.partition_point(|step| step.sequence < frame);
             steps.get(at).is_some_and(|step| step.sequence == frame && step.stays)

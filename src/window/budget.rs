@@ -6,7 +6,8 @@ const ANOTHER_TURN: u64 = 2_400;
 /// What a context may cost, in tokens: by the exact count of its messages with what the provider
 /// adds around them. An export holds names and ids of tools besides, and signatures: leave room for
 /// them where a context goes out as one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(from = "BudgetFields", rename_all = "camelCase")]
 pub struct Budget {
     /// The most tokens that the model takes, its answer included.
     pub max_tokens: u64,
@@ -20,6 +21,32 @@ pub struct Budget {
     pub recent: u64,
     /// A result of a tool of more tokens is shortened in its middle when it first comes.
     pub largest_result: u64,
+}
+
+/// What a budget is read from: the marks that are absent follow from the tokens.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct BudgetFields {
+    max_tokens: u64,
+    #[serde(default)]
+    reserve_for_output: u64,
+    high: Option<u64>,
+    low: Option<u64>,
+    recent: Option<u64>,
+    largest_result: Option<u64>,
+}
+
+impl From<BudgetFields> for Budget {
+    fn from(fields: BudgetFields) -> Self {
+        let budget = Self::with_reserve(fields.max_tokens, fields.reserve_for_output);
+        Self {
+            high: fields.high.unwrap_or(budget.high),
+            low: fields.low.unwrap_or(budget.low),
+            recent: fields.recent.unwrap_or(budget.recent),
+            largest_result: fields.largest_result.unwrap_or(budget.largest_result),
+            ..budget
+        }
+    }
 }
 
 impl Budget {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    id::{FrameSeq, Millis},
-    snapshot::{FrameSnapshot, FrameSnapshotBuilder, Stands, Substitution},
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, Stands, Substitution},
     tokens::TokenCounter,
 };
 
@@ -87,11 +87,13 @@ impl Change {
     }
 
     /// What a renderer puts in place of the frames.
-    pub(super) fn substitution(&self, counter: &dyn TokenCounter) -> Substitution {
+    /// `nothing` is a snapshot without text.
+    pub(super) fn substitution(&self, nothing: &Arc<FrameSnapshot>) -> Substitution {
         let snapshot = match self {
-            Self::Dropped(_) => Arc::new(FrameSnapshotBuilder::new(counter).build(Millis::new(0))),
-            Self::Shortened { snapshot, .. } => Arc::clone(snapshot),
+            Self::Dropped(_) => nothing,
+            Self::Shortened { snapshot, .. } => snapshot,
         };
+        let snapshot = Arc::clone(snapshot);
         let stands = match self {
             Self::Dropped(_) => Stands::Dropped,
             Self::Shortened { .. } => Stands::Shortened,

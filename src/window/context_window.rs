@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Breakdown, Budget, Dropped, Shortened, change::Change};
+use super::{Breakdown, Budget, Dropped, Shortened, change::Change, standing::Standing};
 use crate::{
     Error, ErrorKind, Result,
     compress::{
@@ -9,7 +9,7 @@ use crate::{
     },
     hud::{Hud, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis, Role},
-    snapshot::{ChunkRef, Substitution},
+    snapshot::{ChunkRef, FrameSnapshot, FrameSnapshotBuilder},
     veil::{Frame, History},
 };
 
@@ -37,6 +37,18 @@ pub struct ContextWindow {
     pub(super) refused: Option<Breakdown>,
     /// What changed since the last context.
     pending: Option<Epoch>,
+    /// What stands for frames, and how often that changed.
+    pub(super) standing: Option<Standing>,
+    pub(super) version: u64,
+    /// A snapshot without text, for what is left out.
+    pub(super) nothing: Arc<FrameSnapshot>,
+}
+
+/// What is to be done for a context to fit.
+enum Next {
+    Job(CompressionJob),
+    /// No job is left. The context as it stands, with the version that it is of, where it is known.
+    Finish(Option<(u64, RenderedContext)>),
 }
 
 /// A context that fits, with what it took.
@@ -49,15 +61,17 @@ pub struct FittedContext {
     /// all of it but its tail is a prefix of this one.
     pub epoch: Option<Epoch>,
     /// The frames that are left out, in order; those since long ago too.
-    pub dropped: Vec<Dropped>,
+    /// Shared with the contexts before and after, as long as nothing changes.
+    pub dropped: Arc<Vec<Dropped>>,
     /// The frames that are shortened, in order; those since long ago too.
-    pub shortened: Vec<Shortened>,
+    pub shortened: Arc<Vec<Shortened>>,
 }
 
 impl ContextWindow {
     /// A window for one history that `hud` captured. The water marks and the
     /// fewest frames of `options` are not used: the budget decides.
     pub fn new(hud: Hud, budget: Budget, options: CompressionOptions) -> Self {
+        let nothing = FrameSnapshotBuilder::new(&**hud.counter()).build(Millis::new(0));
         Self {
             hud,
             budget,
@@ -69,6 +83,9 @@ impl ContextWindow {
             epochs: 0,
             refused: None,
             pending: None,
+            standing: None,
+            version: 0,
+            nothing: Arc::new(nothing),
         }
     }
 
@@ -87,7 +104,8 @@ impl ContextWindow {
     /// substitutions of the request give way to the window's own.
     ///
     /// Renders each context that it weighs from the frames' snapshots: no frame is rendered or
-    /// counted again.
+    /// counted again. Costs time in the frames of the context and in those that are new, however
+    /// long the history is; an epoch costs what stands for frames besides.
     ///
     /// # Errors
     /// [`ErrorKind::OverBudget`] where what must stay does not fit; see
@@ -100,12 +118,16 @@ impl ContextWindow {
         engine: &dyn Engine,
         now: Millis,
     ) -> Result<FittedContext> {
-        while let Some(job) = self.next_job(history, request, now)? {
-            if let Err(error) = self.run(&job, history, engine, now) {
-                self.fail(&job, error.to_string(), now)?;
+        loop {
+            match self.next(history, request, now)? {
+                Next::Job(job) => {
+                    if let Err(error) = self.run(&job, history, engine, now) {
+                        self.fail(&job, error.to_string(), now)?;
+                    }
+                }
+                Next::Finish(known) => return self.finish_with(history, request, known, now),
             }
         }
-        self.finish(history, request, now)
     }
 
     /// Has `engine` answer a job, and again for less where its answer grew over the limit in
@@ -146,14 +168,21 @@ impl ContextWindow {
         request: &RenderRequest,
         now: Millis,
     ) -> Result<Option<CompressionJob>> {
+        match self.next(history, request, now)? {
+            Next::Job(job) => Ok(Some(job)),
+            Next::Finish(_) => Ok(None),
+        }
+    }
+
+    fn next(&mut self, history: &History, request: &RenderRequest, now: Millis) -> Result<Next> {
         self.look(history, now)?;
         loop {
             if let Some(job) = self.transform.next_job(history, now)? {
-                return Ok(Some(job));
+                return Ok(Next::Job(job));
             }
             if self.transform.is_under_way() {
                 // What it saves is not known yet.
-                return Ok(None);
+                return Ok(Next::Finish(None));
             }
             self.apply();
             let context = self.context(history, request, now)?;
@@ -163,7 +192,7 @@ impl ContextWindow {
             self.is_compressing = total > enough;
             if !self.is_compressing || !self.plan(history, request, &context)? {
                 self.is_compressing = false;
-                return Ok(None);
+                return Ok(Next::Finish(Some((self.version, context))));
             }
         }
     }
@@ -288,26 +317,49 @@ impl ContextWindow {
         request: &RenderRequest,
         now: Millis,
     ) -> Result<FittedContext> {
+        self.finish_with(history, request, None, now)
+    }
+
+    /// As [`ContextWindow::finish`]; `known` is the context as it stood at a version.
+    fn finish_with(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        known: Option<(u64, RenderedContext)>,
+        now: Millis,
+    ) -> Result<FittedContext> {
+        // What waited for a range may take effect now.
         self.look(history, now)?;
         self.apply();
-        let before = (self.changes.clone(), self.pending.clone());
-        let context = match self.fit(history, request, now) {
-            Ok(context) => context,
-            Err(error) => {
-                (self.changes, self.pending) = before;
-                return Err(error);
-            }
+        let context = match known {
+            Some((version, context)) if version == self.version => context,
+            _ => self.context(history, request, now)?,
+        };
+        let context = if context.tokens().total <= self.budget.room() {
+            context
+        } else {
+            self.shrink(history, request, context, now)?
         };
         self.refused = None;
         self.seen = history.frames().last().map(|frame| frame.sequence);
         let epoch = self.pending.take();
         self.epochs += u64::from(epoch.is_some());
-        let changes = self.changes.values();
-        Ok(FittedContext {
-            context,
-            epoch,
-            dropped: changes.clone().filter_map(Change::dropped).cloned().collect(),
-            shortened: changes.filter_map(Change::shortened).cloned().collect(),
+        let Standing { dropped, shortened, .. } = self.standing();
+        Ok(FittedContext { context, epoch, dropped, shortened })
+    }
+
+    /// Drops and shortens until the context fits; changes nothing where it cannot.
+    fn shrink(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        context: RenderedContext,
+        now: Millis,
+    ) -> Result<RenderedContext> {
+        let before = (self.changes.clone(), self.pending.clone());
+        self.fit(history, request, context, now).inspect_err(|_| {
+            (self.changes, self.pending) = before;
+            self.unsettle();
         })
     }
 
@@ -323,6 +375,7 @@ impl ContextWindow {
         let blocks = epoch.blocks.iter().filter_map(|id| self.transform.block(id));
         let ranges: Vec<_> = blocks.map(|block| block.from..=block.to).collect();
         // A compaction of another program may begin or end inside of what was dropped together.
+        self.unsettle();
         let over = ranges.into_iter().filter_map(|range| self.take_back(range));
         let from = over.fold(epoch.from, FrameSeq::min);
         self.note(from, epoch.blocks);
@@ -341,24 +394,13 @@ impl ContextWindow {
 
     /// The context as it stands, whatever it costs.
     pub(super) fn context(
-        &self,
+        &mut self,
         history: &History,
         request: &RenderRequest,
         now: Millis,
     ) -> Result<RenderedContext> {
-        let request = RenderRequest { substitutions: self.substitutions(), ..request.clone() };
-        self.hud.render(history, &request, now)
-    }
-
-    /// What stands for frames, in order: blocks, and what was dropped and shortened.
-    pub fn substitutions(&self) -> Vec<Substitution> {
-        let blocks = self.transform.substitutions().into_iter();
-        let mut all: BTreeMap<FrameSeq, Substitution> =
-            blocks.map(|block| (block.from, block)).collect();
-        for (from, change) in &self.changes {
-            all.insert(*from, change.substitution(&**self.hud.counter()));
-        }
-        all.into_values().collect()
+        let substitutions = self.standing().substitutions;
+        self.hud.render_with(history, request, &substitutions, now)
     }
 
     /// The original frames of a block, or of what was shortened or dropped, by the id that stands

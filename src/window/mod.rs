@@ -47,6 +47,7 @@ mod budget;
 mod change;
 mod context_window;
 mod shrink;
+mod standing;
 mod worth;
 
 pub use breakdown::Breakdown;

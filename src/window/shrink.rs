@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 use super::{ContextWindow, Dropped, change::Change, worth::Worth};
 use crate::{
     Result,
-    compress::{CompressionBlock, units},
+    compress::CompressionBlock,
     hud::{Message, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     snapshot::{ChunkRef, FrameSnapshot, Part},
@@ -22,7 +22,8 @@ impl ContextWindow {
         let most = self.budget.largest_result;
         let steps = self.transform.steps();
         let mut shortened = Vec::new();
-        for (step, frame) in steps.iter().zip(history.frames()).skip(self.looked_at) {
+        let new = steps.iter().skip(self.looked_at);
+        for (step, frame) in new.zip(history.frames().iter().skip(self.looked_at)) {
             let Some(snapshot) = frame.rendered_snapshot.as_ref().filter(|_| !step.stays) else {
                 continue;
             };
@@ -37,18 +38,18 @@ impl ContextWindow {
         shortened.into_iter().for_each(|change| self.enter(change));
     }
 
-    /// Drops and shortens until the context fits.
+    /// Drops and shortens until the context fits, which is `context` at first.
     pub(super) fn fit(
         &mut self,
         history: &History,
         request: &RenderRequest,
+        mut context: RenderedContext,
         now: Millis,
     ) -> Result<RenderedContext> {
         // What may be left of a frame: first an eighth of the free room, so that each of the newest
         // keeps its share; less only where that is still too much.
         let mut share = 8;
         loop {
-            let context = self.context(history, request, now)?;
             if context.tokens().total <= self.budget.room() {
                 return Ok(context);
             }
@@ -56,6 +57,7 @@ impl ContextWindow {
             if self.drop_some(history, request, &context)
                 || self.shorten(history, &context, 0, least)
             {
+                context = self.context(history, request, now)?;
                 continue;
             }
             if least == LEAST_TOKENS {
@@ -131,17 +133,19 @@ impl ContextWindow {
         let steps = self.transform.steps();
         let live: BTreeMap<FrameSeq, u64> =
             self.live_frames(history, context).into_iter().collect();
+        let mut frames = live.keys().copied().peekable();
         let per_message = request.framing.per_message;
         let recent = steps.len().saturating_sub(self.transform.options().protected_frames);
         let mut candidates: Vec<(Worth, Dropped)> = Vec::new();
-        for (range, unit) in units(steps) {
-            let (from, to) = (unit.from, unit.to);
+        while let Some(frame) = frames.next() {
+            let units = self.transform.units();
+            let at = units.partition_point(|unit| unit.to < frame);
+            let Some(unit) = units.get(at).filter(|unit| unit.from <= frame) else { continue };
+            let (from, to, range) = (unit.from, unit.to, unit.range());
+            while frames.next_if(|frame| *frame <= to).is_some() {}
             let (messages, tokens) = live
                 .range(from..=to)
                 .fold((0, 0), |(count, sum), (_, tokens)| (count + 1, sum + tokens));
-            if messages == 0 {
-                continue;
-            }
             let is_recent = range.end > recent;
             let frames: &[Arc<Frame>] = history.frames().get(range).unwrap_or_default();
             let worth = Worth::of_frames(frames.iter().map(AsRef::as_ref), from, is_recent);
@@ -161,19 +165,23 @@ impl ContextWindow {
         candidates
     }
 
-    /// The frames that the context holds, as they are or shortened, with their tokens; but for
-    /// those that stay as they are.
+    /// The frames that the context holds, as they are or shortened, with their tokens, in order; but
+    /// for those that stay as they are. Runs in time proportional to the context.
     fn live_frames(&self, history: &History, context: &RenderedContext) -> Vec<(FrameSeq, u64)> {
-        let tokens_of = |frame: FrameSeq| match self.change_of(frame) {
-            Some(Change::Shortened { what, .. }) => Some(what.tokens),
-            Some(Change::Dropped(_)) => None,
-            None => {
-                context.message_of(frame)?;
-                Some(tokens_of(history.get(frame)?.rendered_snapshot.as_ref()?))
-            }
+        let held = context.frame_to_message().keys().filter_map(|frame| {
+            let snapshot = history.get(*frame)?.rendered_snapshot.as_ref()?;
+            self.change_of(*frame).is_none().then(|| (*frame, tokens_of(snapshot)))
+        });
+        let shortened = self.changes.values().filter_map(Change::shortened);
+        let shortened = shortened.map(|what| (what.frame, what.tokens));
+        let steps = self.transform.steps();
+        let may_go = |(frame, _): &(FrameSeq, u64)| {
+            let at = steps.binary_search_by_key(frame, |step| step.sequence);
+            at.ok().and_then(|at| steps.get(at)).is_some_and(|step| !step.stays)
         };
-        let steps = self.transform.steps().iter().filter(|step| !step.stays);
-        steps.filter_map(|step| Some((step.sequence, tokens_of(step.sequence)?))).collect()
+        let mut live: Vec<(FrameSeq, u64)> = held.chain(shortened).filter(may_go).collect();
+        live.sort_unstable();
+        live
     }
 
     /// The blocks that the context holds.
@@ -203,13 +211,18 @@ impl ContextWindow {
         Some(change).filter(|change| frame <= change.to())
     }
 
-    /// Takes back what was done to any of these frames; says from which frame on.
+    /// Takes back what was done to any of these frames; says from which frame on. Runs in time
+    /// proportional to what is taken back: changes never overlap.
     pub(super) fn take_back(&mut self, range: RangeInclusive<FrameSeq>) -> Option<FrameSeq> {
-        let meets =
-            |change: &Change| change.from() <= *range.end() && *range.start() <= change.to();
-        let from = self.changes.values().find(|change| meets(change)).map(Change::from);
-        self.changes.retain(|_, change| !meets(change));
-        from
+        let mut first = None;
+        while let Some((from, change)) = self.changes.range(..=*range.end()).next_back()
+            && change.to() >= *range.start()
+        {
+            first = Some(*from);
+            self.changes.remove(&from.clone());
+            self.unsettle();
+        }
+        first
     }
 
     /// Lets a change take effect in place of what was done to its frames before.
@@ -217,6 +230,7 @@ impl ContextWindow {
         let from = self.take_back(change.from()..=change.to());
         self.note(from.unwrap_or(change.from()).min(change.from()), Vec::new());
         self.changes.insert(change.from(), change);
+        self.unsettle();
     }
 }
 

@@ -182,19 +182,16 @@ impl CompressionTransform {
     /// Refuses frames of which a range that is not in effect yet holds some.
     fn waits(&self, frames: &Range<usize>) -> Result<()> {
         let Some((from, to)) = self.ends(frames) else { return Ok(()) };
-        let is_open = |number: usize, range: &PlannedRange| match range.state {
-            RangeState::Pending { .. } | RangeState::InProgress { .. } => true,
-            RangeState::Ready => self.ready.contains_key(&number),
-            RangeState::Failed { .. } => false,
-        };
-        let meets = |range: &PlannedRange| {
+        let meets = |range: &&PlannedRange| {
             let ends = self.first_of(range).zip(self.last_of(range));
             ends.is_some_and(|(first, last)| first <= to && from <= last)
         };
-        let mut ranges = self.ranges.iter().enumerate();
-        match ranges.find(|(number, range)| is_open(*number, range) && meets(range)) {
+        let open = self.pending.iter().chain(&self.under_way).chain(self.ready.keys());
+        let first =
+            open.filter(|number| self.ranges.get(**number).as_ref().is_some_and(meets)).min();
+        match first.and_then(|number| self.ranges.get(*number)) {
             None => Ok(()),
-            Some((_, range)) => {
+            Some(range) => {
                 let id = &range.id;
                 let message = format!("{id} holds some of the frames {from} to {to} that gave way");
                 Err(Error::new(ErrorKind::Conflict, message))

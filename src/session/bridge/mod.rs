@@ -4,6 +4,9 @@
 //! place of payloads. With the feature `journal`, `ReplayedVeil` is a veil that replays from a
 //! journal, and with `timeline` too, `ReplayedTimeline` a world state that does.
 
+#[cfg(feature = "checkpoint")]
+pub mod checkpoint;
+#[cfg(feature = "observe")]
 pub mod observed;
 #[cfg(all(feature = "journal", feature = "timeline"))]
 mod replayed_timeline;

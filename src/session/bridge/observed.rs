@@ -4,13 +4,13 @@
 //! without the provider's cache being lost. The payloads that it stands for stay in the history as
 //! they were captured; in a context each may give way to one line, once, and for good.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     Error, ErrorKind, Result,
     hud::Hud,
     id::{FacetType, FrameSeq, Millis},
-    observe::{ObservationInfo, Summary},
+    observe::{Interception, Moment, ObservationInfo, Observations, Summary},
     snapshot::{FrameSnapshot, Stands, Substitution},
     veil::{Facet, FacetChange, FacetOp, Frame, History, Shown, Veil},
 };
@@ -47,6 +47,94 @@ pub fn reference(info: &ObservationInfo) -> String {
     format!(
         "({}: {} bytes{tick}, kept as an observation. Its summary is below; call {} for all of it.)",
         info.tool, info.bytes, info.tool
+    )
+}
+
+/// Lines in the place of payloads that say what the model has read already.
+///
+/// A map that is fetched every turn is the same every turn but for its tick. The first answer
+/// comes whole, and each that says the same comes as a line: "unchanged since tick 41". Who calls
+/// once more right after a line wants the payload, and gets it.
+///
+/// ```
+/// use afterimage::{
+///     id::Millis,
+///     observe::{Moment, Observations, Policy, Response, ToolCall},
+///     session::bridge::observed::Repeats,
+/// };
+///
+/// let observations = Observations::in_memory(Policy::spacemolt())?;
+/// let mut repeats = Repeats::new();
+/// let mut calls_at = |tick| {
+///     let map = format!("{{\"current_tick\":{tick},\"systems\":[{}1]}}", "\"sol\",".repeat(90));
+///     let response = Response::text(&map)?;
+///     let call = ToolCall::of_account("Ada", "get_map", &response);
+///     let outcome = observations.intercept(&call, Moment::at(Millis::new(0)))?;
+///     repeats.line(&observations, &outcome)
+/// };
+/// assert_eq!(calls_at(41)?, None);
+/// assert!(calls_at(42)?.is_some_and(|line| line.starts_with("(get_map: unchanged since tick 41")));
+/// // Asked again at once, it is given whole.
+/// assert_eq!(calls_at(42)?, None);
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Repeats {
+    /// The payloads that were given whole: of which observation, and since when they stand.
+    shown: BTreeMap<(String, String), Moment>,
+    /// The observation whose line was the last answer.
+    last: Option<(String, String)>,
+}
+
+impl Repeats {
+    /// Nothing was given yet: as at the beginning of a session, which has read nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The line that says what this answer says, where the model has read its payload in this
+    /// session; `None` where it gets the payload. To be asked of each answer, in order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
+    /// [`ObservationStore`](crate::observe::ObservationStore).
+    pub fn line(
+        &mut self,
+        observations: &Observations,
+        outcome: &Interception,
+    ) -> Result<Option<String>> {
+        let last = self.last.take();
+        let (Some(account), Some(name)) = (&outcome.account, &outcome.stored) else {
+            return Ok(None);
+        };
+        let infos = observations.infos(account)?;
+        let Some(info) = infos.into_iter().find(|info| info.name == *name) else {
+            return Ok(None);
+        };
+        let key = (account.clone(), name.clone());
+        let is_known = outcome.unchanged_since == Some(info.since)
+            && self.shown.get(&key) == Some(&info.since)
+            && last.as_ref() != Some(&key);
+        let line = unchanged(&info);
+        if is_known && (line.len() as u64) < info.bytes {
+            self.last = Some(key);
+            return Ok(Some(line));
+        }
+        self.shown.insert(key, info.since);
+        Ok(None)
+    }
+}
+
+/// The line that stands for a payload that is what it was before.
+pub fn unchanged(info: &ObservationInfo) -> String {
+    let since = match info.since.tick {
+        Some(tick) => format!("since tick {tick}"),
+        None => "since it was last read".to_owned(),
+    };
+    format!(
+        "({}: unchanged {since}, {} bytes. What it said then still holds; call it again at once \
+         for all of it.)",
+        info.tool, info.bytes
     )
 }
 

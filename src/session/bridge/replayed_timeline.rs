@@ -4,9 +4,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
     Error, ErrorKind, Result,
-    journal::{Event, Replay},
+    journal::{self, Event, Replay},
     json::{self, Fields, Object, ObjectExt, Value},
-    timeline::{Applier, Data, Mappers, Targets, Timeline, TimelineConfig, TurnRecord},
+    timeline::{self, Applier, Data, Mappers, Targets, Timeline, TimelineConfig, TurnRecord},
 };
 
 /// What an event of a session of turns is called.
@@ -68,24 +68,27 @@ impl ReplayedTimeline {
     /// The turn that an event of a journal is.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownEvent`] for an event that is none, [`ErrorKind::Shape`] and what else
-    /// [`json::read`] and [`TurnRecord::from_json`] say; with the event's sequence.
+    /// [`UnknownEvent`](journal::ErrorKind::UnknownEvent) for an event that is none,
+    /// [`ErrorKind::Shape`] and what else [`json::read`] and [`TurnRecord::from_json`] say; with the
+    /// event's sequence.
     pub fn turn(event: &Event) -> Result<TurnRecord> {
         let read = if Self::knows(&event.kind) {
-            json::read(&event.body).and_then(TurnRecord::from_json)
+            json::read(&event.body)
+                .map_err(Error::from)
+                .and_then(|value| Ok(TurnRecord::from_json(value)?))
         } else {
             let message = format!("expected a turn, found an event of kind {:?}", event.kind);
-            Err(Error::new(ErrorKind::UnknownEvent, message))
+            Err(Error::new(ErrorKind::Journal(journal::ErrorKind::UnknownEvent), message))
         };
-        read.map_err(|error| error.at_event(event.sequence))
+        read.map_err(|error| error.at(|place| place.event = Some(event.sequence)))
     }
 
     /// The timeline of the turns of a session, with its whole past. It takes deltas that do not fit
     /// where `lenient` is set, or where a turn was recorded so.
     ///
     /// # Errors
-    /// Those of [`Timeline::push`]; [`ErrorKind::Drift`] where a turn does not fit that was recorded
-    /// as one that does.
+    /// Those of [`Timeline::push`]; [`Drift`](timeline::ErrorKind::Drift) where a turn does not fit
+    /// that was recorded as one that does.
     pub fn timeline(
         session_id: &str,
         turns: impl IntoIterator<Item = TurnRecord>,
@@ -113,7 +116,10 @@ impl ReplayedTimeline {
             let was_lenient = turn.lenient;
             let pushed = timeline.push(turn)?;
             if let Some(drift) = pushed.drift.first().filter(|_| !was_lenient) {
-                return Err(Error::new(ErrorKind::Drift, drift.to_string()));
+                return Err(Error::new(
+                    ErrorKind::Timeline(timeline::ErrorKind::Drift),
+                    drift.to_string(),
+                ));
             }
         }
         Ok(())
@@ -169,13 +175,17 @@ impl Replay for ReplayedTimeline {
         kind == TURN
     }
 
-    fn check(&self, turn: &TurnRecord) -> Result<()> {
-        self.after(turn).map(drop)
+    fn check(&self, turn: &TurnRecord) -> journal::Result<()> {
+        Ok(self.after(turn).map(drop)?)
     }
 
-    fn apply(&mut self, _: u64, turn: &TurnRecord) -> Result<()> {
+    fn apply(&mut self, _: u64, turn: &TurnRecord) -> journal::Result<()> {
         *self = self.after(turn)?;
         Ok(())
+    }
+
+    fn skip_lost(&mut self, _: u64, last: u64) {
+        self.last_turn = last;
     }
 
     /// After the turns that ask for a snapshot by what happens in them, such as the end of a scene.

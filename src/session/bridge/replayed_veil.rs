@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
-    journal::Replay,
+    journal::{self, Replay},
     json::{Fields, Object, ObjectExt, Value},
     veil::{Facet, FacetOp, Frame, Source, Veil},
 };
@@ -112,12 +112,12 @@ impl Replay for ReplayedVeil {
         kind == "frame"
     }
 
-    fn check(&self, frame: &Frame) -> Result<()> {
+    fn check(&self, frame: &Frame) -> journal::Result<()> {
         self.follows(frame)?;
-        self.veil.check(frame)
+        Ok(self.veil.check(frame)?)
     }
 
-    fn apply(&mut self, _: u64, frame: &Frame) -> Result<()> {
+    fn apply(&mut self, _: u64, frame: &Frame) -> journal::Result<()> {
         self.follows(frame)?;
         self.veil.apply(frame)?;
         self.last = Some(frame.sequence);

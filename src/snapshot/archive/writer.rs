@@ -29,7 +29,8 @@ const COPIED_BYTES: usize = 64 << 10;
 const COPIED_FRAMES: usize = 64;
 
 /// How an archive is laid out; fixed once it is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ArchiveOptions {
     /// A segment takes no frame beyond this many bytes of text; a larger frame is a segment of its
     /// own. 256 KiB by default, 1 GiB at most.

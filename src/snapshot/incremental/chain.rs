@@ -122,8 +122,8 @@ impl IncrementalChain {
     /// its text, and follows the bases that hold some of it.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where the structure of its chunks does not fit together, or where
-    /// `hasContent` is wrong; it names the frame.
+    /// [`ErrorKind::Shape`] where the structure of its chunks does not fit together; it names the
+    /// frame.
     pub fn expand(&self, sequence: impl Into<FrameSeq>) -> Result<Option<FrameSnapshot>> {
         let sequence = sequence.into();
         let Some(link) = self.place(sequence).and_then(|place| self.links.get(place)) else {

@@ -89,8 +89,7 @@ impl FrameSnapshot {
 
     /// The chunks from `first` on, based on nothing.
     fn delta_from(&self, first: usize) -> Result<IncrementalSnapshot> {
-        let taken =
-            |key: &&&str| self.extra.as_ref().is_some_and(|extra| extra.contains_key(**key));
+        let taken = |key: &&&str| self.extra.as_ref().is_some_and(|extra| extra.contains_key(key));
         if let Some(key) = OWN_MEMBERS.iter().find(taken) {
             let expected = "no member that an incremental snapshot has of its own";
             return Err(Error::expected(expected, format_args!("{key:?}")).under(key));
@@ -165,8 +164,7 @@ impl IncrementalSnapshot {
     /// # Errors
     /// [`ErrorKind::Base`] where a base is missing or is not asked for, or has fewer chunks than
     /// are kept of it; [`ErrorKind::Sum`] where the tokens do not come to the running total;
-    /// [`ErrorKind::Shape`] where the chunks' structure does not fit together or `hasContent` is
-    /// wrong.
+    /// [`ErrorKind::Shape`] where the chunks' structure does not fit together.
     pub fn expand(&self, base: Option<&FrameSnapshot>) -> Result<FrameSnapshot> {
         let mut whole = Growing::default();
         match (self.based_on, base) {
@@ -195,7 +193,7 @@ impl IncrementalSnapshot {
         let total_tokens = whole.tokens()?;
         self.check_total(total_tokens)?;
         check_structure(&whole.chunks)?;
-        let snapshot = FrameSnapshot {
+        Ok(FrameSnapshot {
             text: whole.text,
             chunks: whole.chunks,
             total_tokens,
@@ -203,14 +201,7 @@ impl IncrementalSnapshot {
             captured_at: self.delta.captured_at,
             identity: self.delta.identity.clone(),
             extra: self.extra.clone(),
-        };
-        let expected = snapshot.has_content();
-        match self.has_content {
-            Some(found) if found != expected => {
-                Err(Error::expected(expected, found).under("hasContent"))
-            }
-            _ => Ok(snapshot),
-        }
+        })
     }
 
     /// Checks the running total against the sum of all tokens.

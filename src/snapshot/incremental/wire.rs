@@ -68,15 +68,15 @@ impl IncrementalSnapshot {
         let captured_at = fields.i64("capturedAt")?;
         let captured_at =
             Fields::required(captured_at, "capturedAt", "milliseconds since the epoch")?;
-        let has_content = fields.bool("hasContent")?;
+        let has_content = fields.take("hasContent").and_then(|value| value.as_bool());
         let exact_tokens = fields.u64("exactTokens")?;
         let identity = fields.nested("madeBy", SnapshotIdentity::from_json)?.map(Arc::new);
         let extra = fields.rest();
-        if let Some(key) = FULL_MEMBERS.iter().find(|key| extra.contains_key(**key)) {
+        if let Some(key) = FULL_MEMBERS.iter().find(|key| extra.contains_key(key)) {
             let expected = "no member of a full snapshot beside deltaChunks";
             return Err(Error::expected(expected, format_args!("{key:?}")).under(key));
         }
-        let snapshot = Self {
+        let mut snapshot = Self {
             based_on,
             kept,
             delta: FrameSnapshot {
@@ -94,6 +94,12 @@ impl IncrementalSnapshot {
             extra: Some(extra).filter(|extra| !extra.is_empty()).map(Box::new),
         };
         snapshot.check()?;
+        // What the new chunks say themselves counts; of what is kept, the member is believed.
+        let is_whole = snapshot.based_on.is_none() || snapshot.kept == Some(0);
+        if is_whole || snapshot.delta.has_content() {
+            let found = snapshot.delta.has_content();
+            snapshot.has_content = snapshot.has_content.map(|_| found);
+        }
         Ok(snapshot)
     }
 
@@ -112,9 +118,6 @@ impl IncrementalSnapshot {
                 self.cumulative_tokens, self.delta.total_tokens
             );
             return Err(Error::new(ErrorKind::Sum, message).under("cumulativeTokens"));
-        }
-        if self.has_content == Some(false) && self.delta.has_content() {
-            return Err(Error::expected(true, false).under("hasContent"));
         }
         Ok(())
     }

@@ -84,7 +84,12 @@ impl Committed {
         let (first, last) = (FrameSeq::new(bytes.u64()?), FrameSeq::new(bytes.u64()?));
         let mut totals = || {
             let (frames, chunks) = (bytes.u64()?, bytes.u64()?);
-            Ok(Totals { frames, chunks, bytes: bytes.u64()?, tokens: bytes.u64()? })
+            Ok::<_, crate::Error>(Totals {
+                frames,
+                chunks,
+                bytes: bytes.u64()?,
+                tokens: bytes.u64()?,
+            })
         };
         let (before, own) = (totals()?, totals()?);
         let (text, tables) = (Position::new(bytes.u64()?), Position::new(bytes.u64()?));

@@ -63,7 +63,7 @@ impl SnapshotArchive {
                 log::Entry::Record(record) => {
                     opening.records = record.index + 1;
                     let read = records.read(record.position);
-                    let added = read.and_then(|bytes| {
+                    let added = read.map_err(Error::from).and_then(|bytes| {
                         let commit = Commit::from_bytes(&bytes)?;
                         commit
                             .segments
@@ -77,7 +77,7 @@ impl SnapshotArchive {
                         })
                     }));
                 }
-                log::Entry::Damage(damage) => opening.problems.push(damage.to_error()),
+                log::Entry::Damage(damage) => opening.problems.push(damage.to_error().into()),
                 log::Entry::Torn(torn) => {
                     let error = Error::new(ErrorKind::Damaged, torn.to_string());
                     opening.problems.push(error.in_file(records.path()));

@@ -1,0 +1,176 @@
+use super::{
+    apply::exact,
+    changes::{Changes, changes_between},
+    delta::CheckpointDelta,
+    diff::{Header, header_value, written},
+    document::Document,
+    exact::Ends,
+    full_state::Checkpoint,
+    lines::Lines,
+    patch::Patch,
+    preview::made_beside,
+};
+use crate::{Error, ErrorKind, Result};
+
+/// A line in which the result of a delta is not the checkpoint that was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The line of the expected checkpoint, from one; past the last where the result has more.
+    pub line: usize,
+    /// What it says; `None` where the expected checkpoint has no such line.
+    pub expected: Option<String>,
+    /// What the result says there; `None` where it has no such line.
+    pub found: Option<String>,
+}
+
+/// Applies the delta to `a`, and answers with how the result differs from `b`: with nothing where
+/// the delta is right. A `parent` that `b` does not have is not asked for.
+///
+/// # Errors
+/// As [`apply`](super::apply).
+pub fn validate(
+    a: &Checkpoint,
+    delta: &CheckpointDelta,
+    b: &Checkpoint,
+) -> Result<Vec<Difference>> {
+    let result = made_beside(a, delta, b)?;
+    Ok(differences(&result.document().lines, &b.document().lines))
+}
+
+fn differences(found: &Lines, expected: &Lines) -> Vec<Difference> {
+    if found == expected {
+        return Vec::new();
+    }
+    let patch = super::matching::patch_between(found, expected);
+    let mut differences = Vec::new();
+    for step in super::exact::steps_of(&patch.inverted()) {
+        use super::exact::Step;
+        let (at, old, new) = match step {
+            Step::Replace { at, old, new } => (at.start, old, new),
+            Step::Remove { at, old } => (at.start, old, Vec::new()),
+            Step::Add { at, new } => (at, Vec::new(), new),
+            Step::Move { from, .. } => {
+                let line = expected.get(from.start).to_owned();
+                let place = Difference { line: from.start + 1, expected: Some(line), found: None };
+                differences.push(place);
+                continue;
+            }
+        };
+        let mut new = new.into_iter();
+        let count = old.len();
+        for (offset, line) in old.into_iter().enumerate() {
+            let found = new.next();
+            differences.push(Difference { line: at + offset + 1, expected: Some(line), found });
+        }
+        let more =
+            new.map(|line| Difference { line: at + count + 1, expected: None, found: Some(line) });
+        differences.extend(more);
+    }
+    differences
+}
+
+/// A delta whose instructions are exact, as its parts.
+struct Exact {
+    header: Header,
+    patch: Patch,
+    ends: Ends,
+}
+
+impl Exact {
+    fn of(delta: &CheckpointDelta) -> Result<Self> {
+        let header = |key: &str, value: Option<&str>| {
+            value.map(header_value).ok_or_else(|| {
+                Error::new(ErrorKind::Markdown, format!("expected `{key}` in the front matter"))
+                    .on_line(1)
+            })
+        };
+        let header = Header {
+            from: header("from", delta.from())?,
+            to: header("to", delta.to())?,
+            created: header("created", delta.created())?,
+        };
+        let instructions = delta.instructions();
+        if instructions.as_ref().is_some_and(|found| found.whole.is_some()) {
+            let line = delta.part("merge instructions").map_or(1, |(_, part)| part.line());
+            let found = "only the one after: this delta has no way back";
+            return Err(Error::unmet(line, "what the checkpoint before says", found));
+        }
+        let found = match instructions {
+            Some(instructions) => exact(delta, &instructions)?,
+            None => None,
+        };
+        if let Some((patch, Some(ends))) = found {
+            return Ok(Self { header, patch, ends });
+        }
+        let line = delta.part("merge instructions").map_or(1, |(_, part)| part.line());
+        let wrong = "the delta can be neither inverted nor composed";
+        Err(Error::wrong(line, wrong, "exact instructions, as `diff` writes them"))
+    }
+}
+
+/// Whether a delta has an inverse.
+pub(super) fn leads_back(delta: &CheckpointDelta) -> bool {
+    Exact::of(delta).is_ok()
+}
+
+/// The delta that leads back: applied to what `delta` makes of a checkpoint, it gives that
+/// checkpoint again.
+///
+/// # Errors
+/// [`ErrorKind::Instruction`] where the delta's instructions are not exact, [`ErrorKind::Markdown`]
+/// where its header lacks `from`, `to` or `created`.
+pub fn invert(delta: &CheckpointDelta) -> Result<CheckpointDelta> {
+    let Exact { header: Header { from, to, created }, patch, ends } = Exact::of(delta)?;
+    let header = Header { from: to, to: from, created };
+    let patch = patch.inverted();
+    let ends = Ends { before: ends.after, after: ends.before };
+    rewritten(&header, &patch, &ends)
+}
+
+/// The delta that does what `first` and then `second` do.
+///
+/// # Errors
+/// [`ErrorKind::Base`] where the second does not begin where the first ends,
+/// [`ErrorKind::Instruction`] where the instructions of one are not exact,
+/// [`ErrorKind::Markdown`] where a header lacks `from`, `to` or `created`.
+pub fn compose(first: &CheckpointDelta, second: &CheckpointDelta) -> Result<CheckpointDelta> {
+    if first.to() != second.from() {
+        let message = format!(
+            "the first delta leads to {:?}, the second is from {:?}",
+            first.to().unwrap_or_default(),
+            second.from().unwrap_or_default()
+        );
+        return Err(Error::new(ErrorKind::Base, message));
+    }
+    let (first, second) = (Exact::of(first)?, Exact::of(second)?);
+    if first.ends.after != second.ends.before {
+        let message = format!(
+            "the first delta leads to {} lines with the fingerprint {}, the second is from {} with {}",
+            first.ends.after.lines,
+            first.ends.after.fingerprint,
+            second.ends.before.lines,
+            second.ends.before.fingerprint
+        );
+        return Err(Error::new(ErrorKind::Base, message));
+    }
+    let patch = first.patch.then(&second.patch);
+    let header =
+        Header { from: first.header.from, to: second.header.to, created: second.header.created };
+    let ends = Ends { before: first.ends.before, after: second.ends.after };
+    rewritten(&header, &patch, &ends)
+}
+
+/// A delta of a patch alone: what it says to people is made of the lines that it knows.
+fn rewritten(header: &Header, patch: &Patch, ends: &Ends) -> Result<CheckpointDelta> {
+    let changes = changes_of(patch)?;
+    CheckpointDelta::parse(written(header, &changes, patch, ends, |_| String::new()))
+}
+
+/// What the lines that come and go say, as a document of each.
+fn changes_of(patch: &Patch) -> Result<Changes> {
+    let document = |patch: &Patch| -> Result<Document> {
+        let lines = patch.removed.values();
+        Document::parse(lines.flat_map(|line| [line.as_str(), "\n"]).collect::<String>())
+    };
+    Ok(changes_between(&document(patch)?, &document(&patch.inverted())?))
+}

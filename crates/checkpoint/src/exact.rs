@@ -1,0 +1,402 @@
+//! Instructions that are exact: lines by their numbers, with what they say before and after.
+
+use std::fmt::Write as _;
+use std::{collections::BTreeMap, ops::Range};
+
+use super::{
+    document::Document,
+    patch::{Patch, Piece, Target, backbone},
+};
+use crate::{Error, Result};
+
+/// What a patch is from and to: the number of lines and their fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) before: End,
+    pub(super) after: End,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) lines: usize,
+    pub(super) fingerprint: String,
+}
+
+impl End {
+    pub(super) fn of(document: &Document) -> Self {
+        Self { lines: document.line_count(), fingerprint: document.lines.fingerprint() }
+    }
+}
+
+impl Ends {
+    pub(super) fn write(&self) -> String {
+        let Self { before, after } = self;
+        format!(
+            "{} lines `{}` become {} `{}`.",
+            before.lines, before.fingerprint, after.lines, after.fingerprint
+        )
+    }
+
+    /// Whether a text begins as one that [`Ends::write`] wrote, whole or not.
+    pub(super) fn begins(text: &str) -> bool {
+        let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() < text.len() && rest.starts_with(" lines `")
+    }
+
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let text = text.strip_suffix(['.', ':']).unwrap_or(text);
+        let (before, after) = text.split_once(" become ")?;
+        Some(Self { before: end(&before.replacen(" lines", "", 1))?, after: end(after)? })
+    }
+}
+
+fn end(text: &str) -> Option<End> {
+    let (lines, rest) = text.trim().split_once(" `")?;
+    let fingerprint = rest.strip_suffix('`')?;
+    let is_hex = fingerprint.bytes().all(|b| b.is_ascii_hexdigit());
+    let lines = lines.parse().ok()?;
+    (is_hex && !fingerprint.is_empty()).then(|| End { lines, fingerprint: fingerprint.to_owned() })
+}
+
+/// A step of a patch; lines count from zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Replace {
+        at: Range<usize>,
+        old: Vec<String>,
+        new: Vec<String>,
+    },
+    Remove {
+        at: Range<usize>,
+        old: Vec<String>,
+    },
+    /// New lines before the one with this index.
+    Add {
+        at: usize,
+        new: Vec<String>,
+    },
+    Move {
+        from: Range<usize>,
+        to: usize,
+    },
+}
+
+/// The steps of a patch, in the order of the target.
+pub(super) fn steps_of(patch: &Patch) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut cursor = 0;
+    let mut inserts: Vec<&Piece> = Vec::new();
+    for (piece, stays) in patch.target.iter().zip(backbone(&patch.target)) {
+        match piece {
+            Piece::Copy(range) if stays => {
+                flush(patch, cursor..range.start, &mut inserts, &mut steps);
+                cursor = range.end;
+            }
+            piece => inserts.push(piece),
+        }
+    }
+    flush(patch, cursor..patch.base, &mut inserts, &mut steps);
+    steps
+}
+
+/// The steps between two lines that stay.
+fn flush(patch: &Patch, gap: Range<usize>, inserts: &mut Vec<&Piece>, steps: &mut Vec<Step>) {
+    let mut gone: Vec<(Range<usize>, Vec<String>)> = Vec::new();
+    for (index, line) in patch.removed.range(gap.clone()) {
+        match gone.last_mut() {
+            Some((range, lines)) if range.end == *index => {
+                range.end += 1;
+                lines.push(line.clone());
+            }
+            _ => gone.push((*index..index + 1, vec![line.clone()])),
+        }
+    }
+    if let ([Piece::New(new)], [(at, old)]) = (inserts.as_slice(), gone.as_slice())
+        && at.start == gap.start
+    {
+        steps.push(Step::Replace { at: at.clone(), old: old.clone(), new: new.clone() });
+        inserts.clear();
+        return;
+    }
+    steps.extend(gone.into_iter().map(|(at, old)| Step::Remove { at, old }));
+    for piece in inserts.drain(..) {
+        steps.push(match piece {
+            Piece::New(new) => Step::Add { at: gap.start, new: new.clone() },
+            Piece::Copy(from) => Step::Move { from: from.clone(), to: gap.start },
+        });
+    }
+}
+
+/// The steps as items of a list, each with the name of the section that it is about.
+pub(super) fn write(steps: &[Step], name_at: impl Fn(usize) -> String) -> String {
+    let mut text = String::new();
+    for (index, step) in steps.iter().enumerate() {
+        let mark = format!("{}. ", index + 1);
+        text.push_str(&mark);
+        let (old, new): (&[String], &[String]) = match step {
+            Step::Replace { old, new, .. } => (old, new),
+            Step::Remove { old, .. } => (old, &[]),
+            Step::Add { new, .. } => (&[], new),
+            Step::Move { .. } => (&[], &[]),
+        };
+        let sentence = match step {
+            Step::Replace { at, .. } => format!("Replace {}{}", span(at), name_at(at.start)),
+            Step::Remove { at, .. } => format!("Remove {}{}", span(at), name_at(at.start)),
+            Step::Add { at, .. } => format!("Add {}", place(*at, &name_at)),
+            Step::Move { from, to } => {
+                format!("Move {}{} {}", span(from), name_at(from.start), place(*to, &name_at))
+            }
+        };
+        text.push_str(&sentence);
+        match inline(old, new) {
+            _ if old.is_empty() && new.is_empty() => text.push_str(".\n"),
+            Some(quoted) => {
+                let _ = writeln!(text, ": {quoted}");
+            }
+            None => {
+                text.push_str(":\n");
+                quote(&mut text, mark.len(), old, new);
+            }
+        }
+    }
+    text
+}
+
+/// Lines that are quoted in the sentence: one that goes, one that comes, or both.
+fn inline(old: &[String], new: &[String]) -> Option<String> {
+    let is_plain = |line: &String| {
+        !line.is_empty() && line.trim() == line && !line.starts_with('`') && !line.ends_with('`')
+    };
+    let lines: Vec<&String> = old.iter().chain(new).collect();
+    if old.len() > 1 || new.len() > 1 || !lines.iter().all(|line| is_plain(line)) {
+        return None;
+    }
+    let longest = lines.iter().map(|line| longest_run(line, '`')).max()?;
+    let mark = "`".repeat(longest + 1);
+    let quoted: Vec<String> = lines.iter().map(|line| format!("{mark}{line}{mark}")).collect();
+    Some(quoted.join(" with "))
+}
+
+/// The lines that a sentence quotes.
+fn quoted(text: &str) -> Option<Vec<&str>> {
+    let ticks = text.len() - text.trim_start_matches('`').len();
+    let mark = text.get(..ticks)?;
+    let parts: Vec<&str> = text.split(mark).collect();
+    match parts.as_slice() {
+        ["", line, ""] => Some(vec![line]),
+        ["", old, " with ", new, ""] => Some(vec![old, new]),
+        _ => None,
+    }
+}
+
+fn span(range: &Range<usize>) -> String {
+    match range.len() {
+        1 => format!("line {}", range.end),
+        _ => format!("lines {}-{}", range.start + 1, range.end),
+    }
+}
+
+/// The place before the line at this index.
+fn place(at: usize, name_at: impl Fn(usize) -> String) -> String {
+    match at.checked_sub(1) {
+        None => "before line 1".to_owned(),
+        Some(before) => format!("after line {at}{}", name_at(before)),
+    }
+}
+
+/// Writes lines that go and lines that come as a difference in fences.
+fn quote(text: &mut String, indent: usize, old: &[String], new: &[String]) {
+    if old.is_empty() && new.is_empty() {
+        return;
+    }
+    let longest = old.iter().chain(new).map(|line| longest_run(line, '`')).max().unwrap_or(0);
+    let (fence, indent) = ("`".repeat((longest + 1).max(3)), " ".repeat(indent));
+    let _ = writeln!(text, "{indent}{fence}diff");
+    for (sign, lines) in [('-', old), ('+', new)] {
+        for line in lines {
+            let _ = writeln!(text, "{indent}{sign}{line}");
+        }
+    }
+    let _ = writeln!(text, "{indent}{fence}");
+}
+
+pub(super) fn longest_run(line: &str, sign: char) -> usize {
+    line.split(|c| c != sign).map(str::len).max().unwrap_or(0)
+}
+
+/// Reads a step; `None` where the instruction is none that names lines. `number` is the line of
+/// the delta at which the item begins, from one.
+///
+/// # Errors
+/// [`ErrorKind::Instruction`](crate::ErrorKind::Instruction) where it names lines, and is not as they are written.
+pub(super) fn read(item: &[&str], mark: usize, number: usize) -> Result<Option<Step>> {
+    let Some((first, rest)) = item.split_first() else { return Ok(None) };
+    let sentence = first.get(mark..).unwrap_or_default().trim();
+    let Some((verb, names)) = sentence.split_once(' ') else { return Ok(None) };
+    let verb = verb.to_ascii_lowercase();
+    if !["line ", "lines ", "after line ", "before line "].iter().any(|start| {
+        let (name, number) = names.split_at_checked(start.len()).unwrap_or_default();
+        name.eq_ignore_ascii_case(start) && number.starts_with(|c: char| c.is_ascii_digit())
+    }) {
+        return Ok(None);
+    }
+    let refused = |expected: &str| Error::unmet(number, expected, format_args!("{sentence:?}"));
+    let (names, in_sentence) = match names.find('`') {
+        Some(at) => (names.get(..at).unwrap_or_default(), names.get(at..).unwrap_or_default()),
+        None => (names, ""),
+    };
+    let (old, new) = if in_sentence.is_empty() {
+        difference(rest, mark, number)?
+    } else {
+        let lines = quoted(in_sentence).ok_or_else(|| refused("one or two lines in backticks"))?;
+        match (verb.as_str(), lines.as_slice()) {
+            ("replace", [old, new]) => (vec![(*old).to_owned()], vec![(*new).to_owned()]),
+            ("remove", [old]) => (vec![(*old).to_owned()], Vec::new()),
+            ("add", [new]) => (Vec::new(), vec![(*new).to_owned()]),
+            _ => return Err(refused("`LINE` to add or remove, or `OLD` with `NEW` to replace")),
+        }
+    };
+    let lines = || read_span(names).ok_or_else(|| refused("the numbers of lines"));
+    let sized = |at: &Range<usize>| {
+        if at.len() == old.len() {
+            Ok(())
+        } else {
+            let lines = |count: usize| if count == 1 { "line" } else { "lines" };
+            Err(refused(&format!("{} {} with `-`", at.len(), lines(at.len()))))
+        }
+    };
+    let step = match verb.as_str() {
+        "replace" => {
+            let at = lines()?;
+            sized(&at)?;
+            Step::Replace { at, old, new }
+        }
+        "remove" if new.is_empty() => {
+            let at = lines()?;
+            sized(&at)?;
+            Step::Remove { at, old }
+        }
+        "add" if old.is_empty() && !new.is_empty() => {
+            let at = read_place(names).ok_or_else(|| refused("`after line N`"))?;
+            Step::Add { at, new }
+        }
+        "move" if old.is_empty() && new.is_empty() => {
+            let from = lines()?;
+            let place = place_in(names).and_then(|at| read_place(names.get(at + 1..)?));
+            Step::Move { from, to: place.ok_or_else(|| refused("`after line N`"))? }
+        }
+        _ => return Err(refused("`Replace`, `Remove`, `Add` or `Move` with the lines it needs")),
+    };
+    Ok(Some(step))
+}
+
+/// `line 3` or `lines 3-5`, as a range from zero.
+fn read_span(text: &str) -> Option<Range<usize>> {
+    let rest = text.strip_prefix("lines ").or_else(|| text.strip_prefix("line "))?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+    let numbers = rest.get(..end)?;
+    let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
+    let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+    (first >= 1 && first <= last).then(|| first - 1..last)
+}
+
+/// Where a text names the place that something moves to.
+pub(super) fn place_in(text: &str) -> Option<usize> {
+    text.rfind(" after line ").or_else(|| text.rfind(" before line "))
+}
+
+/// `after line 3` or `before line 1`, as the index of the line before which it is.
+fn read_place(text: &str) -> Option<usize> {
+    let (rest, minus) = match text.strip_prefix("after line ") {
+        Some(rest) => (rest, 0),
+        None => (text.strip_prefix("before line ")?, 1),
+    };
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest.get(..digits)?.parse::<usize>().ok()?.checked_sub(minus)
+}
+
+/// The lines with `-` and those with `+` between two fences.
+fn difference(lines: &[&str], mark: usize, number: usize) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    let mut fence: Option<&str> = None;
+    for (index, line) in lines.iter().enumerate() {
+        let blanks = line.len() - line.trim_start_matches(' ').len();
+        let line = line.get(blanks.min(mark)..).unwrap_or_default();
+        let refused =
+            |expected: &str| Error::unmet(number + index + 1, expected, format_args!("{line:?}"));
+        match fence {
+            None if line.trim().is_empty() => {}
+            None => {
+                let ticks = line.len() - line.trim_start_matches('`').len();
+                if ticks < 3 {
+                    return Err(refused("a difference between fences of ```"));
+                }
+                fence = line.get(..ticks);
+            }
+            Some(open) if line.trim_end() == open => return Ok((old, new)),
+            Some(_) => match (line.strip_prefix('-'), line.strip_prefix('+')) {
+                (Some(gone), _) if new.is_empty() => old.push(gone.to_owned()),
+                (_, Some(come)) => new.push(come.to_owned()),
+                _ => return Err(refused("lines with `-`, then lines with `+`")),
+            },
+        }
+    }
+    match fence {
+        None => Ok((old, new)),
+        Some(open) => {
+            let expected = format!("a line {open} at the end of the difference");
+            Err(Error::missing(number, expected))
+        }
+    }
+}
+
+/// The patch that the steps make of a base of so many lines. Each step comes with its line in the
+/// delta.
+///
+/// # Errors
+/// [`ErrorKind::Instruction`](crate::ErrorKind::Instruction) where a step names lines that are not there, or that another step
+/// takes away too.
+pub(super) fn patch_of(steps: &[(usize, Step)], base: usize) -> Result<Patch> {
+    let mut removed = BTreeMap::new();
+    let mut taken = vec![false; base];
+    let mut inserts: BTreeMap<usize, Vec<Piece>> = BTreeMap::new();
+    for (number, step) in steps {
+        let (lines, at) = match step {
+            Step::Replace { at, .. } | Step::Remove { at, .. } => (at.clone(), at.start),
+            Step::Add { at, .. } => (0..0, *at),
+            Step::Move { from, to } => (from.clone(), *to),
+        };
+        let refused = |message: String| Error::refused(*number, message);
+        if lines.end > base || at > base {
+            let line = lines.end.max(at);
+            return Err(refused(format!("there is no line {line}: the checkpoint has {base}")));
+        }
+        for index in lines.clone() {
+            if taken.get_mut(index).is_none_or(|taken| std::mem::replace(taken, true)) {
+                return Err(refused(format!("line {} is taken away twice", index + 1)));
+            }
+        }
+        if let Step::Replace { old, .. } | Step::Remove { old, .. } = step {
+            removed.extend(lines.clone().zip(old.iter().cloned()));
+        }
+        let piece = match step {
+            Step::Replace { new, .. } | Step::Add { new, .. } => Piece::New(new.clone()),
+            Step::Move { .. } => Piece::Copy(lines),
+            Step::Remove { .. } => continue,
+        };
+        inserts.entry(at).or_default().push(piece);
+    }
+    let mut target = Target::default();
+    for index in 0..=base {
+        for piece in inserts.remove(&index).unwrap_or_default() {
+            match piece {
+                Piece::Copy(range) => target.copy(range),
+                Piece::New(lines) => target.new_lines(lines),
+            }
+        }
+        if taken.get(index) == Some(&false) {
+            target.copy(index..index + 1);
+        }
+    }
+    Ok(Patch { base, target: target.pieces(), removed })
+}

@@ -1,0 +1,139 @@
+use super::{
+    document::{Document, Section},
+    names::{SectionKind, normal},
+};
+use crate::Result;
+
+/// A checkpoint: the summary of a long piece of work from which an agent can go on.
+///
+/// It is read forgivingly: any text is one. [`lint`](super::lint_checkpoint) says what is missing.
+///
+/// ```
+/// use afterimage_checkpoint::{Checkpoint, SectionKind};
+///
+/// let text = "---\ncheckpoint: chk-1\ncreated: 2026-01-05T10:00:00Z\n---\n\n## Problem\n\nA leak.\n";
+/// let checkpoint = Checkpoint::parse(text)?;
+/// assert_eq!(checkpoint.id(), Some("chk-1"));
+/// let problem = checkpoint.document().section(SectionKind::Problem).unwrap();
+/// assert_eq!(checkpoint.document().body_of(problem), "A leak.");
+/// assert_eq!(checkpoint.text(), text);
+/// # Ok::<(), afterimage_checkpoint::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    document: Document,
+    /// The id where the header has none.
+    name: Option<String>,
+}
+
+/// A delta that was written into its checkpoint: a section `## Delta: <time>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlineDelta {
+    /// What stands behind `Delta:`.
+    pub time: String,
+    /// The line of its heading, from one.
+    pub line: usize,
+    /// The section `What Changed`.
+    pub what_changed: String,
+    /// The rows of the section `Artifacts`: file, action, description.
+    pub artifacts: Vec<Vec<String>>,
+    /// The rows of the section `Status Transitions`: item, before, after.
+    pub transitions: Vec<Vec<String>>,
+}
+
+impl Checkpoint {
+    /// Reads a checkpoint. Linear in its length.
+    ///
+    /// # Errors
+    /// As [`Document::parse`].
+    pub fn parse(text: impl Into<String>) -> Result<Self> {
+        Document::parse(text).map(Self::from)
+    }
+
+    /// Reads a checkpoint from bytes.
+    ///
+    /// # Errors
+    /// As [`Document::read`].
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        Document::read(bytes).map(Self::from)
+    }
+
+    /// Names a checkpoint whose header has no id, such as after its file.
+    pub fn named(mut self, id: impl Into<String>) -> Self {
+        self.name = Some(id.into());
+        self
+    }
+
+    /// The document that it is.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// The text as it was read or made.
+    pub fn text(&self) -> &str {
+        self.document.text()
+    }
+
+    /// The id: the header's `checkpoint`, else the name that it was given.
+    pub fn id(&self) -> Option<&str> {
+        self.header("checkpoint").or(self.name.as_deref())
+    }
+
+    /// The header's `created`.
+    pub fn created(&self) -> Option<&str> {
+        self.header("created")
+    }
+
+    /// The header's `parent`: the id of the checkpoint before.
+    pub fn parent(&self) -> Option<&str> {
+        self.header("parent")
+    }
+
+    pub(super) fn header(&self, key: &str) -> Option<&str> {
+        self.document.front_matter()?.get(key)
+    }
+
+    /// The text of a section without its heading, with the sections inside of it that the format
+    /// does not name. Linear in the document.
+    pub fn body(&self, kind: SectionKind) -> Option<String> {
+        self.document.section(kind).map(|section| self.document.content_of(section))
+    }
+
+    /// The deltas that were written into the checkpoint, in order.
+    pub fn inline_deltas(&self) -> Vec<InlineDelta> {
+        let sections = self.document.sections().iter().enumerate();
+        sections.filter_map(|(index, section)| self.inline_delta(index, section)).collect()
+    }
+
+    fn inline_delta(&self, index: usize, section: &Section) -> Option<InlineDelta> {
+        let time = inline_time(section)?;
+        let inside = |name: &str| {
+            let mut sections = self.document.sections_in(index);
+            sections.find(|inner| inner.parent == Some(index) && normal(&inner.title) == name)
+        };
+        let rows = |name: &str| -> Vec<Vec<String>> {
+            let blocks = inside(name).map_or(&[][..], |inner| self.document.blocks_of(inner));
+            blocks.iter().filter_map(|block| block.kind.row().map(<[String]>::to_vec)).collect()
+        };
+        Some(InlineDelta {
+            time: time.to_owned(),
+            line: section.line(),
+            what_changed: inside("what changed")
+                .map_or_else(String::new, |inner| self.document.body_of(inner)),
+            artifacts: rows("artifacts"),
+            transitions: rows("status transitions"),
+        })
+    }
+}
+
+impl From<Document> for Checkpoint {
+    fn from(document: Document) -> Self {
+        Self { document, name: None }
+    }
+}
+
+/// The time of a section `## Delta: <time>`.
+pub(super) fn inline_time(section: &Section) -> Option<&str> {
+    let rest = section.title.strip_prefix("Delta:").filter(|_| section.level == 2)?;
+    Some(rest.trim())
+}

@@ -1,0 +1,304 @@
+//! What a document lacks of the form that its kind asks for.
+
+mod checkpoint;
+mod delta;
+mod tables;
+
+use std::{collections::HashSet, fmt};
+
+use afterimage_json::error::Instead;
+pub use checkpoint::lint_checkpoint;
+pub use delta::lint_delta;
+
+use super::{
+    document::{Document, Section},
+    front_matter,
+    misplaced::MisplacedHeader,
+    names::normal,
+    timestamp::{Time, time},
+};
+use crate::Error;
+
+/// What kind of document a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentKind {
+    /// A [`Checkpoint`](super::Checkpoint).
+    Checkpoint,
+    /// A [`CheckpointDelta`](super::CheckpointDelta).
+    Delta,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The document is not of the form that its kind asks for.
+    Error,
+    /// It is not as the format recommends.
+    Warning,
+}
+
+/// A finding: what is wrong, where, and what was expected there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is wrong, for programs: a name that does not change.
+    pub code: &'static str,
+    /// The line, from one.
+    pub line: usize,
+    /// The column in bytes, from one.
+    pub column: usize,
+    /// How many bytes of the line are meant; zero for the place itself.
+    pub length: usize,
+    /// What is wrong, for people.
+    pub message: String,
+    /// What was expected; empty where the message says all of it.
+    pub expected: String,
+}
+
+impl Diagnostic {
+    /// Why a delta is refused, as a finding at the line of the delta that the error names.
+    ///
+    /// ```
+    /// use afterimage_checkpoint::{Checkpoint, CheckpointDelta, Diagnostic, apply};
+    ///
+    /// let delta = CheckpointDelta::parse("## Merge Instructions\n\n1. Remove x\n")?;
+    /// let error = apply(&Checkpoint::parse("")?, &delta).unwrap_err();
+    /// let found = Diagnostic::refused(&error, delta.document());
+    /// assert_eq!((found.line, found.code), (3, "refused"));
+    /// # Ok::<(), afterimage_checkpoint::Error>(())
+    /// ```
+    pub fn refused(error: &Error, delta: &Document) -> Self {
+        let line = error.place().line.and_then(|line| usize::try_from(line).ok()).unwrap_or(1);
+        let text = delta.line(line);
+        let (message, expected) = match error.expectation() {
+            Some(parts) => {
+                let message = match &parts.instead {
+                    Instead::Found(found) => format!("found {found}"),
+                    Instead::Wrong(wrong) => wrong.clone(),
+                    Instead::Nothing => "it cannot be applied".to_owned(),
+                };
+                (message, parts.expected.clone())
+            }
+            None => (error.message().to_owned(), String::new()),
+        };
+        Self {
+            severity: Severity::Error,
+            code: "refused",
+            line,
+            column: text.len() - text.trim_start().len() + 1,
+            length: text.trim().len(),
+            message,
+            expected,
+        }
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let Self { code, line, column, message, expected, .. } = self;
+        write!(f, "{line}:{column}: {severity}[{code}]: {message}")?;
+        if expected.is_empty() { Ok(()) } else { write!(f, "; expected {expected}") }
+    }
+}
+
+impl DocumentKind {
+    /// The kind of a document: by its header, its title, or its sections. What is neither is taken
+    /// for a checkpoint.
+    ///
+    /// ```
+    /// use afterimage_checkpoint::{Document, DocumentKind};
+    ///
+    /// let document = Document::parse("# Delta: b.md vs a.md\n\n## Removed\n")?;
+    /// assert_eq!(DocumentKind::of(&document), DocumentKind::Delta);
+    /// # Ok::<(), afterimage_checkpoint::Error>(())
+    /// ```
+    pub fn of(document: &Document) -> Self {
+        if let Some(front) = document.front_matter() {
+            if front.field("checkpoint").is_some() {
+                return Self::Checkpoint;
+            }
+            if ["delta", "from", "to"].iter().any(|key| front.field(key).is_some()) {
+                return Self::Delta;
+            }
+        }
+        if let Some(misplaced) = MisplacedHeader::of(document) {
+            return misplaced.kind;
+        }
+        let is_delta = |section: &Section| {
+            let title = normal(&section.title);
+            section.level == 1 && title.starts_with("delta")
+                || section.level == 2 && matches!(title.as_str(), "changes" | "merge instructions")
+        };
+        if document.sections().iter().any(is_delta) { Self::Delta } else { Self::Checkpoint }
+    }
+}
+
+/// Every finding of a document of its kind, in the order of the text.
+///
+/// ```
+/// use afterimage_checkpoint::{Document, DocumentKind, lint};
+///
+/// let document = Document::parse("---\ndelta: a-to-b\n---\n")?;
+/// let found = lint(&document, DocumentKind::of(&document));
+/// assert_eq!((found[0].line, found[0].code), (1, "missing-created"));
+/// # Ok::<(), afterimage_checkpoint::Error>(())
+/// ```
+pub fn lint(document: &Document, kind: DocumentKind) -> Vec<Diagnostic> {
+    match kind {
+        DocumentKind::Checkpoint => lint_checkpoint(document),
+        DocumentKind::Delta => lint_delta(document),
+    }
+}
+
+/// Collects what is found in a document.
+struct Findings<'d> {
+    document: &'d Document,
+    found: Vec<Diagnostic>,
+}
+
+impl<'d> Findings<'d> {
+    fn of(document: &'d Document) -> Self {
+        Self { document, found: Vec::new() }
+    }
+
+    /// Adds a finding about the part of a line, which counts from one.
+    fn add(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        (line, column, length): (usize, usize, usize),
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) {
+        let (message, expected) = (message.into(), expected.into());
+        self.found.push(Diagnostic { severity, code, line, column, length, message, expected });
+    }
+
+    fn error(
+        &mut self,
+        code: &'static str,
+        place: (usize, usize, usize),
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) {
+        self.add(Severity::Error, code, place, message, expected);
+    }
+
+    fn warning(
+        &mut self,
+        code: &'static str,
+        place: (usize, usize, usize),
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) {
+        self.add(Severity::Warning, code, place, message, expected);
+    }
+
+    /// A whole line, from one, without the blanks around its text.
+    fn line(&self, line: usize) -> (usize, usize, usize) {
+        let text = self.document.line(line);
+        let blanks = text.len() - text.trim_start().len();
+        (line, blanks + 1, text.trim().len())
+    }
+
+    /// Where something that is missing would stand at the end.
+    fn end(&self) -> (usize, usize, usize) {
+        (self.document.line_count().max(1), 1, 0)
+    }
+
+    /// The header's form; answers with whether there is one.
+    fn header(&mut self, fields: &str) -> bool {
+        let lines = &self.document.lines;
+        let Some(front) = self.document.front_matter() else {
+            if front_matter::opens(lines) {
+                let place = self.line(1);
+                self.error(
+                    "front-matter-open",
+                    place,
+                    "the front matter has no end",
+                    "a line `---` after its fields",
+                );
+            } else if let Some(misplaced) = MisplacedHeader::of(self.document) {
+                let place = self.line(misplaced.line);
+                let (message, expected) = (misplaced.message(), misplaced.expected());
+                self.error("front-matter-place", place, message, expected);
+            } else {
+                self.error(
+                    "front-matter-missing",
+                    (1, 1, 0),
+                    "there is no front matter",
+                    format!("a line `---`, the fields {fields}, and a line `---`"),
+                );
+            }
+            return false;
+        };
+        for index in &front.malformed {
+            let place = self.line(index + 1);
+            self.error("front-matter-field", place, "this is no field", "`key: value`");
+        }
+        let mut seen = HashSet::new();
+        for field in front.fields() {
+            if !seen.insert(field.key.as_str()) {
+                let place = (field.line + 1, 1, field.key.len());
+                let message = format!("the field `{}` is there twice", field.key);
+                self.error("duplicate-field", place, message, "one field of each name");
+            }
+        }
+        true
+    }
+
+    /// The value of a field that must be there.
+    fn required(&mut self, code: &'static str, key: &str, expected: &str) -> Option<&'d str> {
+        let document = self.document;
+        let front = document.front_matter()?;
+        match front.field(key) {
+            None => {
+                let message = format!("the front matter has no `{key}`");
+                self.error(code, (1, 1, 3), message, format!("`{key}: {expected}`"));
+                None
+            }
+            Some(field) if field.value.is_empty() => {
+                let message = format!("`{key}` has no value");
+                let place = (field.line + 1, field.column + 1, 0);
+                self.error(code, place, message, expected.to_owned());
+                None
+            }
+            Some(field) => Some(&field.value),
+        }
+    }
+
+    /// Where the value of a field stands.
+    fn value(&self, key: &str) -> (usize, usize, usize) {
+        let field = self.document.front_matter().and_then(|front| front.field(key));
+        field.map_or((1, 1, 0), |field| (field.line + 1, field.column + 1, field.value.len()))
+    }
+
+    /// Checks that a text at a place is a time.
+    fn time(&mut self, code: &'static str, text: &str, place: (usize, usize, usize)) {
+        match time(text) {
+            Some(Time::Moment(_)) => {}
+            Some(Time::Local(_)) => self.warning(
+                "time-without-offset",
+                place,
+                format!("`{text}` does not say where"),
+                "an offset behind the time, such as `Z`",
+            ),
+            None => self.error(
+                code,
+                place,
+                format!("`{text}` is no ISO 8601 timestamp"),
+                "a time such as `2025-12-14T16:00:00Z`",
+            ),
+        }
+    }
+
+    fn finish(mut self) -> Vec<Diagnostic> {
+        self.found.sort_by_key(|found| (found.line, found.column, found.severity));
+        self.found
+    }
+}

@@ -1,0 +1,118 @@
+//! `afterimage archive`: transcripts and what they rendered to, in a directory.
+
+use std::{io::Write, path::Path};
+
+use afterimage::{
+    json::{Object, Value},
+    session::archive::{ArchiveSummary, TranscriptSource},
+    snapshot::Totals,
+};
+
+use crate::{
+    args,
+    failure::{Failure, Outcome},
+    input::{self, Refused},
+    json::object,
+    lens::{Counting, Lenses},
+    moment::moment,
+    output::Output,
+    store, style,
+    table::{Cell, Column, Table, plain},
+    text::{counted, grouped, last_columns, percent, printable},
+};
+
+pub(crate) fn run(args: &args::Archive) -> Outcome {
+    let Some(directory) = &args.output else {
+        return Err(Failure::new("no directory to write to was given").into());
+    };
+    let mut out = Output::new(args.coloring.color);
+    let mut builder = store::create(directory)?;
+    let mut lenses = Lenses::new(&args.rendering, Counting::Always);
+    // An archive of a part of what was named would be taken for one of all.
+    input::read(&args.input, true, Refused::Ends, |source| {
+        let lens = lenses.of(source)?;
+        let from = TranscriptSource {
+            file: source.name(),
+            input_format: source.format(),
+            format: lens.format.clone(),
+        };
+        let mut transcript = builder.transcript(from, &lens.hud, &lens.counter)?;
+        while let Some(record) = source.next() {
+            let (record, rendered) = source.with_rendered(record?)?;
+            let now = moment(&record.frame);
+            transcript
+                .push(record, rendered.as_ref(), now)
+                .map_err(|error| source.refuse(error))?;
+        }
+        transcript.finish(source.report()).map_err(|error| source.refuse(error))
+    })?;
+    let summary = builder.finish()?;
+    if args.json {
+        out.json(json(directory, &summary))?;
+    } else {
+        page(directory, &summary, &mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn json(directory: &Path, summary: &ArchiveSummary) -> Object {
+    let files = summary.transcripts.iter().map(|file| {
+        let mut object = object! {
+            "file": file.file.as_str(),
+            "format": file.input_format.name(),
+            "tokenizer": file.tokenizer.as_str(),
+            "sessions": file.sessions.len() as u64,
+        };
+        object.extend(sums(file.totals()));
+        object
+    });
+    let mut object = object! {
+        "directory": directory.display().to_string(),
+        "files": files.collect::<Value>(),
+    };
+    object.extend(sums(summary.totals()));
+    object.insert("storedBytes".to_owned(), summary.stored_bytes.into());
+    object
+}
+
+fn sums(totals: Totals) -> Object {
+    let Totals { frames, chunks, bytes, tokens } = totals;
+    object! { "frames": frames, "chunks": chunks, "bytes": bytes, "tokens": tokens }
+}
+
+fn page(directory: &Path, summary: &ArchiveSummary, out: &mut Output) -> Outcome {
+    let table = Table::new([
+        Column::number("SESSIONS", 8),
+        Column::number("FRAMES", 7),
+        Column::number("CHUNKS", 8),
+        Column::number("BYTES", 11),
+        Column::number("TOKENS", 10),
+        Column::text("FILE", 0),
+    ]);
+    table.head(out)?;
+    let sessions = summary.transcripts.iter().map(|file| file.sessions.len()).sum();
+    for file in &summary.transcripts {
+        // Of a long path the end tells more than the beginning.
+        let name = plain(last_columns(&printable(&file.file), table.rest(out)));
+        table.row(out, cells(file.sessions.len(), file.totals(), name))?;
+    }
+    if summary.transcripts.len() > 1 {
+        let all = (format!("{} files", grouped(summary.transcripts.len() as u64)), style::HEADING);
+        table.row(out, cells(sessions, summary.totals(), all))?;
+    }
+    let stored = summary.stored_bytes;
+    let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    let name = directory.display().to_string();
+    let (name, text) = (printable(&name), summary.totals().bytes);
+    write!(out, "\n{bold}{name}{bold:#}  {} on disk", counted(stored, "byte"))?;
+    if stored < text {
+        write!(out, "{dim}, {} of the text{dim:#}", percent(stored, text))?;
+    }
+    Ok(writeln!(out)?)
+}
+
+fn cells(sessions: usize, totals: Totals, name: Cell) -> Vec<Cell> {
+    let Totals { frames, chunks, bytes, tokens } = totals;
+    let numbers = [sessions as u64, frames, chunks, bytes, tokens].map(grouped);
+    numbers.into_iter().map(plain).chain([name]).collect()
+}

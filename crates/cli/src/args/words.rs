@@ -1,0 +1,89 @@
+//! The words of tables, explained where `--help` ends.
+
+pub(crate) const FRAMES: &str = "\
+Example: afterimage frames session.jsonl | afterimage stats -
+
+Columns of the table:
+  FRAME   the sequence of the frame
+  SOURCE  who made it: user, agent, environment or system
+  ROLE    the role of its message; – where it shows nothing
+  CHUNKS  the pieces of its text, each with the facets that wrote it
+  TOKENS  the sum of the chunks' tokens
+  BEGINS  its first words; → names what it calls, ← is a result";
+
+pub(crate) const TRACE: &str = "\
+Example: afterimage trace session.jsonl --text 'connection refused'
+
+Columns of the table:
+  FRAME   the sequence of the frame; – after the last one
+  MSG     the message of the session's context, counted from zero
+  CHUNK   the piece of the frame's text in which the hit begins
+  BYTES   where the hit begins and ends in the message
+  ROLE    the role of the message
+  TYPE    the type of the chunk; formatting is tags and separators
+  TOKENS  what the whole chunk costs
+  FACET   who wrote it; (formatting) where no facet did
+
+The exit code is 1 where there is no hit, and 2 where the command line was wrong.";
+
+pub(crate) const STATS: &str = "\
+Example: afterimage stats --json session.jsonl
+
+Words of the page:
+  tokens        the sum of the chunks' tokens, each chunk counted by itself
+  estimate      the same text by the rule of four characters a token, and how far off it is
+  repeated      the tokens of chunks whose whole text stood in an earlier chunk
+  unattributed  the tokens that no facet wrote: turn markers and separators
+  formatting    tags and separators, whoever caused them
+  none          chunks without a role or a type
+  FRAME         the frame in which the facet first appeared";
+
+pub(crate) const ARCHIVE: &str = "\
+Example: afterimage archive session.jsonl -o session.archive
+
+Columns of the table:
+  SESSIONS, FRAMES  how many the file holds
+  CHUNKS            the pieces of text that the frames rendered to
+  BYTES, TOKENS     what that text comes to, chunk by chunk
+
+A run that is interrupted leaves a directory that is not finished; the next run with the same
+--output makes it anew.";
+
+pub(crate) const COMPRESS: &str = "\
+Example: afterimage compress session.jsonl --budget 8k --as openai
+
+Words of the page:
+  block      a summary that stands in place of frames; `block, 2` is one of blocks
+  shortened  a frame of which the middle was left out
+  left out   frames of which nothing is in the context
+  BEFORE     the tokens of the frames
+  AFTER      the tokens of what stands in their place
+  --block    the id with which `expand` gives the original back";
+
+pub(crate) const REPLAY: &str = "\
+Example: afterimage replay session.jsonl --budget 32k --policy sliding
+
+Columns of the table:
+  turns   the turns of the agent, each with one request
+  sent    the tokens of all requests
+  cached  the share of them that was an unchanged prefix of the request before
+  billed  what is paid for where a token from the cache costs a tenth
+  blocks  how often older frames were compressed
+  names   of the names that a turn uses and that stand in frames which its request no longer held
+          whole, the share that stood in the request all the same; – where there are none
+  faults  requests over the budget, requests that could not be made, and calls or results that
+          lost their other half; each kind has a line of its own
+
+The figures are those of a simulation: requests are made of the frames, and the usage that a
+provider reported is not read.";
+
+pub(crate) const DIFF: &str = "\
+Example: afterimage diff before.json after.json --cache openai
+
+Words of the page:
+  parts at      the first byte in which the two differ
+  written by    the frame, chunk and facet of that byte in A
+  now by        the same in B
+  unchanged     the tokens of B before that byte
+  cached        those of them that the cache takes, by the rules of --cache
+  billed again  the tokens of B that are sent once more and not served by the cache";

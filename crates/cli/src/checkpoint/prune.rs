@@ -1,0 +1,56 @@
+//! `afterimage checkpoint prune`: deltas that a later checkpoint has absorbed.
+
+use std::{fs, io::Write};
+
+use afterimage::{checkpoint::History, json::Value};
+
+use super::{args, read};
+use crate::{
+    failure::{Failure, Outcome},
+    json::object,
+    output::Output,
+    text::{counted, printable},
+};
+
+pub(super) fn run(args: &args::Prune) -> Outcome {
+    let history = History::new(read::folder(&args.folder)?);
+    let absorbed: Vec<String> = history.absorbed().into_iter().map(str::to_owned).collect();
+    let before: Vec<String> =
+        history.order().iter().filter(|id| history.leads_to(id)).cloned().collect();
+    let after = history.without_absorbed();
+    // What only the deltas led to.
+    let lost: Vec<&String> = before.iter().filter(|id| !after.leads_to(id)).collect();
+    if args.remove {
+        for name in &absorbed {
+            let path = args.folder.join(name);
+            fs::remove_file(&path).map_err(|error| {
+                Failure::new(format!("cannot remove the delta: {error}")).file(&path)
+            })?;
+        }
+    }
+    let mut out = Output::new(args.common.coloring.color);
+    if args.common.json {
+        out.json(object! {
+            "absorbed": absorbed.iter().map(String::as_str).collect::<Value>(),
+            "lost": lost.iter().map(|id| id.as_str()).collect::<Value>(),
+            "removed": args.remove,
+        })?;
+        return Ok(out.flush()?);
+    }
+    for name in &absorbed {
+        let did = if args.remove { "removed" } else { "absorbed" };
+        writeln!(out, "{did} {}", printable(name))?;
+    }
+    for id in &lost {
+        let id = printable(id);
+        let how = if args.remove { "can" } else { "could" };
+        writeln!(out, "{id} {how} no longer be made anew: only these deltas lead to it")?;
+    }
+    let count = counted(absorbed.len() as u64, "delta");
+    let hint = match (absorbed.is_empty(), args.remove) {
+        (false, false) => "; --remove removes them",
+        _ => "",
+    };
+    writeln!(out, "{count} absorbed by a later checkpoint{hint}")?;
+    Ok(out.flush()?)
+}

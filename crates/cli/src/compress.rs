@@ -1,0 +1,235 @@
+//! `afterimage compress`: a session within a budget.
+
+mod page;
+
+use std::{fmt::Write as _, io::Write};
+
+use afterimage::{
+    compress::CompressionBlock,
+    export::{ExportReport, Exported, Repair},
+    id::{FacetId, Role},
+    json::{Object, Value},
+    session::Fit,
+    window::{Dropped, FittedContext, Shortened},
+};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    args::{self, CompressAs},
+    failure::Outcome,
+    fitting::{self, Session},
+    json::object,
+    output::Output,
+    text::{counted, printable},
+};
+
+pub(crate) fn run(args: &args::Compress) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut printer = Printer { args, is_view: out.paint.is_on(), wrote: false };
+    let outcome =
+        fitting::each(&args.input, &args.fitting, args.what, &args.rendering, |session| {
+            printer.session(&session, &mut out)?;
+            Ok(out.flush()?)
+        });
+    if printer.wrote && !printer.is_view {
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    outcome
+}
+
+/// Prints sessions one after the other.
+struct Printer<'a> {
+    args: &'a args::Compress,
+    /// Coloured and with headings, or nothing but the data.
+    is_view: bool,
+    /// Whether text was written that is still to be ended.
+    wrote: bool,
+}
+
+impl Printer<'_> {
+    fn session(&mut self, session: &Session<'_>, out: &mut Output) -> Outcome {
+        if self.args.json {
+            return out.json(self.report(session)?);
+        }
+        let Fit::Fits(fitted) = &session.fit else { return Ok(()) };
+        self.say(session, fitted);
+        match self.args.what.unwrap_or(CompressAs::Text) {
+            CompressAs::Text if self.is_view => page::text(session, fitted, out),
+            CompressAs::Text => {
+                for message in fitted.context.messages() {
+                    if std::mem::replace(&mut self.wrote, true) {
+                        out.write_all(b"\n\n")?;
+                    }
+                    out.write_all(message.content().as_bytes())?;
+                }
+                Ok(())
+            }
+            CompressAs::Blocks if self.is_view => page::blocks(session, fitted, out),
+            CompressAs::Blocks => out.json(with_blocks(session, fitted)?),
+            CompressAs::Openai | CompressAs::Responses | CompressAs::Anthropic => {
+                out.json(session.exported.as_ref().map_or(Value::Null, Exported::value))
+            }
+        }
+    }
+
+    /// Says on standard error what nobody would expect of a summary.
+    fn say(&self, session: &Session<'_>, fitted: &FittedContext) {
+        let name = printable(&session.name).into_owned();
+        if self.args.what == Some(CompressAs::Anthropic)
+            && fitted.context.messages().iter().all(|message| message.role() == Role::System)
+        {
+            session.source.note(&format!("{name}: no messages, which the provider refuses"));
+        }
+        for (id, reason) in session.failed() {
+            session.source.note(&format!("{name}: no summary of {id}: {}", printable(&reason)));
+        }
+        if self.is_view {
+            return;
+        }
+        let mut what = Vec::new();
+        if !fitted.dropped.is_empty() {
+            let tokens = fitted.dropped.iter().map(|dropped| dropped.tokens).sum();
+            let (ranges, tokens) =
+                (counted(fitted.dropped.len() as u64, "range"), counted(tokens, "token"));
+            what.push(format!("{ranges} of frames left out ({tokens})"));
+        }
+        if !fitted.shortened.is_empty() {
+            what.push(format!("{} shortened", counted(fitted.shortened.len() as u64, "frame")));
+        }
+        if !what.is_empty() {
+            session.source.note(&format!("{name}: {}", what.join(", ")));
+        }
+    }
+
+    fn report(&self, session: &Session<'_>) -> Outcome<Object> {
+        let mut report = object! { "session": &*session.name };
+        if session.source.is_one_of_several {
+            report.shift_insert(0, "file".to_owned(), session.source.name().into());
+        }
+        let fitted = match &session.fit {
+            Fit::Fits(fitted) => fitted,
+            Fit::Unfit(breakdown) => {
+                let parts = fitting::parts(breakdown).into_iter();
+                let mut of: Object =
+                    parts.map(|(name, tokens)| (name.to_owned(), Value::from(tokens))).collect();
+                of.insert("total".to_owned(), breakdown.total().into());
+                let largest = breakdown.largest.iter().map(|(frame, tokens)| {
+                    object! { "frame": frame.get(), "tokens": *tokens }
+                });
+                of.insert("largest".to_owned(), largest.collect());
+                report.extend(object! {
+                    "budget": breakdown.room,
+                    "tokensBefore": session.tokens_before,
+                    "breakdown": of,
+                });
+                return Ok(report);
+            }
+        };
+        let what = self.args.what;
+        let exported = session.exported.as_ref();
+        let repaired = exported.map(Exported::report).map(repaired).unwrap_or_default();
+        let failed = session.failed().into_iter().map(|(id, reason)| {
+            object! { "id": &*id, "reason": reason }
+        });
+        let blocks = session.blocks().map(|block| block_json(session, block));
+        report.extend(object! {
+            "budget": session.window.budget().room(),
+            "tokensBefore": session.tokens_before,
+            "tokensAfter": session.tokens_after,
+            "blocks": blocks.collect::<Outcome<Vec<Value>>>()?,
+            "dropped": fitted.dropped.iter().map(dropped_json).collect::<Value>(),
+            "shortened": fitted.shortened.iter().map(shortened_json).collect::<Value>(),
+            "repaired": repaired,
+            "failed": failed.collect::<Value>(),
+        });
+        match (what, exported) {
+            (Some(CompressAs::Text), _) => {
+                let mut text = String::new();
+                for (index, message) in fitted.context.messages().iter().enumerate() {
+                    // Writing to a string cannot fail.
+                    let _ = write!(
+                        text,
+                        "{}{}",
+                        if index > 0 { "\n\n" } else { "" },
+                        message.content()
+                    );
+                }
+                report.insert("context".to_owned(), text.into());
+            }
+            (Some(CompressAs::Blocks), _) => {
+                report.insert("context".to_owned(), fitted.context.to_json());
+            }
+            (_, Some(exported)) => {
+                report.insert("context".to_owned(), exported.value());
+                report.insert("owners".to_owned(), exported.owners());
+            }
+            (_, None) => {}
+        }
+        Ok(report)
+    }
+}
+
+fn repaired(report: &ExportReport) -> Vec<Value> {
+    report.repaired.iter().map(Repair::to_json).collect()
+}
+
+/// A block with the SHA-256 of its original text, which is what `expand` prints.
+fn block_json(session: &Session<'_>, block: &CompressionBlock) -> Outcome<Value> {
+    let text = session.original(&block.id).map_err(|error| session.source.refuse(error))?;
+    let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let facets = block.source_facets.iter().map(FacetId::as_str);
+    Ok(Value::from(object! {
+        "id": &*block.id,
+        "from": block.from.get(),
+        "to": block.to.get(),
+        "level": u64::from(block.level),
+        "originalTokens": block.original_tokens,
+        "tokens": block.tokens,
+        "sourceFacets": facets.collect::<Value>(),
+        "sha256": hash,
+    }))
+}
+
+fn dropped_json(dropped: &Dropped) -> Object {
+    let mut object = object! {
+        "id": &*dropped.id(),
+        "from": dropped.from.get(),
+        "to": dropped.to.get(),
+        "tokens": dropped.tokens,
+    };
+    if let Some(block) = &dropped.block {
+        object.insert("block".to_owned(), (&**block).into());
+    }
+    object
+}
+
+fn shortened_json(shortened: &Shortened) -> Object {
+    object! {
+        "id": &*shortened.id,
+        "frame": shortened.frame.get(),
+        "originalTokens": shortened.original_tokens,
+        "tokens": shortened.tokens,
+    }
+}
+
+/// The context with its blocks and what they say.
+fn with_blocks(session: &Session<'_>, fitted: &FittedContext) -> Outcome<Object> {
+    let mut line = object! { "session": &*session.name };
+    if session.source.is_one_of_several {
+        line.shift_insert(0, "file".to_owned(), session.source.name().into());
+    }
+    if let Value::Object(context) = fitted.context.to_json() {
+        line.extend(context);
+    }
+    let blocks = session.blocks().map(|block| {
+        let mut value = block_json(session, block)?;
+        if let Value::Object(object) = &mut value {
+            object.insert("engine".to_owned(), block.engine.as_str().into());
+            object.insert("summary".to_owned(), block.facet.content.as_str().into());
+        }
+        Ok(value)
+    });
+    line.insert("blocks".to_owned(), blocks.collect::<Outcome<Vec<Value>>>()?.into());
+    Ok(line)
+}

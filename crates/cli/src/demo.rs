@@ -1,0 +1,168 @@
+//! `afterimage demo`: the main job on a session that the project wrote itself.
+
+use std::{io::Write, path::Path};
+
+use afterimage::{
+    id::Role,
+    json::Value,
+    session::{ViewedFrame, Viewer},
+    snapshot::ChunkRef,
+    transcript::{Record, Transcript},
+};
+
+use crate::{
+    args,
+    failure::{Failure, Outcome},
+    frames,
+    hit::Hit,
+    json::{object, or_null},
+    lens::{Counting, Lens},
+    moment::moment,
+    output::Output,
+    style,
+    text::counted,
+    trace::occurrences,
+    view,
+};
+
+/// The session, and where it is in the repository.
+const SESSION: &str = include_str!("../../../examples/sessions/harbour.jsonl");
+const SESSION_PATH: &str = "examples/sessions/harbour.jsonl";
+/// The frame that is shown in full.
+const SHOWN: u64 = 7;
+/// The line whose writer is asked for.
+const QUESTION: &str = "1  Morning Star       approved, no pilot needed";
+
+pub(crate) fn run(args: &args::Demo) -> Outcome {
+    let lens = Lens::new(&args.rendering, Counting::Always)?;
+    let transcript = Transcript::new(SESSION.as_bytes())?;
+    let mut viewer = Viewer::new(&lens.hud, transcript.format());
+    let records = transcript.collect::<afterimage::Result<Vec<Record>>>()?;
+    let frames: Vec<ViewedFrame> = records
+        .into_iter()
+        .map(|record| {
+            let now = moment(&record.frame);
+            viewer.view(record, None, now)
+        })
+        .collect::<afterimage::Result<_>>()?;
+    let shown = frames.iter().find(|seen| seen.frame.sequence.get() == SHOWN);
+    let shown = shown.ok_or_else(|| Failure::new("the sample session has no such frame"))?;
+    let mut hits = Vec::new();
+    for seen in &frames {
+        let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
+        for range in occurrences(seen.snapshot.text(), QUESTION) {
+            hits.extend(Hit::at(of, &seen.snapshot, range, |chunk| {
+                lens.tokens(&seen.snapshot, chunk)
+            }));
+        }
+    }
+    let mut out = Output::new(args.coloring.color);
+    if args.json {
+        json(&lens, &frames, shown, &hits, &mut out)?;
+    } else {
+        page(args, &lens, &frames, shown, &hits, &mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn page(
+    args: &args::Demo,
+    lens: &Lens,
+    frames: &[ViewedFrame],
+    shown: &ViewedFrame,
+    hits: &[Hit<'_>],
+    out: &mut Output,
+) -> Outcome {
+    let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    writeln!(out, "{bold}afterimage{bold:#} keeps what an LLM agent actually saw.")?;
+    writeln!(out, "{dim}A foggy night at Port Lowmarsh, as its harbour agent saw it.{dim:#}\n")?;
+
+    let tokens = frames.iter().map(|seen| lens.total_tokens(&seen.snapshot));
+    let tokens = tokens.fold(0, u64::saturating_add);
+    let after = format!("{}, {}", counted(frames.len() as u64, "frame"), counted(tokens, "token"));
+    view::rule(out, "1  The session, frame by frame", style::HEADING, &after)?;
+    let table = frames::frame_table();
+    table.head(out)?;
+    for seen in frames {
+        frames::row(&table, lens, seen, out)?;
+    }
+
+    let after = format!(
+        "{}, {}",
+        counted(shown.snapshot.len() as u64, "chunk"),
+        counted(lens.total_tokens(&shown.snapshot), "token")
+    );
+    writeln!(out)?;
+    view::rule(
+        out,
+        &format!("2  Frame {SHOWN} as the model read it, and its facets"),
+        style::HEADING,
+        &after,
+    )?;
+    view::body(out, &shown.snapshot)?;
+
+    writeln!(out)?;
+    view::rule(out, "3  Which facet wrote this line?", style::HEADING, "")?;
+    let hit_style = out.paint.style(style::HIT);
+    writeln!(out, " {hit_style}{QUESTION}{hit_style:#}\n")?;
+    let table = Hit::table();
+    table.head(out)?;
+    for hit in hits {
+        hit.print(&table, out)?;
+    }
+    writeln!(
+        out,
+        "\n It reads like the berth board, but {bold}papers{bold:#} wrote it: the result of a tool call."
+    )?;
+    if matches!(args.rendering.format, None | Some(args::Format::Xml)) {
+        writeln!(out, " Its tags were forged, so they reached the model as plain text.")?;
+    }
+
+    writeln!(out)?;
+    view::rule(out, "4  Try next", style::HEADING, "")?;
+    let program = program();
+    let session = if Path::new(SESSION_PATH).exists() { SESSION_PATH } else { "session.jsonl" };
+    for (command, why) in [
+        (format!("stats {session}"), "what it holds and what it costs"),
+        (format!("render {session}"), "all that the model read"),
+        (format!("trace {session} --text Bernard"), "who said that, and where"),
+    ] {
+        writeln!(out, " {bold}{program} {command}{bold:#}\n     {dim}{why}{dim:#}")?;
+    }
+    writeln!(out, "\n Transcripts of your own tools are read the same way: only name the file.")?;
+    Ok(())
+}
+
+/// How the program was started.
+fn program() -> &'static str {
+    if std::env::var_os("CARGO").is_some() { "cargo run --release --" } else { "afterimage" }
+}
+
+fn json(
+    lens: &Lens,
+    frames: &[ViewedFrame],
+    shown: &ViewedFrame,
+    hits: &[Hit<'_>],
+    out: &mut Output,
+) -> Outcome {
+    let rows = frames.iter().map(|seen| {
+        object! {
+            "session": &*seen.session,
+            "sequence": seen.frame.sequence.get(),
+            "source": seen.frame.source.as_str(),
+            "role": or_null(seen.snapshot.chunks().find_map(ChunkRef::role).map(Role::as_str)),
+            "chunks": seen.snapshot.len() as u64,
+            "tokens": lens.total_tokens(&seen.snapshot),
+        }
+    });
+    out.json(object! {
+        "frames": rows.collect::<Value>(),
+        "shown": object! {
+            "session": &*shown.session,
+            "sequence": shown.frame.sequence.get(),
+            "snapshot": shown.snapshot.to_json(),
+        },
+        "question": QUESTION,
+        "hits": hits.iter().map(Hit::to_json).collect::<Value>(),
+    })
+}

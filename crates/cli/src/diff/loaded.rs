@@ -1,0 +1,266 @@
+//! A context from a file: as JSON, as text, or rendered of a transcript.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::Path,
+    sync::Arc,
+};
+
+use afterimage::{
+    export::{Exported, Form},
+    hud::RenderRequest,
+    id::Millis,
+    json::{self, Object, Value},
+    transcript::Transcript,
+    veil::History,
+};
+use indexmap::IndexMap;
+
+use crate::{
+    args::{self, Input},
+    failure::{Failure, Outcome, Stop},
+    fitting::histories,
+    input,
+    json::{object, or_null},
+    lens::{Counting, Lens, Lenses},
+    moment::moment,
+    store,
+};
+
+/// A context with where it comes from.
+pub(super) struct Loaded {
+    pub(super) name: String,
+    pub(super) session: Option<String>,
+    pub(super) exported: Exported,
+}
+
+impl Loaded {
+    pub(super) fn to_json(&self) -> Object {
+        object! {
+            "file": self.name.as_str(),
+            "session": or_null(self.session.as_deref()),
+        }
+    }
+}
+
+const WHAT: &str = "a context is what `render --as messages` or `compress --as …` prints";
+
+/// Loads both contexts.
+pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(Loaded, Loaded)> {
+    if input::is_stdin(&args.previous) && input::is_stdin(&args.next) {
+        return Err(Failure::new("standard input can be read once, and stands for A and B").into());
+    }
+    let load = |path: &Path| {
+        let contexts = Reading { path, rendering: &args.rendering, lens }.contexts()?;
+        chosen(contexts, args.session.as_deref(), path)
+    };
+    Ok((load(&args.previous)?, load(&args.next)?))
+}
+
+/// The context of the session that is asked for, or the only one.
+fn chosen(contexts: Vec<Loaded>, session: Option<&str>, path: &Path) -> Outcome<Loaded> {
+    let names: Vec<&str> =
+        contexts.iter().map(|context| context.session.as_deref().unwrap_or("(none)")).collect();
+    let names = names.join(", ");
+    let several = contexts.len() > 1;
+    let mut fitting = contexts
+        .into_iter()
+        .filter(|context| session.is_none_or(|name| context.session.as_deref() == Some(name)));
+    let (first, second) = (fitting.next(), fitting.next());
+    match (first, second) {
+        (Some(only), None) => Ok(only),
+        (Some(_), Some(_)) => {
+            let failure = Failure::new("there are several contexts").file(&input::name(path));
+            Err(failure.hint(format!("`--session NAME` takes one of {names}")).into())
+        }
+        (None, _) => {
+            let what = session.unwrap_or_default();
+            let failure =
+                Failure::new(format!("there is no session {what:?}")).file(&input::name(path));
+            let hint = if several { "the sessions are" } else { "the session is" };
+            Err(failure.hint(format!("{hint} {names}")).into())
+        }
+    }
+}
+
+/// A context as it was written.
+struct Written {
+    /// `None` of a report that has none.
+    context: Option<Value>,
+    owners: Option<Value>,
+    session: Option<String>,
+}
+
+impl Written {
+    /// The context that is this JSON, or that stands in it.
+    fn of(mut value: Value) -> afterimage::Result<Self> {
+        let session = value.str_at("session").map(str::to_owned);
+        // A report of `compress --json`.
+        if let Value::Object(object) = &mut value
+            && object.contains_key("budget")
+            && object.contains_key("tokensBefore")
+        {
+            let mut take = |key: &str| object.shift_remove(key);
+            return Ok(Self { context: take("context"), owners: take("owners"), session });
+        }
+        Form::of(&value)?;
+        Ok(Self { context: Some(value), owners: None, session })
+    }
+}
+
+struct Reading<'r> {
+    path: &'r Path,
+    rendering: &'r args::Rendering,
+    lens: &'r Lens,
+}
+
+impl Reading<'_> {
+    fn fail(&self, sentence: impl Into<String>) -> Failure {
+        Failure::new(sentence).file(&input::name(self.path))
+    }
+
+    fn refuse(&self, error: afterimage::Error) -> Stop {
+        match error.in_file(input::name(self.path)).into() {
+            Stop::Failure(failure) => failure.hint(WHAT).into(),
+            stop => stop,
+        }
+    }
+
+    fn bytes(&self) -> Outcome<Vec<u8>> {
+        let read = if input::is_stdin(self.path) {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        } else {
+            fs::read(self.path)
+        };
+        Ok(read.map_err(|error| Failure::cannot_open(&error).file(&input::name(self.path)))?)
+    }
+
+    /// The contexts of the file: at least one.
+    fn contexts(&self) -> Outcome<Vec<Loaded>> {
+        if !input::is_stdin(self.path) && self.path.is_dir() {
+            if store::open(self.path)?.is_some() {
+                return self.of_archive();
+            }
+            let failure = self.fail("expected a file, found a directory");
+            return Err(failure.hint(WHAT).into());
+        }
+        let bytes = self.bytes()?;
+        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        match first {
+            None => Err(self.fail("expected a context, found an empty input").hint(WHAT).into()),
+            Some(b'{' | b'[' | b'"') => self.of_json(&bytes),
+            Some(_) => Ok(vec![self.of_text(bytes)?]),
+        }
+    }
+
+    fn of_text(&self, bytes: Vec<u8>) -> Outcome<Loaded> {
+        let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+        let Some(text) = text else {
+            return Err(self
+                .fail("expected a context, found neither JSON nor text")
+                .hint(WHAT)
+                .into());
+        };
+        // A text that was printed ends its last line.
+        let text = text.strip_suffix('\n').map(str::to_owned).unwrap_or(text);
+        self.loaded(Written { context: Some(text.into()), owners: None, session: None })
+    }
+
+    fn of_json(&self, bytes: &[u8]) -> Outcome<Vec<Loaded>> {
+        // A document, or one a line.
+        let read = json::read(bytes).map(|value| vec![value]);
+        let written = read.or_else(|error| Self::by_line(bytes).map_err(|_| error));
+        let written = written.map_err(afterimage::Error::from).and_then(|values| {
+            values.into_iter().map(Written::of).collect::<afterimage::Result<Vec<Written>>>()
+        });
+        let refused = match written {
+            Ok(written) => return written.into_iter().map(|of| self.loaded(of)).collect(),
+            Err(error) => error,
+        };
+        match self.of_transcript(bytes)? {
+            Some(contexts) => Ok(contexts),
+            // A text may begin as JSON does: `[thought] …`.
+            None if !is_object(bytes) => Ok(vec![self.of_text(bytes.to_vec())?]),
+            None => Err(self.refuse(refused)),
+        }
+    }
+
+    /// The values of JSON by line.
+    fn by_line(bytes: &[u8]) -> afterimage::Result<Vec<Value>> {
+        let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        lines.map(|line| Ok(json::read(line)?)).collect()
+    }
+
+    fn loaded(&self, written: Written) -> Outcome<Loaded> {
+        let Written { context, owners, session } = written;
+        let Some(context) = context else {
+            let failure = self.fail("expected a context, found a report without one");
+            return Err(failure.hint("`compress --json --as …` puts it in").into());
+        };
+        let exported = Exported::from_json(context, owners);
+        let exported = exported.map_err(|error| self.refuse(error))?;
+        Ok(Loaded { name: self.path.display().to_string(), session, exported })
+    }
+
+    /// The contexts of a transcript, after its last frame; `None` where it is none.
+    fn of_transcript(&self, bytes: &[u8]) -> Outcome<Option<Vec<Loaded>>> {
+        let Ok(transcript) = Transcript::new(bytes) else { return Ok(None) };
+        let mut histories: IndexMap<Arc<str>, History> = IndexMap::new();
+        for record in transcript {
+            let record = record.map_err(|error| self.refuse(error))?;
+            let history = histories.entry(record.session).or_default();
+            let now = moment(&record.frame);
+            let captured = self.lens.hud.capture(history, record.frame, now);
+            captured.map_err(|error| self.refuse(error))?;
+        }
+        let name = self.path.display().to_string();
+        let contexts = rendered(&name, histories, self.lens);
+        let contexts = contexts.map_err(|error| self.refuse(error))?;
+        Ok((!contexts.is_empty()).then_some(contexts))
+    }
+
+    /// The contexts of the transcripts in an archive.
+    fn of_archive(&self) -> Outcome<Vec<Loaded>> {
+        let input = Input { files: vec![self.path.to_owned()], input_format: None };
+        let mut lenses = Lenses::new(self.rendering, Counting::Always);
+        let mut contexts = Vec::new();
+        input::read(&input, true, input::Refused::Ends, |source| {
+            let lens = lenses.of(source)?;
+            let histories = histories(source, &lens)?;
+            let rendered = rendered(&source.name(), histories, &lens);
+            contexts.extend(rendered.map_err(|error| source.refuse(error))?);
+            Ok(())
+        })?;
+        if contexts.is_empty() {
+            return Err(self.fail("expected a context, found an empty archive").hint(WHAT).into());
+        }
+        Ok(contexts)
+    }
+}
+
+/// The contexts of sessions, after their last frames.
+fn rendered(
+    name: &str,
+    histories: IndexMap<Arc<str>, History>,
+    lens: &Lens,
+) -> afterimage::Result<Vec<Loaded>> {
+    let contexts = histories.into_iter().map(|(session, history)| {
+        let context = lens.hud.render(&history, &RenderRequest::default(), Millis::default())?;
+        Ok(Loaded {
+            name: name.to_owned(),
+            session: Some(session.to_string()),
+            exported: Exported::of_context(&context),
+        })
+    });
+    contexts.collect()
+}
+
+/// Whether a text begins as JSON objects do, or is JSON: what is wrong with it is then worth
+/// saying.
+fn is_object(bytes: &[u8]) -> bool {
+    let shown = bytes.iter().copied().filter(|byte| !byte.is_ascii_whitespace());
+    let start: Vec<u8> = shown.take(2).collect();
+    matches!(start.as_slice(), b"{\"" | b"[{") || json::read(bytes).is_ok()
+}

@@ -1,0 +1,262 @@
+//! Sessions within a budget: what `compress` prints, and `expand` gives back.
+
+mod progress;
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use afterimage::{
+    compress::{
+        CommandEngine, CompressionBlock, CompressionOptions, Engine, FailureLimit, OutlineEngine,
+        RangeState,
+    },
+    export::Exported,
+    id::Millis,
+    session::{Fit, FittedRequest, FittingStep, RequestFitter},
+    veil::History,
+    window::{Breakdown, Budget, ContextWindow},
+};
+use indexmap::IndexMap;
+
+use self::progress::Progress;
+use crate::{
+    args::{self, CompressAs, Format, Input, Rendering},
+    failure::{Failure, Outcome, Stop},
+    input::{self, Source},
+    lens::{Counting, Lens, Lenses},
+    moment::moment,
+    text::{counted, grouped},
+};
+
+/// An engine that failed so often in a row is not asked again: a command that hangs would take its
+/// whole time for each of many ranges.
+const FAILURES: u32 = 4;
+
+/// A session, and what it came to.
+pub(crate) struct Session<'s> {
+    pub(crate) source: &'s Source,
+    pub(crate) name: Arc<str>,
+    pub(crate) history: History,
+    /// The tokens of its context, or of the request of a provider, without a budget.
+    pub(crate) tokens_before: u64,
+    pub(crate) window: ContextWindow,
+    pub(crate) fit: Fit,
+    /// The context as the request of a provider, where one is asked for and it fits.
+    pub(crate) exported: Option<Exported>,
+    /// The tokens of what fits.
+    pub(crate) tokens_after: u64,
+}
+
+/// Fits each session of each file, and hands it to `take`. Where one does not fit it is reported,
+/// the others are still fitted, and the outcome says so.
+pub(crate) fn each(
+    input: &Input,
+    fitting: &args::Fitting,
+    what: Option<CompressAs>,
+    rendering: &Rendering,
+    mut take: impl FnMut(Session<'_>) -> Outcome,
+) -> Outcome {
+    let fitter = Fitter::new(fitting)?;
+    let rendering = rendering_for(what, rendering)?;
+    let mut lenses = Lenses::new(&rendering, Counting::Always);
+    let mut is_unfit = false;
+    input::each(input, true, |source| {
+        let lens = lenses.of(source)?;
+        for (name, history) in histories(source, &lens)? {
+            let session = fitter.fit(source, name, history, &lens, what)?;
+            if let Fit::Unfit(breakdown) = &session.fit {
+                is_unfit = true;
+                unfit(&session, breakdown).report();
+            }
+            take(session)?;
+        }
+        Ok(())
+    })?;
+    if is_unfit { Err(Stop::Unfit) } else { Ok(()) }
+}
+
+/// The rendering that is asked for; exports of providers imply `native`.
+fn rendering_for(what: Option<CompressAs>, rendering: &Rendering) -> Outcome<Rendering> {
+    let mut rendering = rendering.clone();
+    if what.is_some_and(CompressAs::is_export) {
+        if let Some(other @ (Format::Xml | Format::Plain)) = rendering.format {
+            let failure = Failure::new(format!(
+                "an export has no tags in it: it takes the format native, not {}",
+                other.name()
+            ));
+            return Err(failure.hint("leave `--format` away").into());
+        }
+        rendering.format = Some(Format::Native);
+    }
+    Ok(rendering)
+}
+
+/// The sessions of a source, captured.
+pub(crate) fn histories(source: &mut Source, lens: &Lens) -> Outcome<IndexMap<Arc<str>, History>> {
+    let mut sessions: IndexMap<Arc<str>, History> = IndexMap::new();
+    while let Some(record) = source.next() {
+        let record = source.sealed(record?)?;
+        let history = sessions.entry(record.session).or_default();
+        let now = moment(&record.frame);
+        lens.hud.capture(history, record.frame, now).map_err(|error| source.refuse(error))?;
+    }
+    Ok(sessions)
+}
+
+/// The name of the engine that needs no model.
+const OUTLINE: &str = "outline";
+
+/// The budget with the number of frames to keep that is asked for: whoever says it means so many,
+/// whatever their size.
+pub(crate) fn budget(args: &args::Fitting, budget: impl Fn(u64) -> Budget) -> Budget {
+    let budget = budget(args.budget.unwrap_or_default());
+    let recent = args.keep_recent.map_or(budget.recent, |_| budget.room());
+    Budget { recent, ..budget }
+}
+
+/// How to compress for it.
+pub(crate) fn options(args: &args::Fitting, budget: &Budget) -> CompressionOptions {
+    let options = budget.compression();
+    let protected_frames = args.keep_recent.unwrap_or(options.protected_frames);
+    CompressionOptions { protected_frames, ..options }
+}
+
+/// What writes the summaries.
+pub(crate) fn engine(args: &args::Fitting) -> Outcome<Box<dyn Engine>> {
+    let line = args.engine.trim();
+    if line.is_empty() {
+        let failure = Failure::new("expected an engine, found an empty command");
+        return Err(failure.hint("`--engine outline` needs no model").into());
+    }
+    if line == OUTLINE {
+        return Ok(Box::new(OutlineEngine));
+    }
+    let limit = Duration::from_secs(args.engine_timeout);
+    Ok(Box::new(CommandEngine::shell(line).time_limit(limit)))
+}
+
+/// As [`engine`], but it is not asked again once it failed so often in a row.
+pub(crate) fn patient_engine(args: &args::Fitting) -> Outcome<FailureLimit<Box<dyn Engine>>> {
+    Ok(FailureLimit::new(engine(args)?, FAILURES))
+}
+
+/// Fits sessions, one after the other.
+struct Fitter {
+    budget: Budget,
+    options: CompressionOptions,
+    engine: Box<dyn Engine>,
+    is_command: bool,
+}
+
+impl Fitter {
+    fn new(args: &args::Fitting) -> Outcome<Self> {
+        let budget = budget(args, Budget::once);
+        let options = CompressionOptions {
+            // Whoever waits at the command line wants the next try now.
+            retry_delay_ms: 0,
+            // One context has room for more of each.
+            ratio: 5,
+            ..options(args, &budget)
+        };
+        let is_command = args.engine.trim() != OUTLINE;
+        Ok(Self { budget, options, engine: engine(args)?, is_command })
+    }
+
+    fn fit<'s>(
+        &self,
+        source: &'s Source,
+        name: Arc<str>,
+        history: History,
+        lens: &Lens,
+        what: Option<CompressAs>,
+    ) -> Outcome<Session<'s>> {
+        let mut fitter =
+            RequestFitter::new(lens.hud.clone(), self.budget).options(self.options.clone());
+        if let Some(form) = what.and_then(CompressAs::form) {
+            fitter = fitter.form(form);
+        }
+        let now = history.frames().last().map_or(Millis::new(0), |frame| moment(frame));
+        let mut progress: Option<Progress> = None;
+        let fitted = fitter.fit(&history, &*self.engine, now, |step| match step {
+            FittingStep::Measured(tokens) => {
+                progress = Some(Progress::new(self.is_command, tokens));
+            }
+            FittingStep::Asking(job) => {
+                if let Some(progress) = &mut progress {
+                    progress.begin(job);
+                }
+            }
+        });
+        if let Some(progress) = progress {
+            progress.end();
+        }
+        let FittedRequest { tokens_before, window, fit, exported, tokens_after } =
+            fitted.map_err(|error| source.refuse(error))?;
+        Ok(Session { source, name, history, tokens_before, window, fit, exported, tokens_after })
+    }
+}
+
+/// What a session gets that does not fit: who takes the room.
+fn unfit(session: &Session<'_>, breakdown: &Breakdown) -> Failure {
+    let (needed, room) = (breakdown.total(), breakdown.room);
+    let sentence = format!(
+        "what must stay of the context takes {}, the budget is {}",
+        counted(needed, "token"),
+        grouped(room)
+    );
+    let place = session.source.fail(sentence).at("session", &session.name);
+    let parts = parts(breakdown).into_iter().filter(|(_, tokens)| *tokens > 0);
+    let place = parts.fold(place, |place, (name, tokens)| place.at(name, grouped(tokens)));
+    let largest: Vec<String> = breakdown
+        .largest
+        .iter()
+        .map(|(frame, tokens)| format!("frame {frame} with {}", grouped(*tokens)))
+        .collect();
+    let place = if largest.is_empty() { place } else { place.at("largest", largest.join(", ")) };
+    place.hint(
+        "a larger `--budget` has room for it; pinned facets and the newest message always stay",
+    )
+}
+
+/// Who takes the room, by name.
+pub(crate) fn parts(breakdown: &Breakdown) -> [(&'static str, u64); 7] {
+    [
+        ("system", breakdown.system_prompt),
+        ("pinned", breakdown.pinned),
+        ("blocks", breakdown.blocks),
+        ("recent", breakdown.recent),
+        ("others", breakdown.others),
+        ("tail", breakdown.tail),
+        ("framing", breakdown.framing),
+    ]
+}
+
+impl Session<'_> {
+    /// The blocks that the context holds, in order.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Arc<CompressionBlock>> {
+        let dropped: HashSet<&str> = match &self.fit {
+            Fit::Fits(fitted) => {
+                fitted.dropped.iter().filter_map(|of| of.block.as_deref()).collect()
+            }
+            Fit::Unfit(_) => HashSet::new(),
+        };
+        self.window.transform().blocks().filter(move |block| !dropped.contains(&*block.id))
+    }
+
+    /// The ranges that no engine could summarise, with why.
+    pub(crate) fn failed(&self) -> Vec<(Arc<str>, String)> {
+        let ranges = self.window.transform().ranges();
+        let failed = ranges.filter_map(|(id, state)| match state {
+            RangeState::Failed { reason } => Some((Arc::clone(id), reason.clone())),
+            _ => None,
+        });
+        failed.collect()
+    }
+
+    /// The original text of a block, or of what was shortened or left out: the frames without
+    /// anything between them.
+    pub(crate) fn original(&self, id: &str) -> afterimage::Result<Vec<u8>> {
+        let passages = self.window.expand(&self.history, id)?;
+        let texts = passages.iter().flat_map(|passage| passage.snapshot.text().as_bytes());
+        Ok(texts.copied().collect())
+    }
+}

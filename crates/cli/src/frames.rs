@@ -1,0 +1,138 @@
+//! `afterimage frames`: the frames, as JSONL or as a table.
+
+use std::{io::Write, sync::Arc};
+
+use afterimage::{
+    json::{Object, Value},
+    session::{ViewedFrame, Viewer},
+    snapshot::Part,
+    transcript::Record,
+};
+
+use crate::{
+    args,
+    failure::Outcome,
+    input::{self, Source},
+    lens::{Counting, Lens, Lenses},
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{first_words, grouped},
+    view,
+};
+
+pub(crate) fn run(args: &args::Frames) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let as_table = args.table || (out.is_terminal && !args.json && !args.capture);
+    let mut lenses = Lenses::new(&args.rendering, Counting::Always);
+    input::each(&args.input, !out.is_terminal, |source| {
+        let lens = lenses.of(source)?;
+        let mut viewer = Viewer::new(&lens.hud, source.format());
+        if as_table {
+            table(source, &lens, &mut viewer, &mut out)?;
+        } else {
+            while let Some(record) = source.next() {
+                let record = record?;
+                let record =
+                    if args.capture { sealed(source, &mut viewer, record)? } else { record };
+                out.json(line(&record, source))?;
+            }
+        }
+        Ok(out.flush()?)
+    })
+}
+
+fn sealed(source: &Source, viewer: &mut Viewer<'_>, record: Record) -> Outcome<Record> {
+    let ViewedFrame { session, mut frame, snapshot, .. } = source.see(viewer, record)?;
+    frame.rendered_snapshot = Some(snapshot);
+    Ok(Record { session, frame })
+}
+
+/// A frame in wire form, with its session.
+fn line(record: &Record, source: &Source) -> Object {
+    let mut line = Object::new();
+    if source.is_one_of_several {
+        // The files' sessions must stay apart for whoever reads the lines of all of them.
+        line.insert("file".to_owned(), source.name().into());
+        line.insert("session".to_owned(), format!("{}#{}", source.name(), record.session).into());
+    } else {
+        line.insert("session".to_owned(), (*record.session).into());
+    }
+    if let Value::Object(frame) = record.frame.to_json() {
+        for (key, value) in frame {
+            // Members that are not the wire form's own come last, and do not hide the session.
+            if !line.contains_key(&key) {
+                line.insert(key, value);
+            }
+        }
+    }
+    line
+}
+
+fn table(source: &mut Source, lens: &Lens, viewer: &mut Viewer<'_>, out: &mut Output) -> Outcome {
+    if source.is_one_of_several {
+        view::rule(out, &source.name(), style::HEADING, source.format().name())?;
+    }
+    let table = frame_table();
+    table.head(out)?;
+    let mut session: Option<Arc<str>> = None;
+    while let Some(record) = source.next() {
+        let seen = source.see(viewer, record?)?;
+        if session.as_ref().is_some_and(|session| *session != seen.session) {
+            view::rule(out, &format!("session {}", seen.session), style::HEADING, "")?;
+        }
+        row(&table, lens, &seen, out)?;
+        session = Some(seen.session);
+    }
+    Ok(())
+}
+
+/// The table of frames.
+pub(crate) fn frame_table() -> Table {
+    Table::new([
+        Column::number("FRAME", 5),
+        Column::text("SOURCE", 11),
+        Column::text("ROLE", 9),
+        Column::number("CHUNKS", 6),
+        Column::number("TOKENS", 6),
+        Column::text("BEGINS", 0),
+    ])
+}
+
+/// A row of it.
+pub(crate) fn row(table: &Table, lens: &Lens, seen: &ViewedFrame, out: &mut Output) -> Outcome {
+    let role = seen.snapshot.chunks().find_map(afterimage::snapshot::ChunkRef::role);
+    let (begins, kind) = begins(seen, table.rest(out));
+    let cells = vec![
+        plain(seen.frame.sequence.to_string()),
+        plain(seen.frame.source.as_str()),
+        (role.map_or("–", afterimage::id::Role::as_str).to_owned(), style::of_role(role)),
+        plain(seen.snapshot.len().to_string()),
+        plain(grouped(lens.total_tokens(&seen.snapshot))),
+        (begins, kind),
+    ];
+    table.row(out, cells)
+}
+
+/// What a frame begins with, and its style: its first text, or the calls that it makes.
+pub(crate) fn begins(seen: &ViewedFrame, columns: usize) -> (String, anstyle::Style) {
+    let own = |chunk: &afterimage::snapshot::ChunkRef<'_>| {
+        chunk.is_attributed() && chunk.chunk_type().is_some_and(|kind| kind != "formatting")
+    };
+    let Some(first) = seen.snapshot.chunks().find(own) else {
+        return ("(shows nothing)".to_owned(), style::DIM);
+    };
+    let kind = first.chunk_type().map_or(anstyle::Style::new(), |kind| style::of_type(kind));
+    let text = match first.part() {
+        Part::Call { .. } => {
+            let calls = seen.snapshot.chunks().filter(own).filter_map(|chunk| match chunk.part() {
+                Part::Call { name, .. } => Some(&**name),
+                _ => None,
+            });
+            format!("→ {}", calls.collect::<Vec<_>>().join(", "))
+        }
+        Part::Result { .. } => format!("← {}", first_words(first.content(), columns)),
+        _ => first_words(first.content(), columns),
+    };
+    (text, kind)
+}

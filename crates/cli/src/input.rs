@@ -1,0 +1,122 @@
+//! Opening transcripts and archives of them, with progress, and saying what was odd about them.
+
+mod counted;
+mod source;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use afterimage::{session::archive::ArchivedTranscript, transcript::TranscriptFormat};
+
+use crate::{
+    args::{Input, InputFormat},
+    failure::{Outcome, Stop},
+    store,
+};
+pub(crate) use counted::is_stdin;
+pub(crate) use source::Source;
+
+/// What comes of a file that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It is reported, and the others are still read.
+    IsPassedOver,
+    /// Nothing more is read: the outcome is made of all files, or of none.
+    Ends,
+}
+
+/// Reads each of the files with `command`, and each of those that an archive was made of. A file
+/// that is refused is reported, and the others are still read. `shows_progress` is to be false
+/// where text appears on the terminal meanwhile.
+pub(crate) fn each(
+    input: &Input,
+    shows_progress: bool,
+    command: impl FnMut(&mut Source) -> Outcome,
+) -> Outcome {
+    read(input, shows_progress, Refused::IsPassedOver, command)
+}
+
+/// As [`each`], with what comes of a file that is refused.
+pub(crate) fn read(
+    input: &Input,
+    shows_progress: bool,
+    refused: Refused,
+    mut command: impl FnMut(&mut Source) -> Outcome,
+) -> Outcome {
+    let format = match input.input_format {
+        Some(InputFormat::Of(format)) => Some(format),
+        _ => None,
+    };
+    let inputs = expanded(&input.files);
+    let is_one_of_several = inputs.len() > 1;
+    let mut outcome = Ok(());
+    for input in inputs {
+        let opened = input.and_then(|input| input.open(shows_progress, format, is_one_of_several));
+        let read = opened.and_then(|mut source| {
+            let read = command(&mut source);
+            source.finish(read.is_ok());
+            read
+        });
+        match read {
+            Err(Stop::Failure(failure)) if refused == Refused::IsPassedOver => {
+                failure.report();
+                outcome = Err(Stop::Reported);
+            }
+            Err(stop) => return Err(stop),
+            Ok(()) => {}
+        }
+    }
+    outcome
+}
+
+/// Something to read.
+enum Opening {
+    File(PathBuf),
+    Archived(Box<ArchivedTranscript>),
+}
+
+/// The files, with those of archives in place of these.
+fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
+    let mut all = Vec::with_capacity(files.len());
+    for path in files {
+        let may_be_archive = !is_stdin(path) && path.is_dir();
+        match if may_be_archive { store::open(path) } else { Ok(None) } {
+            Ok(Some(files)) => {
+                all.extend(files.into_iter().map(|file| Ok(Opening::Archived(Box::new(file)))));
+            }
+            Ok(None) => all.push(Ok(Opening::File(path.clone()))),
+            Err(stop) => all.push(Err(stop)),
+        }
+    }
+    all
+}
+
+impl Opening {
+    fn open(
+        self,
+        shows_progress: bool,
+        format: Option<TranscriptFormat>,
+        is_one_of_several: bool,
+    ) -> Outcome<Source> {
+        let mut source = match self {
+            Self::File(path) => Source::open(&path, shows_progress, format)?,
+            Self::Archived(file) => Source::archive(*file, shows_progress, format)?,
+        };
+        source.is_one_of_several = is_one_of_several;
+        Ok(source)
+    }
+}
+
+/// What a file is called in diagnostics.
+pub(crate) fn name(path: &Path) -> PathBuf {
+    if is_stdin(path) { PathBuf::from("standard input") } else { path.to_owned() }
+}
+
+/// Names every format, one a line.
+pub(crate) fn list_formats(out: &mut impl io::Write) -> io::Result<()> {
+    let mut names: Vec<_> = TranscriptFormat::ALL.iter().map(|format| format.name()).collect();
+    names.sort_unstable();
+    names.iter().try_for_each(|name| writeln!(out, "{name}"))
+}

@@ -1,0 +1,277 @@
+//! One transcript, or one from an archive, as it is read.
+
+use std::{
+    io::BufReader,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use afterimage::{
+    Error, json,
+    session::{ViewedFrame, Viewer, archive::ArchivedTranscript},
+    snapshot::FrameSnapshot,
+    transcript::{Record, Report, Transcript, TranscriptFormat},
+};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{counted::Counted, name};
+use crate::{
+    failure::{Failure, Outcome, Stop},
+    moment::moment,
+    output,
+    text::{grouped, plural},
+};
+
+/// Progress is shown of an archive with this many bytes of text.
+const LARGE: u64 = 16 << 20;
+
+/// A transcript that is being read.
+pub(crate) struct Source {
+    path: PathBuf,
+    reader: Reader,
+    bar: ProgressBar,
+    /// Of an archive: what its frames rendered to is not used.
+    is_rendered_anew: bool,
+    is_empty: bool,
+    /// Whether the command reads several files, so that each must be named.
+    pub(crate) is_one_of_several: bool,
+}
+
+enum Reader {
+    Transcript(Box<Transcript<BufReader<Counted>>>),
+    /// From an archive, with the index of the next frame.
+    Archived(Box<ArchivedTranscript>, usize),
+}
+
+impl Source {
+    /// Opens a file and recognises its format.
+    pub(super) fn open(
+        path: &Path,
+        shows_progress: bool,
+        format: Option<TranscriptFormat>,
+    ) -> Outcome<Self> {
+        let counted = Counted::open(path, shows_progress)?;
+        let bar = counted.bar.clone();
+        let reader = BufReader::with_capacity(1 << 16, counted);
+        let transcript = Transcript::with_format(reader, format).map_err(|error| {
+            bar.finish_and_clear();
+            error.in_file(name(path))
+        })?;
+        let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
+        let is_rendered_anew = false;
+        Ok(Self { path, reader, bar, is_rendered_anew, is_empty: true, is_one_of_several: false })
+    }
+
+    /// Takes a transcript from an archive in place of the file.
+    pub(super) fn archive(
+        file: ArchivedTranscript,
+        shows_progress: bool,
+        format: Option<TranscriptFormat>,
+    ) -> Outcome<Self> {
+        let rows = file.rows()?.len();
+        let bar = ProgressBar::with_draw_target(Some(rows as u64), ProgressDrawTarget::hidden());
+        if shows_progress && output::shows_progress() && file.entry().totals().bytes > LARGE {
+            bar.set_draw_target(output::progress_target());
+        }
+        let template = "{bar:30.cyan/dim} {pos:>10} of {len} frames, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        let (path, is_empty) = (PathBuf::from(&file.entry().file), rows == 0);
+        let (own, reader) = (file.entry().input_format, Reader::Archived(Box::new(file), 0));
+        let (is_rendered_anew, is_one_of_several) = (false, false);
+        let source = Self { path, reader, bar, is_rendered_anew, is_empty, is_one_of_several };
+        if let Some(other) = format.filter(|format| *format != own) {
+            source.note(&format!("it was archived as {own}, and is not read anew as {other}"));
+        }
+        Ok(source)
+    }
+
+    /// The archive that it comes from.
+    fn own_archive(&self) -> Option<&ArchivedTranscript> {
+        match &self.reader {
+            Reader::Transcript(_) => None,
+            Reader::Archived(file, _) => Some(file),
+        }
+    }
+
+    /// The archive that it comes from, which can answer without reading all frames, unless these
+    /// are rendered anew.
+    pub(crate) fn archived(&self) -> Option<&ArchivedTranscript> {
+        self.own_archive().filter(|_| !self.is_rendered_anew)
+    }
+
+    /// Takes of an archive the frames alone: they are to be rendered in another format.
+    pub(crate) fn render_anew(&mut self) {
+        self.is_rendered_anew = true;
+    }
+
+    /// What the file is called in output.
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    pub(crate) fn format(&self) -> TranscriptFormat {
+        match &self.reader {
+            Reader::Transcript(transcript) => transcript.format(),
+            Reader::Archived(file, _) => file.entry().input_format,
+        }
+    }
+
+    pub(crate) fn report(&self) -> &Report {
+        match &self.reader {
+            Reader::Transcript(transcript) => transcript.report(),
+            Reader::Archived(file, _) => &file.entry().report,
+        }
+    }
+
+    /// What the frame that was read last rendered to, where an archive knows.
+    fn rendered(&self) -> Outcome<Option<Arc<FrameSnapshot>>> {
+        let Reader::Archived(file, next) = &self.reader else { return Ok(None) };
+        if self.is_rendered_anew {
+            return Ok(None);
+        }
+        let index = next.saturating_sub(1);
+        let row = file.rows()?.get(index).copied();
+        Ok(row.map(|row| file.snapshot(index, row)).transpose()?)
+    }
+
+    /// The frame that was read last, and what it rendered to where it does not bring that along
+    /// and an archive knows.
+    pub(crate) fn with_rendered(
+        &self,
+        record: Record,
+    ) -> Outcome<(Record, Option<Arc<FrameSnapshot>>)> {
+        let is_sealed = record.frame.rendered_snapshot.is_some();
+        let rendered = if is_sealed { None } else { self.rendered()? };
+        Ok((record, rendered))
+    }
+
+    /// Renders the frame that was read last, unless what it rendered to is known.
+    pub(crate) fn see(&self, viewer: &mut Viewer<'_>, record: Record) -> Outcome<ViewedFrame> {
+        let (record, rendered) = self.with_rendered(record)?;
+        let now = moment(&record.frame);
+        viewer.view(record, rendered.as_ref(), now).map_err(|error| self.refuse(error))
+    }
+
+    /// The frame that was read last, with what it rendered to where that is known.
+    pub(crate) fn sealed(&self, mut record: Record) -> Outcome<Record> {
+        if record.frame.rendered_snapshot.is_none() {
+            record.frame.rendered_snapshot = self.rendered()?;
+        }
+        Ok(record)
+    }
+
+    /// Names the file in an error of something that was made of its frames.
+    pub(crate) fn refuse(&self, error: Error) -> Stop {
+        if error.place().file.is_some() { error.into() } else { self.fail_with(error) }
+    }
+
+    fn fail_with(&self, error: Error) -> Stop {
+        match (error.in_file(name(&self.path)).into(), self.own_archive()) {
+            (Stop::Failure(failure), Some(file)) => {
+                failure.at("archive", file.archive().display()).into()
+            }
+            (stop, _) => stop,
+        }
+    }
+
+    pub(crate) fn fail(&self, sentence: impl Into<String>) -> Failure {
+        let failure = Failure::new(sentence).file(&name(&self.path));
+        match self.own_archive() {
+            Some(file) => failure.at("archive", file.archive().display()),
+            None => failure,
+        }
+    }
+
+    pub(crate) fn note(&self, text: &str) {
+        let text = if self.is_one_of_several {
+            format!("{}: {text}", self.name())
+        } else {
+            text.to_owned()
+        };
+        self.bar.suspend(|| output::note(&text));
+    }
+
+    /// Ends the progress, and says what was odd where all was read.
+    pub(super) fn finish(&self, is_read: bool) {
+        self.bar.finish_and_clear();
+        if is_read {
+            self.say_what_was_odd();
+        }
+    }
+
+    fn say_what_was_odd(&self) {
+        let report = self.report();
+        if self.is_empty {
+            self.note(&format!("there is no message in it ({} was recognised)", self.format()));
+        }
+        if report.renumbered > 0 {
+            let frames = plural(report.renumbered, "frame");
+            let count = grouped(report.renumbered);
+            self.note(&format!(
+                "{count} {frames} got the next sequence: theirs does not rise, or is too large"
+            ));
+        }
+        if let Some(first) = report.notes.first() {
+            let (count, line) = (report.noted, first.line);
+            self.note(&format!(
+                "ignored {} {}, {} line {}: {}",
+                grouped(count),
+                if count == 1 { "inconsistency" } else { "inconsistencies" },
+                if count == 1 { "at" } else { "first at" },
+                grouped(line),
+                crate::text::printable(&first.text)
+            ));
+        }
+        if report.mended_surrogates > 0 {
+            self.note(&json::mended_note(report.mended_surrogates));
+        }
+        let Some(first) = report.unknown.first() else { return };
+        let (count, line) = (report.unknown_records, first.line);
+        let (records, were) = (plural(count, "record"), if count == 1 { "was" } else { "were" });
+        let at = if count == 1 { "at" } else { "first at" };
+        self.note(&format!(
+            "{} {records} {were} not understood, {at} line {}: {}",
+            grouped(count),
+            grouped(line),
+            crate::text::printable(&first.reason)
+        ));
+    }
+}
+
+impl Iterator for Source {
+    type Item = Outcome<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let record = self.read_next();
+        if record.is_none() {
+            // What is printed of it begins on a line of its own.
+            self.bar.finish_and_clear();
+        }
+        record
+    }
+}
+
+impl Source {
+    fn read_next(&mut self) -> Option<Outcome<Record>> {
+        let record = match &mut self.reader {
+            Reader::Transcript(transcript) => {
+                let record = transcript.next()?;
+                record.map_err(|error| self.refuse(error))
+            }
+            Reader::Archived(file, next) => {
+                let index = *next;
+                let record = file.rows().map(|rows| rows.get(index).copied());
+                let record =
+                    record.and_then(|row| row.map(|row| file.record(index, row)).transpose());
+                // What is damaged is not read past: the rest would be only a part.
+                *next = if record.is_ok() { index + 1 } else { usize::MAX };
+                self.bar.inc(1);
+                record.map_err(Stop::from).transpose()?
+            }
+        };
+        self.is_empty = false;
+        Some(record)
+    }
+}

@@ -1,0 +1,387 @@
+//! `afterimage journal`: what journals hold.
+
+mod anything;
+pub(crate) mod args;
+pub(crate) mod place;
+#[cfg(feature = "nats")]
+mod server;
+
+use std::{io::Write, time::SystemTime};
+
+use afterimage::{
+    id::Millis,
+    journal::{
+        ErrorKind, LoadReport, Loaded, LostEvents, PassedOver, Replay, SessionName, SessionStatus,
+        SnapshotInfo,
+    },
+    json::{Object, Value},
+    session::bridge::{ReplayedTimeline, ReplayedVeil},
+};
+
+use self::{
+    anything::Anything,
+    args::{JournalCommand, Ls, OfSession},
+    place::{Access, Opened, is_nothing, no_session},
+};
+use crate::{
+    failure::{Failure, Outcome, Stop},
+    json::{object, or_null},
+    output::{Json, Output},
+    style,
+    table::{Column, Table, plain},
+    text::{counted, grouped, printable},
+};
+
+pub(crate) use args::Journal;
+
+/// What the events of a session of frames are called, and those of one of turns.
+const FRAME: &str = "frame";
+const TURN: &str = "turn";
+
+pub(crate) fn run(args: &Journal) -> Outcome {
+    let done = match &args.command {
+        JournalCommand::Ls(args) => ls(args),
+        JournalCommand::Load(args) => load(args),
+        JournalCommand::Snapshot(args) => snapshot(args),
+        JournalCommand::AcceptLoss(args) => accept_loss(args),
+        JournalCommand::Repair(args) => repair(args),
+        JournalCommand::Rm(args) => rm(args),
+    };
+    done.map_err(Stop::without_guess)
+}
+
+fn ls(args: &Ls) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Read)?;
+    let sessions = journal.sessions()?;
+    let columns = [
+        Column::number("event", 8),
+        Column::number("snapshot", 8),
+        Column::number("bytes", 10),
+        Column::text("taken", 20),
+        Column::text("session", 20),
+    ];
+    let table = Table::new(columns);
+    if !args.json {
+        table.head(&mut out)?;
+    }
+    let mut is_whole = true;
+    for session in &sessions {
+        let status = match journal.status(session) {
+            Ok(status) => status,
+            Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error.into()),
+            // It hides none of the others.
+            Err(error) => {
+                is_whole = false;
+                if let Stop::Failure(failure) = Stop::from(error).without_guess() {
+                    failure.report();
+                }
+                continue;
+            }
+        };
+        let SessionStatus { last_sequence, snapshot, passed_over, .. } = status;
+        if args.json {
+            out.json(object! {
+                "session": session.as_str(),
+                "lastSequence": last_sequence,
+                "snapshot": or_null(snapshot.as_ref().map(snapshot_json)),
+                "passedOver": or_null(passed_over.as_ref().map(passed_json)),
+            })?;
+            continue;
+        }
+        let of = |show: &dyn Fn(&SnapshotInfo) -> String| {
+            snapshot.as_ref().map_or_else(|| "-".to_owned(), show)
+        };
+        table.row(
+            &mut out,
+            vec![
+                plain(grouped(last_sequence)),
+                plain(of(&|snapshot| grouped(snapshot.after_sequence))),
+                plain(of(&|snapshot| grouped(snapshot.stored_bytes))),
+                plain(of(&|snapshot| moment(snapshot.created_at))),
+                plain(session.as_str()),
+            ],
+        )?;
+        if let Some(passed) = passed_over {
+            writeln!(out, "  not used: {}", printable(&passed.to_string()))?;
+        }
+    }
+    out.flush()?;
+    if is_whole { Ok(()) } else { Err(Stop::Reported) }
+}
+
+fn load(args: &OfSession) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Read)?;
+    let session = SessionName::new(args.session.as_str())?;
+    let kind = newest_kind(&mut journal, &session)?;
+    let (mut shown, report) = if kind.as_deref() == Some(FRAME) {
+        let Loaded { state, sequence, report } = journal.load::<ReplayedVeil>(&session)?;
+        (
+            object! { "session": session.as_str(), "sequence": sequence, "state": state.to_json() },
+            report,
+        )
+    } else if kind.as_deref() == Some(TURN) {
+        let Loaded { state, sequence, report } = journal.load::<ReplayedTimeline>(&session)?;
+        let state = state.state().to_json();
+        (object! { "session": session.as_str(), "sequence": sequence, "state": state }, report)
+    } else {
+        let Loaded { state, sequence, report } = journal.load::<Anything>(&session)?;
+        let shown = object! {
+            "session": session.as_str(),
+            "sequence": sequence,
+            "state": or_null(state.snapshot),
+            "events": state.events,
+        };
+        (shown, report)
+    };
+    if args.json {
+        shown.insert("report".to_owned(), report_json(&report).into());
+        out.json(shown)?;
+    } else {
+        page(&mut out, &shown, &report)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The kind of the newest event; none where all have expired, and a snapshot is what is left.
+fn newest_kind(journal: &mut Opened, session: &SessionName) -> Outcome<Option<String>> {
+    let last = journal.there(session)?.last_sequence;
+    match journal.read(session, last.max(1), 1) {
+        Err(error) if error.kind() == ErrorKind::Gap => {
+            if journal.has_lost_end(session) {
+                return Err(journal.advised(session, error));
+            }
+            Ok(None)
+        }
+        newest => Ok(newest?.first().map(|event| event.kind.to_string())),
+    }
+}
+
+fn page(out: &mut Output, shown: &Object, report: &LoadReport) -> Outcome {
+    let heading = out.paint.style(style::HEADING);
+    let mut line =
+        |name: &str, text: &str| writeln!(out, "{heading}{name:<9}{heading:#} {}", printable(text));
+    if let Some(sequence) = shown.get("sequence").and_then(Value::as_u64) {
+        line("event", &grouped(sequence))?;
+    }
+    let snapshot = report.snapshot.as_ref().map_or_else(
+        || "none".to_owned(),
+        |snapshot| {
+            format!(
+                "after event {}, taken {}, {} bytes",
+                grouped(snapshot.after_sequence),
+                moment(snapshot.created_at),
+                grouped(snapshot.stored_bytes),
+            )
+        },
+    );
+    line("snapshot", &snapshot)?;
+    for passed in &report.passed_over {
+        line("not used", &passed.to_string())?;
+    }
+    line("replayed", &counted(report.events, "event"))?;
+    for name in ["state", "events"] {
+        let Some(value) = shown.get(name) else { continue };
+        writeln!(out, "{heading}{name}{heading:#}")?;
+        match value.as_array() {
+            Some(events) => {
+                for event in events {
+                    writeln!(out, "{}", Json(event))?;
+                }
+            }
+            None => writeln!(out, "{}", Json(value))?,
+        }
+    }
+    Ok(())
+}
+
+fn snapshot(args: &OfSession) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Write)?;
+    let session = SessionName::new(args.session.as_str())?;
+    let kind = newest_kind(&mut journal, &session)?;
+    let info = match kind.as_deref() {
+        Some(FRAME) => snapshot_of::<ReplayedVeil>(&mut journal, &session)?,
+        Some(TURN) => snapshot_of::<ReplayedTimeline>(&mut journal, &session)?,
+        None => {
+            return Err(Failure::new("the events have expired, and a snapshot is what is left")
+                .at("session", &session)
+                .into());
+        }
+        Some(kind) => {
+            return Err(Failure::new("only sessions of frames or turns can be applied here")
+                .at("session", &session)
+                .at("kind", kind)
+                .hint("the program that knows these events takes its snapshots")
+                .into());
+        }
+    };
+    if args.json {
+        let mut shown = object! { "session": session.as_str() };
+        shown.extend(snapshot_json(&info));
+        out.json(shown)?;
+    } else {
+        let (after, bytes) = (grouped(info.after_sequence), grouped(info.stored_bytes));
+        writeln!(out, "a snapshot after event {after}, {bytes} bytes")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn snapshot_of<S: Replay>(journal: &mut Opened, session: &SessionName) -> Outcome<SnapshotInfo> {
+    let Loaded { state, sequence, .. } = journal.load::<S>(session)?;
+    Ok(journal.write_snapshot(session, &state, sequence, Millis::from(SystemTime::now()))?)
+}
+
+fn accept_loss(args: &OfSession) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Write)?;
+    let session = SessionName::new(args.session.as_str())?;
+    let kind = match newest_kind(&mut journal, &session)? {
+        // All events have expired: the snapshot says what they were.
+        None => kind_of_snapshot(&mut journal, &session)?.map(str::to_owned),
+        kind => kind,
+    };
+    let (sequence, report) = match kind.as_deref() {
+        Some(FRAME) => accepted::<ReplayedVeil>(&mut journal, &session)?,
+        Some(TURN) => accepted::<ReplayedTimeline>(&mut journal, &session)?,
+        kind => {
+            let failure = Failure::new("only sessions of frames or turns can be applied here");
+            let hint =
+                "the program that knows these events accepts their loss: `Journal::accept_loss`";
+            let failure = failure.at("session", &session).hint(hint);
+            return Err(match kind {
+                Some(kind) => failure.at("kind", kind).into(),
+                None => failure.into(),
+            });
+        }
+    };
+    if args.json {
+        out.json(object! {
+            "session": session.as_str(),
+            "sequence": sequence,
+            "report": report_json(&report),
+        })?;
+    } else if report.lost.is_empty() {
+        writeln!(out, "nothing is missing up to event {}", grouped(sequence))?;
+    } else {
+        for lost in &report.lost {
+            writeln!(out, "{}", printable(&lost.to_string()))?;
+        }
+        writeln!(out, "a snapshot after event {} goes on without them", grouped(sequence))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn repair(args: &OfSession) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Write)?;
+    let session = listed(&mut journal, &args.session)?;
+    let accepted = journal.repair(&session)?;
+    let last = journal.status(&session)?.last_sequence;
+    if args.json {
+        out.json(object! {
+            "session": session.as_str(),
+            "accepted": or_null(accepted),
+            "lastSequence": last,
+        })?;
+    } else {
+        let name = printable(session.as_str());
+        match accepted {
+            Some(lost) => writeln!(out, "accepted as lost: {}", printable(&lost))?,
+            None => writeln!(out, "{name} ends where it was acknowledged")?,
+        }
+        writeln!(out, "{name} goes on after event {}", grouped(last))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn accepted<S: Replay>(journal: &mut Opened, session: &SessionName) -> Outcome<(u64, LoadReport)> {
+    let Loaded { sequence, report, .. } =
+        journal.accept_loss::<S>(session, Millis::from(SystemTime::now()))?;
+    Ok((sequence, report))
+}
+
+/// What the newest snapshot is the state of, going by its members.
+fn kind_of_snapshot(journal: &mut Opened, session: &SessionName) -> Outcome<Option<&'static str>> {
+    let state = journal.read_snapshot::<Anything>(session)?.and_then(|found| found.state.snapshot);
+    Ok(state.and_then(|state| {
+        let has = |member| state.get(member).is_some();
+        has("lastTurn").then_some(TURN).or(has("facets").then_some(FRAME))
+    }))
+}
+
+fn rm(args: &OfSession) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut journal = Opened::open(&args.place, Access::Remove)?;
+    let session = listed(&mut journal, &args.session)?;
+    // What cannot be read can be removed.
+    let status = match journal.status(&session) {
+        Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error.into()),
+        status => status,
+    };
+    journal.delete(&session)?;
+    if status.as_ref().is_ok_and(is_nothing) {
+        return Err(no_session(&session).into());
+    }
+    let last = status.ok().map(|status| status.last_sequence);
+    if args.json {
+        out.json(object! { "session": session.as_str(), "lastSequence": or_null(last) })?;
+    } else {
+        let name = printable(session.as_str());
+        let events = last.map_or_else(|| "its events".to_owned(), |last| counted(last, "event"));
+        writeln!(out, "{name} is gone: {events} and what came of them")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The session that is listed so: where its name cannot be read, a token stands for it.
+fn listed(journal: &mut Opened, name: &str) -> Outcome<SessionName> {
+    if journal.is_on_a_server() {
+        return Ok(SessionName::new(name)?);
+    }
+    let found = journal.sessions()?.into_iter().find(|session| session.as_str() == name);
+    Ok(found.map_or_else(|| SessionName::new(name), Ok)?)
+}
+
+fn snapshot_json(info: &SnapshotInfo) -> Object {
+    object! {
+        "afterSequence": info.after_sequence,
+        "createdAt": info.created_at.get(),
+        "schema": u64::from(info.schema),
+        "storedBytes": info.stored_bytes,
+    }
+}
+
+fn passed_json(passed: &PassedOver) -> Object {
+    object! {
+        "afterSequence": or_null(passed.after_sequence),
+        "reason": passed.reason.to_string(),
+    }
+}
+
+fn report_json(report: &LoadReport) -> Object {
+    let lost = |lost: &LostEvents| {
+        object! {
+            "first": lost.first,
+            "last": lost.last,
+            "refusal": or_null(lost.refusal.as_deref()),
+        }
+    };
+    object! {
+        "snapshot": or_null(report.snapshot.as_ref().map(snapshot_json)),
+        "passedOver": report.passed_over.iter().map(passed_json).collect::<Value>(),
+        "events": report.events,
+        "bytes": report.bytes,
+        "lost": report.lost.iter().map(lost).collect::<Value>(),
+        "retries": u64::from(report.retries),
+    }
+}
+
+/// A moment as people write it.
+fn moment(at: Millis) -> String {
+    match jiff::Timestamp::from_millisecond(at.get()) {
+        Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => at.get().to_string(),
+    }
+}

@@ -1,0 +1,11 @@
+//! The moment of a frame.
+
+use afterimage::{id::Millis, veil::Frame};
+
+/// The moment of a frame: its timestamp, so that the same input gives the same snapshots on every
+/// run. The epoch where it has none.
+pub(crate) fn moment(frame: &Frame) -> Millis {
+    let timestamp =
+        frame.timestamp.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    Millis::new(timestamp.map_or(0, jiff::Timestamp::as_millisecond))
+}

@@ -1,0 +1,265 @@
+//! `afterimage observe`: what tools told an agent of its world, in a database.
+
+pub(crate) mod args;
+mod ledger;
+mod put;
+mod replay;
+mod responses;
+mod tables;
+
+use std::{io::Write, path::Path, time::SystemTime};
+
+use afterimage::{
+    id::Millis,
+    json::{self, Object, Value},
+    observe::{ErrorKind, Moment, Observations, PlannedCall, Pointer, Policy},
+    tokens,
+};
+
+use crate::{
+    args::Tokenizer,
+    failure::{Failure, Outcome, Stop},
+    json::object,
+    output::{Output, note},
+    text::{counted, printable},
+};
+use args::{Action, Fresh, Get, Observe, Release, Summary};
+
+pub(crate) fn run(args: &Observe) -> Outcome {
+    let policy = policy(&args.policy).map_err(Stop::without_guess)?;
+    let mut out = Output::new(args.coloring.color);
+    if let Action::Replay(replay) = &args.action {
+        return replay::run(replay, &policy, args.json, &mut out);
+    }
+    on_database(args, policy, &mut out).map_err(Stop::without_guess)?;
+    Ok(out.flush()?)
+}
+
+fn on_database(args: &Observe, policy: Policy, out: &mut Output) -> Outcome {
+    let now = now(args);
+    match &args.action {
+        // It needs no database.
+        Action::Replay(_) => {}
+        Action::Put(put) => {
+            let observations = Observations::open(db(args)?, policy)?;
+            put::put(&observations, put, now, args, out)?;
+        }
+        Action::Summary(summary) => {
+            let observations = opened(args, policy)?.counted_by(counter(summary.tokenizer)?);
+            self::summary(&observations, summary, now, args.json, out)?;
+        }
+        Action::Fresh(fresh) => self::fresh(&opened(args, policy)?, fresh, now, args.json, out)?,
+        Action::Accept(accept) => {
+            let accepted = opened(args, policy)?.accept(&accept.account, &accept.tool)?;
+            let nothing = || nothing_set_aside(&accept.account, &accept.tool);
+            let outcome = accepted.ok_or_else(nothing)?;
+            if args.json {
+                return out.json(outcome.to_json());
+            }
+            for line in put::said(&outcome, &args.policy) {
+                writeln!(out, "{}", printable(&line))?;
+            }
+        }
+        Action::Release(release) => self::release(&opened(args, policy)?, release, args.json, out)?,
+        Action::Get(get) => self::get(&opened(args, policy)?, get, args.json, out)?,
+        Action::Stale(stale) => {
+            let observations = opened(args, policy)?;
+            let now = observations.now_of(&stale.account, at_tick(now, stale.tick))?;
+            tables::stale(&observations, &stale.account, now, args.json, out)?;
+        }
+        Action::Accounts => tables::accounts(&opened(args, policy)?, args.json, out)?,
+        Action::Clear(clear) => {
+            let gone = opened(args, policy)?.clear(&clear.account, clear.tool.as_deref())?;
+            if args.json {
+                out.json(object! { "account": clear.account.as_str(), "forgotten": gone })?;
+            } else {
+                writeln!(out, "forgot {}", counted(gone, "observation"))?;
+            }
+        }
+        Action::Stats => tables::stats(&opened(args, policy)?, args.json, out)?,
+    }
+    Ok(())
+}
+
+/// The database that was named.
+fn db(args: &Observe) -> Outcome<&Path> {
+    let missing = || Failure::new("no database was named").hint("`--db FILE` is the database");
+    Ok(args.db.as_deref().ok_or_else(missing)?)
+}
+
+/// A database that is there. One that cannot be written is only read.
+fn opened(args: &Observe, policy: Policy) -> Outcome<Observations> {
+    let path = db(args)?;
+    if let Err(error) = std::fs::metadata(path) {
+        return Err(Failure::cannot_open(&error).file(path).into());
+    }
+    match Observations::open(path, policy.clone()) {
+        Err(error) if error.kind() == ErrorKind::Io => {
+            Ok(Observations::open_read_only(path, policy)?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+fn policy(name: &str) -> Outcome<Policy> {
+    match name {
+        "spacemolt" => return Ok(Policy::spacemolt()),
+        "all" => return Ok(Policy::default()),
+        _ => {}
+    }
+    let path = Path::new(name);
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let hint = "`--policy` is `spacemolt`, `all`, or a file";
+        Failure::cannot_open(&error).file(path).hint(hint)
+    })?;
+    let is_json = text.trim_start().starts_with('{');
+    let policy = if is_json {
+        json::read(text.as_bytes())
+            .map_err(afterimage::observe::Error::from)
+            .and_then(Policy::from_json)
+    } else {
+        Policy::from_toml(&text)
+    };
+    Ok(policy.map_err(|error| error.in_file(path))?)
+}
+
+fn counter(tokenizer: Tokenizer) -> Outcome<std::sync::Arc<dyn tokens::TokenCounter>> {
+    let name = tokenizer.name();
+    let missing = || Failure::new(format!("this build has no tokenizer {name}"));
+    Ok(tokens::by_name(name).ok_or_else(missing)?)
+}
+
+fn now(args: &Observe) -> Moment {
+    Moment::at(args.now.map_or_else(|| SystemTime::now().into(), Millis::new))
+}
+
+fn at_tick(now: Moment, tick: Option<u64>) -> Moment {
+    tick.map_or(now, |tick| now.on(tick))
+}
+
+fn summary(
+    observations: &Observations,
+    args: &Summary,
+    now: Moment,
+    as_json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let summary = observations.summary(&args.account, at_tick(now, args.tick), args.tokens)?;
+    if let Err(error) = observations.shown(&summary) {
+        note(&format!("the summary could not be counted: {error}"));
+    }
+    if as_json {
+        return out.json(summary.to_json());
+    }
+    Ok(out.write_all(summary.text().as_bytes())?)
+}
+
+fn fresh(
+    observations: &Observations,
+    args: &Fresh,
+    now: Moment,
+    as_json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let arguments = put::arguments(args.arguments.as_deref())?;
+    let mut call = PlannedCall::of_account(&args.account, &args.tool);
+    if let Some(arguments) = &arguments {
+        call = call.with_arguments(arguments);
+    }
+    if let Some(within) = args.within {
+        call = call.within(within);
+    }
+    let freshness = observations.freshness(&call, at_tick(now, args.tick))?;
+    if let Err(error) = observations.record_check(&freshness) {
+        note(&format!("the check could not be counted: {error}"));
+    }
+    if as_json {
+        out.json(freshness.to_json())?;
+    } else {
+        writeln!(out, "{}", printable(&freshness.text()))?;
+    }
+    if freshness.is_fresh() {
+        return Ok(());
+    }
+    out.flush()?;
+    Err(Stop::Reported)
+}
+
+fn release(
+    observations: &Observations,
+    args: &Release,
+    as_json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let (account, agent) = match (&args.account, &args.agent) {
+        (Some(account), _) => (Some(account.clone()), observations.release_account(account)?),
+        (None, agent) => {
+            let agent = agent.as_deref().unwrap_or_default();
+            let account = observations.account_of_agent(agent)?.map(|account| account.name);
+            let had = observations.release(agent)?;
+            (account, had.then(|| agent.to_owned()))
+        }
+    };
+    if as_json {
+        let account = crate::json::or_null(account);
+        return out.json(object! { "account": account, "agent": crate::json::or_null(agent) });
+    }
+    let line = match (account, agent) {
+        (Some(account), Some(agent)) => format!("released {account} from {agent}"),
+        (Some(account), None) => format!("nobody has {account}"),
+        (None, _) => "the agent has no account".to_owned(),
+    };
+    Ok(writeln!(out, "{}", printable(&line))?)
+}
+
+fn nothing_set_aside(account: &str, tool: &str) -> Failure {
+    Failure::new(format!("no answer was set aside for {tool:?}")).at("account", account)
+}
+
+fn aside(observations: &Observations, args: &Get, as_json: bool, out: &mut Output) -> Outcome {
+    let nothing = || nothing_set_aside(&args.account, &args.tool);
+    let found = observations.aside(&args.account, &args.tool)?.ok_or_else(nothing)?;
+    let value = found.value()?;
+    if !as_json {
+        return Ok(writeln!(out, "{value}")?);
+    }
+    let mut object = object! { "account": args.account.as_str() };
+    if let Value::Object(info) = found.info.to_json() {
+        object.extend(info);
+    }
+    object.insert("content".to_owned(), value);
+    out.json(object)
+}
+
+fn get(observations: &Observations, args: &Get, as_json: bool, out: &mut Output) -> Outcome {
+    if args.aside {
+        return aside(observations, args, as_json, out);
+    }
+    let nothing = || {
+        let message = format!("nothing is known of {:?}", args.tool);
+        Failure::new(message).at("account", &args.account)
+    };
+    let found = observations.get(&args.account, &args.tool)?.ok_or_else(nothing)?;
+    let pointer = Pointer::parse(&args.path).map_err(|error| error.in_file("--path"))?;
+    let value = found.value()?;
+    let part = pointer.of_value(&value).ok_or_else(|| {
+        Failure::new(format!("{:?} has nothing there", args.tool)).at("at", &args.path)
+    })?;
+    if !as_json {
+        return out.json(part.clone());
+    }
+    let seen = observations.seen(&found, &pointer)?.unwrap_or(found.info.seen);
+    let mut object = object! { "account": args.account.as_str() };
+    if let Value::Object(info) = found.info.to_json() {
+        object.extend(info);
+    }
+    object.insert("path".to_owned(), args.path.as_str().into());
+    object.insert("seen".to_owned(), json_of(seen).into());
+    object.insert("content".to_owned(), part.clone());
+    out.json(object)
+}
+
+/// A moment for programs.
+fn json_of(moment: Moment) -> Object {
+    object! { "at": moment.at.get(), "tick": crate::json::or_null(moment.tick) }
+}

@@ -1,0 +1,329 @@
+//! `afterimage observe replay`: what interception would have saved of a recorded session.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use afterimage::{
+    ErrorKind,
+    id::Millis,
+    json::Value,
+    observe::{self, Moment, Observations, Policy, Response},
+    session::{ViewedFrame, Viewer},
+    tokens::{Memo, TokenCounter},
+    transcript::Transcript,
+    veil::{Facet, FacetChange, Frame, Source},
+};
+use indexmap::IndexMap;
+
+use super::{
+    args::Replay,
+    counter,
+    ledger::{Ledger, Size},
+    responses,
+};
+use crate::{
+    args::Input,
+    failure::{Failure, Outcome, Stop},
+    input,
+    json::object,
+    lens::Lens,
+    moment::moment,
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{grouped, percent},
+    view,
+};
+
+/// The most turns of which each has a row.
+const ROWS: usize = 40;
+
+pub(super) fn run(args: &Replay, policy: &Policy, as_json: bool, out: &mut Output) -> Outcome {
+    let counter: Arc<dyn TokenCounter> = Arc::new(Memo::new(counter(args.tokenizer)?));
+    let (documents, files): (Vec<PathBuf>, Vec<PathBuf>) =
+        args.files.iter().cloned().partition(|file| is_document(file));
+    let mut replay =
+        Replaying { args, policy, counter, as_json, count: 0, all: Default::default() };
+    let mut outcome = Ok(());
+    if !files.is_empty() {
+        let input = Input { files, input_format: None };
+        outcome = input::each(&input, !out.is_terminal, |source| replay.transcript(source, out));
+    }
+    for file in documents {
+        match replay.document(&file, out) {
+            Err(Stop::Failure(failure)) => {
+                failure.report();
+                outcome = Err(Stop::Reported);
+            }
+            replayed => replayed?,
+        }
+    }
+    if !as_json && replay.count > 1 {
+        view::rule(out, "all files", style::HEADING, "")?;
+        total(replay.all, out)?;
+    }
+    out.flush()?;
+    outcome
+}
+
+/// Whether it is no transcript, and may hold the responses of tools.
+fn is_document(file: &Path) -> bool {
+    let is_unknown = |error: afterimage::Error| error.kind() == ErrorKind::UnknownFormat;
+    file.is_file() && Transcript::open(file).is_err_and(is_unknown)
+}
+
+/// Files on their way through interception, each with a database of its own.
+struct Replaying<'a> {
+    args: &'a Replay,
+    policy: &'a Policy,
+    counter: Arc<dyn TokenCounter>,
+    as_json: bool,
+    count: usize,
+    all: (Size, Size),
+}
+
+impl Replaying<'_> {
+    fn observations(&self) -> Outcome<Observations> {
+        let observations = Observations::in_memory(self.policy.clone())?;
+        Ok(observations.counted_by(Arc::clone(&self.counter)))
+    }
+
+    fn transcript(&mut self, source: &mut input::Source, out: &mut Output) -> Outcome {
+        let observations = self.observations()?;
+        let ledgers = of_transcript(source, self.args, &observations, &self.counter)?;
+        let sums = self.say(&source.name(), &ledgers, out)?;
+        self.add(sums);
+        Ok(())
+    }
+
+    fn document(&mut self, file: &Path, out: &mut Output) -> Outcome {
+        let observations = self.observations()?;
+        let ledgers = of_responses(file, self.args, &observations, &self.counter)?;
+        let sums = self.say(&file.display().to_string(), &ledgers, out)?;
+        self.add(sums);
+        Ok(())
+    }
+
+    fn add(&mut self, (without, with): (Size, Size)) {
+        self.count += 1;
+        self.all = (sum(self.all.0, without), sum(self.all.1, with));
+    }
+
+    fn say(&self, file: &str, ledgers: &Ledgers<'_>, out: &mut Output) -> Outcome<(Size, Size)> {
+        let mut all = (Size::default(), Size::default());
+        for (session, ledger) in ledgers {
+            let (without, with) = ledger.totals();
+            all = (sum(all.0, without), sum(all.1, with));
+            if self.as_json {
+                out.json(object! {
+                    "file": file,
+                    "session": &**session,
+                    "turns": ledger.turns.iter().map(|turn| turn.to_json()).collect::<Value>(),
+                    "without": without.to_json(),
+                    "with": with.to_json(),
+                })?;
+            } else {
+                view::rule(out, file, style::HEADING, session)?;
+                page(ledger, out)?;
+                total((without, with), out)?;
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn sum(a: Size, b: Size) -> Size {
+    Size { bytes: a.bytes.saturating_add(b.bytes), tokens: a.tokens.saturating_add(b.tokens) }
+}
+
+type Ledgers<'o> = IndexMap<Arc<str>, Ledger<'o>>;
+
+/// The calls of a session, by the provider's id.
+#[derive(Default)]
+struct Calls {
+    by_id: HashMap<String, (String, Option<Value>)>,
+    /// The last call without an id, which results without one answer.
+    last: Option<(String, Option<Value>)>,
+}
+
+impl Calls {
+    fn note(&mut self, facet: &Facet) {
+        let Some(call) = facet.call() else { return };
+        let noted = (call.name.to_owned(), call.parameters.cloned());
+        match call.id {
+            Some(id) => drop(self.by_id.insert(id.to_owned(), noted)),
+            None => self.last = Some(noted),
+        }
+    }
+
+    fn of(&self, result: &Facet) -> Option<&(String, Option<Value>)> {
+        let id = result.state.as_ref()?.str_at("toolCallId");
+        match id {
+            Some(id) => self.by_id.get(id),
+            None => self.last.as_ref(),
+        }
+    }
+}
+
+fn of_transcript<'o>(
+    source: &mut input::Source,
+    args: &Replay,
+    observations: &'o Observations,
+    counter: &'o Arc<dyn TokenCounter>,
+) -> Outcome<Ledgers<'o>> {
+    let rendering = crate::args::Rendering { format: None, tokenizer: Some(args.tokenizer) };
+    let lens = Lens::new(&rendering, crate::lens::Counting::Always)?;
+    let mut viewer = Viewer::new(&lens.hud, source.format());
+    let mut ledgers: Ledgers<'o> = IndexMap::new();
+    let mut calls: HashMap<Arc<str>, Calls> = HashMap::new();
+    // What the results cost is counted by the tokenizer that is asked for, whatever an archive has.
+    source.render_anew();
+    while let Some(record) = source.next() {
+        let ViewedFrame { session, frame, snapshot, .. } = source.see(&mut viewer, record?)?;
+        let now = Moment::at(moment(&frame));
+        if !ledgers.contains_key(&session) {
+            let ledger = Ledger::new(observations, &**counter, args.tokens, &named(&session), now)?;
+            ledgers.insert(Arc::clone(&session), ledger);
+        }
+        let Some(ledger) = ledgers.get_mut(&session) else { continue };
+        if frame.source == Source::Agent && !snapshot.is_empty() {
+            ledger.turn(frame.sequence.get(), now)?;
+        }
+        ledger.add(Size {
+            bytes: snapshot.text().len() as u64,
+            tokens: lens.total_tokens(&snapshot),
+        });
+        let calls = calls.entry(session).or_default();
+        for facet in added(&frame) {
+            calls.note(facet);
+            if facet.is_result() {
+                let called = calls.of(facet).cloned();
+                let name = facet.tool_name().map(str::to_owned);
+                let name = name.or_else(|| called.as_ref().map(|(name, _)| name.clone()));
+                let Some(name) = name else { continue };
+                let text = text_of(facet);
+                let arguments = called.and_then(|(_, arguments)| arguments);
+                let response = read(&text, facet)?;
+                ledger.result(&name, arguments.as_ref(), &response, &text, now)?;
+            }
+        }
+    }
+    Ok(ledgers)
+}
+
+/// The name of a session as an account: it may be empty, or longer than one may be.
+fn named(session: &str) -> String {
+    let name: String = session.chars().take(200).collect();
+    if name.is_empty() { "session".to_owned() } else { name }
+}
+
+fn added(frame: &Frame) -> impl Iterator<Item = &Facet> {
+    frame.ops.iter().filter_map(|op| match &op.change {
+        FacetChange::Add(facet) => Some(&**facet),
+        _ => None,
+    })
+}
+
+fn text_of(facet: &Facet) -> String {
+    let inside: String = facet.children.iter().map(text_of).collect();
+    format!("{}{inside}", facet.content)
+}
+
+/// A recorded result. What is no JSON was text.
+fn read(text: &str, facet: &Facet) -> Outcome<Response> {
+    let response = match Response::text(text) {
+        Ok(response) => response,
+        Err(error)
+            if matches!(error.kind(), observe::ErrorKind::Json | observe::ErrorKind::Utf8) =>
+        {
+            Response::json(Value::from(text))
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let is_error = facet.state.as_ref().and_then(|state| state.get("isError"));
+    let is_error = is_error.and_then(Value::as_bool).unwrap_or_default();
+    Ok(if is_error { response.failed() } else { response })
+}
+
+/// A document of responses: each is the answer to a turn of its own.
+fn of_responses<'o>(
+    file: &Path,
+    args: &Replay,
+    observations: &'o Observations,
+    counter: &'o Arc<dyn TokenCounter>,
+) -> Outcome<Ledgers<'o>> {
+    let mut bytes = Vec::new();
+    let opened = File::open(file)
+        .and_then(|file| file.take(Response::MAX_BYTES as u64).read_to_end(&mut bytes));
+    opened.map_err(|error| Failure::cannot_open(&error).file(file))?;
+    let Some(recorded) = responses::read(&bytes) else {
+        let failure = Failure::new("expected a transcript or responses by tool, found neither");
+        return Err(failure.file(file).into());
+    };
+    let now = Moment::at(Millis::new(0));
+    let mut ledger = Ledger::new(observations, &**counter, args.tokens, "responses", now)?;
+    let last = recorded.len() as u64;
+    for (at, recorded) in recorded.iter().enumerate() {
+        ledger.turn(at as u64, now)?;
+        ledger.add(ledger.counted(&recorded.text));
+        ledger.result(&recorded.tool, None, &recorded.response, &recorded.text, now)?;
+    }
+    // The first context after the last response holds it, the next one no longer.
+    ledger.turn(last, now)?;
+    ledger.turn(last + 1, now)?;
+    Ok(IndexMap::from([("responses".into(), ledger)]))
+}
+
+fn page(ledger: &Ledger<'_>, out: &mut Output) -> Outcome {
+    let table = Table::new([
+        Column::number("FRAME", 6),
+        Column::number("RESULTS", 7),
+        Column::number("KEPT", 5),
+        Column::number("WITHOUT", 9),
+        Column::number("WITH", 9),
+        Column::number("SUMMARY", 7),
+        Column::number("SAVED", 8),
+    ]);
+    table.head(out)?;
+    let skipped = ledger.turns.len().saturating_sub(ROWS);
+    if skipped > 0 {
+        let dim = out.paint.style(style::DIM);
+        writeln!(out, " {dim}(the first {} turns are left out){dim:#}", grouped(skipped as u64))?;
+    }
+    for turn in ledger.turns.iter().skip(skipped) {
+        let saved = turn.without.tokens as f64 - turn.with.tokens as f64;
+        let saved = match turn.without.tokens {
+            0 => "–".to_owned(),
+            without => format!("{:.1} %", saved * 100.0 / without as f64),
+        };
+        table.row(
+            out,
+            vec![
+                plain(turn.frame.to_string()),
+                plain(grouped(turn.calls)),
+                plain(grouped(turn.kept)),
+                plain(grouped(turn.without.tokens)),
+                plain(grouped(turn.with.tokens)),
+                plain(grouped(turn.summary.tokens)),
+                plain(saved),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+fn total((without, with): (Size, Size), out: &mut Output) -> Outcome {
+    let bold = out.paint.style(style::HEADING);
+    Ok(writeln!(
+        out,
+        "{bold}all turns, simulated{bold:#}  {} tokens without, {} with: {} of them\n",
+        grouped(without.tokens),
+        grouped(with.tokens),
+        percent(with.tokens, without.tokens),
+    )?)
+}

@@ -1,0 +1,203 @@
+//! Accounts, figures and what is stale, for people and for programs.
+
+use std::io::Write;
+
+use afterimage::{
+    json::Value,
+    observe::{Figures, Moment, ObservationInfo, Observations},
+};
+
+use super::json_of;
+use crate::{
+    failure::Outcome,
+    json::{object, or_null},
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{grouped, percent},
+};
+
+pub(super) fn accounts(observations: &Observations, as_json: bool, out: &mut Output) -> Outcome {
+    let accounts = observations.accounts()?;
+    let table = Table::new([
+        Column::text("ACCOUNT", 24),
+        Column::text("AGENT", 20),
+        Column::number("TICK", 8),
+        Column::number("KNOWN", 5),
+        Column::number("BYTES", 11),
+    ]);
+    if !as_json {
+        table.head(out)?;
+    }
+    for account in accounts {
+        let infos = observations.infos(&account.name)?;
+        let bytes: u64 = infos.iter().map(|info| info.bytes).sum();
+        if as_json {
+            out.json(object! {
+                "account": account.name.as_str(),
+                "agent": or_null(account.agent.as_deref()),
+                "created": json_of(account.created),
+                "latest": or_null(account.latest.map(json_of)),
+                "observations": infos.iter().map(ObservationInfo::to_json).collect::<Value>(),
+                "bytes": bytes,
+            })?;
+            continue;
+        }
+        let tick = account.latest.and_then(|latest| latest.tick);
+        table.row(
+            out,
+            vec![
+                plain(account.name),
+                plain(account.agent.unwrap_or_else(|| "–".to_owned())),
+                plain(tick.map_or_else(|| "–".to_owned(), |tick| tick.to_string())),
+                plain(infos.len().to_string()),
+                plain(grouped(bytes)),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn stale(
+    observations: &Observations,
+    account: &str,
+    now: Moment,
+    as_json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let asides = observations.asides(account)?;
+    let stale = observations.stale(account, now)?;
+    let mut found = observations.infos(account)?;
+    found.retain(|info| {
+        stale.iter().any(|stale| stale.name == info.name)
+            || asides.iter().any(|aside| aside.name == info.name)
+    });
+    let table = Table::new([
+        Column::text("OBSERVATION", 24),
+        Column::text("AGE", 16),
+        Column::text("WHY", 0),
+    ]);
+    if !as_json && !found.is_empty() {
+        table.head(out)?;
+    }
+    for info in &found {
+        let is_old = observations.is_old(info, now);
+        let aside = asides.iter().find(|aside| aside.name == info.name);
+        if as_json {
+            let Value::Object(mut object) = info.to_json() else { continue };
+            object.insert("old".to_owned(), is_old.into());
+            if let Some(aside) = aside {
+                object.insert("aside".to_owned(), aside.to_json());
+            }
+            out.json(object)?;
+            continue;
+        }
+        let mut why: Vec<String> = Vec::new();
+        for mark in &info.stale {
+            let what = mark.path.to_string();
+            let what = if what.is_empty() { "all of it".to_owned() } else { what };
+            why.push(format!("{what} since {} ({})", mark.by, mark.since.age(now).short()));
+        }
+        if is_old {
+            why.push("old".to_owned());
+        }
+        if let Some(aside) = aside {
+            let age = aside.seen.age(now).short();
+            why.push(format!("not updated ({age}): {}", aside.what()));
+        }
+        why.extend(info.damage.clone());
+        let age = match info.damage {
+            Some(_) => "–".to_owned(),
+            None => info.seen.age(now).short(),
+        };
+        table.row(out, vec![plain(info.name.as_str()), plain(age), plain(why.join("; "))])?;
+    }
+    if !as_json && found.is_empty() {
+        writeln!(out, "nothing is stale")?;
+    }
+    Ok(())
+}
+
+pub(super) fn stats(observations: &Observations, as_json: bool, out: &mut Output) -> Outcome {
+    let figures = observations.figures()?;
+    let metrics = observations.metrics()?;
+    let (whole, tools): (Vec<_>, Vec<_>) = figures.iter().partition(|(tool, _)| tool.is_empty());
+    let whole = whole.first().map(|(_, figures)| *figures).unwrap_or_default();
+    if as_json {
+        let by_tool = tools.iter().map(|(tool, figures)| {
+            let mut object = object! { "tool": tool.as_str() };
+            if let Value::Object(figures) = figures.to_json() {
+                object.extend(figures);
+            }
+            object
+        });
+        let number = |value: f64| {
+            afterimage::json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+        };
+        return out.json(object! {
+            "tools": by_tool.collect::<Value>(),
+            "summaries": whole.to_json(),
+            "metrics": object! {
+                "callsPerContext": number(metrics.calls_per_context),
+                "repeatedShare": number(metrics.repeated_share),
+                "sparedShare": number(metrics.spared_share),
+                "contextBytesWithout": number(metrics.context_bytes_without),
+                "contextBytesWith": number(metrics.context_bytes_with),
+            },
+        });
+    }
+    let table = Table::new([
+        Column::text("TOOL", 24),
+        Column::number("CALLS", 6),
+        Column::number("FAILED", 6),
+        Column::number("ASIDE", 6),
+        Column::number("FRESH", 6),
+        Column::number("BYTES IN", 11),
+        Column::number("SHOWN", 9),
+        Column::number("TOKENS SAVED", 12),
+    ]);
+    table.head(out)?;
+    for (tool, figures) in &tools {
+        table.row(out, row(tool, figures))?;
+    }
+    let asked = tools.iter().fold(Figures::default(), |sum, (_, figures)| sum.plus(*figures));
+    if asked.checks > 0 {
+        writeln!(
+            out,
+            "\n{} of {} calls that were asked about could be spared",
+            grouped(asked.spared),
+            grouped(asked.checks),
+        )?;
+    }
+    if whole.contexts > 0 {
+        let (bold, bytes) = (out.paint.style(style::HEADING), whole.bytes_shown);
+        writeln!(
+            out,
+            "\n{bold}{} summaries{bold:#}  {} bytes in place of {}: {}",
+            grouped(whole.contexts),
+            grouped(bytes),
+            grouped(whole.bytes_stood_for),
+            percent(bytes, whole.bytes_stood_for),
+        )?;
+        writeln!(
+            out,
+            "{:.1} calls for each, {:.1} % of all calls for what was there and fresh",
+            metrics.calls_per_context,
+            metrics.repeated_share * 100.0,
+        )?;
+    }
+    Ok(())
+}
+
+fn row(tool: &str, figures: &Figures) -> Vec<crate::table::Cell> {
+    let numbers = [
+        figures.calls,
+        figures.failed,
+        figures.set_aside(),
+        figures.fresh_repeats,
+        figures.bytes_in,
+        figures.bytes_shown,
+        figures.tokens_saved(),
+    ];
+    [plain(tool)].into_iter().chain(numbers.map(|number| plain(grouped(number)))).collect()
+}

@@ -1,0 +1,156 @@
+//! The sums of a file for people.
+
+use std::{io::Write, sync::Arc};
+
+use anstyle::Style;
+use indexmap::IndexMap;
+
+use super::ledger::{Ledger, Sums};
+use crate::{
+    failure::Outcome,
+    input::Source,
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{counted, grouped, percent, plural, printable, shortened},
+};
+
+/// The columns of a bar that stands for everything.
+const BAR: usize = 24;
+
+pub(super) fn print(
+    ledger: &Ledger,
+    source: &Source,
+    tokenizer: &str,
+    out: &mut Output,
+) -> Outcome {
+    let (report, tally) = (source.report(), ledger.tally);
+    let bold = out.paint.style(style::HEADING);
+    writeln!(out, "{bold}{}{bold:#}  {}", printable(&source.name()), source.format())?;
+    let counts = [
+        counted(report.sessions, "session"),
+        counted(ledger.frames, "frame"),
+        counted(tally.messages, "message"),
+        counted(tally.tool_calls, "tool call"),
+        counted(tally.tool_results, "tool result"),
+    ];
+    writeln!(out, "{}\n", counts.join(" · "))?;
+    figures(ledger, tokenizer, out)?;
+    bars("BY ROLE", &ledger.by_role, ledger.all.tokens, role_style, out)?;
+    bars("BY TYPE", &ledger.by_type, ledger.all.tokens, style::of_type, out)?;
+    facets(ledger, report.sessions > 1, out)?;
+    if !report.skipped.is_empty() {
+        let mut kinds: Vec<_> = report.skipped.iter().collect();
+        kinds.sort_by(|(_, a), (_, b)| b.cmp(a));
+        let kinds: Vec<_> =
+            kinds.iter().map(|(kind, count)| format!("{kind} {}", grouped(**count))).collect();
+        let dim = out.paint.style(style::DIM);
+        writeln!(out, "\n{dim}Records that the model never saw: {}{dim:#}", kinds.join(", "))?;
+    }
+    Ok(())
+}
+
+fn figures(ledger: &Ledger, tokenizer: &str, out: &mut Output) -> Outcome {
+    let Sums { chunks, bytes, tokens } = ledger.all;
+    let off = match tokens {
+        0 => String::new(),
+        _ => format!(
+            ", {:+.1} %",
+            (ledger.estimated_tokens as f64 - tokens as f64) * 100.0 / tokens as f64
+        ),
+    };
+    let figures = [
+        ("tokens", tokens, format!("{tokenizer}, in {}", counted(chunks, "chunk"))),
+        ("estimate", ledger.estimated_tokens, format!("chars4{off}")),
+        ("repeated", ledger.repeated.tokens, percent(ledger.repeated.tokens, tokens)),
+        ("unattributed", ledger.unattributed.tokens, percent(ledger.unattributed.tokens, tokens)),
+        ("bytes", bytes, String::new()),
+    ];
+    let dim = out.paint.style(style::DIM);
+    for (name, figure, says) in figures {
+        write!(out, "  {name:<14}{:>12}", grouped(figure))?;
+        if !says.is_empty() {
+            write!(out, "  {dim}{says}{dim:#}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn role_style(name: &str) -> Style {
+    style::of_role(afterimage::id::Role::from_name(name))
+}
+
+fn bars(
+    title: &str,
+    sums: &IndexMap<Arc<str>, Sums>,
+    whole: u64,
+    style_of: fn(&str) -> Style,
+    out: &mut Output,
+) -> Outcome {
+    if sums.is_empty() {
+        return Ok(());
+    }
+    let mut sums: Vec<_> = sums.iter().collect();
+    sums.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.tokens));
+    let bold = out.paint.style(style::HEADING);
+    writeln!(out, "\n  {bold}{title:<14}{:>12}{:>2$}{bold:#}", "TOKENS", "CHUNKS", BAR + 19)?;
+    for (name, Sums { chunks, tokens, .. }) in sums {
+        let style = out.paint.style(style_of(name));
+        let name = printable(name);
+        let name = shortened(&name, 14);
+        let bar = bar(*tokens, whole);
+        writeln!(
+            out,
+            "  {style}{name:<14}{style:#}{:>12}  {style}{bar:<BAR$}{style:#} {:>7} {:>8}",
+            grouped(*tokens),
+            percent(*tokens, whole),
+            grouped(*chunks)
+        )?;
+    }
+    Ok(())
+}
+
+/// A bar in eighths of a column.
+fn bar(part: u64, whole: u64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let whole = u128::from(whole.max(1));
+    let eighths = (u128::from(part) * (BAR as u128 * 8) + whole / 2) / whole;
+    let eighths = usize::try_from(eighths).unwrap_or(BAR * 8);
+    // What is not nothing is to be seen.
+    let eighths = if part > 0 { eighths.max(1) } else { 0 };
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS.get(eighths % 8).unwrap_or(&""))
+}
+
+fn facets(ledger: &Ledger, has_sessions: bool, out: &mut Output) -> Outcome {
+    let largest = ledger.largest();
+    if largest.is_empty() {
+        return Ok(());
+    }
+    let title = plural(largest.len() as u64, "FACET").to_uppercase();
+    let bold = out.paint.style(style::HEADING);
+    writeln!(out, "\n  {bold}LARGEST {title}{bold:#}")?;
+    let table = Table::new([
+        Column::number("TOKENS", 9),
+        Column::number("BYTES", 10),
+        Column::text("TYPE", 10),
+        Column::number("FRAME", 6),
+        Column::text(if has_sessions { "FACET (SESSION)" } else { "FACET" }, 0),
+    ]);
+    table.head(out)?;
+    for ((session, facet), sums) in largest {
+        let kind = sums.chunk_type.as_deref().unwrap_or("none");
+        let facet = if has_sessions { format!("{facet} ({session})") } else { facet.to_string() };
+        table.row(
+            out,
+            vec![
+                plain(grouped(sums.sums.tokens)),
+                plain(grouped(sums.sums.bytes)),
+                (kind.to_owned(), style::of_type(kind)),
+                plain(sums.sequence.to_string()),
+                plain(facet),
+            ],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! `afterimage trace`: who wrote it.
+
+mod candidates;
+mod phrase;
+mod unescaped;
+
+use std::{cell::Cell, io::Write, sync::Arc};
+
+use afterimage::{
+    json::Value,
+    session::archive::ArchivedTranscript,
+    snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
+    text::TextRange,
+};
+
+pub(crate) use self::phrase::{Phrase, occurrences};
+use crate::{
+    args,
+    failure::{Failure, Outcome, Stop},
+    hit::Hit,
+    input::{self, Source},
+    lens::{Counting, Lens, Lenses},
+    output::{Json, Output, note},
+    pages::Pages,
+    style,
+    table::Table,
+    text::{counted, grouped},
+    view,
+    wanted::Wanted,
+};
+
+pub(crate) fn run(args: &args::Trace) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut lenses = Lenses::new(&args.rendering, Counting::OnDemand);
+    let phrase = Phrase::of(&args.target).map_err(Failure::new)?;
+    let mut hits = Hits::new(args.json, &mut out)?;
+    let outcome = input::each(&args.input, args.json || !out.is_terminal, |source| {
+        let lens = lenses.of(source)?;
+        hits.begin(source);
+        // What an archive knows of its frames tells which of them there is reason to look at.
+        let promising = match source.archived() {
+            Some(archived) => candidates::of(archived, args)?,
+            None => Vec::new(),
+        };
+        let first = source.archived().map(ArchivedTranscript::first_session).transpose()?.flatten();
+        let pages = Pages::only(promising, source, &lens)?.holding(phrase.as_ref());
+        let tracing = Tracing { args, phrase: phrase.as_ref(), lens: &lens };
+        if let Some((message, byte)) = args.target.at {
+            tracing.owner_of(pages, (message, byte), first, &mut hits, &mut out)?;
+        } else {
+            tracing.search(pages, &mut hits, &mut out)?;
+        }
+        Ok(out.flush()?)
+    });
+    hits.end(&mut out)?;
+    outcome?;
+    if hits.all > 0 {
+        return Ok(());
+    }
+    // One line, however many files there are: whoever searches a folder wants no list of it.
+    match hits.files {
+        1 => note("no hit"),
+        files => note(&format!("no hit in {} files", grouped(files))),
+    }
+    Err(Stop::Reported)
+}
+
+/// Writes hits as they are found.
+struct Hits {
+    is_json: bool,
+    table: Table,
+    file: Option<String>,
+    session: Option<Arc<str>>,
+    all: u64,
+    in_file: u64,
+    files: u64,
+}
+
+impl Hits {
+    fn new(is_json: bool, out: &mut Output) -> Outcome<Self> {
+        if is_json {
+            write!(out, "[")?;
+        }
+        let (file, session) = (None, None);
+        let table = Hit::table();
+        Ok(Self { is_json, table, file, session, all: 0, in_file: 0, files: 0 })
+    }
+
+    fn begin(&mut self, source: &Source) {
+        self.file = source.is_one_of_several.then(|| source.name());
+        (self.in_file, self.session) = (0, None);
+        self.files += 1;
+    }
+
+    fn found(&mut self, hit: &Hit<'_>, out: &mut Output) -> Outcome {
+        if self.is_json {
+            let mut json = hit.to_json();
+            if let Some(file) = &self.file {
+                json.shift_insert(0, "file".to_owned(), file.as_str().into());
+            }
+            let before = if self.all == 0 { "" } else { ",\n " };
+            write!(out, "{before}{}", Json(&Value::from(json)))?;
+        } else {
+            if self.in_file == 0
+                && let Some(file) = &self.file
+            {
+                view::rule(out, file, style::HEADING, "")?;
+            }
+            let is_first = self.in_file == 0 && (self.all == 0 || self.file.is_some());
+            let is_other = self.session.as_ref().is_some_and(|session| session != hit.session);
+            if is_other || (is_first && &**hit.session != "1") {
+                view::rule(out, &format!("session {}", hit.session), style::HEADING, "")?;
+            }
+            if is_first {
+                self.table.head(out)?;
+            }
+            self.session = Some(Arc::clone(hit.session));
+            hit.print(&self.table, out)?;
+        }
+        self.all += 1;
+        self.in_file += 1;
+        Ok(out.flush_if_terminal()?)
+    }
+
+    fn end(&self, out: &mut Output) -> Outcome {
+        if self.is_json {
+            writeln!(out, "]")?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// What is looked for, and who counts.
+struct Tracing<'a> {
+    args: &'a args::Trace,
+    phrase: Option<&'a Phrase>,
+    lens: &'a Lens,
+}
+
+impl Tracing<'_> {
+    fn search(&self, mut pages: Pages<'_, '_>, hits: &mut Hits, out: &mut Output) -> Outcome {
+        let wanted = self.args.session.as_deref();
+        let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
+        while let Some(page) = pages.next(&mut Wanted::default())? {
+            if is_wanted(&page.session) {
+                let of = (&page.session, Some(page.sequence.get()), page.message);
+                self.search_in(&page.snapshot, page.places, of, hits, out)?;
+            }
+        }
+        let sessions = pages.sessions().into_iter().filter(|session| is_wanted(session));
+        pages.each_tail(sessions, |tail| {
+            let of = (&tail.session, None, Some(tail.message));
+            self.search_in(&tail.snapshot, None, of, hits, out)
+        })
+    }
+
+    /// Searches a snapshot, unless it is known where in it the text is.
+    fn search_in(
+        &self,
+        snapshot: &FrameSnapshot,
+        places: Option<Vec<TextRange>>,
+        of: (&Arc<str>, Option<u64>, Option<usize>),
+        hits: &mut Hits,
+        out: &mut Output,
+    ) -> Outcome {
+        // A long chunk may hold many hits; it is counted once.
+        let counted = Cell::new(None);
+        let tokens = |chunk: ChunkRef<'_>| match counted.get() {
+            Some((index, tokens)) if index == chunk.index() => tokens,
+            _ => {
+                let tokens = self.lens.tokens(snapshot, chunk);
+                counted.set(Some((chunk.index(), tokens)));
+                tokens
+            }
+        };
+        if let Some(facet) = &self.args.target.facet {
+            for chunk in find_chunks_by_facet(snapshot, facet) {
+                hits.found(&Hit::of_chunk(of, snapshot, chunk, tokens), out)?;
+            }
+        }
+        if let Some(phrase) = self.phrase {
+            for range in places.unwrap_or_else(|| phrase.places(snapshot.text())) {
+                if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
+                    hits.found(&hit, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the owner of a byte of a message: in the session that is named, else in the first.
+    fn owner_of(
+        &self,
+        mut pages: Pages<'_, '_>,
+        (message, byte): (usize, usize),
+        first: Option<Arc<str>>,
+        hits: &mut Hits,
+        out: &mut Output,
+    ) -> Outcome {
+        let mut session = self.args.session.as_deref().map(Arc::from).or(first);
+        let mut hit = |of: (&Arc<str>, Option<u64>), snapshot: &FrameSnapshot, source: &Source| {
+            let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
+                let length = snapshot.text().len();
+                source.fail(format!(
+                    "message {message} has {length} bytes; there is no byte {byte} in it"
+                ))
+            })?;
+            let tokens = |chunk: ChunkRef<'_>| self.lens.tokens(snapshot, chunk);
+            let hit = Hit::of_chunk((of.0, of.1, Some(message)), snapshot, chunk, tokens);
+            hits.found(&hit.marking_byte(byte), out)
+        };
+        while let Some(page) = pages.next(&mut Wanted::default())? {
+            let wanted = session.get_or_insert_with(|| Arc::clone(&page.session));
+            if *wanted == page.session && page.message == Some(message) {
+                let of = (&page.session, Some(page.sequence.get()));
+                return hit(of, &page.snapshot, pages.source());
+            }
+        }
+        let Some(session) = session else { return Ok(()) };
+        let Some(count) = pages.messages(&session)? else {
+            let sentence = format!("there is no session {session:?}");
+            return Err(pages.source().fail(sentence).into());
+        };
+        let mut tail = None;
+        pages.each_tail([&session], |of| {
+            tail = Some(of);
+            Ok(())
+        })?;
+        match &tail {
+            Some(tail) if tail.message == message => {
+                hit((&tail.session, None), &tail.snapshot, pages.source())
+            }
+            _ => {
+                let count = counted((count + usize::from(tail.is_some())) as u64, "message");
+                let sentence =
+                    format!("session {session} has {count}; there is no message {message}");
+                Err(pages.source().fail(sentence).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Sessions within a budget, what gave way, and how contexts differ: what the commands say of one
+//! another must hold.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails")]
+
+use crate::support;
+use afterimage_testkit::validators;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use support::{json_lines, out, run, run_with};
+
+const HARBOUR: &str = "examples/sessions/harbour.jsonl";
+const CHAT: &str = "crates/cli/tests/data/chat.json";
+const SESSIONS: &str = "crates/cli/tests/data/sessions.jsonl";
+const BUDGET: [&str; 4] = ["--budget", "900", "--keep-recent", "4"];
+
+fn compressed(args: &[&str]) -> Value {
+    json_lines(&[&["compress", HARBOUR, "--json"], args].concat()).pop().unwrap()
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The strings and numbers of a request that are no words of its form, but for marks of the cache.
+fn said(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Number(number) => vec![number.to_string()],
+        Value::Array(list) => list.iter().flat_map(said).collect(),
+        Value::Object(members) => {
+            let is_form = |key: &str| matches!(key, "role" | "type" | "cache_control");
+            let members = members.iter().filter(|(key, _)| !is_form(key));
+            members.flat_map(|(_, value)| said(value)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The original text of the frames, from what `render` says they rendered to.
+fn original(file: &str, session: &str, from: &Value, to: &Value, options: &[&str]) -> String {
+    let (from, to) = (from.to_string(), to.to_string());
+    let args = ["render", "--as", "snapshots", "--from", &from, "--to", &to, file];
+    let lines = json_lines(&[&args, options].concat());
+    let lines = lines.iter().filter(|line| line["session"] == session);
+    lines.map(|line| line["snapshot"]["totalContent"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_budget_is_kept_and_what_gave_way_comes_back_byte_for_byte() {
+    for budget in ["900", "500", "300", "200"] {
+        for format in ["xml", "plain", "native"] {
+            let options = ["--budget", budget, "--format", format];
+            let report = compressed(&options);
+            assert!(report["tokensAfter"].as_u64() <= budget.parse().ok(), "{report}");
+            assert!(report["tokensBefore"].as_u64() > report["tokensAfter"].as_u64());
+            assert_eq!(report["budget"].to_string(), budget);
+            let blocks = report["blocks"].as_array().unwrap();
+            let others = [&report["dropped"], &report["shortened"]];
+            let others = others.map(|list| list.as_array().unwrap().iter()).into_iter().flatten();
+            for gone in blocks.iter().chain(others) {
+                let id = gone["id"].as_str().unwrap();
+                let args = [&["expand", HARBOUR, "--block", id][..], &options].concat();
+                let text = out(&args);
+                let (from, to) = match gone.get("frame") {
+                    Some(frame) => (frame, frame),
+                    None => (&gone["from"], &gone["to"]),
+                };
+                let format = ["--format", format];
+                assert_eq!(text, original(HARBOUR, "night-watch", from, to, &format), "{id}");
+                if let Some(expected) = gone.get("sha256") {
+                    assert_eq!(&hash(&text), expected, "{id}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_export_is_accepted_by_its_provider() {
+    let validate = [
+        ("openai", validators::chat as fn(&Value) -> validators::Verdict),
+        ("responses", validators::responses),
+        ("anthropic", validators::anthropic),
+    ];
+    for (form, accepts) in validate {
+        for budget in ["5000", "900", "400"] {
+            let options = ["--budget", budget, "--as", form];
+            let printed: Value =
+                serde_json::from_str(&out(&[&["compress", HARBOUR][..], &options].concat()))
+                    .unwrap();
+            assert_eq!(accepts(&printed), Ok(()), "{form} {budget}");
+            let report = compressed(&options);
+            assert_eq!(report["context"], printed);
+            assert!(!report["owners"].as_array().unwrap().is_empty());
+            // Names, ids and keys of a request are counted, not only what its frames say.
+            let after = report["tokensAfter"].as_u64().unwrap();
+            assert!(after <= budget.parse().unwrap(), "{form} {budget}: {after}");
+            let counter = afterimage::tokens::by_name("o200k").unwrap();
+            let said = said(&printed).iter().map(|text| counter.count(text) as u64).sum::<u64>();
+            let messages = printed.get("messages").unwrap_or(&printed).as_array().unwrap().len();
+            assert!(after >= said, "{form} {budget}: {after} for {said}");
+            // A system prompt and each message or item are framed, and so is the answer.
+            assert!(after <= said + 4 * messages as u64 + 3, "{form} {budget}: {after} for {said}");
+        }
+    }
+}
+
+#[test]
+fn marks_for_the_cache_stand_after_the_last_block() {
+    let printed = out(&[&["compress", HARBOUR, "--as", "anthropic"][..], &BUDGET].concat());
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    let blocks = printed["messages"][0]["content"].as_array().unwrap();
+    let options = [&["compress", HARBOUR, "--as", "blocks", "--format", "native"][..], &BUDGET];
+    let context = json_lines(&options.concat()).pop().unwrap();
+    assert_eq!(blocks[0]["text"], context["blocks"][0]["summary"]);
+    assert_eq!(blocks[0]["cache_control"]["type"], "ephemeral");
+    assert_eq!(printed.to_string().matches("cache_control").count(), 3);
+}
+
+/// Where two contexts differ first, and by how much, worked out from their JSON alone.
+#[test]
+fn a_comparison_names_the_first_byte_that_differs() {
+    let before = out(&["render", "--as", "messages", HARBOUR]);
+    let previous: Value = serde_json::from_str(&before).unwrap();
+    for (what, with) in [
+        ("Mirela", "Miranda"),
+        ("no pilot needed", "ask the pilot"),
+        ("Bernard. He", "Bernárd. He"),
+        ("Go back to sleep", "Go back to bed"),
+    ] {
+        let session = std::fs::read_to_string(support::root().join(HARBOUR)).unwrap();
+        let after = run_with(&["render", "--as", "messages", "-"], session.replacen(what, with, 1));
+        let next: Value = serde_json::from_str(&after.out).unwrap();
+        let content = |context: &Value, at: usize| {
+            context["messages"][at]["content"].as_str().unwrap().to_owned()
+        };
+        let count = previous["messages"].as_array().unwrap().len();
+        let message = (0..count).find(|at| content(&previous, *at) != content(&next, *at)).unwrap();
+        let (was, is) = (content(&previous, message), content(&next, message));
+        let pairs = was.char_indices().zip(is.chars());
+        let byte = pairs.clone().find(|((_, a), b)| a != b).unwrap().0.0;
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("before.json");
+        std::fs::write(&path, &before).unwrap();
+        let run = run_with(&["diff", "--json", path.to_str().unwrap(), "-"], after.out);
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+        let said: Value = serde_json::from_str(&run.out).unwrap();
+        assert_eq!(said["same"], false);
+        assert_eq!(said["divergence"]["message"], message);
+        assert_eq!(said["divergence"]["byte"], byte);
+        // Both owners are those of the spans that hold the byte.
+        let owner = |context: &Value| {
+            let spans = context["messages"][message]["spans"].as_array().unwrap();
+            let holds = |span: &&Value| {
+                let place = |key: &str| usize::try_from(span[key].as_u64().unwrap()).unwrap();
+                (place("start")..place("end")).contains(&byte)
+            };
+            spans.iter().find(holds).unwrap()["owner"].clone()
+        };
+        assert_eq!(said["divergence"]["previousOwner"], owner(&previous));
+        assert_eq!(said["divergence"]["owner"], owner(&next));
+        let tokens = |key: &str| said["tokens"][key].as_u64().unwrap();
+        assert_eq!(tokens("billedAgain"), tokens("next") - tokens("cached"));
+        // What the request to come costs is in no message.
+        assert_eq!(tokens("previous") + 3, previous["tokens"]["total"].as_u64().unwrap());
+        let changes = said["changes"].as_array().unwrap();
+        assert_eq!((changes.len(), &changes[0]["message"]), (1, &Value::from(message)));
+    }
+}
+
+#[test]
+fn whatever_compress_prints_can_be_compared() {
+    for form in ["text", "openai", "responses", "anthropic", "blocks"] {
+        let options = [&["compress", HARBOUR, "--as", form][..], &BUDGET].concat();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("printed");
+        std::fs::write(&path, out(&options)).unwrap();
+        let path = path.to_str().unwrap();
+        // With owners beside it the context is the same.
+        let report = run(&[&options[..], &["--json"]].concat()).out;
+        for other in [std::fs::read_to_string(path).unwrap(), report] {
+            let run = run_with(&["diff", "--json", path, "-"], other);
+            assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{form}");
+            let said: Value = serde_json::from_str(&run.out).unwrap();
+            assert_eq!((&said["same"], &said["divergence"]), (&Value::Bool(true), &Value::Null));
+            assert_eq!(said["tokens"]["billedAgain"], 0);
+        }
+    }
+}
+
+#[test]
+fn what_is_only_added_is_not_billed_again() {
+    let earlier = out(&["render", "--as", "messages", "--format", "native", "--to", "9", HARBOUR]);
+    let earlier: Value = serde_json::from_str(&earlier).unwrap();
+    // The tail is no part of what stays.
+    let mut messages = earlier["messages"].as_array().unwrap().clone();
+    messages.pop();
+    let earlier = serde_json::json!({"messages": messages, "frameToMessage": {}});
+    let args = ["diff", "--json", "--format", "native", "-", HARBOUR];
+    let run = run_with(&args, earlier.to_string());
+    let said: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(said["divergence"], Value::Null);
+    assert_eq!(said["tokens"]["unchanged"], said["tokens"]["previous"]);
+    assert_eq!((&said["tokens"]["billedAgain"], &said["same"]), (&0.into(), &false.into()));
+    assert!(said["changes"].as_array().unwrap().iter().all(|change| change["change"] == "added"));
+}
+
+#[test]
+fn sessions_are_fitted_one_by_one() {
+    let names = |reports: &[Value]| -> Vec<String> {
+        reports.iter().map(|report| report["session"].as_str().unwrap().to_owned()).collect()
+    };
+    let reports = json_lines(&["compress", SESSIONS, "--budget", "100", "--json"]);
+    assert_eq!(names(&reports), ["ash", "birch"]);
+    // The call in the first is open, so it and what follows it stay; the second fits.
+    let run = run(&["compress", SESSIONS, CHAT, "--budget", "40", "--json"]);
+    assert_eq!(run.code, Some(3));
+    let reports: Vec<Value> =
+        run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(names(&reports), ["ash", "birch", "1"]);
+    assert_eq!((&reports[0]["file"], &reports[2]["file"]), (&SESSIONS.into(), &CHAT.into()));
+    assert_eq!(run.err.matches("what must stay of the context takes").count(), 1, "{}", run.err);
+    let parts = reports[0]["breakdown"].as_object().unwrap();
+    let named = ["system", "pinned", "blocks", "recent", "others", "tail", "framing"];
+    let sum: u64 = named.iter().map(|part| parts[*part].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), parts["total"].as_u64());
+    assert!(sum > 40);
+    assert!(reports[1]["tokensAfter"].as_u64().unwrap() <= 40);
+    // A block is as small as the room asks for, and is expanded all the same.
+    assert!(reports[2]["tokensAfter"].as_u64().unwrap() <= 40);
+    let id = reports[2]["blocks"][0]["id"].as_str().unwrap();
+    assert!(!out(&["expand", CHAT, "--budget", "40", "--block", id]).is_empty());
+    let compared = support::run(&["diff", SESSIONS, SESSIONS, "--session", "birch"]);
+    assert_eq!(compared.code, Some(0));
+}
+
+/// Over recordings: the budget is kept, and every block comes back.
+#[test]
+fn a_request_that_the_provider_refuses_is_told_of() {
+    let session = r#"{"messages":[{"role":"system","content":"Only this."}]}"#;
+    let as_of = |provider| {
+        run_with(&["compress", "--budget", "900", "--as", provider, "-"], session.to_owned())
+    };
+    let refused = as_of("anthropic");
+    assert_eq!(refused.err, "note: 1: no messages, which the provider refuses\n");
+    assert_eq!((refused.code, as_of("openai").err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn recordings_keep_the_budget_and_come_back() {
+    let files: Vec<PathBuf> =
+        support::recordings().into_iter().filter(|path| is_small(path)).step_by(9).collect();
+    for path in files {
+        let file = path.to_str().unwrap();
+        let options = ["--budget", "4000", "--tokenizer", "chars4"];
+        let run = run(&[&["compress", file, "--json"][..], &options].concat());
+        assert!(matches!(run.code, Some(0 | 3)), "{file}: {}", run.err);
+        for line in run.out.lines() {
+            let report: Value = serde_json::from_str(line).unwrap();
+            let Some(after) = report["tokensAfter"].as_u64() else {
+                assert!(report["breakdown"]["total"].as_u64() > Some(4_000), "{file}: {line}");
+                continue;
+            };
+            assert!(after <= 4_000, "{file}: {after}");
+            for block in report["blocks"].as_array().unwrap() {
+                let id = block["id"].as_str().unwrap();
+                let args = [&["expand", file, "--block", id][..], &options].concat();
+                let text = support::run(&args).out;
+                assert_eq!(block["sha256"], hash(&text), "{file}: {id}");
+                let session = report["session"].as_str().unwrap();
+                let (from, to) = (&block["from"], &block["to"]);
+                let tokenizer = ["--tokenizer", "chars4"];
+                assert_eq!(text, original(file, session, from, to, &tokenizer), "{file}: {id}");
+            }
+        }
+    }
+}
+
+fn is_small(path: &std::path::Path) -> bool {
+    std::fs::metadata(path).unwrap().len() < 300_000
+}

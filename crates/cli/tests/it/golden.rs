@@ -1,0 +1,180 @@
+//! What people see, held to files. `AFTERIMAGE_BLESS=1` writes them anew.
+#![allow(clippy::unwrap_used, reason = "a test that fails")]
+
+use crate::support;
+
+use std::{fs, path::Path};
+
+const CHAT: &str = "crates/cli/tests/data/chat.json";
+const SESSIONS: &str = "crates/cli/tests/data/sessions.jsonl";
+const HARBOUR: &str = "examples/sessions/harbour.jsonl";
+
+#[track_caller]
+fn check(name: &str, args: &[&str]) {
+    check_text(name, &support::out(args));
+}
+
+#[track_caller]
+fn check_text(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("AFTERIMAGE_BLESS").is_some() {
+        fs::write(&path, found).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{name}: expected\n{expected}\nfound\n{found}");
+}
+
+#[test]
+fn the_demo_is_a_table_a_view_an_answer_and_what_to_try_next() {
+    check("demo.txt", &["demo"]);
+    check("demo-color.txt", &["demo", "--color", "always"]);
+}
+
+#[test]
+fn frames_are_jsonl_in_a_pipe_and_a_table_on_demand() {
+    check("frames-chat.jsonl", &["frames", CHAT]);
+    check("frames-chat.txt", &["frames", "--table", CHAT]);
+    check("frames-sessions.txt", &["frames", "--table", "--color", "always", SESSIONS]);
+    check("frames-captured.jsonl", &["frames", "--capture", "--tokenizer", "chars4", SESSIONS]);
+}
+
+#[test]
+fn text_is_nothing_but_the_text_unless_it_is_viewed() {
+    check("render-chat.txt", &["render", CHAT]);
+    check("render-chat-native.txt", &["render", "--format", "native", CHAT]);
+    check("render-chat-plain.txt", &["render", "--format", "plain", CHAT]);
+    check("render-sessions.txt", &["render", SESSIONS]);
+    check("view-sessions.txt", &["render", "--color", "always", SESSIONS]);
+    check(
+        "view-harbour.txt",
+        &["render", "--color", "always", "--from", "5", "--to", "7", HARBOUR],
+    );
+}
+
+#[test]
+fn messages_and_snapshots_are_json() {
+    check("messages-chat.json", &["render", "--as", "messages", CHAT]);
+    check("messages-sessions.jsonl", &["render", "--json", "--tokenizer", "cl100k", SESSIONS]);
+    check("snapshots-sessions.jsonl", &["render", "--as", "snapshots", "--from", "6", SESSIONS]);
+}
+
+#[test]
+fn traces_are_rows_with_their_line() {
+    check("trace-text.txt", &["trace", "--text", "11 logs", SESSIONS]);
+    check("trace-text-color.txt", &["trace", "--text", "11 logs", "--color", "always", SESSIONS]);
+    check("trace-facet.txt", &["trace", "--facet", "wood", SESSIONS]);
+    check("trace-at.json", &["trace", "--at", "0:20", "--json", SESSIONS]);
+    check("trace-files.txt", &["trace", "--text", "0", CHAT, SESSIONS]);
+}
+
+#[test]
+fn sums_have_bars() {
+    check("stats-chat.txt", &["stats", CHAT]);
+    check("stats-sessions.txt", &["stats", "--color", "always", SESSIONS]);
+    check("stats.jsonl", &["stats", "--json", CHAT, SESSIONS, HARBOUR]);
+}
+
+#[test]
+fn what_was_archived_is_a_table() {
+    let scratch = tempfile::tempdir().unwrap();
+    let checked = |name: &str, args: &[&str]| {
+        // On disk numbers of processes are kept too, whose length differs.
+        let directory = scratch.path().join(name);
+        let path = directory.to_str().unwrap();
+        let table = support::out(&[&["archive", "-o", path], args].concat());
+        let (table, said) = table.split_once("\n\n").unwrap();
+        assert!(said.starts_with(&format!("{path}  ")) && said.ends_with(" on disk\n"), "{said}");
+        check_text(name, &format!("{table}\n"));
+    };
+    checked("archive-one.txt", &[CHAT]);
+    checked("archive-several.txt", &[CHAT, SESSIONS, HARBOUR]);
+}
+
+const FIT: [&str; 5] = [HARBOUR, "--budget", "900", "--keep-recent", "4"];
+
+#[test]
+fn a_session_that_is_fitted_is_text_a_view_a_report_or_a_request() {
+    let fitted = |name: &str, args: &[&str]| check(name, &[&["compress"], &FIT[..], args].concat());
+    fitted("compress.txt", &[]);
+    fitted("compress-view.txt", &["--color", "always"]);
+    fitted("compress.json", &["--json"]);
+    fitted("compress-blocks.json", &["--as", "blocks"]);
+    fitted("compress-blocks-view.txt", &["--as", "blocks", "--color", "always"]);
+    fitted("compress-openai.json", &["--as", "openai"]);
+    fitted("compress-responses.json", &["--as", "responses"]);
+    fitted("compress-anthropic.json", &["--as", "anthropic"]);
+    fitted("compress-owners.json", &["--as", "openai", "--json"]);
+    // Both sessions fit as they are.
+    check("compress-sessions.txt", &["compress", SESSIONS, "--budget", "900", "--color", "always"]);
+    check("compress-sessions.jsonl", &["compress", SESSIONS, "--budget", "900", "--json"]);
+}
+
+#[test]
+fn what_gave_way_is_expanded() {
+    let report = support::json(&[&["compress"], &FIT[..], &["--json"]].concat());
+    let id = report["blocks"][0]["id"].as_str().unwrap();
+    check("expand.txt", &[&["expand"], &FIT[..], &["--block", id]].concat());
+}
+
+#[test]
+fn sessions_are_replayed() {
+    let files = [HARBOUR, "crates/cli/tests/data/sessions.jsonl"];
+    for policy in ["blocks", "sliding", "none"] {
+        let args = ["replay", "--budget", "500", "--policy", policy, files[0], files[1]];
+        check(&format!("replay-{policy}.txt"), &args);
+    }
+    let json = ["replay", "--json", "--budget", "500", files[0], files[1]];
+    check("replay.json", &json);
+}
+
+#[test]
+fn contexts_are_compared() {
+    let (before, after) = ("crates/cli/tests/data/before.json", "crates/cli/tests/data/after.json");
+    check("diff.txt", &["diff", before, after]);
+    check("diff-color.txt", &["diff", "--color", "always", before, after]);
+    check("diff-cache.txt", &["diff", "--cache", "openai", "--full", before, after]);
+    check("diff.json", &["diff", "--json", before, after]);
+    check("diff-same.txt", &["diff", before, before]);
+    let blocks = support::out(&[&["compress"], &FIT[..], &["--as", "blocks"]].concat());
+    let compared = support::run_with(&["diff", HARBOUR, "-"], blocks);
+    assert_eq!((compared.code, compared.err.as_str()), (Some(0), ""));
+    check_text("diff-compressed.txt", &compared.out);
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for command in [
+        "demo",
+        "frames",
+        "render",
+        "trace",
+        "stats",
+        "archive",
+        "compress",
+        "expand",
+        "replay",
+        "diff",
+        "checkpoint",
+        "observe",
+        "completions",
+        "man",
+    ] {
+        let help = support::out(&[command, "--help"]);
+        assert!(help.contains("Example: afterimage "), "{help}");
+        check(&format!("help-{command}.txt"), &[command, "--help"]);
+    }
+    check("help.txt", &["--help"]);
+    check("formats.txt", &["stats", "--input-format", "list"]);
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(support::out(&["completions", shell]).contains("afterimage"));
+    }
+    assert!(support::out(&["man"]).contains(".TH afterimage 1"));
+    for command in ["trace", "archive", "compress", "expand", "replay", "diff"] {
+        let page = support::out(&["man", command]);
+        assert!(page.contains(&format!(".TH afterimage-{command} 1")));
+    }
+}

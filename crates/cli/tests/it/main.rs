@@ -1,0 +1,18 @@
+//! The behaviour tests of the program, one module for each capability.
+
+mod support;
+
+mod archive;
+mod bad_archive;
+mod bad_fitting;
+mod bad_input;
+mod checkpoint;
+mod every_command;
+mod fitting;
+mod golden;
+mod journal;
+mod json_output;
+mod observe;
+mod session;
+mod terminal;
+mod trace;

@@ -1,0 +1,324 @@
+//! What reaches a terminal, and what reaches a pipe, of texts and names that hold control
+//! characters.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::expect_used,
+    clippy::string_slice,
+    reason = "a test that fails"
+)]
+
+use crate::support;
+#[path = "support/terminal.rs"]
+mod terminal;
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+use support::{run, run_with};
+use terminal::{HOSTILE, acted_on, hostile_file, on_terminal};
+
+/// A history in which every name and every text is hostile.
+fn frames() -> String {
+    let name = |what: &str| format!("{HOSTILE}{what}");
+    let add = |facet: Value| json!({ "type": "addFacet", "facet": facet });
+    let frame = |session: &str, sequence: u64, source: &str, facets: Vec<Value>| {
+        let deltas: Vec<Value> = facets.into_iter().map(add).collect();
+        json!({ "session": name(session), "sequence": sequence, "source": source, "events": [], "deltas": deltas })
+    };
+    let event = |id: &str| json!({ "id": name(id), "type": "event", "displayName": "ask", "content": format!("Please {HOSTILE} now.\nAnd {}", "more ".repeat(60)) });
+    let odd = json!({ "id": name("odd"), "type": name("type"), "content": HOSTILE });
+    let call = json!({ "id": name("call"), "type": "action", "content": "", "state": { "toolName": name("tool"), "parameters": { name("key"): name("value") } } });
+    let sky =
+        json!({ "id": name("sky"), "type": "ambient", "displayName": "sky", "content": HOSTILE });
+    let lines = [
+        frame("a", 0, "user", vec![event("ask"), odd, sky]),
+        frame("a", 1, "agent", vec![call]),
+        frame("b", 2, "user", vec![event("other")]),
+        frame(
+            "b",
+            3,
+            "agent",
+            vec![json!({ "id": name("said"), "type": "speech", "content": HOSTILE })],
+        ),
+    ];
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn checkpoint(id: &str, next: &str) -> String {
+    format!(
+        "# Checkpoint: {id}{HOSTILE}\n\n**Created:** 2026-01-01T00:00:00Z\n\n## Problem\n\n{HOSTILE}\n\n## Next Actions\n\n- {next} {HOSTILE}\n"
+    )
+}
+
+/// Asserts that nothing of what a command says on a terminal is acted on, and that the name was
+/// shown as text. `false` where there is no terminal.
+#[track_caller]
+fn shown_as_text(args: &[&str], colors: bool) -> bool {
+    let Some(shown) = on_terminal(args, colors) else { return false };
+    assert!(!shown.contains("panicked"), "{args:?}: {shown:?}");
+    let found = acted_on(&shown);
+    assert!(found.is_empty(), "{args:?}: {found:#?}");
+    let is_shown =
+        ["␛]", "]52;c;", "U+202E", "u202e", "u{202e}"].iter().any(|name| shown.contains(name));
+    assert!(is_shown, "{args:?} shows none of it: {shown:?}");
+    true
+}
+
+#[test]
+fn no_command_over_transcripts_lets_a_control_reach_a_terminal() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = hostile_file(scratch.path(), "jsonl", &frames());
+    let other = hostile_file(scratch.path(), "2.jsonl", &frames());
+    let archive = scratch.path().join(format!("{HOSTILE}.archive"));
+    let archive = archive.to_str().unwrap();
+    if !shown_as_text(&["archive", &file, "-o", archive], true) {
+        return;
+    }
+    let facet = format!("{HOSTILE}ask");
+    let session = format!("{HOSTILE}b");
+    let table: &[&[&str]] = &[
+        &["frames", &file],
+        &["frames", &file, &other],
+        &["frames", "--json", &file],
+        &["frames", "--capture", &file],
+        &["render", &file],
+        &["render", &file, &other],
+        &["render", "--color", "always", &file],
+        &["render", "--format", "native", &file],
+        &["render", "--as", "messages", &file],
+        &["render", "--as", "snapshots", &file],
+        &["render", "--from", "77", &file],
+        &["trace", "--text", "Please", &file],
+        &["trace", "--text", "Please", &file, &other],
+        &["trace", "--text", "Please", "--json", &file],
+        &["trace", "--facet", &facet, &file],
+        &["trace", "--at", "0:9", "--session", &session, &file],
+        &["trace", "--at", "99:9", &file],
+        &["stats", &file],
+        &["stats", "--json", &file],
+        &["compress", "--budget", "600", "--keep-recent", "1", &file],
+        &["compress", "--budget", "600", "--as", "blocks", &file],
+        &["compress", "--budget", "600", "--as", "openai", &file],
+        &["compress", "--budget", "600", "--json", &file],
+        &["compress", "--budget", "5", &file],
+        &["replay", "--budget", "600", &file],
+        &["replay", "--budget", "600", "--json", &file],
+        &["diff", &file, &other],
+        &["diff", "--session", &session, &file, &other],
+        &["checkpoint", "draft", &file],
+        &["checkpoint", "draft", "--json", &file],
+        &["checkpoint", "draft", "--since", "0", &file],
+        &["observe", "--policy", "all", "replay", &file],
+        &["observe", "--policy", "all", "--json", "replay", &file],
+    ];
+    for args in table {
+        for of_archive in [false, true] {
+            let args: Vec<&str> = args
+                .iter()
+                .map(|word| if of_archive && *word == file { archive } else { *word })
+                .collect();
+            for colors in [true, false] {
+                shown_as_text(&args, colors);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_command_over_documents_lets_a_control_reach_a_terminal() {
+    let scratch = tempfile::tempdir().unwrap();
+    let before = hostile_file(scratch.path(), "1.md", &checkpoint("one", "first"));
+    let after = hostile_file(scratch.path(), "2.md", &checkpoint("two", "second"));
+    let delta = run(&["checkpoint", "diff", &before, &after]);
+    assert_eq!(delta.code, Some(0), "{}", delta.err);
+    let delta = hostile_file(scratch.path(), "delta.md", &delta.out);
+    let wrong = "# Checkpoint Delta: d\n\n**From:** one\n**To:** two\n\n## Modified\n\n- Something that is not there\n";
+    let wrong = hostile_file(scratch.path(), "wrong.md", &format!("{wrong}- {HOSTILE}\n"));
+    let folder = scratch.path().to_str().unwrap();
+    for args in [
+        &["checkpoint", "lint", &before, &delta][..],
+        &["checkpoint", "lint", "--json", &before, &delta],
+        &["checkpoint", "diff", &before, &after],
+        &["checkpoint", "diff", "--json", &before, &after],
+        &["checkpoint", "apply", &before, &delta],
+        &["checkpoint", "apply", &before, &wrong],
+        &["checkpoint", "validate", &before, &delta, &after],
+        &["checkpoint", "validate", &before, &delta, &before],
+        &["checkpoint", "shrink", "--tokens", "4000", &before],
+        &["checkpoint", "history", folder],
+        &["checkpoint", "history", "--json", folder],
+    ] {
+        for colors in [true, false] {
+            if !shown_as_text(args, colors) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn no_command_over_stores_lets_a_control_reach_a_terminal() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let session = path(&format!("{HOSTILE}session"));
+    let turns = json!({
+        "actor": HOSTILE,
+        "events": [],
+        "deltas": [{
+            "target": "player", "operation": "create", "path": [HOSTILE],
+            "newValue": HOSTILE, "cause": HOSTILE, "eventId": HOSTILE
+        }]
+    });
+    let turns = hostile_file(scratch.path(), "turns.jsonl", &format!("{turns}\n"));
+    let db = path("state.db");
+    let journal = path("journal");
+    if !shown_as_text(&["session", "init", &session], true) {
+        return;
+    }
+    for args in [
+        &["session", "append", &session, &turns][..],
+        &["session", "append", HOSTILE, &turns, "--journal", &journal],
+    ] {
+        let appended = run(args);
+        assert_eq!(appended.code, Some(0), "{}", appended.err);
+    }
+    let answer = json!({ "tick": 3, "location": HOSTILE, HOSTILE: 1 }).to_string();
+    let put =
+        ["observe", "--db", &db, "--policy", "all", "put", "--account", HOSTILE, "--tool", HOSTILE];
+    let put = run_with(&put, answer);
+    assert_eq!(put.code, Some(0), "{}", put.err);
+    for args in [
+        &["session", "state", &session][..],
+        &["session", "log", &session],
+        &["session", "log", "--json", &session],
+        &["session", "diff", &session, "0", "1"],
+        &["session", "stats", &session],
+        &["session", "blame", &session, &format!("/player/{HOSTILE}")],
+        &["session", "state", "--path", HOSTILE, &path(HOSTILE)],
+        &["journal", "ls", &journal],
+        &["journal", "ls", "--json", &journal],
+        &["journal", "load", &journal, HOSTILE],
+        &["journal", "load", &journal, &format!("{HOSTILE}2")],
+        &["observe", "--db", &db, "--policy", "all", "accounts"],
+        &["observe", "--db", &db, "--policy", "all", "summary", "--account", HOSTILE],
+        &[
+            "observe",
+            "--db",
+            &db,
+            "--policy",
+            "all",
+            "get",
+            "--account",
+            HOSTILE,
+            "--tool",
+            HOSTILE,
+        ],
+        &["observe", "--db", &db, "--policy", "all", "stats"],
+        &["observe", "--db", &db, "--policy", HOSTILE, "stats"],
+    ] {
+        for colors in [true, false] {
+            shown_as_text(args, colors);
+        }
+    }
+}
+
+#[test]
+fn a_command_line_that_is_wrong_reaches_a_terminal_as_text() {
+    for args in [
+        &[HOSTILE][..],
+        &["render", &format!("--{HOSTILE}")],
+        &["render", "--format", HOSTILE, "x"],
+        &["trace", "--at", HOSTILE, "x"],
+        &["man", HOSTILE],
+        &["render", HOSTILE],
+    ] {
+        for colors in [true, false] {
+            if !shown_as_text(args, colors) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn help_completions_and_manual_reach_a_terminal_whole() {
+    for args in [&["--help"][..], &["trace", "--help"], &["man"], &["completions", "bash"]] {
+        let Some(shown) = on_terminal(args, true) else { return };
+        assert!(acted_on(&shown).is_empty() && shown.len() > 500, "{args:?}: {shown:?}");
+    }
+    // Colours of help are kept.
+    assert!(on_terminal(&["--help"], true).unwrap().contains("\u{1b}[1m"));
+}
+
+#[test]
+fn a_document_in_a_pipe_or_a_file_keeps_every_byte() {
+    let scratch = tempfile::tempdir().unwrap();
+    let text = format!("a{HOSTILE}b");
+    let frame = json!({ "sequence": 0, "source": "user", "deltas": [
+        { "type": "addFacet", "facet": { "id": "ask", "type": "event", "content": text } }
+    ] });
+    let file = hostile_file(scratch.path(), "jsonl", &format!("{frame}\n"));
+    let rendered = run(&["render", "--format", "native", &file]);
+    assert_eq!(rendered.out, format!("{text}\n"));
+
+    let before = hostile_file(scratch.path(), "1.md", &checkpoint("one", "first"));
+    let after = hostile_file(scratch.path(), "2.md", &checkpoint("two", "second"));
+    let delta = run(&["checkpoint", "diff", &before, &after]);
+    let delta = hostile_file(scratch.path(), "delta.md", &delta.out);
+    let applied = run(&["checkpoint", "apply", &before, &delta]);
+    assert_eq!(applied.out, checkpoint("two", "second"));
+}
+
+#[test]
+fn json_holds_controls_as_escapes_and_says_the_same_everywhere() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = hostile_file(scratch.path(), "jsonl", &frames());
+    for args in [
+        &["render", "--as", "messages", &file][..],
+        &["frames", &file],
+        &["stats", "--json", &file],
+        &["trace", "--text", "Please", "--json", &file],
+    ] {
+        let piped = run(args).out;
+        assert!(acted_on(&piped).is_empty(), "{args:?}: {:?}", acted_on(&piped));
+        let first =
+            piped.lines().next().unwrap().trim_start_matches('[').trim_end_matches([',', ']']);
+        let value: Value = serde_json::from_str(first).unwrap();
+        assert!(value.to_string().contains(&json!(HOSTILE).to_string().trim_matches('"')[..20]));
+    }
+    let frames_again = run(&["frames", &file]).out;
+    let line: Value = serde_json::from_str(frames_again.lines().next().unwrap()).unwrap();
+    assert_eq!(line["session"], format!("{HOSTILE}a"));
+    let Some(shown) = on_terminal(&["frames", "--json", &file], true) else { return };
+    assert_eq!(shown, frames_again);
+}
+
+#[test]
+fn no_source_file_but_the_module_of_output_names_the_streams() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![sources.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let inside = path.strip_prefix(&sources).unwrap();
+            if inside.starts_with("output") || inside == Path::new("output.rs") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let names = ["stdout()", "stderr()", "println!(", "print!(", "dbg!(", ".print()"];
+            let found = names.iter().find(|name| {
+                let whole = |at: usize| {
+                    text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_')
+                };
+                text.match_indices(**name).any(|(at, _)| name.starts_with('.') || whole(at))
+            });
+            assert_eq!(found, None, "{}", inside.display());
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The ids of events in the bucket, so that a writer that opens a session need not read all events
+//! for them. They are derived, so that whatever fails here only costs time.
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use super::{NatsJournal, connect::unavailable};
+use crate::{Result, SessionName, id_parts::Part};
+
+fn key(session: &SessionName, part: u64) -> String {
+    format!("{}.ids.{part}", session.token())
+}
+
+impl NatsJournal {
+    /// A part of the ids; `None` where it is not there, or cannot be had.
+    pub(super) async fn ids(&self, session: &SessionName, part: u64) -> Option<Vec<u8>> {
+        let found = self.connection.snapshots.get(key(session, part));
+        match self.of_ids(session, found).await {
+            Ok(found) => found.map(Vec::from),
+            Err(error) => {
+                tracing::warn!(%session, %error, "all events are read for their ids");
+                None
+            }
+        }
+    }
+
+    pub(super) async fn put_ids(&self, session: &SessionName, part: &Part) {
+        let value = Bytes::copy_from_slice(&part.bytes);
+        let put = self.connection.snapshots.put(key(session, part.number), value);
+        if let Err(error) = self.of_ids(session, put).await {
+            tracing::warn!(%session, %error, "the ids of events are not kept");
+        }
+    }
+
+    async fn of_ids<T, E: Display>(
+        &self,
+        session: &SessionName,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T> {
+        let work = async {
+            let done = timeout(self.options.timeout, work).await;
+            let done = done.map_err(|_| unavailable("the bucket did not answer in time"))?;
+            done.map_err(|error| unavailable(error.to_string()))
+        };
+        self.allowed(&self.needs_of_ids(session), work).await
+    }
+
+    pub(super) async fn remove_ids(&self, session: &SessionName) -> Result<()> {
+        let bucket = &self.connection.snapshots;
+        let keys = format!("{}{}.ids.*", bucket.prefix, session.token());
+        let purged = timeout(self.options.timeout, bucket.stream.purge().filter(keys)).await;
+        purged
+            .map_err(|_| unavailable("the bucket did not answer in time"))?
+            .map_err(|error| unavailable(format!("ids not removed: {error}")))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,385 @@
+//! The events of one session in a record file: the record with index n is the event with sequence
+//! n, and the record with index 0 says whose they are.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    Event, SessionName, record,
+    request::{Append, Head, Mark, Page, Placed, Position, Response},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    json::{self, Fields, Object, ObjectExt, Value},
+    log::{
+        self, CutTail, EndProblem, Entry, FileKind, Files, FoundMark, HighWater, LogMark, LostEnd,
+        RecordFile, RecordWriter, Survey, Torn,
+    },
+};
+
+const KIND: FileKind = FileKind::new(*b"aievent\0", 1);
+/// The extension of the file that remembers how far a log was acknowledged.
+pub(super) const ACKNOWLEDGED: &str = "acknowledged";
+const SESSION: &str = "afterimage journal session";
+
+/// The most bytes of bodies in a page, but for its first event.
+const PAGE_BYTES: usize = 16 << 20;
+
+/// The events of one session.
+#[derive(Debug)]
+pub(super) struct SessionLog {
+    records: Records,
+    /// Where each record is.
+    positions: Vec<log::Position>,
+    /// Which log it is, from the first record; empty where that is not written yet.
+    life: Arc<str>,
+    /// Whether the first record says that how far the log was acknowledged is remembered. Where it
+    /// does not, as in logs of earlier programs, each new event says it.
+    first_has_mark: bool,
+    /// What follows the last event, and is passed over.
+    torn: Option<Torn>,
+    /// How far the events were acknowledged; none for reading, and of a log that remembers nothing
+    /// yet.
+    mark: Option<HighWater>,
+    /// Why the log does not end where it was acknowledged.
+    lost: Option<LostEnd>,
+    has_failed: bool,
+}
+
+/// Whose log a file is.
+pub(super) enum Whose {
+    Session(SessionName),
+    /// No event is in it; what it ends with, where that is torn.
+    Nobody(Option<Torn>),
+}
+
+#[derive(Debug)]
+enum Records {
+    Written(RecordWriter),
+    Read(RecordFile),
+}
+
+impl SessionLog {
+    /// Opens a log for writing; creates it where it is not there. A torn tail is cut. One that lost
+    /// its end can be read, takes nothing, and is left as it is, unless the loss is accepted.
+    pub(super) fn open(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        session: &SessionName,
+        accepts: bool,
+    ) -> Result<(Self, Option<CutTail>)> {
+        let end = end_path(path);
+        let mark = HighWater::read(&**files, &end);
+        let acknowledged = mark.as_ref().ok().copied().flatten().map_or(0, |found| found.mark.last);
+        let is_short = |found: &Survey| {
+            acknowledged > 0 && found.records.len() as u64 <= acknowledged && !accepts
+        };
+        let opened = RecordWriter::open_unless(Arc::clone(files), path, KIND, is_short)?;
+        let Some((writer, recovery)) = opened else {
+            // What follows the last record is all that is left of what was acknowledged.
+            let records = RecordFile::open(&**files, path, KIND)?;
+            return Ok((Self::of(Records::Read(records), session, &mark)?, None));
+        };
+        if let Some(damage) = recovery.damage.first() {
+            return Err(damage.to_error().into());
+        }
+        let mut log = Self::of(Records::Written(writer), session, &mark)?;
+        if log.lost.is_none() {
+            log.mark = HighWater::open(&**files, end)?;
+        }
+        Ok((log, recovery.cut))
+    }
+
+    /// Opens a log for reading, as it is now: what is appended later is not in it. A torn tail is
+    /// passed over. `None` where the file is empty.
+    pub(super) fn read(
+        files: &dyn Files,
+        path: &Path,
+        session: &SessionName,
+    ) -> Result<Option<Self>> {
+        // A writer syncs the log first.
+        let mark = HighWater::read(files, end_path(path));
+        let records = RecordFile::open_unless_empty(files, path, KIND)?;
+        records.map(|records| Self::of(Records::Read(records), session, &mark)).transpose()
+    }
+
+    /// The session whose log a file is.
+    pub(super) fn name_of(files: &dyn Files, path: &Path) -> Result<Whose> {
+        let Some(records) = RecordFile::open_unless_empty(files, path, KIND)? else {
+            return Ok(Whose::Nobody(None));
+        };
+        let first = records.outline()?.take(3).collect::<Result<Vec<_>, log::Error>>()?;
+        if first.iter().filter(|entry| matches!(entry, Entry::Record(_))).count() < 3 {
+            // A crash may have kept the header of the only event, and not all of it.
+            let found = records.survey()?;
+            if let Some(damage) = found.damage.first() {
+                return Err(damage.to_error().into());
+            }
+            if found.records.len() < 2 {
+                return Ok(Whose::Nobody(found.torn));
+            }
+        }
+        let Some(Entry::Record(record)) = first.first() else { return Ok(Whose::Nobody(None)) };
+        session_record(&records.read(record.position)?)
+            .and_then(|first| SessionName::new(first.name))
+            .map(Whose::Session)
+            .map_err(|error| error.in_file(path))
+    }
+
+    fn of(
+        records: Records,
+        session: &SessionName,
+        mark: &log::Result<Option<FoundMark>>,
+    ) -> Result<Self> {
+        let mut log = Self {
+            records,
+            positions: Vec::new(),
+            life: "".into(),
+            first_has_mark: false,
+            torn: None,
+            mark: None,
+            lost: None,
+            has_failed: false,
+        };
+        let found = log.file().survey()?;
+        if let Some(damage) = found.damage.first() {
+            return Err(damage.to_error().into());
+        }
+        let positions: Vec<_> = found.records.iter().map(|record| record.position).collect();
+        if let Some(first) = positions.first() {
+            let first = session_record(&log.file().read(*first)?)
+                .map_err(|error| error.in_file(log.file().path()))?;
+            let name = first.name;
+            if name != session.as_str() {
+                let message = format!("expected events of the session {session:?}, found {name:?}");
+                return Err(Error::new(ErrorKind::Damaged, message).in_file(log.file().path()));
+            }
+            log.life = first.life.into();
+            log.first_has_mark = first.has_mark;
+        }
+        log.positions = positions;
+        log.torn = found.torn;
+        let has_mark = log.first_has_mark || (matches!(mark, Ok(None)) && log.newest_has_mark());
+        let path = log.file().path();
+        let check = |sequence| log.check(sequence);
+        let paths = (path, &*end_path(path));
+        log.lost = LostEnd::find(paths, "event", mark, has_mark, log.last(), check);
+        Ok(log)
+    }
+
+    /// The checksum of an event's record; nothing where it cannot be read, which is said where it
+    /// is asked for.
+    fn check(&self, sequence: u64) -> Option<u32> {
+        let at = self.positions.get(usize::try_from(sequence).ok()?)?;
+        self.file().read(*at).ok().map(|record| crc32fast::hash(&record))
+    }
+
+    /// Whether the newest event says that how far the log was acknowledged is remembered.
+    fn newest_has_mark(&self) -> bool {
+        let newest = self.positions.get(1..).and_then(<[_]>::last);
+        let newest = newest.and_then(|at| self.file().read(*at).ok());
+        newest.is_some_and(|newest| record::has_mark(&newest))
+    }
+
+    /// Why the log does not end where it was acknowledged.
+    pub(super) fn lost(&self) -> Option<&LostEnd> {
+        self.lost.as_ref()
+    }
+
+    /// The log ends where it does from now on, whatever was acknowledged.
+    pub(super) fn accept(&mut self, files: &dyn Files) -> Result<Option<LostEnd>> {
+        if self.lost.is_some() {
+            let (last, end) = (self.last(), end_path(self.file().path()));
+            let mark = LogMark { last, check: self.check(last) };
+            self.mark = Some(HighWater::create(files, end, mark)?);
+        }
+        Ok(self.lost.take())
+    }
+
+    /// What follows the last event, and was passed over when the log was opened.
+    pub(super) fn torn(&self) -> Option<&Torn> {
+        self.torn.as_ref()
+    }
+
+    fn file(&self) -> &RecordFile {
+        match &self.records {
+            Records::Written(writer) => writer.records(),
+            Records::Read(file) => file,
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    fn usable(&self) -> Result<()> {
+        if self.has_failed {
+            let message = "an earlier write failed, so what the file holds is unknown until the journal is opened anew";
+            return Err(Error::new(ErrorKind::Poisoned, message).in_file(self.file().path()));
+        }
+        Ok(())
+    }
+
+    /// The sequence of the newest event, which is its position too; 0 without one.
+    pub(super) fn last(&self) -> u64 {
+        self.positions.len().saturating_sub(1) as u64
+    }
+
+    pub(super) fn head(&self) -> Result<Head> {
+        self.usable()?;
+        let sequence = self.last();
+        let last = if sequence == 0 {
+            None
+        } else {
+            let event = self.event(sequence)?;
+            Some(Mark { sequence, position: sequence, id: event.id })
+        };
+        let life = Arc::clone(&self.life);
+        let reached = match self.lost.as_ref().map(|lost| &lost.problem) {
+            Some(EndProblem::Lost { acknowledged, .. }) => *acknowledged,
+            _ => sequence,
+        };
+        Ok(Head { life, last, floor: 0, ceiling: sequence, reached })
+    }
+
+    fn event(&self, sequence: u64) -> Result<Event> {
+        let at = usize::try_from(sequence).ok().and_then(|index| self.positions.get(index));
+        let Some(at) = at else {
+            return Err(Error::new(ErrorKind::OutOfRange, "no event has this sequence"));
+        };
+        let record = self.file().read(*at)?;
+        event_of(sequence, &record).map_err(|error| {
+            error.in_file(self.file().path()).at(|place| place.record = Some(sequence))
+        })
+    }
+
+    pub(super) fn page(&self, from: Position, most: usize) -> Result<Page> {
+        self.usable()?;
+        let mut page = Page::default();
+        let (mut sequence, mut bytes) = (from.max(1), 0);
+        while sequence <= self.last() && page.events.len() < most && bytes < PAGE_BYTES {
+            let event = self.event(sequence)?;
+            bytes += event.body.len();
+            page.events.push(Placed { position: sequence, event });
+            sequence += 1;
+        }
+        page.is_end = sequence > self.last();
+        Ok(page)
+    }
+
+    pub(super) fn append(
+        &mut self,
+        files: &dyn Files,
+        append: &Append,
+        session: &SessionName,
+    ) -> Result<Response> {
+        self.usable()?;
+        // What is appended would take the place of what is missing.
+        if let Some(lost) = &self.lost {
+            return Err(unrepaired(lost));
+        }
+        if append.after != self.last() {
+            return Ok(Response::Refused);
+        }
+        let result = self.write(files, append, session);
+        self.has_failed |= result.is_err();
+        let life = Some(Arc::clone(&self.life));
+        result.map(|()| Response::Appended { last: self.last(), life })
+    }
+
+    fn write(&mut self, files: &dyn Files, append: &Append, session: &SessionName) -> Result<()> {
+        let Records::Written(writer) = &mut self.records else {
+            return Err(Error::new(ErrorKind::Locked, "the journal was opened for reading only"));
+        };
+        let mut positions = Vec::new();
+        let end = end_path(writer.records().path());
+        if self.positions.is_empty() {
+            // The first record says that it is there.
+            self.mark = Some(HighWater::create(files, &end, LogMark::default())?);
+            let life = life_of(append);
+            let mut object = Object::new();
+            object.put("kind", SESSION);
+            object.put("session", session.as_str());
+            object.put("life", &*life);
+            object.put("acknowledged", true);
+            positions.push(writer.append(Value::from(object).to_string().as_bytes())?);
+            // A disk may write the event and lose this; then nobody could say whose it is.
+            writer.sync()?;
+            self.life = life;
+            self.first_has_mark = true;
+        } else if self.mark.is_none() {
+            // The events say that it is there.
+            let mark = LogMark { last: self.last(), check: self.check(self.last()) };
+            self.mark = Some(HighWater::create(files, &end, mark)?);
+        }
+        let put = if self.first_has_mark { record::put } else { record::put_with_mark };
+        let Records::Written(writer) = &mut self.records else { return Ok(()) };
+        let mut bytes = Vec::new();
+        for (sequence, writing) in append.numbered() {
+            bytes.clear();
+            put(&mut bytes, sequence, &writing.event, writing.recorded_at);
+            positions.push(writer.append(&bytes)?);
+        }
+        writer.sync()?;
+        self.positions.extend(positions);
+        let check = Some(crc32fast::hash(&bytes));
+        let mark = LogMark { last: self.last(), check };
+        self.mark.as_ref().map_or(Ok(()), |high_water| Ok(high_water.raise(mark)?))
+    }
+}
+
+/// Where how far a log was acknowledged is remembered.
+pub(super) fn end_path(log: &Path) -> PathBuf {
+    // Twice: of `events.rec`.
+    log.with_extension("").with_extension(ACKNOWLEDGED)
+}
+
+/// The life of a log that begins with these events: the moment and the first of them. Another log of
+/// the session has the same one only if it began in the same millisecond with the same event.
+fn life_of(append: &Append) -> Arc<str> {
+    let Some(first) = append.events.first() else { return "".into() };
+    let mut bytes = Vec::new();
+    record::put(&mut bytes, 1, &first.event, first.recorded_at);
+    let hash = blake3::hash(&bytes).to_hex();
+    format!("{}-{}", first.recorded_at.get(), hash.get(..16).unwrap_or_default()).into()
+}
+
+/// The error of a log that does not end where it was acknowledged.
+pub(super) fn unrepaired(lost: &LostEnd) -> Error {
+    let message = format!("{lost}; `afterimage journal repair` accepts that");
+    Error::new(ErrorKind::Damaged, message).in_file(&lost.file)
+}
+
+/// What the first record of a log says.
+struct FirstRecord {
+    name: String,
+    life: String,
+    /// Whether how far the log was acknowledged is remembered beside it.
+    has_mark: bool,
+}
+
+fn session_record(record: &[u8]) -> Result<FirstRecord> {
+    let value = json::read(record)?;
+    if value.str_at("kind") != Some(SESSION) {
+        return Err(Error::expected("the name of a session", "another record"));
+    }
+    let mut fields = Fields::of(value, "a session")?;
+    let name = Fields::required(fields.string("session")?, "session", "a string")?;
+    let life = Fields::required(fields.string("life")?, "life", "a string")?;
+    let has_mark = fields.bool("acknowledged")?.unwrap_or_default();
+    Ok(FirstRecord { name, life, has_mark })
+}
+
+fn event_of(sequence: u64, bytes: &[u8]) -> Result<Event> {
+    let (event, rest) = record::take(bytes)?;
+    if event.sequence != sequence {
+        let (expected, found) = (format!("event {sequence}"), format!("event {}", event.sequence));
+        return Err(Error::expected(expected, found));
+    }
+    if !rest.is_empty() {
+        return Err(Error::expected("an event", format_args!("{} bytes more", rest.len())));
+    }
+    Ok(event)
+}

@@ -1,0 +1,269 @@
+//! Journals in directories that lost events at the end of a log, which were acknowledged.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+use crate::support::journal_work;
+
+use std::{path::Path, sync::Arc};
+
+use afterimage_journal::{ErrorKind, Expected, Journal, JournalOptions, Result, SnapshotPolicy};
+use afterimage_json::Millis;
+use afterimage_log::{
+    Files, HighWater, Holder,
+    testing::{Fault, MemoryFiles, Unsynced},
+};
+use journal_work::{Work, event, forget, name, note, state_of};
+
+const NOW: Millis = Millis::new(7);
+const EVENTS: &str = "journal/s-a.events.rec";
+const MARK: &str = "journal/s-a.acknowledged";
+
+fn open(files: &MemoryFiles) -> Journal {
+    let (options, holder) = (JournalOptions::default(), Holder::new("test"));
+    Journal::open_on(Arc::new(files.clone()), "journal", &holder, options).unwrap()
+}
+
+fn append(journal: &mut Journal, n: u64) -> Result<u64> {
+    let new = event(n, &note("x"));
+    journal.append(&name("a"), Expected::Any, new, NOW).map(|appended| appended.sequence)
+}
+
+/// A journal with a session of so many events.
+fn journal(events: u64) -> MemoryFiles {
+    let files = MemoryFiles::new();
+    let mut journal = open(&files);
+    for n in 0..events {
+        append(&mut journal, n).unwrap();
+    }
+    files
+}
+
+fn remembered(files: &MemoryFiles) -> u64 {
+    HighWater::read(files, MARK).unwrap().unwrap().mark.last
+}
+
+/// Cuts the log after so many events.
+fn cut(files: &MemoryFiles, events: usize) {
+    let bytes = files.bytes(EVENTS).unwrap();
+    let starts: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\xfeREC").collect();
+    files.put(EVENTS, &bytes[..starts[events + 1]]);
+}
+
+/// Asserts that a session takes nothing before what it lost is accepted, and then goes on.
+#[track_caller]
+fn refused(files: &MemoryFiles, left: u64, sentence: &str) {
+    let before = files.bytes(EVENTS);
+    let mut journal = open(files);
+    assert_eq!(journal.sessions().unwrap(), [name("a")]);
+    let error = append(&mut journal, 99).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+    assert!(error.to_string().contains(sentence), "{error}");
+    let written = journal.write_snapshot(&name("a"), &state_of(&[]), left.max(1), NOW);
+    written.unwrap_err();
+    assert_eq!(files.bytes(EVENTS), before);
+    let accepted = journal.repair(&name("a")).unwrap().unwrap();
+    assert!(accepted.to_string().contains(sentence), "{accepted}");
+    assert_eq!(journal.repair(&name("a")).unwrap(), None);
+    assert!(journal.lost_ends().is_empty());
+    assert_eq!(append(&mut journal, 99).unwrap(), left + 1);
+    assert_eq!(journal.load::<Work>(&name("a")).unwrap().sequence, left + 1);
+    drop(journal);
+    assert_eq!(remembered(files), left + 1);
+    let mut journal = open(files);
+    assert_eq!(append(&mut journal, 100).unwrap(), left + 2);
+}
+
+#[test]
+fn a_log_cut_between_two_records_takes_no_event_until_the_loss_is_accepted() {
+    for left in 1..5 {
+        let files = journal(6);
+        cut(&files, left);
+        let first = left + 1;
+        refused(
+            &files,
+            left as u64,
+            &format!(
+                "events {first} to 6 were acknowledged and are missing: the log ends with event {left}"
+            ),
+        );
+    }
+    let files = journal(6);
+    cut(&files, 0);
+    refused(&files, 0, "events 1 to 6 were acknowledged and are missing: the log is empty");
+}
+
+#[test]
+fn a_session_whose_log_is_gone_is_listed_and_takes_no_event_until_the_loss_is_accepted() {
+    let files = journal(6);
+    files.remove(Path::new(EVENTS)).unwrap();
+    assert_eq!(open(&files).status(&name("a")).unwrap_err().kind(), ErrorKind::Damaged);
+    refused(&files, 0, "events 1 to 6 were acknowledged and are missing: the log is empty");
+}
+
+#[test]
+fn who_loads_a_session_that_lost_its_end_is_told_and_gets_no_older_state() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = JournalOptions::default;
+    let mut journal = Journal::open(scratch.path(), &Holder::new("test"), options()).unwrap();
+    for n in 0..6 {
+        append(&mut journal, n).unwrap();
+    }
+    drop(journal);
+    let path = scratch.path().join("s-a.events.rec");
+    let bytes = std::fs::read(&path).unwrap();
+    let starts: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\xfeREC").collect();
+    std::fs::write(&path, &bytes[..starts[4]]).unwrap();
+    let mut reader = Journal::open_read_only(scratch.path(), options()).unwrap();
+    let error = reader.load::<Work>(&name("a")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Gap);
+    assert!(error.to_string().starts_with("events 4 to 6 are missing"), "{error}");
+    assert_eq!(reader.read(&name("a"), 1, 99).unwrap().len(), 3);
+    let [lost] = reader.lost_ends() else { panic!("{:?}", reader.lost_ends()) };
+    assert_eq!(
+        lost.to_string(),
+        "events 4 to 6 were acknowledged and are missing: the log ends with event 3"
+    );
+    assert_eq!(reader.repair(&name("a")).unwrap_err().kind(), ErrorKind::Locked);
+    // Another log that is whole is nothing to speak of.
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(reader.load::<Work>(&name("a")).unwrap().sequence, 6);
+    assert!(reader.lost_ends().is_empty());
+}
+
+#[test]
+fn a_log_without_its_mark_takes_no_event_until_that_is_accepted() {
+    let files = journal(6);
+    files.remove(Path::new(MARK)).unwrap();
+    refused(&files, 6, "how far the log was acknowledged is not known: the file is missing");
+}
+
+#[test]
+fn a_log_that_lost_its_end_and_grew_again_is_told_from_one_that_did_not() {
+    let files = journal(6);
+    let mark = files.bytes(MARK).unwrap();
+    cut(&files, 3);
+    let mut journal = open(&files);
+    journal.repair(&name("a")).unwrap();
+    for n in 20..26 {
+        append(&mut journal, n).unwrap();
+    }
+    drop(journal);
+    files.put(MARK, mark);
+    refused(&files, 9, "event 6 is not the one that was acknowledged");
+}
+
+#[test]
+fn a_journal_without_a_mark_is_read_and_gets_one_with_its_next_event() {
+    let files = journal(6);
+    forget(&files, EVENTS);
+    let cut_off = files.crash(Unsynced::Kept, true);
+    cut(&cut_off, 3);
+    assert_eq!(open(&cut_off).load::<Work>(&name("a")).unwrap().sequence, 3);
+    let mut journal = open(&files);
+    assert_eq!(journal.load::<Work>(&name("a")).unwrap().sequence, 6);
+    assert!(files.bytes(MARK).is_none());
+    assert_eq!(append(&mut journal, 6).unwrap(), 7);
+    drop(journal);
+    assert_eq!(remembered(&files), 7);
+    cut(&files, 3);
+    refused(&files, 3, "events 4 to 7 were acknowledged and are missing");
+}
+
+#[test]
+fn a_journal_that_got_its_mark_later_takes_no_event_once_the_mark_is_gone() {
+    let files = journal(6);
+    forget(&files, EVENTS);
+    append(&mut open(&files), 6).unwrap();
+    files.remove(Path::new(MARK)).unwrap();
+    refused(&files, 7, "how far the log was acknowledged is not known: the file is missing");
+}
+
+#[test]
+fn a_journal_that_gets_its_mark_is_sound_wherever_the_append_is_broken_off() {
+    let begun = || {
+        let files = journal(3);
+        forget(&files, EVENTS);
+        files
+    };
+    let clean = begun();
+    let start = clean.operations();
+    append(&mut open(&clean), 3).unwrap();
+    for operation in start..clean.operations() {
+        for (unsynced, keeps_names) in
+            [(Unsynced::Lost, false), (Unsynced::Lost, true), (Unsynced::Kept, true)]
+        {
+            let files = begun();
+            files.fault_at(operation, Fault::Crash);
+            let (options, holder) = (JournalOptions::default(), Holder::new("test"));
+            let opened = Journal::open_on(Arc::new(files.clone()), "journal", &holder, options);
+            let _ = opened.map(|mut journal| append(&mut journal, 3));
+            let after = files.crash(unsynced, keeps_names);
+            let there = append(&mut open(&after), 50).unwrap();
+            assert!(there == 4 || there == 5, "{operation}, {unsynced:?}: {there}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_lost_its_end_names_the_repair_in_every_error_and_no_loss_is_accepted_before_it() {
+    let files = journal(6);
+    let mut journal = open(&files);
+    let (mut live, _) = journal.live::<Work>(&name("a"), SnapshotPolicy::OnRequest).unwrap();
+    drop(journal);
+    cut(&files, 3);
+    let repair = "`afterimage journal repair` accepts that";
+    let missing = "events 4 to 6 were acknowledged and are missing: the log ends with event 3";
+    let mut journal = open(&files);
+    let loaded = journal.load::<Work>(&name("a")).unwrap_err();
+    assert_eq!(loaded.kind(), ErrorKind::Gap);
+    for error in [loaded, journal.read(&name("a"), 5, 9).unwrap_err()] {
+        let expected = format!("events 4 to 6 are missing: the log lost its end; {repair}");
+        assert_eq!(error.message(), expected);
+    }
+    let errors = [
+        journal.accept_loss::<Work>(&name("a"), NOW).unwrap_err(),
+        journal.catch_up(&mut live).unwrap_err(),
+        journal.snapshot(&mut live, NOW).unwrap_err(),
+        append(&mut journal, 9).unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+        assert_eq!(error.message(), format!("{missing}; {repair}"));
+    }
+    assert_eq!(journal.lost_end(&name("a")).unwrap().to_string(), missing);
+    assert_eq!(journal.lost_end(&name("b")), None);
+    journal.repair(&name("a")).unwrap().unwrap();
+    assert_eq!(journal.accept_loss::<Work>(&name("a"), NOW).unwrap().sequence, 3);
+}
+
+/// A removal that is broken off anywhere, in each way that a disk may remember it.
+#[test]
+fn an_interrupted_removal_never_looks_like_a_lost_end() {
+    let clean = journal(4);
+    let start = clean.operations();
+    open(&clean).delete(&name("a")).unwrap();
+    assert_eq!(clean.paths(), [Path::new("journal/lock")]);
+    for operation in start..clean.operations() {
+        for fault in [Fault::Fail, Fault::Short, Fault::Crash] {
+            for (unsynced, keeps_names) in
+                [(Unsynced::Lost, false), (Unsynced::Lost, true), (Unsynced::Kept, true)]
+            {
+                let files = journal(4);
+                files.fault_at(operation, fault);
+                let options = JournalOptions::default();
+                let holder = Holder::new("test");
+                let opened = Journal::open_on(Arc::new(files.clone()), "journal", &holder, options);
+                let _ = opened.map(|mut journal| journal.delete(&name("a")));
+                let after = files.crash(unsynced, keeps_names);
+                let what = format!("{fault:?} at {operation}, {unsynced:?}, {keeps_names}");
+                let mut journal = open(&after);
+                let listed = journal.sessions().unwrap();
+                let there = journal.status(&name("a")).unwrap().last_sequence;
+                assert_eq!(listed.is_empty(), there == 0, "{what}");
+                assert!(there == 0 || there == 4, "{what}");
+                assert_eq!(append(&mut journal, 50).unwrap(), there + 1, "{what}");
+                journal.delete(&name("a")).unwrap();
+                assert_eq!(journal.sessions().unwrap(), []);
+            }
+        }
+    }
+}

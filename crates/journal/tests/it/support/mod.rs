@@ -1,0 +1,6 @@
+//! What several of these tests share.
+
+pub(crate) mod journal_spec;
+pub(crate) mod journal_work;
+#[cfg(feature = "nats")]
+pub(crate) mod waiting;

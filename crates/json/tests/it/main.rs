@@ -1,0 +1,3 @@
+//! The behaviour tests of this crate, one module for each capability.
+
+mod corpus;

@@ -1,0 +1,186 @@
+use super::{Moment, Response};
+use crate::json::{Object, ObjectExt, Value};
+
+crate::json::serialize_through_json!(Interception);
+
+/// A tool call on its way back to the agent.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolCall<'a> {
+    pub(super) agent: Option<&'a str>,
+    pub(super) account: Option<&'a str>,
+    pub(super) tool: &'a str,
+    pub(super) arguments: Option<&'a Value>,
+    pub(super) response: &'a Response,
+    pub(super) takes_over: bool,
+}
+
+impl<'a> ToolCall<'a> {
+    /// A call by an agent, whose account is known from what it did before.
+    pub fn new(agent: &'a str, tool: &'a str, response: &'a Response) -> Self {
+        Self {
+            agent: Some(agent),
+            account: None,
+            tool,
+            arguments: None,
+            response,
+            takes_over: false,
+        }
+    }
+
+    /// A call for an account, whoever made it. A response that says that it is of another account
+    /// is refused.
+    pub fn of_account(account: &'a str, tool: &'a str, response: &'a Response) -> Self {
+        Self {
+            agent: None,
+            account: Some(account),
+            tool,
+            arguments: None,
+            response,
+            takes_over: false,
+        }
+    }
+
+    /// As a login that takes the account over from the agent that has it, as after a restart under
+    /// another id. Of other tools it changes nothing.
+    pub fn taking_over(self) -> Self {
+        Self { takes_over: true, ..self }
+    }
+
+    /// Adds the arguments.
+    pub fn with_arguments(self, arguments: &'a Value) -> Self {
+        Self { arguments: Some(arguments), ..self }
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interception {
+    /// The tool, as the policy knows it.
+    pub tool: String,
+    /// Whose world it told of.
+    pub account: Option<String>,
+    /// How it changed who plays what.
+    pub session: Option<SessionChange>,
+    /// The observation that the response now is.
+    pub stored: Option<String>,
+    /// The observations that it brought a part of up to date.
+    pub merged: Vec<String>,
+    /// What it made stale, as `observation#/path`.
+    pub stale: Vec<String>,
+    /// How many paths of the observations it changed, up to 64 for each.
+    pub changed: usize,
+    /// Whether the call asked for what was there, not stale and not old.
+    pub was_fresh: bool,
+    /// Whether something was known of it before.
+    pub was_known: bool,
+    /// Since when the payload is what it is, where the response said nothing new but the tick.
+    pub unchanged_since: Option<Moment>,
+    /// The observation beside which the response is kept, where it did not replace it.
+    pub aside: Option<String>,
+    /// The lines of the policy of which a value is missing in what was kept.
+    pub missing: Vec<String>,
+    /// The agent that had the account until this login took it over.
+    pub taken_from: Option<String>,
+    /// Why nothing was kept, where that is so.
+    pub ignored: Option<Ignored>,
+}
+
+/// How a call changed who plays what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionChange {
+    /// The agent has this account now, with all that was known of it.
+    LoggedIn,
+    /// As `LoggedIn`, for an account of which nothing is known.
+    Registered,
+    /// The agent has no account, and what was known of it is gone.
+    LoggedOut,
+    /// The agent logged in, but nothing says as whom: it has no account until a response does.
+    Released,
+}
+
+/// Why a response was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// The call failed.
+    Failed,
+    /// The policy says nothing of the tool.
+    NotObserved,
+    /// It is not known whose world it tells of.
+    NoAccount,
+    /// It is older than what is known.
+    Older,
+    /// It says nothing, where something is known.
+    Empty,
+    /// It is of another kind than what is known, or lacks most of its members.
+    OtherShape,
+    /// It was set aside, and cannot be read any more.
+    Damaged,
+}
+
+impl Ignored {
+    const ALL: [Self; 7] = [
+        Self::Failed,
+        Self::NotObserved,
+        Self::NoAccount,
+        Self::Older,
+        Self::Empty,
+        Self::OtherShape,
+        Self::Damaged,
+    ];
+
+    /// The reason with this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
+
+    /// The reason in a word, for programs: `failed`, `not_observed`, `no_account`, `older`,
+    /// `empty`, `other_shape`, `damaged`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Ignored::Failed => "failed",
+            Ignored::NotObserved => "not_observed",
+            Ignored::NoAccount => "no_account",
+            Ignored::Older => "older",
+            Ignored::Empty => "empty",
+            Ignored::OtherShape => "other_shape",
+            Ignored::Damaged => "damaged",
+        }
+    }
+}
+
+impl SessionChange {
+    /// The change in a word, for programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SessionChange::LoggedIn => "logged_in",
+            SessionChange::Registered => "registered",
+            SessionChange::LoggedOut => "logged_out",
+            SessionChange::Released => "released",
+        }
+    }
+}
+
+impl Interception {
+    /// The interception for programs.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        let texts = |texts: &[String]| texts.iter().map(String::as_str).collect::<Value>();
+        object.put("tool", self.tool.as_str());
+        object.put("account", self.account.as_deref().map_or(Value::Null, Value::from));
+        object.put_some("session", self.session.map(SessionChange::as_str));
+        object.put("stored", self.stored.as_deref().map_or(Value::Null, Value::from));
+        object.put("merged", texts(&self.merged));
+        object.put("stale", texts(&self.stale));
+        object.put("changed", self.changed as u64);
+        object.put("wasKnown", self.was_known);
+        object.put("wasFresh", self.was_fresh);
+        object.put_some("unchangedSince", self.unchanged_since.map(Moment::to_json));
+        object.put_some("aside", self.aside.as_deref());
+        if !self.missing.is_empty() {
+            object.put("missing", texts(&self.missing));
+        }
+        object.put_some("takenFrom", self.taken_from.as_deref());
+        object.put_some("ignored", self.ignored.map(Ignored::as_str));
+        object.into()
+    }
+}

@@ -1,0 +1,257 @@
+//! Whether an answer says as much as what is known, so that it may take its place.
+
+use std::borrow::Cow;
+
+use jiter::Jiter;
+
+use super::{Ignored, Observation, Policy, response::check_depth};
+use crate::json::{self, Object, Value};
+
+/// Members that hold what a server says of an answer, and nothing of the world.
+const WORDS: [&str; 11] = [
+    "message",
+    "status",
+    "detail",
+    "code",
+    "error",
+    "errors",
+    "ok",
+    "success",
+    "retry_after",
+    "retryAfter",
+    "reason",
+];
+
+/// What an answer is made of.
+#[derive(Debug, PartialEq, Eq)]
+enum Shape {
+    /// Nothing: null, a blank text, an object that has nothing but words of the server.
+    Nothing,
+    /// An object with these members.
+    Members(Vec<String>),
+    Elements,
+    Text {
+        is_html: bool,
+    },
+    /// What is known in one short line of text, a number too: little is lost with it.
+    Line,
+    Scalar,
+}
+
+/// Why an answer may not take the place of what is known: it is empty, or of another shape.
+///
+/// An object is of the same shape where it has at least half of the members that the last full
+/// response had. JSON may take the place of a text, for it says more, but a bare number or boolean
+/// only that of a short line. A page of HTML takes the place of no other text. Where nothing is known that
+/// could be lost, anything may.
+pub(super) fn refusal(policy: &Policy, known: &Observation, new: &Value) -> Option<Ignored> {
+    let is_word = |member: &str, is_scalar: bool| {
+        let is_tick = || {
+            policy.ticks.iter().any(|tick| matches!(tick.segments(), [first] if first == member))
+        };
+        is_scalar && (WORDS.contains(&member) || is_tick())
+    };
+    let was = of_text(&known.content, &is_word)?;
+    let is = of_value(new, &is_word);
+    let is_other = match (was, is) {
+        (Shape::Nothing, _) | (Shape::Elements, Shape::Elements) => false,
+        (_, Shape::Nothing) => return Some(Ignored::Empty),
+        (_, Shape::Elements) if new.as_array().is_some_and(<[Value]>::is_empty) => {
+            return Some(Ignored::Empty);
+        }
+        (Shape::Members(members), Shape::Members(new)) => {
+            // What a part brought along since is in no full response.
+            let of_full = members.iter().filter(|member| !known.ages.is_named(member));
+            let (mut all, mut kept) = (0, 0);
+            for member in of_full {
+                all += 1;
+                kept += usize::from(new.contains(member));
+            }
+            2 * kept < all
+        }
+        // Where a server fails it may send a page.
+        (Shape::Text { is_html: false } | Shape::Line, Shape::Text { is_html: true })
+        | (Shape::Text { .. }, Shape::Scalar) => true,
+        (Shape::Text { .. } | Shape::Line, _) => false,
+        (was, is) => was != is,
+    };
+    is_other.then_some(Ignored::OtherShape)
+}
+
+/// Whether an answer can be kept: it could not be read again if it were nested too deep.
+pub(super) fn fits(value: &Value) -> bool {
+    check_depth(value, 0).is_ok()
+}
+
+/// What a text says: what is in it where it is a string of JSON, else the text itself.
+pub(super) fn meant(text: &str) -> Cow<'_, str> {
+    if !text.trim_start().starts_with('"') {
+        return Cow::Borrowed(text);
+    }
+    match json::read(text.as_bytes()) {
+        Ok(Value::String(inside)) => Cow::Owned(inside),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// The longest text that counts as a line, in bytes.
+const LINE: usize = 240;
+
+fn is_line(text: &str) -> bool {
+    text.len() <= LINE && !text.contains('\n')
+}
+
+/// Whether an answer is a refusal in a line of text, whatever the tool: `Rate limited, try again`.
+pub(super) fn is_refusal(payload: &Value) -> bool {
+    const BEGINNINGS: [&str; 11] = [
+        "rate limit",
+        "rate-limit",
+        "too many requests",
+        "429",
+        "502 bad",
+        "503 service",
+        "504 gateway",
+        "bad gateway",
+        "service unavailable",
+        "internal server error",
+        "gateway time",
+    ];
+    let Some(text) = payload.as_str() else { return false };
+    let text = meant(text);
+    let text = text.trim();
+    if !is_line(text) {
+        return false;
+    }
+    let text = text.to_ascii_lowercase();
+    BEGINNINGS.into_iter().any(|beginning| text.starts_with(beginning)) || is_error(&text)
+}
+
+/// Whether a line in small letters tells an error: `error: connection reset by peer`. What only
+/// counts errors, or names a setting (`error: none`, `internal errors: 0`, `timeout: 30 s`), does
+/// not.
+fn is_error(line: &str) -> bool {
+    const MEASURES: [&str; 5] = ["count", "rate", "log", "budget", "code"];
+    const GOES_ON: [&str; 10] = [
+        "after",
+        "while",
+        "waiting",
+        "when",
+        "reading",
+        "writing",
+        "connecting",
+        "contacting",
+        "expired",
+        "error",
+    ];
+    let first_word = |rest: &str| {
+        let mut words = rest.split(|c: char| !c.is_ascii_alphanumeric());
+        words.find(|word| !word.is_empty()).unwrap_or_default().to_owned()
+    };
+    if let Some(rest) = line.strip_prefix("error:") {
+        return !is_no_error(rest);
+    }
+    if let Some(rest) = line.strip_prefix("internal error") {
+        return match rest.chars().next() {
+            None => true,
+            Some(':') => !is_no_error(rest.get(1..).unwrap_or_default()),
+            Some(' ') => !MEASURES.iter().any(|measure| first_word(rest).starts_with(*measure)),
+            Some(other) => other.is_ascii_punctuation() && other != '_' && other != '=',
+        };
+    }
+    let rest = line.strip_prefix("timeout").or_else(|| line.strip_prefix("timed out"));
+    rest.is_some_and(|rest| match rest.chars().next() {
+        None | Some('.' | '!' | ',' | ';') => true,
+        Some(':') => {
+            let said = rest.get(1..).unwrap_or_default().trim_start();
+            !is_no_error(said) && !said.starts_with(|c: char| c.is_ascii_digit())
+        }
+        Some(' ') => GOES_ON.contains(&first_word(rest).as_str()) || rest.ends_with("exceeded"),
+        _ => false,
+    })
+}
+
+/// Whether what follows `error:` says that there is none.
+fn is_no_error(said: &str) -> bool {
+    matches!(said.trim().trim_end_matches('.'), "0" | "none" | "null" | "nil" | "false" | "-")
+}
+
+/// Whether a text is a page of HTML, as servers send where they fail.
+fn is_html(text: &str) -> bool {
+    let text = text.trim_start();
+    ["<html", "<!doctype html"].into_iter().any(|beginning| {
+        let head = text.get(..beginning.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(beginning))
+    })
+}
+
+/// The shape of a text, by what it says as JSON where it is a bare `null`, string, number or
+/// boolean.
+fn of_said(text: &str) -> Shape {
+    // Most texts are none of these, and long; to look at their beginning is enough.
+    let begins = |c: char| matches!(c, 'n' | 't' | 'f' | '-' | '0'..='9');
+    let is_short = text.trim_start().starts_with(begins) && is_line(text.trim());
+    match json::read(if is_short { text.as_bytes() } else { b"" }) {
+        Ok(Value::Null) => Shape::Nothing,
+        Ok(Value::Bool(_) | Value::Number(_)) => Shape::Scalar,
+        _ if meant(text).trim().is_empty() => Shape::Nothing,
+        _ => Shape::Text { is_html: is_html(text) },
+    }
+}
+
+fn of_value(value: &Value, is_word: &dyn Fn(&str, bool) -> bool) -> Shape {
+    match value {
+        Value::Null => Shape::Nothing,
+        Value::String(text) => of_said(text),
+        Value::Array(_) => Shape::Elements,
+        Value::Object(object) => {
+            let members =
+                members(object).filter(|(member, is_scalar)| !is_word(member, *is_scalar));
+            of_members(members.map(|(member, _)| member.to_owned()))
+        }
+        Value::Bool(_) | Value::Number(_) => Shape::Scalar,
+    }
+}
+
+fn members(object: &Object) -> impl Iterator<Item = (&str, bool)> {
+    let is_scalar = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
+    object.iter().map(move |(member, value)| (member.as_str(), is_scalar(value)))
+}
+
+fn of_members(members: impl Iterator<Item = String>) -> Shape {
+    let members: Vec<String> = members.collect();
+    if members.is_empty() { Shape::Nothing } else { Shape::Members(members) }
+}
+
+/// The shape of JSON as text, of which no more is read than the members' names. `None` where it is
+/// no JSON.
+fn of_text(text: &str, is_word: &dyn Fn(&str, bool) -> bool) -> Option<Shape> {
+    let text = text.trim_start();
+    match text.bytes().next()? {
+        b'{' => {
+            let mut reader = Jiter::new(text.as_bytes());
+            let mut members = Vec::new();
+            let mut key = reader.next_object().ok()?.map(str::to_owned);
+            while let Some(member) = key {
+                let is_scalar =
+                    !matches!(reader.peek().ok()?, jiter::Peek::Array | jiter::Peek::Object);
+                if !is_word(&member, is_scalar) {
+                    members.push(member);
+                }
+                reader.next_skip().ok()?;
+                key = reader.next_key().ok()?.map(str::to_owned);
+            }
+            Some(of_members(members.into_iter()))
+        }
+        b'[' => Some(Shape::Elements),
+        b'"' => {
+            let mut reader = Jiter::new(text.as_bytes());
+            let said = reader.next_str().ok()?;
+            Some(match of_said(said) {
+                Shape::Text { is_html: false } | Shape::Scalar if is_line(said) => Shape::Line,
+                shape => shape,
+            })
+        }
+        b'n' => Some(Shape::Nothing),
+        _ => Some(Shape::Scalar),
+    }
+}

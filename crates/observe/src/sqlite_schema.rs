@@ -1,0 +1,252 @@
+//! The tables, and how files of older versions get them.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{SqliteOptions, sqlite::failed, sqlite_copy::copy_of, sqlite_rows::Rows};
+use crate::{Error, ErrorKind, Result};
+
+/// What tells such a database from others: "aiob".
+pub(super) const APPLICATION_ID: i64 = 0x6169_6f62;
+/// The version of the tables. A file of the specification's own table is version 1, one without
+/// checksums version 2.
+pub(super) const SCHEMA_VERSION: i64 = 3;
+const UNCHECKED_VERSION: i64 = 2;
+/// How often a change of the journal is tried: SQLite does not wait for others there.
+const TRIES: u32 = 200;
+
+// The payload stands last, so that the rest of a row is read without it.
+const TABLES: &str = "
+CREATE TABLE game_state_snapshots (
+    id TEXT PRIMARY KEY,
+    username TEXT NOT NULL,
+    tool_name TEXT NOT NULL,
+    game_tick INTEGER,
+    captured_at INTEGER NOT NULL,
+    captured_millis INTEGER NOT NULL DEFAULT 0,
+    updated_tick INTEGER,
+    updated_at INTEGER NOT NULL DEFAULT 0,
+    since_tick INTEGER,
+    since_at INTEGER NOT NULL DEFAULT 0,
+    tool TEXT NOT NULL DEFAULT '',
+    is_partial INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0,
+    changed TEXT NOT NULL DEFAULT '[]',
+    stale TEXT NOT NULL DEFAULT '[]',
+    facts_check TEXT NOT NULL DEFAULT '',
+    outline_check TEXT NOT NULL DEFAULT '',
+    content_check TEXT NOT NULL DEFAULT '',
+    outline TEXT NOT NULL DEFAULT '{}',
+    ages TEXT NOT NULL DEFAULT '{}',
+    content TEXT NOT NULL,
+    UNIQUE(username, tool_name)
+);
+CREATE INDEX idx_game_state_username ON game_state_snapshots(username);
+CREATE TABLE game_state_asides (
+    username TEXT NOT NULL,
+    tool_name TEXT NOT NULL,
+    info TEXT NOT NULL,
+    info_check TEXT NOT NULL,
+    content_check TEXT NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY(username, tool_name)
+);
+CREATE TABLE game_state_accounts (
+    username TEXT PRIMARY KEY,
+    agent TEXT UNIQUE,
+    created_at INTEGER NOT NULL,
+    created_tick INTEGER,
+    latest_at INTEGER,
+    latest_tick INTEGER,
+    observations INTEGER NOT NULL DEFAULT 0,
+    row_check TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE game_state_figures (
+    tool_name TEXT PRIMARY KEY,
+    figures TEXT NOT NULL,
+    row_check TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE game_state_totals (
+    tool TEXT PRIMARY KEY,
+    rows INTEGER NOT NULL,
+    row_check TEXT NOT NULL
+);
+";
+
+/// From the table of the specification, as it stands there, to that of version 2.
+const FROM_SPECIFICATION: &str = "
+INSERT INTO game_state_snapshots
+    (id, username, tool_name, game_tick, captured_at, updated_tick, updated_at, since_tick,
+    since_at, tool, bytes, content)
+SELECT id, username, tool_name, game_tick, captured_at, game_tick, captured_at * 1000, game_tick,
+    captured_at * 1000, tool_name, length(CAST(content AS BLOB)), content
+FROM game_state_snapshots_old;
+INSERT INTO game_state_accounts (username, created_at, created_tick, latest_at, latest_tick)
+SELECT username, min(captured_at) * 1000, min(game_tick), max(captured_at) * 1000, max(game_tick)
+FROM game_state_snapshots_old GROUP BY username;
+DROP TABLE game_state_snapshots_old;
+";
+
+/// From the tables without checksums to ours. When a payload last changed was not kept: it stands
+/// since it was last seen.
+const FROM_UNCHECKED: &str = "
+INSERT INTO game_state_snapshots
+    (id, username, tool_name, game_tick, captured_at, captured_millis, updated_tick, updated_at,
+    since_tick, since_at, tool, is_partial, bytes, changed, stale, outline, ages, content)
+SELECT id, username, tool_name, game_tick, captured_at, captured_millis, updated_tick, updated_at,
+    game_tick, captured_at * 1000 + captured_millis, tool, is_partial, bytes, changed, stale,
+    outline, ages, content
+FROM game_state_snapshots_old;
+INSERT INTO game_state_accounts
+    (username, agent, created_at, created_tick, latest_at, latest_tick)
+SELECT username, agent, created_at, created_tick, latest_at, latest_tick
+FROM game_state_accounts_old;
+INSERT INTO game_state_figures (tool_name, figures)
+SELECT tool_name, figures FROM game_state_figures_old;
+DROP TABLE game_state_snapshots_old;
+DROP TABLE game_state_accounts_old;
+DROP TABLE game_state_figures_old;
+";
+
+/// Sets a connection up, and brings the tables up to date.
+pub(super) fn prepare(connection: &mut Connection, options: SqliteOptions) -> Result<()> {
+    // In one transaction: what another process makes meanwhile is there whole or not at all.
+    let found = Found::of(&*connection.transaction().map_err(|error| failed(&error))?)?;
+    if options.read_only {
+        return match found.state()? {
+            State::Current => Ok(()),
+            State::Empty | State::Specification | State::Unchecked => {
+                // What is only read is brought up to date in memory.
+                *connection = copy_of(connection)?;
+                migrate(connection)?;
+                connection.pragma_update(None, "query_only", true).map_err(|error| failed(&error))
+            }
+        };
+    }
+    found.state()?;
+    write_ahead(connection)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(|error| failed(&error))?;
+    if let Some(bytes) = options.max_bytes {
+        let page: i64 = connection
+            .pragma_query_value(None, "page_size", |row| row.get(0))
+            .map_err(|error| failed(&error))?;
+        let pages = (bytes / page.max(1).unsigned_abs()).clamp(1, u64::from(u32::MAX - 1));
+        connection
+            .query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
+            .map_err(|error| failed(&error))?;
+    }
+    if found.state()? != State::Current {
+        migrate(connection)?;
+    }
+    Ok(())
+}
+
+/// Turns write-ahead logging on, which asks for the file alone: others may be doing the same.
+fn write_ahead(connection: &Connection) -> Result<()> {
+    let mut tries = 0;
+    loop {
+        let set = connection
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        match set {
+            Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
+            Ok(mode) => {
+                let message = format!("expected a journal that is written ahead, found {mode}");
+                return Err(Error::new(ErrorKind::Io, message));
+            }
+            Err(error) => {
+                tries += 1;
+                let error = failed(&error);
+                if error.kind() != ErrorKind::Locked || tries >= TRIES {
+                    return Err(error);
+                }
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+fn migrate(connection: &mut Connection) -> Result<()> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(|error| failed(&error))?;
+    // Another process may have come first.
+    let script = match Found::of(&transaction)?.state()? {
+        State::Current => return Ok(()),
+        State::Empty => TABLES.to_owned(),
+        State::Specification => format!(
+            "DROP INDEX IF EXISTS idx_game_state_username;
+             ALTER TABLE game_state_snapshots RENAME TO game_state_snapshots_old;
+             {TABLES}{FROM_SPECIFICATION}"
+        ),
+        State::Unchecked => format!(
+            "DROP INDEX IF EXISTS idx_game_state_username;
+             ALTER TABLE game_state_snapshots RENAME TO game_state_snapshots_old;
+             ALTER TABLE game_state_accounts RENAME TO game_state_accounts_old;
+             ALTER TABLE game_state_figures RENAME TO game_state_figures_old;
+             {TABLES}{FROM_UNCHECKED}"
+        ),
+    };
+    let script = format!(
+        "{script}\nPRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {SCHEMA_VERSION};"
+    );
+    transaction.execute_batch(&script).map_err(|error| failed(&error))?;
+    Rows(&transaction).seal()?;
+    transaction.commit().map_err(|error| failed(&error))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Empty,
+    /// The specification's own table.
+    Specification,
+    /// Our tables before there were checksums.
+    Unchecked,
+    Current,
+}
+
+/// What a file says that it is.
+struct Found {
+    application: i64,
+    version: i64,
+    tables: Vec<String>,
+    columns: Vec<String>,
+}
+
+impl Found {
+    fn of(connection: &Connection) -> Result<Self> {
+        let read = || -> rusqlite::Result<Self> {
+            let number = |name| connection.pragma_query_value(None, name, |row| row.get(0));
+            let names = |sql: &str| {
+                let mut statement = connection.prepare(sql)?;
+                let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+                names.collect::<rusqlite::Result<Vec<_>>>()
+            };
+            Ok(Self {
+                application: number("application_id")?,
+                version: number("user_version")?,
+                tables: names("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?,
+                columns: names("SELECT name FROM pragma_table_info('game_state_snapshots')")?,
+            })
+        };
+        read().map_err(|error| failed(&error))
+    }
+
+    fn state(&self) -> Result<State> {
+        let specified = ["id", "username", "tool_name", "content", "game_tick", "captured_at"];
+        match (self.application, self.version) {
+            (APPLICATION_ID, SCHEMA_VERSION) => Ok(State::Current),
+            (APPLICATION_ID, UNCHECKED_VERSION) => Ok(State::Unchecked),
+            (APPLICATION_ID, version) if version > SCHEMA_VERSION => {
+                let message = format!(
+                    "a database of version {version}; versions up to {SCHEMA_VERSION} are known"
+                );
+                Err(Error::new(ErrorKind::Version, message))
+            }
+            (0, 0) if self.tables.is_empty() => Ok(State::Empty),
+            (0, 0) if self.columns == specified => Ok(State::Specification),
+            _ => {
+                let message = "expected a database of observations, found another database";
+                Err(Error::new(ErrorKind::UnknownFormat, message))
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The behaviour tests of this crate, one module for each capability.
+
+mod support;
+
+mod merge;
+mod recorded;
+#[cfg(feature = "sqlite")]
+mod store;
+mod summaries;

@@ -1,0 +1,3 @@
+//! What several of these tests share.
+
+pub(crate) mod observing;

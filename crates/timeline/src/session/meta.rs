@@ -1,0 +1,132 @@
+use std::path::{Path, PathBuf};
+
+use super::{layout::META, sealed};
+use crate::{
+    Error, ErrorKind, Result, Targets, TimelineConfig,
+    json::{Fields, Object, ObjectExt, Value},
+    log::Files,
+};
+
+const FORMAT: &str = "afterimage session";
+const VERSION: u64 = 2;
+/// The first version that is read. It wrote a batch size that nothing obeyed, and the directory of
+/// a parent as its writer named it.
+const FIRST_VERSION: u64 = 1;
+
+/// What `session.meta.json` says of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionMeta {
+    /// The id of the session.
+    pub session_id: String,
+    /// When it began: ISO 8601.
+    pub created_at: String,
+    /// The configuration.
+    pub config: TimelineConfig,
+    /// The table of targets.
+    pub targets: Targets,
+    /// Whose past it shares, if it is a branch.
+    pub parent: Option<Parent>,
+    /// Whether how far the session was acknowledged is remembered beside its turns, in a file that
+    /// must be there then. Programs before that did not.
+    pub has_mark: bool,
+    /// Members that are not known here.
+    pub extra: Object,
+    /// The version of the file that says it.
+    pub(super) version: u64,
+}
+
+/// The session whose first turns are a branch's, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Its directory, as seen from that of the branch.
+    pub directory: PathBuf,
+    /// Its id.
+    pub session_id: String,
+    /// The last turn that both have.
+    pub turn: u64,
+}
+
+impl SessionMeta {
+    /// The version that is written.
+    pub(super) const VERSION: u64 = VERSION;
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("format", FORMAT);
+        object.put("formatVersion", VERSION);
+        object.put("sessionId", self.session_id.as_str());
+        object.put("createdAt", self.created_at.as_str());
+        object.put("config", self.config.to_json());
+        object.put("targets", self.targets.to_json());
+        object.put_some(
+            "parent",
+            self.parent.as_ref().map(|parent| {
+                let mut object = Object::new();
+                object.put("directory", parent.directory.to_string_lossy().into_owned());
+                object.put("sessionId", parent.session_id.as_str());
+                object.put("turn", parent.turn);
+                Value::Object(object)
+            }),
+        );
+        object.put_some("acknowledged", self.has_mark.then_some(true));
+        object.put_unknown(&self.extra);
+        Value::Object(object)
+    }
+
+    /// Reads a session's own description; `None` where the file is of another program, or not there.
+    pub(super) fn read(files: &dyn Files, directory: &Path) -> Result<Option<Self>> {
+        let path = directory.join(META);
+        let Some(bytes) = sealed::read_if_there(files, &path)? else { return Ok(None) };
+        let is_ours = |value: &Value| value.str_at("format") == Some(FORMAT);
+        match sealed::open(&bytes) {
+            Ok(value) if is_ours(&value) => {
+                Self::from_json(value).map(Some).map_err(|error| error.in_file(&path))
+            }
+            Ok(_) => Ok(None),
+            // Without a seal it may be what another program wrote.
+            Err(error) => match crate::json::read(&bytes) {
+                Ok(value) if !is_ours(&value) && value.get("crc").is_none() => Ok(None),
+                _ => Err(error.in_file(&path)),
+            },
+        }
+    }
+
+    fn from_json(value: Value) -> Result<Self> {
+        let mut fields = Fields::of(value, "a session")?;
+        drop(fields.take("format"));
+        let version = fields.u64("formatVersion")?.unwrap_or_default();
+        if !(FIRST_VERSION..=VERSION).contains(&version) {
+            let message = format!(
+                "expected a session of version {FIRST_VERSION} to {VERSION}, found {version}"
+            );
+            return Err(Error::new(ErrorKind::Version, message).under("formatVersion"));
+        }
+        let parent = |value| {
+            let mut fields = Fields::of(value, "a parent")?;
+            let directory = fields.string("directory")?;
+            Ok::<_, Error>(Parent {
+                directory: Fields::required(directory, "directory", "a path")?.into(),
+                session_id: fields.string("sessionId")?.unwrap_or_default(),
+                turn: Fields::required(fields.u64("turn")?, "turn", "a turn")?,
+            })
+        };
+        let config = |value| TimelineConfig::take(&mut Fields::of(value, "a configuration")?);
+        let mut config = fields.nested("config", config)?.unwrap_or_default();
+        if version == FIRST_VERSION {
+            // Each turn was durable, whatever it said.
+            config.delta_batch_size = TimelineConfig::default().delta_batch_size;
+        }
+        Ok(Self {
+            session_id: Fields::required(fields.string("sessionId")?, "sessionId", "an id")?,
+            created_at: fields.string("createdAt")?.unwrap_or_default(),
+            config,
+            targets: fields
+                .nested("targets", |value| Targets::from_json(&value))?
+                .unwrap_or_default(),
+            parent: fields.nested("parent", parent)?,
+            has_mark: fields.bool("acknowledged")?.unwrap_or_default(),
+            extra: fields.rest(),
+            version,
+        })
+    }
+}

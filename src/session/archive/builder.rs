@@ -1,0 +1,232 @@
+//! Making a directory of archived transcripts: whole, or not at all.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    DirectoryState, HOLDER, LOCK, MANIFEST, TranscriptEntry, TranscriptSource, TranscriptWriter,
+    UNFINISHED, directory, folder, holder, late_sync::LateSync, manifest,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    hud::Hud,
+    log::{DirLock, DiskFiles, Files, OpenMode, create_dirs, read_file},
+    snapshot::Totals,
+    tokens::TokenCounter,
+};
+
+/// The longest line of who holds a lock, in bytes.
+const MOST_OF_LOCK: u64 = 1024;
+
+/// An archive in the making. What was written is removed when it is dropped before
+/// [`ArchiveBuilder::finish`]: a directory without its list would not be read.
+#[derive(Debug)]
+pub struct ArchiveBuilder {
+    directory: PathBuf,
+    /// Whether the directory was there before.
+    was_there: bool,
+    replaces_unfinished: bool,
+    files: Vec<TranscriptEntry>,
+    /// How many folders were begun.
+    begun: usize,
+    /// What is written, and not yet durable.
+    written: LateSync,
+    is_finished: bool,
+    _lock: DirLock,
+}
+
+/// What an archive holds that was made.
+#[derive(Clone, Debug)]
+pub struct ArchiveSummary {
+    /// The transcripts in order.
+    pub transcripts: Vec<TranscriptEntry>,
+    /// The sizes of all files in the directory.
+    pub stored_bytes: u64,
+}
+
+impl ArchiveSummary {
+    /// The sums of all transcripts.
+    pub fn totals(&self) -> Totals {
+        manifest::sum(self.transcripts.iter().map(TranscriptEntry::totals))
+    }
+}
+
+impl ArchiveBuilder {
+    /// Begins an archive in a directory. The directory must be empty if it is there, or hold what
+    /// another run began and did not finish: that is made anew.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where something else is there, an archive too; [`ErrorKind::Locked`]
+    /// while somebody else makes one there; [`ErrorKind::Damaged`] for files of an archive without
+    /// its list, which nobody says were unfinished; [`ErrorKind::Io`].
+    pub fn create(directory: impl AsRef<Path>) -> Result<Self> {
+        let directory = directory.as_ref();
+        let was_there = check(directory)? != Contents::NoDirectory;
+        create_dirs(&DiskFiles, directory)?;
+        let lock = DirLock::acquire(&DiskFiles, directory, &holder()).map_err(|error| {
+            if error.kind() == crate::log::ErrorKind::Locked {
+                return directory::not_finished(directory, DirectoryState::BeingMade);
+            }
+            clear(directory, 0, was_there);
+            Error::from(error)
+        })?;
+        // Who was faster may have finished meanwhile; now nobody else is at it.
+        let replaces_unfinished = check(directory)? == Contents::Unfinished;
+        if replaces_unfinished {
+            clear_unfinished(directory, begun(directory));
+        }
+        let marker = directory.join(UNFINISHED);
+        DiskFiles.open(&marker, OpenMode::Create).map_err(|error| {
+            clear(directory, 0, was_there);
+            Error::io(error, "write").in_file(&marker)
+        })?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            was_there,
+            replaces_unfinished,
+            files: Vec::new(),
+            begun: 0,
+            written: LateSync::default(),
+            is_finished: false,
+            _lock: lock,
+        })
+    }
+
+    /// Whether it takes the place of an archive that was begun and not finished.
+    pub fn replaces_unfinished(&self) -> bool {
+        self.replaces_unfinished
+    }
+
+    /// Begins a transcript, whose frames `hud` renders and `counter` counts. One that is dropped
+    /// before [`TranscriptWriter::finish`] is not in the archive.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn transcript<'b>(
+        &'b mut self,
+        source: TranscriptSource,
+        hud: &'b Hud,
+        counter: &Arc<dyn TokenCounter>,
+    ) -> Result<TranscriptWriter<'b>> {
+        // The folder of one that was broken off holds the place of the next one.
+        let folder = folder(&self.directory, self.files.len());
+        if self.begun > self.files.len() {
+            let _ = fs::remove_dir_all(&folder);
+        }
+        self.begun = self.files.len() + 1;
+        TranscriptWriter::create(&self.written, folder, source, hud, counter, &mut self.files)
+    }
+
+    /// Makes all durable, and writes the list, with which the directory is an archive.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]; what was written is removed then.
+    pub fn finish(mut self) -> Result<ArchiveSummary> {
+        self.written
+            .sync()
+            .map_err(|(error, path)| Error::io(error, "make the file durable").in_file(path))?;
+        manifest::write(&self.directory, &self.files)?;
+        self.is_finished = true;
+        // The list stands above it, so it does no harm where it cannot be removed.
+        let _ = fs::remove_file(self.directory.join(UNFINISHED));
+        let stored_bytes = size(&self.directory);
+        Ok(ArchiveSummary { transcripts: std::mem::take(&mut self.files), stored_bytes })
+    }
+}
+
+impl Drop for ArchiveBuilder {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            clear(&self.directory, self.begun, self.was_there);
+        }
+    }
+}
+
+/// Removes what was begun in a directory that was empty or not there: so many folders, and the
+/// files beside them. What went wrong before is what the caller has to know, so nothing is said of
+/// what cannot be removed; without its list it is not read.
+fn clear(directory: &Path, folders: usize, was_there: bool) {
+    clear_unfinished(directory, folders);
+    let _ = fs::remove_file(directory.join(LOCK));
+    if !was_there {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+/// As [`clear`], with the lock held on.
+fn clear_unfinished(directory: &Path, folders: usize) {
+    for index in 0..folders {
+        let _ = fs::remove_dir_all(folder(directory, index));
+    }
+    for name in [MANIFEST, "archive.json.tmp", UNFINISHED] {
+        let _ = fs::remove_file(directory.join(name));
+    }
+}
+
+/// How many folders were begun in a directory.
+fn begun(directory: &Path) -> usize {
+    (0..usize::MAX).take_while(|index| directory::is_there(&folder(directory, *index))).count()
+}
+
+/// What there is where an archive may be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    NoDirectory,
+    Empty,
+    /// Another run began an archive.
+    Unfinished,
+}
+
+/// Checks that nothing is in a directory but what an unfinished run left.
+fn check(path: &Path) -> Result<Contents> {
+    let failed = |error: io::Error| Error::io(error, "open the directory").in_file(path);
+    let conflict = |message: &str| Error::new(ErrorKind::Conflict, message).in_file(path);
+    let mut entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Contents::NoDirectory);
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(conflict("expected a directory to write to, found a file"));
+        }
+        entries => entries.map_err(failed)?,
+    };
+    let is_lock = |entry: &io::Result<fs::DirEntry>| {
+        entry.as_ref().is_ok_and(|entry| entry.file_name() == LOCK && is_own_lock(&entry.path()))
+    };
+    if entries.find(|entry| !is_lock(entry)).transpose().map_err(failed)?.is_none() {
+        return Ok(Contents::Empty);
+    }
+    if directory::is_unfinished(path) {
+        return Ok(Contents::Unfinished);
+    }
+    if directory::is_there(&path.join(MANIFEST)) {
+        return Err(conflict("there is an archive already, and an archive is not added to"));
+    }
+    match directory::state(path) {
+        DirectoryState::NoArchive | DirectoryState::Archive => {
+            Err(conflict("the directory is not empty"))
+        }
+        other => Err(directory::not_finished(path, other)),
+    }
+}
+
+/// Whether a lock is one that an archive left which was begun and not more: the line in it says by
+/// whom, where there was time to write it. A pipe, a link or a longer file is none.
+fn is_own_lock(path: &Path) -> bool {
+    read_file(&DiskFiles, path, MOST_OF_LOCK)
+        .is_ok_and(|line| line.is_empty() || line.starts_with(HOLDER.as_bytes()))
+}
+
+/// The sizes of the files in a directory, as far as they can be told.
+fn size(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}

@@ -1,0 +1,167 @@
+//! Files that are made durable together.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::log::{DiskFiles, Files, OpenFile, OpenMode};
+
+/// The files of the operating system, whose syncs wait for [`LateSync::sync`].
+///
+/// What a directory holds counts only once its list is there, so what comes before needs no order
+/// of its own on the disk. An archive of many short sessions is mostly waiting for syncs: this way
+/// each file and folder is synced once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LateSync {
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    files: BTreeSet<PathBuf>,
+    directories: BTreeSet<PathBuf>,
+}
+
+impl LateSync {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes all that waits durable.
+    ///
+    /// # Errors
+    /// What the system refuses; which of the files are durable is then unknown.
+    pub(super) fn sync(&self) -> Result<(), (io::Error, PathBuf)> {
+        let Waiting { files, directories } = std::mem::take(&mut *self.waiting());
+        for path in files {
+            // Not every system syncs a file that is open for reading alone.
+            let synced = DiskFiles.open(&path, OpenMode::Append).and_then(|file| file.sync());
+            synced.map_err(|error| (error, path))?;
+        }
+        for path in directories {
+            DiskFiles.sync_dir(&path).map_err(|error| (error, path))?;
+        }
+        Ok(())
+    }
+}
+
+impl Files for LateSync {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn OpenFile>> {
+        let file = DiskFiles.open(path, mode)?;
+        if mode == OpenMode::Read {
+            return Ok(file);
+        }
+        Ok(Box::new(LateFile { file, path: path.to_owned(), of: self.clone() }))
+    }
+
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        DiskFiles.truncate(path, length)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        DiskFiles.rename(from, to)?;
+        let mut waiting = self.waiting();
+        if waiting.files.remove(from) {
+            waiting.files.insert(to.to_owned());
+        }
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        DiskFiles.remove(path)?;
+        self.waiting().files.remove(path);
+        Ok(())
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        DiskFiles.list(directory)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        DiskFiles.create_dir(path)
+    }
+
+    fn is_link(&self, path: &Path) -> io::Result<bool> {
+        DiskFiles.is_link(path)
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        self.waiting().directories.insert(directory.to_owned());
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct LateFile {
+    file: Box<dyn OpenFile>,
+    path: PathBuf,
+    of: LateSync,
+}
+
+impl OpenFile for LateFile {
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        self.file.append(bytes)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_at(bytes, offset)
+    }
+
+    fn next_data(&self, from: u64) -> io::Result<Option<u64>> {
+        self.file.next_data(from)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.of.waiting().files.insert(self.path.clone());
+        Ok(())
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        self.file.try_lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::log::write_atomic;
+
+    use super::*;
+
+    #[test]
+    fn what_is_synced_waits_under_the_name_that_it_has_in_the_end() {
+        let scratch = tempfile::tempdir().unwrap();
+        let files = LateSync::default();
+        for name in ["a", "b"] {
+            write_atomic(&files, scratch.path().join(name), b"here").unwrap();
+        }
+        files.remove(&scratch.path().join("b")).unwrap();
+        let waiting = |files: &LateSync| files.waiting().files.clone();
+        assert_eq!(waiting(&files), BTreeSet::from([scratch.path().join("a")]));
+        assert_eq!(files.waiting().directories, BTreeSet::from([scratch.path().to_owned()]));
+        files.sync().unwrap();
+        assert!(waiting(&files).is_empty());
+        assert_eq!(std::fs::read(scratch.path().join("a")).unwrap(), b"here");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_synced_is_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (files, path) = (LateSync::default(), scratch.path().join("folder"));
+        files.open(&path, OpenMode::Create).unwrap().sync().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(files.sync().unwrap_err().1, path);
+    }
+}

@@ -1,0 +1,241 @@
+//! `archive.json`: the list of what is in a directory of archived transcripts.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use crate::{
+    Error, ErrorKind, Result,
+    json::{self, Object, Value, object},
+    log::{DiskFiles, line, read_file, write_atomic},
+    snapshot::{FrameSnapshot, Totals},
+    transcript::{RecordNote, Report, Tally, TranscriptFormat, UnknownRecord},
+};
+
+use super::MANIFEST;
+
+const KIND: &str = "afterimage archive";
+const VERSION: u64 = 1;
+/// The most bytes of the list: as JSON a longer one would not be read, and its seal is short.
+const MOST_BYTES: u64 = json::MAX_BYTES as u64 + 64;
+
+/// What is known of an archived transcript besides its frames.
+#[derive(Clone, Debug)]
+pub struct TranscriptEntry {
+    /// The path as it was given.
+    pub file: String,
+    /// The format of the file.
+    pub input_format: TranscriptFormat,
+    /// The name of the format that rendered the frames.
+    pub format: String,
+    /// The id of what counted the tokens.
+    pub tokenizer: String,
+    /// Its messages, calls and results.
+    pub tally: Tally,
+    /// Facets of type `unknown`.
+    pub unknown_records: u64,
+    /// What reading the transcript said; of the records that were not understood the first.
+    pub report: Report,
+    /// Where the table of the frames begins.
+    pub(super) frame_table: u64,
+    /// Its sessions, in the order of their first frames.
+    pub sessions: Vec<SessionEntry>,
+}
+
+/// What is known of a session in it.
+#[derive(Clone, Debug)]
+pub struct SessionEntry {
+    /// The name of the session.
+    pub session: Arc<str>,
+    /// The sums of its frames.
+    pub totals: Totals,
+    /// What the model sees after the last frame.
+    pub(super) tail: Option<Arc<FrameSnapshot>>,
+}
+
+impl TranscriptEntry {
+    /// The sums of its sessions.
+    pub fn totals(&self) -> Totals {
+        sum(self.sessions.iter().map(|session| session.totals))
+    }
+
+    fn to_json(&self) -> Object {
+        let skipped = self.report.skipped.iter();
+        let mut object = object! {
+            "file": self.file.as_str(),
+            "inputFormat": self.input_format.name(),
+            "format": self.format.as_str(),
+            "tokenizer": self.tokenizer.as_str(),
+            "messages": self.tally.messages,
+            "toolCalls": self.tally.tool_calls,
+            "toolResults": self.tally.tool_results,
+            "unknownRecords": self.unknown_records,
+            "sessionsSeen": self.report.sessions,
+            "skipped": skipped
+                .map(|(kind, count)| (kind.as_str(), Value::from(*count)))
+                .collect::<Object>(),
+        };
+        if let Some(first) = self.report.unknown.first() {
+            let first = object! {
+                "records": self.report.unknown_records,
+                "line": first.line,
+                "reason": first.reason.as_str(),
+            };
+            object.insert("notUnderstood".to_owned(), first.into());
+        }
+        if let Some(first) = self.report.notes.first() {
+            let first = object! {
+                "count": self.report.noted,
+                "line": first.line,
+                "text": first.text.as_str(),
+            };
+            object.insert("noted".to_owned(), first.into());
+        }
+        object.insert("frameTable".to_owned(), self.frame_table.into());
+        let sessions = self.sessions.iter().map(SessionEntry::to_json).collect::<Value>();
+        object.insert("sessions".to_owned(), sessions);
+        object
+    }
+
+    fn from_json(value: &Value) -> Result<Self, Wrong> {
+        let mut report = Report::default();
+        report.sessions = number(value, "sessionsSeen")?;
+        let skipped = value.get("skipped").and_then(Value::as_object);
+        let skipped = skipped.ok_or(Wrong::Member("skipped"))?.iter();
+        report.skipped = skipped
+            .map(|(kind, count)| Some((kind.clone(), count.as_u64()?)))
+            .collect::<Option<BTreeMap<_, _>>>()
+            .ok_or(Wrong::Member("skipped"))?;
+        if let Some(first) = value.get("notUnderstood") {
+            report.unknown_records = number(first, "records")?;
+            let reason = text(first, "reason")?.to_owned();
+            report.unknown = vec![UnknownRecord { line: number(first, "line")?, reason }];
+        }
+        if let Some(first) = value.get("noted") {
+            report.noted = number(first, "count")?;
+            let text = text(first, "text")?.to_owned();
+            report.notes = vec![RecordNote { line: number(first, "line")?, text }];
+        }
+        let input_format = TranscriptFormat::from_name(text(value, "inputFormat")?);
+        let sessions = array(value, "sessions")?;
+        Ok(Self {
+            file: text(value, "file")?.to_owned(),
+            input_format: input_format.ok_or(Wrong::Member("inputFormat"))?,
+            format: text(value, "format")?.to_owned(),
+            tokenizer: text(value, "tokenizer")?.to_owned(),
+            tally: Tally {
+                messages: number(value, "messages")?,
+                tool_calls: number(value, "toolCalls")?,
+                tool_results: number(value, "toolResults")?,
+            },
+            unknown_records: number(value, "unknownRecords")?,
+            report,
+            frame_table: number(value, "frameTable")?,
+            sessions: sessions.iter().map(SessionEntry::from_json).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl SessionEntry {
+    fn to_json(&self) -> Object {
+        let Totals { frames, chunks, bytes, tokens } = self.totals;
+        let mut object = object! {
+            "session": &*self.session,
+            "frames": frames,
+            "chunks": chunks,
+            "bytes": bytes,
+            "tokens": tokens,
+        };
+        if let Some(tail) = &self.tail {
+            object.insert("tail".to_owned(), tail.to_json());
+        }
+        object
+    }
+
+    fn from_json(value: &Value) -> Result<Self, Wrong> {
+        let tail = value.get("tail").cloned().map(FrameSnapshot::from_json).transpose();
+        let totals = Totals {
+            frames: number(value, "frames")?,
+            chunks: number(value, "chunks")?,
+            bytes: number(value, "bytes")?,
+            tokens: number(value, "tokens")?,
+        };
+        let tail = tail.map_err(Wrong::Error)?.map(Arc::new);
+        Ok(Self { session: text(value, "session")?.into(), totals, tail })
+    }
+}
+
+/// Adds totals up; a sum that outgrows 64 bits stays at their largest number.
+pub(super) fn sum(all: impl Iterator<Item = Totals>) -> Totals {
+    all.fold(Totals::default(), |sum, of| Totals {
+        frames: sum.frames.saturating_add(of.frames),
+        chunks: sum.chunks.saturating_add(of.chunks),
+        bytes: sum.bytes.saturating_add(of.bytes),
+        tokens: sum.tokens.saturating_add(of.tokens),
+    })
+}
+
+/// Writes the list of a directory, which makes it one.
+pub(super) fn write(directory: &Path, files: &[TranscriptEntry]) -> Result<()> {
+    let manifest = object! {
+        "kind": KIND,
+        "version": VERSION,
+        "files": files.iter().map(TranscriptEntry::to_json).collect::<Value>(),
+    };
+    let line = line::seal(&Value::from(manifest).to_string())?;
+    write_atomic(&DiskFiles, directory.join(MANIFEST), format!("{line}\n").as_bytes())?;
+    Ok(())
+}
+
+/// Reads the list of a directory.
+pub(super) fn read(directory: &Path) -> Result<Vec<TranscriptEntry>> {
+    let path = directory.join(MANIFEST);
+    let bytes = read_file(&DiskFiles, &path, MOST_BYTES)?;
+    parse(&bytes).map_err(|wrong| {
+        let error = match wrong {
+            Wrong::Error(error) => error,
+            Wrong::Member(name) => Error::new(
+                ErrorKind::Shape,
+                format!("the list of the archive is not as it should be at `{name}`"),
+            ),
+            Wrong::Version(found) => Error::new(
+                ErrorKind::Version,
+                format!(
+                    "the archive is of version {found}, and this program reads version {VERSION}"
+                ),
+            ),
+        };
+        error.in_file(&path)
+    })
+}
+
+enum Wrong {
+    Error(Error),
+    Member(&'static str),
+    Version(u64),
+}
+
+fn parse(bytes: &[u8]) -> Result<Vec<TranscriptEntry>, Wrong> {
+    // What is not UTF-8 fails the check, too.
+    let text = String::from_utf8_lossy(bytes);
+    let line = line::open(text.strip_suffix('\n').unwrap_or(&text))
+        .map_err(|error| Wrong::Error(error.into()))?;
+    let manifest = json::read(line.as_bytes()).map_err(|error| Wrong::Error(error.into()))?;
+    if manifest.str_at("kind") != Some(KIND) {
+        return Err(Wrong::Member("kind"));
+    }
+    match number(&manifest, "version")? {
+        VERSION => array(&manifest, "files")?.iter().map(TranscriptEntry::from_json).collect(),
+        version => Err(Wrong::Version(version)),
+    }
+}
+
+fn number(value: &Value, key: &'static str) -> Result<u64, Wrong> {
+    value.get(key).and_then(Value::as_u64).ok_or(Wrong::Member(key))
+}
+
+fn text<'v>(value: &'v Value, key: &'static str) -> Result<&'v str, Wrong> {
+    value.str_at(key).ok_or(Wrong::Member(key))
+}
+
+fn array<'v>(value: &'v Value, key: &'static str) -> Result<&'v [Value], Wrong> {
+    value.get(key).and_then(Value::as_array).ok_or(Wrong::Member(key))
+}

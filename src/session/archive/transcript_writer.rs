@@ -1,0 +1,167 @@
+use std::{path::PathBuf, sync::Arc};
+
+use indexmap::IndexMap;
+
+use super::{
+    FrameRow, SessionEntry, TranscriptEntry, folder, frame_table::Captured,
+    frames_writer::FramesWriter, late_sync::LateSync, recount, session_writer::SessionWriter,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    hud::Hud,
+    id::Millis,
+    log::create_dirs,
+    session::{ViewedFrame, Viewer, unknown_records},
+    snapshot::FrameSnapshot,
+    tokens::TokenCounter,
+    transcript::{Record, Report, Tally, TranscriptFormat},
+};
+
+/// What may wait in memory before all of it is written. Less where it is tested.
+const MOST_UNSAVED: usize = if cfg!(debug_assertions) { 1 << 20 } else { 64 << 20 };
+
+/// Where the frames of a transcript come from, and how they are rendered.
+#[derive(Clone, Debug)]
+pub struct TranscriptSource {
+    /// The path of the file, as it was given.
+    pub file: String,
+    /// The format of the file.
+    pub input_format: TranscriptFormat,
+    /// The name of the format that renders the frames, as
+    /// [`format_by_name`](crate::hud::format_by_name) takes it.
+    pub format: String,
+}
+
+/// A transcript on its way into an archive.
+#[must_use = "a transcript that is not finished is not in the archive"]
+pub struct TranscriptWriter<'b> {
+    files: LateSync,
+    folder: PathBuf,
+    source: TranscriptSource,
+    counter: Arc<dyn TokenCounter>,
+    viewer: Viewer<'b>,
+    frames: FramesWriter,
+    sessions: IndexMap<Arc<str>, SessionWriter>,
+    unsaved: usize,
+    tally: Tally,
+    unknown_records: u64,
+    entries: &'b mut Vec<TranscriptEntry>,
+}
+
+impl std::fmt::Debug for TranscriptWriter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TranscriptWriter").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl<'b> TranscriptWriter<'b> {
+    pub(super) fn create(
+        files: &LateSync,
+        folder: PathBuf,
+        source: TranscriptSource,
+        hud: &'b Hud,
+        counter: &Arc<dyn TokenCounter>,
+        entries: &'b mut Vec<TranscriptEntry>,
+    ) -> Result<Self> {
+        create_dirs(files, &folder)?;
+        Ok(Self {
+            frames: FramesWriter::create(files, &folder)?,
+            files: files.clone(),
+            folder,
+            counter: Arc::clone(counter),
+            viewer: Viewer::new(hud, source.input_format),
+            source,
+            sessions: IndexMap::new(),
+            unsaved: 0,
+            tally: Tally::default(),
+            unknown_records: 0,
+            entries,
+        })
+    }
+
+    /// Adds a frame and what it rendered to: the snapshot that it brings along, else `rendered`,
+    /// else what the HUD renders at the moment `now`.
+    ///
+    /// # Errors
+    /// What the veil or the format has against the frame; [`ErrorKind::Limit`] for more sessions or
+    /// messages than an archive holds, or a frame that could not be read back; [`ErrorKind::Io`].
+    pub fn push(
+        &mut self,
+        record: Record,
+        rendered: Option<&Arc<FrameSnapshot>>,
+        now: Millis,
+    ) -> Result<()> {
+        let ViewedFrame { session: name, mut frame, snapshot, message } =
+            self.viewer.view(record, rendered, now)?;
+        self.tally.add(&frame);
+        self.unknown_records += unknown_records(&frame);
+        let archived = recount::counted_by(&*self.counter, &snapshot)?;
+        let captured = match &frame.rendered_snapshot {
+            None => Captured::No,
+            Some(own) if Arc::ptr_eq(own, &archived) => Captured::Archived,
+            Some(_) => Captured::Apart,
+        };
+        if captured == Captured::Archived {
+            frame.rendered_snapshot = None;
+        }
+
+        let (count, at) = (self.sessions.len(), self.sessions.get_index_of(&name));
+        let index = at.unwrap_or(count);
+        let directory = folder(&self.folder, index);
+        let session = self
+            .sessions
+            .entry(Arc::clone(&name))
+            .or_insert_with(|| SessionWriter::new(&self.files, directory));
+        session.has_tail = self.viewer.has_tail(&name);
+        let too_many =
+            || Error::new(ErrorKind::Limit, "more sessions or messages than an archive holds");
+        let row = FrameRow {
+            session: u32::try_from(index).map_err(|_| too_many())?,
+            sequence: frame.sequence,
+            message: message
+                .map(|message| u32::try_from(message).ok().filter(|message| *message < u32::MAX))
+                .map(|message| message.ok_or_else(too_many))
+                .transpose()?,
+            captured,
+            has_tail: session.has_tail,
+        };
+        self.unsaved += session.push(frame.sequence, &archived)?;
+        self.frames.push(row, &frame.to_json())?;
+        if self.unsaved > MOST_UNSAVED {
+            self.sessions.values_mut().try_for_each(SessionWriter::save)?;
+            self.unsaved = 0;
+        }
+        Ok(())
+    }
+
+    /// Writes the rest, with what reading the transcript said; of the records that were not
+    /// understood, and of the notes, the first is kept.
+    ///
+    /// # Errors
+    /// What the format has against the tail of a session; [`ErrorKind::Io`].
+    pub fn finish(self, report: &Report) -> Result<()> {
+        let frame_table = self.frames.finish()?;
+        let mut sessions = Vec::with_capacity(self.sessions.len());
+        for (session, writer) in self.sessions {
+            let tail = if writer.has_tail { self.viewer.tail(&session)? } else { None };
+            let tail = tail.map(|tail| tail.snapshot);
+            sessions.push(SessionEntry { session, totals: writer.finish()?, tail });
+        }
+        let mut report = report.clone();
+        report.unknown.truncate(1);
+        report.notes.truncate(1);
+        let TranscriptSource { file, input_format, format } = self.source;
+        self.entries.push(TranscriptEntry {
+            file,
+            input_format,
+            format,
+            tokenizer: self.counter.id().to_owned(),
+            tally: self.tally,
+            unknown_records: self.unknown_records,
+            report,
+            frame_table,
+            sessions,
+        });
+        Ok(())
+    }
+}

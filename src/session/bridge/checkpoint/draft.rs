@@ -1,0 +1,488 @@
+use std::{collections::HashMap, fmt::Write as _};
+
+use super::{
+    files::FileTouches,
+    touch::{is_refusal, open_items, touches},
+    words::{code, flat, sentence},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    checkpoint::{
+        Checkpoint, SectionKind, Shrunk, expect_time, header_line, is_moment, shrink, table,
+    },
+    id::{FacetType, FrameSeq},
+    tokens::TokenCounter,
+    veil::{Facet, FacetChange, Frame, Source},
+};
+
+/// How many characters of what somebody said a draft shows.
+const SHOWN: usize = 320;
+
+/// How many characters of a request a step shows.
+const STEP: usize = 100;
+
+/// How many files that were only read the Breadcrumbs name: those that were read most often.
+const CRUMBS: usize = 12;
+
+/// How many open items the Next Actions name.
+const ACTIONS: usize = 20;
+
+/// What a section says of which nothing is known.
+pub(super) const NOTHING: &str = "None recorded";
+
+/// What a draft cannot know from the frames.
+#[non_exhaustive]
+#[derive(Clone, Debug)]
+pub struct DraftOptions {
+    /// The id of the checkpoint.
+    pub id: String,
+    /// When it is made, in ISO 8601. Without it the time of the last frame that has one.
+    pub created: Option<String>,
+    /// The checkpoint before: its id becomes the parent, its decisions and rules are kept.
+    pub parent: Option<Checkpoint>,
+    /// The most tokens that it may have. 4,000 by default.
+    pub token_limit: usize,
+}
+
+impl DraftOptions {
+    /// Options with an id.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into(), created: None, parent: None, token_limit: 4_000 }
+    }
+
+    /// Sets when the checkpoint is made, in ISO 8601.
+    pub fn created(mut self, time: impl Into<String>) -> Self {
+        self.created = Some(time.into());
+        self
+    }
+
+    /// Sets the checkpoint before.
+    pub fn after(mut self, parent: Checkpoint) -> Self {
+        self.parent = Some(parent);
+        self
+    }
+
+    /// Sets the most tokens that the checkpoint may have.
+    pub fn token_limit(mut self, tokens: usize) -> Self {
+        self.token_limit = tokens;
+        self
+    }
+}
+
+/// A checkpoint in the making: it sees the frames of a session one after the other, and says at
+/// any time where things stand, without a model.
+///
+/// What it knows: what the user asked first and last, which tools were called, the files that they
+/// read and wrote (a call that failed wrote none), what failed, what the agent said last, and which items of its plan are open.
+/// Decisions and rules it does not know; those of the checkpoint before are kept.
+///
+/// ```
+/// use afterimage::{
+///     checkpoint::{SectionKind}, session::bridge::checkpoint::{Draft, DraftOptions}, json, tokens::Chars4,
+///     veil::{Facet, FacetOp, Frame, Source},
+/// };
+///
+/// let ask = Facet::new("ask-1", afterimage::id::FacetType::EVENT, "Add a licence.");
+/// let arguments = json::read(br#"{"file_path": "LICENSE", "content": "MIT"}"#)?;
+/// let write = Facet::tool_call("call-1", None, "Write", arguments);
+/// let mut draft = Draft::new();
+/// draft.see(&Frame::new(0, Source::User).with(FacetOp::add(ask)));
+/// draft.see(&Frame::new(1, Source::Agent).with(FacetOp::add(write)));
+///
+/// let options = DraftOptions::new("chk-1").created("2026-01-05T10:00:00Z");
+/// let drafted = draft.checkpoint(&options, &Chars4)?.checkpoint;
+/// let files = drafted.body(SectionKind::ArtifactTrail).unwrap();
+/// assert!(files.ends_with("| `LICENSE` | created | Write in frame 1 |"));
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    first_request: Option<String>,
+    last_request: Option<String>,
+    steps: Vec<Step>,
+    touched: FileTouches,
+    tools: HashMap<String, u64>,
+    open_file: Option<String>,
+    /// How many calls were seen.
+    calls: u64,
+    unanswered: Vec<Open>,
+    plan: Vec<String>,
+    last_speech: Option<String>,
+    last_failure: Option<String>,
+    last_frame: Option<FrameSeq>,
+    last_time: Option<String>,
+    frames: u64,
+}
+
+/// What one request of the user led to.
+#[derive(Clone, Debug)]
+struct Step {
+    request: String,
+    frame: FrameSeq,
+    calls: u64,
+    failed: u64,
+    is_answered: bool,
+}
+
+/// A call without a result.
+#[derive(Clone, Debug)]
+struct Open {
+    id: Option<String>,
+    name: String,
+    /// Which call of the session it is.
+    call: u64,
+}
+
+impl Draft {
+    /// A draft of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The draft of some frames.
+    pub fn of<'f>(frames: impl IntoIterator<Item = &'f Frame>) -> Self {
+        let mut draft = Self::new();
+        frames.into_iter().for_each(|frame| draft.see(frame));
+        draft
+    }
+
+    /// The last frame that was seen.
+    pub fn last_frame(&self) -> Option<FrameSeq> {
+        self.last_frame
+    }
+
+    /// Takes the next frame. Linear in what it adds.
+    pub fn see(&mut self, frame: &Frame) {
+        self.frames += 1;
+        self.last_frame = Some(frame.sequence);
+        // A time that does not say where is none that another reader could place.
+        if let Some(text) = frame.timestamp.as_deref()
+            && is_moment(text)
+        {
+            self.last_time = Some(text.to_owned());
+        }
+        for op in &frame.ops {
+            if let FacetChange::Add(facet) = &op.change {
+                self.facet(facet, frame);
+            }
+        }
+    }
+
+    fn facet(&mut self, facet: &Facet, frame: &Frame) {
+        if let Some(call) = facet.call() {
+            let (id, name) = (call.id.map(str::to_owned), call.name.to_owned());
+            self.unanswered.push(Open { id, name, call: self.calls });
+            self.call(call.name, call.parameters, call.arguments, frame.sequence);
+        } else if facet.is_result() {
+            self.result(facet);
+        } else if is_speech(facet) {
+            self.speech(&facet.content, frame);
+        }
+        facet.children.iter().for_each(|child| self.facet(child, frame));
+    }
+
+    fn speech(&mut self, text: &str, frame: &Frame) {
+        let text = text.trim();
+        match frame.source {
+            Source::User if !is_of_a_program(text) => {
+                let request = text.chars().take(4 * SHOWN).collect::<String>();
+                self.first_request.get_or_insert_with(|| request.clone());
+                self.steps.push(Step {
+                    request: sentence(&request, STEP),
+                    frame: frame.sequence,
+                    calls: 0,
+                    failed: 0,
+                    is_answered: false,
+                });
+                self.last_request = Some(request);
+            }
+            Source::Agent if !text.is_empty() => {
+                self.last_speech = Some(text.chars().take(4 * SHOWN).collect());
+                if let Some(step) = self.steps.last_mut() {
+                    step.is_answered = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        parameters: Option<&crate::json::Value>,
+        arguments: Option<&str>,
+        frame: FrameSeq,
+    ) {
+        *self.tools.entry(name.to_owned()).or_default() += 1;
+        if let Some(step) = self.steps.last_mut() {
+            step.calls += 1;
+            step.is_answered = false;
+        }
+        if let Some(plan) = parameters.and_then(open_items) {
+            self.plan = plan;
+        }
+        let step = self.steps.len().checked_sub(1);
+        for touch in touches(name, parameters, arguments, &mut self.open_file) {
+            self.touched.push(touch, name, frame, step, self.calls);
+        }
+        self.calls += 1;
+    }
+
+    fn result(&mut self, facet: &Facet) {
+        let id = facet.state.as_ref().and_then(|state| state.str_at("toolCallId"));
+        let answers = |open: &Open| match id {
+            Some(id) => open.id.as_deref() == Some(id),
+            None => facet.tool_name().is_none_or(|tool| tool == open.name),
+        };
+        let call = self.unanswered.iter().position(answers);
+        let call = call.map(|at| self.unanswered.remove(at));
+        let says_so = facet.state.as_ref().and_then(|state| state.get("isError")?.as_bool());
+        let text = facet.content.trim_start();
+        let touches = call.as_ref().is_some_and(|call| self.touched.has(call.call));
+        let is_failure = says_so.unwrap_or_else(|| {
+            ["Error", "error:", "<tool_use_error>", "Traceback (most recent call last)"]
+                .iter()
+                .any(|start| text.starts_with(start))
+                || touches && is_refusal(text)
+        });
+        if is_failure {
+            let name = call.as_ref().map(|call| call.name.as_str());
+            let tool = name.or(facet.tool_name()).unwrap_or("a tool");
+            self.last_failure = Some(format!("{tool} failed: {}", flat(text, STEP)));
+            if let Some(step) = self.steps.last_mut() {
+                step.failed += 1;
+            }
+            // What failed touched nothing.
+            if let Some(call) = call {
+                self.touched.forget(call.call);
+            }
+        } else if call.is_some() {
+            self.last_failure = None;
+        }
+    }
+
+    /// The checkpoint of what was seen so far. What does not fit into the tokens goes by the
+    /// priorities of [`shrink`].
+    ///
+    /// # Errors
+    /// [`Markdown`](crate::checkpoint::ErrorKind::Markdown) where neither the options nor the frames
+    /// say when it is made, or the options not in ISO 8601, [`ErrorKind::Limit`] where it cannot be
+    /// made as small as it must be.
+    pub fn checkpoint(&self, options: &DraftOptions, counter: &dyn TokenCounter) -> Result<Shrunk> {
+        let created = options.created.as_ref().or(self.last_time.as_ref()).ok_or_else(|| {
+            let message =
+                "expected the time at which the checkpoint is made, found none in the frames";
+            Error::new(ErrorKind::Checkpoint(crate::checkpoint::ErrorKind::Markdown), message)
+        })?;
+        expect_time(created)?;
+        let text = self.text(options, created);
+        Ok(shrink(&Checkpoint::parse(text)?, options.token_limit, counter)?)
+    }
+
+    fn text(&self, options: &DraftOptions, created: &str) -> String {
+        let mut text = format!(
+            "---\n{}\n{}\n",
+            header_line("checkpoint", &options.id),
+            header_line("created", created)
+        );
+        if let Some(frame) = self.last_frame {
+            let _ = writeln!(text, "anchor: frame-{frame}");
+        }
+        let parent = options.parent.as_ref();
+        if let Some(id) = parent.and_then(Checkpoint::id) {
+            let _ = writeln!(text, "{}", header_line("parent", id));
+        }
+        text.push_str("---\n");
+        for kind in SectionKind::ALL {
+            let body = self.section(kind, parent);
+            let _ = writeln!(text, "\n{} {}", "#".repeat(kind.level().into()), kind.title());
+            if !body.is_empty() {
+                let _ = writeln!(text, "\n{body}");
+            }
+        }
+        text
+    }
+
+    fn section(&self, kind: SectionKind, parent: Option<&Checkpoint>) -> String {
+        let before = || {
+            let body = parent.and_then(|parent| parent.body(kind));
+            body.filter(|body| !body.trim().is_empty())
+        };
+        let said = |text: Option<&String>| text.map(|text| sentence(text, SHOWN));
+        let none = || format!("- {NOTHING}");
+        match kind {
+            SectionKind::EssentialInformation => String::new(),
+            SectionKind::Problem => before()
+                .or_else(|| said(self.first_request.as_ref()))
+                .unwrap_or_else(|| NOTHING.to_owned()),
+            SectionKind::SessionIntent => said(self.last_request.as_ref())
+                .or_else(before)
+                .unwrap_or_else(|| NOTHING.to_owned()),
+            SectionKind::Decisions | SectionKind::UserRules => before().unwrap_or_else(none),
+            SectionKind::TechnicalContext => self.context(),
+            SectionKind::Breadcrumbs => self.crumbs(),
+            SectionKind::PlayByPlay => self.play(),
+            SectionKind::ArtifactTrail => self.trail(),
+            SectionKind::CurrentState => self.state(),
+            SectionKind::NextActions => self.actions(),
+        }
+    }
+
+    fn context(&self) -> String {
+        let mut tools: Vec<(&String, &u64)> = self.tools.iter().collect();
+        tools.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
+        let tools: Vec<String> =
+            tools.iter().map(|(name, count)| format!("{} ({count})", code(name))).collect();
+        let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
+        format!("- Frames: {}\n- Tools called: {tools}", self.frames)
+    }
+
+    fn crumbs(&self) -> String {
+        let files = self.touched.files();
+        let mut read = files.only_read();
+        read.sort_by_key(|(path, count)| (std::cmp::Reverse(*count), *path));
+        let rows = read
+            .into_iter()
+            .take(CRUMBS)
+            .map(|(path, count)| table::row(["file", &code(path), &times("read", count)]));
+        lines(table::head(&["Type", "Reference", "Hint"]).into_iter().chain(rows))
+    }
+
+    fn play(&self) -> String {
+        if self.steps.is_empty() {
+            return format!("- {NOTHING}");
+        }
+        let last = self.steps.len() - 1;
+        let files = self.touched.files();
+        lines(self.steps.iter().enumerate().map(|(index, step)| {
+            let mut did = vec![count(step.calls, "call")];
+            let written = files.written_in(index);
+            if written > 0 {
+                did.push(count(written as u64, "file"));
+            }
+            if step.failed > 0 {
+                did.push(format!("{} failed", step.failed));
+            }
+            let state = if index < last || step.is_answered { "Complete" } else { "Open" };
+            format!("- Frame {}: {} → {} → {state}", step.frame, step.request, did.join(", "))
+        }))
+    }
+
+    fn trail(&self) -> String {
+        let files = self.touched.files();
+        let rows = files.written.iter().map(|file| {
+            let times = |(tool, count): &(&str, u64)| times(&sentence(tool, STEP), *count);
+            let by: Vec<String> = file.by.iter().map(times).collect();
+            let change = format!("{} in frame {}", by.join(", "), file.last);
+            table::row([&code(file.path), file.status, &change])
+        });
+        lines(table::head(&["File", "Status", "Key Change"]).into_iter().chain(rows))
+    }
+
+    fn state(&self) -> String {
+        let mut items = Vec::new();
+        if let Some(speech) = &self.last_speech {
+            items.push(format!("- {}", sentence(speech, SHOWN)));
+        }
+        if let Some(failure) = &self.last_failure {
+            items.push(format!("- {}", sentence(failure, SHOWN)));
+        }
+        if let Some(frame) = self.last_frame {
+            items.push(format!("- The session stands at frame {frame}"));
+        }
+        if items.is_empty() { format!("- {NOTHING}") } else { items.join("\n") }
+    }
+
+    fn actions(&self) -> String {
+        let mut items: Vec<String> =
+            self.plan.iter().map(|item| format!("- {}", sentence(item, STEP))).collect();
+        items.extend(self.unanswered.iter().map(|open| {
+            format!("- The call of {} has no result yet", code(&flat(&open.name, STEP)))
+        }));
+        let open = self.steps.last().filter(|step| !step.is_answered);
+        items.extend(open.map(|step| format!("- Answer: {}", step.request)));
+        let more = items.len().saturating_sub(ACTIONS);
+        items.truncate(ACTIONS);
+        if more > 0 {
+            items.push(format!("- {more} more"));
+        }
+        if items.is_empty() { format!("- {NOTHING}") } else { items.join("\n") }
+    }
+
+    /// The rows of the files that were touched, each with its path as the Artifact Trail writes it.
+    pub(super) fn rows(&self) -> Vec<(String, String)> {
+        let rows = self.trail();
+        let rows = rows.lines().skip(2).map(str::to_owned);
+        self.touched.files().written.iter().map(|file| code(file.path)).zip(rows).collect()
+    }
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn count(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn times(what: &str, count: u64) -> String {
+    if count == 1 { what.to_owned() } else { format!("{what} ×{count}") }
+}
+
+/// Whether a facet is what somebody said.
+fn is_speech(facet: &Facet) -> bool {
+    (facet.facet_type == FacetType::SPEECH || facet.facet_type == FacetType::EVENT)
+        && !facet.content.trim().is_empty()
+}
+
+/// Whether a program wrote a text in the user's name: it is all in tags.
+fn is_of_a_program(text: &str) -> bool {
+    text.is_empty() || text.starts_with('<') && text.ends_with('>')
+}
+
+#[cfg(test)]
+mod tests {
+    use pulldown_cmark::{Event, Options, Parser, Tag};
+
+    use super::*;
+    use crate::{json, tokens::Chars4, veil::FacetOp};
+
+    #[test]
+    fn html_links_and_remote_images_of_a_session_are_inert_in_its_draft() {
+        let hostile = "<script>x</script> [go](javascript:x) ![i](https://e.org/i.png) `<b>` ` <u>";
+        let arguments = |key: &str, value: &str| {
+            json::read(format!(r#"{{"{key}":{value}}}"#).as_bytes()).unwrap()
+        };
+        let plan = arguments("todos", &format!(r#"[{{"content":{hostile:?}}}]"#));
+        let path = arguments("file_path", &format!("{hostile:?}"));
+        let ask = Facet::new("ask", FacetType::EVENT, hostile);
+        let said = Facet::new("said", FacetType::SPEECH, hostile);
+        let calls = [
+            Facet::tool_call("plan", Some("plan"), hostile, plan),
+            Facet::tool_call("write", Some("write"), "Write", path.clone()),
+            Facet::tool_call("read", Some("read"), "Read", path),
+        ];
+        let failed = Facet::tool_result("no", Some("plan"), None, format!("Error {hostile}"));
+        let mut agent = Frame::new(1, Source::Agent).with(FacetOp::add(said));
+        for call in calls {
+            agent = agent.with(FacetOp::add(call));
+        }
+        let frames = [
+            Frame::new(0, Source::User).with(FacetOp::add(ask)),
+            agent,
+            Frame::new(2, Source::Environment).with(FacetOp::add(failed)),
+        ];
+        let options = DraftOptions::new("chk-1").created("2026-01-05T10:00:00Z");
+        let drafted = Draft::of(&frames).checkpoint(&options, &Chars4).unwrap().checkpoint;
+        assert!(drafted.text().matches("script").count() > 6, "{}", drafted.text());
+        for event in Parser::new_ext(drafted.text(), Options::ENABLE_TABLES) {
+            let is_inert = !matches!(
+                event,
+                Event::Html(_)
+                    | Event::InlineHtml(_)
+                    | Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock)
+            );
+            assert!(is_inert, "{event:?} in {}", drafted.text());
+        }
+    }
+}

@@ -1,0 +1,175 @@
+use crate::{
+    ErrorKind, Result,
+    compress::{CompressionJob, CompressionOptions, Engine, FailureLimit},
+    export::{Export, ExportOptions, Exported, Form, PrefixRules, prefix_report},
+    hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
+    id::Millis,
+    veil::History,
+    window::{Breakdown, Budget, ContextWindow, FittedContext},
+};
+
+/// How often in a row an engine may fail before it is not asked again.
+const FAILURES: u32 = 4;
+
+/// Fits a whole session into a budget, as the request of a provider where one is asked for.
+///
+/// A [`ContextWindow`] fits the texts of a context. A request has ids and names of tools besides,
+/// which differ from provider to provider: they count here too.
+///
+/// ```
+/// use std::sync::Arc;
+/// use afterimage::{
+///     compress::OutlineEngine, export::Form, hud::{Hud, NativeFormat}, id::{FacetType, Millis},
+///     session::{Fit, RequestFitter}, tokens::Chars4,
+///     veil::{Facet, FacetOp, Frame, History, Source}, window::Budget,
+/// };
+///
+/// let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
+/// let mut history = History::new();
+/// for n in 0..40_u64 {
+///     let text = format!("Reading {n} of sensor S-{}: {}", 1000 + n, "calm ".repeat(20));
+///     let facet = Facet::new(format!("reading-{n}"), FacetType::EVENT, text);
+///     let frame = Frame::new(n, Source::Environment).with(FacetOp::add(facet));
+///     hud.capture(&mut history, frame, Millis::new(0))?;
+/// }
+/// let fitter = RequestFitter::new(hud, Budget::once(800)).form(Form::OpenaiChat);
+/// let fitted = fitter.fit(&history, &OutlineEngine, Millis::new(0), |_| {})?;
+/// assert!(fitted.tokens_before > 800 && fitted.tokens_after <= 800);
+/// assert!(matches!(fitted.fit, Fit::Fits(_)) && fitted.exported.is_some());
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RequestFitter {
+    hud: Hud,
+    budget: Budget,
+    options: CompressionOptions,
+    form: Option<Form>,
+    export: ExportOptions,
+}
+
+/// A session that was fitted into a budget, or could not be.
+#[derive(Debug)]
+pub struct FittedRequest {
+    /// The tokens of its context, or of its request, without a budget.
+    pub tokens_before: u64,
+    /// What was done to the session.
+    pub window: ContextWindow,
+    /// The context that fits.
+    pub fit: Fit,
+    /// The context as a request, where a form was asked for and it fits.
+    pub exported: Option<Exported>,
+    /// The tokens of what fits; 0 where nothing does.
+    pub tokens_after: u64,
+}
+
+/// Whether a session fits its budget.
+#[derive(Debug)]
+pub enum Fit {
+    /// The context that fits.
+    Fits(Box<FittedContext>),
+    /// What must stay is more: who takes the room.
+    Unfit(Box<Breakdown>),
+}
+
+/// What a fitter is about to do.
+#[derive(Clone, Copy, Debug)]
+pub enum FittingStep<'j> {
+    /// The session was measured: so many tokens.
+    Measured(u64),
+    /// The engine is asked.
+    Asking(&'j CompressionJob),
+}
+
+impl RequestFitter {
+    /// Fits contexts of `hud` into `budget`, compressing as the budget says.
+    pub fn new(hud: Hud, budget: Budget) -> Self {
+        let (options, export) = (budget.compression(), ExportOptions::default());
+        Self { hud, budget, options, form: None, export }
+    }
+
+    /// Compresses with other options.
+    #[must_use]
+    pub fn options(self, options: CompressionOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Fits the request of a provider. [`Form::Messages`] and [`Form::Plain`] are the context
+    /// itself.
+    #[must_use]
+    pub fn form(self, form: Form) -> Self {
+        Self { form: Some(form), ..self }
+    }
+
+    /// Writes the request with other options.
+    #[must_use]
+    pub fn export(self, export: ExportOptions) -> Self {
+        Self { export, ..self }
+    }
+
+    /// Fits a session, asking `engine` for summaries. An engine that fails four times in a row is
+    /// not asked again; what it did not summarise is shortened or left out. `watch` hears of each
+    /// step, for programs that show progress.
+    ///
+    /// # Errors
+    /// What the format has against a frame, and what an export has against the context. That a
+    /// session does not fit is no error: see [`Fit::Unfit`].
+    pub fn fit(
+        &self,
+        history: &History,
+        engine: &dyn Engine,
+        now: Millis,
+        mut watch: impl FnMut(FittingStep<'_>),
+    ) -> Result<FittedRequest> {
+        let engine = FailureLimit::new(engine, FAILURES);
+        let mut window = ContextWindow::new(self.hud.clone(), self.budget, self.options.clone());
+        let mut request = RenderRequest::default();
+        // What the whole session renders to is let go before anything else takes room.
+        let before = self.hud.render(history, &request, now)?;
+        let (_, tokens_before) = self.request(history, &before)?;
+        drop(before);
+        watch(FittingStep::Measured(tokens_before));
+        let room = self.budget.room();
+        let (fit, exported, tokens_after) = loop {
+            while let Some(job) = window.next_job(history, &request, now)? {
+                watch(FittingStep::Asking(&job));
+                if let Err(error) = window.run(&job, history, &engine, now) {
+                    window.fail(&job, error.message(), now)?;
+                }
+            }
+            match window.finish(history, &request, now) {
+                Ok(fitted) => {
+                    let (exported, tokens) = self.request(history, &fitted.context)?;
+                    if tokens <= room {
+                        break (Fit::Fits(Box::new(fitted)), exported, tokens);
+                    }
+                    // Ids and names of tools are what this provider adds to the texts.
+                    request.framing.per_reply += (tokens - room).max(room / 100);
+                }
+                Err(error) if error.kind() == ErrorKind::OverBudget => {
+                    let breakdown = window.refused().cloned().unwrap_or_default();
+                    break (Fit::Unfit(Box::new(breakdown)), None, 0);
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        Ok(FittedRequest { tokens_before, window, fit, exported, tokens_after })
+    }
+
+    /// The context as a request, and its tokens: every text in it, and what the provider adds.
+    fn request(
+        &self,
+        history: &History,
+        context: &RenderedContext,
+    ) -> Result<(Option<Exported>, u64)> {
+        let export = || Export::of(history, context);
+        let exported = match self.form {
+            Some(Form::OpenaiChat) => export()?.openai_chat(&self.export),
+            Some(Form::Responses) => export()?.responses(&self.export),
+            Some(Form::Anthropic) => export()?.anthropic(&self.export),
+            Some(Form::Messages | Form::Plain) | None => return Ok((None, context.tokens().total)),
+        };
+        let report = prefix_report(&exported, &exported, &**self.hud.counter(), PrefixRules::EXACT);
+        let tokens = report.tokens + ProviderFraming::default().per_reply;
+        Ok((Some(exported), tokens))
+    }
+}

@@ -1,0 +1,53 @@
+//! What stands for frames in the contexts of a window, worked out anew only where it changed.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{ContextWindow, Dropped, Shortened, change::Change};
+use crate::{id::FrameSeq, snapshot::Substitution};
+
+/// What stands for frames.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    /// The same for a renderer, in order.
+    pub(super) substitutions: Arc<Vec<Substitution>>,
+    /// What is left out, in order.
+    pub(super) dropped: Arc<Vec<Dropped>>,
+    /// What is shortened, in order.
+    pub(super) shortened: Arc<Vec<Shortened>>,
+}
+
+impl ContextWindow {
+    /// What stands for frames. Costs nothing while nothing of it changes.
+    pub(super) fn standing(&mut self) -> Standing {
+        if let Some(standing) = &self.standing {
+            return standing.clone();
+        }
+        let changes = || self.changes.values();
+        let standing = Standing {
+            substitutions: Arc::new(self.substitutions()),
+            dropped: Arc::new(changes().filter_map(Change::dropped).cloned().collect()),
+            shortened: Arc::new(changes().filter_map(Change::shortened).cloned().collect()),
+        };
+        self.standing.insert(standing).clone()
+    }
+
+    /// Takes note that something else stands for frames from now on.
+    pub(super) fn unsettle(&mut self) {
+        self.standing = None;
+        self.version += 1;
+    }
+
+    /// What stands for frames, in order: blocks, and what was dropped and shortened.
+    pub fn substitutions(&self) -> Vec<Substitution> {
+        if let Some(standing) = &self.standing {
+            return standing.substitutions.to_vec();
+        }
+        let blocks = self.transform.substitutions().into_iter();
+        let mut all: BTreeMap<FrameSeq, Substitution> =
+            blocks.map(|block| (block.from, block)).collect();
+        for (from, change) in &self.changes {
+            all.insert(*from, change.substitution(&self.nothing));
+        }
+        all.into_values().collect()
+    }
+}

@@ -1,0 +1,56 @@
+//! The behaviour tests of this crate, one module for each capability.
+
+mod support;
+
+#[cfg(feature = "storage")]
+mod archive;
+mod archive_moves;
+#[cfg(feature = "storage")]
+mod archive_store;
+mod attribution;
+mod capture_policies;
+#[cfg(all(feature = "bpe", feature = "checkpoint"))]
+mod checkpoint_draft;
+#[cfg(feature = "journal")]
+mod coding_agent;
+#[cfg(feature = "command")]
+mod command;
+mod compress;
+mod compress_faults;
+mod compress_imported;
+mod compress_mixed;
+mod compress_pass;
+mod compress_recordings;
+mod export_forms;
+mod export_invariants;
+mod export_load;
+mod exports;
+#[cfg(all(feature = "journal", feature = "timeline"))]
+mod hostile_files;
+#[cfg(all(feature = "timeline", feature = "storage"))]
+mod import_goldens;
+mod incremental;
+#[cfg(feature = "bpe")]
+mod invariants;
+#[cfg(all(feature = "journal", feature = "timeline"))]
+mod journal_timeline;
+#[cfg(feature = "journal")]
+mod journal_veil;
+mod layering;
+#[cfg(feature = "observe")]
+mod observe_answers;
+#[cfg(all(feature = "bpe", feature = "observe"))]
+mod observe_context;
+#[cfg(feature = "bpe")]
+mod outline;
+#[cfg(feature = "bpe")]
+mod recordings;
+mod recount;
+#[cfg(feature = "bpe")]
+mod replay;
+mod scale;
+mod snapshot_spec;
+#[cfg(feature = "bpe")]
+mod transcripts;
+mod unforgeable;
+mod window;

@@ -1,0 +1,336 @@
+//! Recorded sessions replayed within budgets: nothing over, no pair cut, every request accepted,
+//! the provider's cache kept warm, and figures that add up.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use crate::support::exporting;
+use crate::support::sessions;
+
+use afterimage_testkit::data;
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+};
+
+use afterimage::{
+    compress::{Epoch, OutlineEngine},
+    export::{Export, ExportOptions},
+    hud::{Hud, Message, NativeFormat, RenderedContext},
+    id::{FrameSeq, Millis, Role},
+    replay::{Policy, Replay, ReplayFigures, Turn},
+    snapshot::Part,
+    tokens::{Bpe, Memo, TokenCounter},
+    veil::{Frame, Source},
+    window::Budget,
+};
+use sessions::Session;
+
+const NOW: Millis = Millis::new(0);
+
+/// The sessions of at least 20 messages, without what is not needed.
+static SESSIONS: LazyLock<Vec<Session>> = LazyLock::new(|| {
+    let Some(first) = data::recordings(sessions::GROUPS[0]) else { return Vec::new() };
+    sessions::sessions(first.parent().unwrap(), 20, 1)
+});
+
+/// What counts texts that were counted before.
+static COUNTER: LazyLock<Arc<dyn TokenCounter>> =
+    LazyLock::new(|| Arc::new(Memo::new(Bpe::o200k())));
+
+fn replay(budget: Budget, policy: Policy) -> Replay {
+    let hud = Hud::builder(COUNTER.clone()).format(Arc::new(NativeFormat)).build();
+    Replay::new(hud, budget, policy, Arc::new(OutlineEngine))
+}
+
+fn blocks(budget: Budget) -> Replay {
+    replay(budget, Policy::Blocks(budget.compression()))
+}
+
+/// The frame and the facet of a call or a result.
+type Half = (FrameSeq, String);
+
+/// Calls with their results, as a reader of the recording pairs them.
+#[derive(Default)]
+struct Ledger {
+    open: Vec<(String, Half)>,
+    pairs: Vec<(Half, Half)>,
+    is_agents: bool,
+    /// What each frame that shows something has that nobody may cut, and whether it is the
+    /// operator's: all of it then.
+    uncut: Vec<(FrameSeq, u64, bool)>,
+}
+
+impl Ledger {
+    fn push(&mut self, frame: &Frame) {
+        let snapshot = frame.rendered_snapshot.as_ref().unwrap();
+        if snapshot.is_empty() {
+            return;
+        }
+        let is_agents = frame.source == Source::Agent;
+        if is_agents && !self.is_agents {
+            self.open.clear();
+        }
+        self.is_agents = is_agents;
+        let is_operators = snapshot.chunks().any(|chunk| chunk.role() == Some(Role::System));
+        let mut uncut = if is_operators { snapshot.exact_tokens().unwrap() } else { 0 };
+        for chunk in snapshot.chunks() {
+            let half = || (frame.sequence, chunk.facet_ids()[0].to_string());
+            match chunk.part() {
+                Part::Call { id, .. } => {
+                    self.open.push((id.as_deref().unwrap_or_default().to_owned(), half()));
+                    if !is_operators {
+                        uncut += chunk.tokens();
+                    }
+                }
+                Part::Result { id } => {
+                    let id = id.as_deref().unwrap_or_default();
+                    let answered = self.open.iter().position(|(open, _)| open == id);
+                    let Some(at) = answered else { continue };
+                    self.pairs.push((self.open.remove(at).1, half()));
+                }
+                _ => {}
+            }
+        }
+        self.uncut.push((frame.sequence, uncut, is_operators));
+    }
+
+    /// The tokens that stay whatever is done: the operator's words, and the calls that wait or that
+    /// the newest message answers.
+    fn least(&self) -> u64 {
+        let mut newest = self.uncut.last().unwrap().0;
+        newest = self.open.iter().map(|(_, (call, _))| *call).fold(newest, FrameSeq::min);
+        for ((call, _), (result, _)) in self.pairs.iter().rev() {
+            if (*call..=*result).contains(&newest) {
+                newest = *call;
+            }
+        }
+        let stays =
+            self.uncut.iter().filter(|(frame, _, is_operators)| *is_operators || *frame >= newest);
+        stays.map(|(_, tokens, _)| tokens + 4).sum::<u64>() + 3
+    }
+
+    /// The pairs of which a context holds one half.
+    fn halves(&self, context: &RenderedContext) -> Vec<&(Half, Half)> {
+        let chunks = context.messages().iter().flat_map(Message::chunks);
+        let parts = chunks.filter_map(|(_, chunk)| match chunk.part() {
+            Part::Call { .. } | Part::Result { .. } => Some(chunk.facet_ids()[0].to_string()),
+            _ => None,
+        });
+        let there: HashSet<String> = parts.collect();
+        let is_half = |((_, call), (_, result)): &&(Half, Half)| {
+            there.contains(call) != there.contains(result)
+        };
+        self.pairs.iter().filter(is_half).collect()
+    }
+}
+
+/// A request as it was sent.
+#[derive(Clone, PartialEq)]
+struct Sent {
+    messages: Vec<Said>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Said {
+    role: Role,
+    text: String,
+    tokens: u64,
+    frames: Option<(FrameSeq, FrameSeq)>,
+}
+
+impl Sent {
+    fn of(context: &RenderedContext) -> Self {
+        let said = |message: &Message| Said {
+            role: message.role(),
+            text: message.content().into_owned(),
+            tokens: message.tokens(),
+            frames: message.frames(),
+        };
+        Self { messages: context.messages().iter().map(said).collect() }
+    }
+
+    /// The tokens that a provider has seen in `before` from the first on.
+    fn cached(&self, before: &Self) -> u64 {
+        let mut tokens = 0;
+        for (now, before) in self.messages.iter().zip(&before.messages) {
+            if now.role != before.role {
+                break;
+            }
+            if now.text != before.text {
+                let same = now.text.chars().zip(before.text.chars()).take_while(|(a, b)| a == b);
+                let same: String = same.map(|(a, _)| a).collect();
+                tokens += COUNTER.count(&same) as u64;
+                break;
+            }
+            tokens += now.tokens + 4;
+        }
+        tokens
+    }
+
+    /// What was sent before stays: all of it but the tail, or what is before the epoch.
+    fn assert_grew_from(&self, before: &Self, epoch: Option<&Epoch>, place: &str) {
+        let stays = |said: &&Said| {
+            said.frames.is_some_and(|(_, to)| epoch.is_none_or(|epoch| to < epoch.from))
+        };
+        for (index, said) in before.messages.iter().take_while(stays).enumerate() {
+            let now =
+                self.messages.get(index).unwrap_or_else(|| panic!("{place}: {index} is gone"));
+            assert!(
+                (now.role, &now.text, now.frames) == (said.role, &said.text, said.frames),
+                "{place}: message {index} changed, epoch {epoch:?}\n{:.300}\n{:.300}",
+                said.text,
+                now.text
+            );
+        }
+    }
+}
+
+/// Counts every message afresh, as a provider would.
+fn assert_counted(context: &RenderedContext, place: &str) {
+    static PLAIN: LazyLock<Bpe> = LazyLock::new(Bpe::o200k);
+    let count = |message: &Message| PLAIN.count(&message.content()) as u64;
+    let sum: u64 = context.messages().iter().map(count).sum();
+    let framing = 4 * context.messages().len() as u64 + 3;
+    assert_eq!(context.tokens().total, sum + framing, "{place}");
+}
+
+/// Checks of one session, turn by turn.
+struct Checks<'s> {
+    session: &'s Session,
+    budget: Budget,
+    ledger: Ledger,
+    last: Option<Sent>,
+    figures: ReplayFigures,
+}
+
+impl Checks<'_> {
+    fn turn(&mut self, turn: &Turn<'_>, is_last: bool) {
+        let number = self.figures.turns;
+        let place = format!("{} at {}, turn {number}", self.session.name, self.budget.max_tokens);
+        self.figures.turns += 1;
+        let Some(context) = turn.context else {
+            self.figures.unfit += 1;
+            let least = self.ledger.least();
+            assert!(least > self.budget.room(), "{place}: {least} would fit");
+            return;
+        };
+        let total = context.tokens().total;
+        assert!(total <= self.budget.room(), "{place}: {total}");
+        let halves = self.ledger.halves(context);
+        assert!(halves.is_empty(), "{place}: {halves:?}");
+        if turn.epoch.is_some() || number.is_multiple_of(8) || is_last {
+            assert_counted(context, &place);
+            let export = Export::of(turn.history, context).unwrap();
+            exporting::check(&export, &ExportOptions::default(), &place);
+        }
+        let sent = Sent::of(context);
+        if let Some(before) = &self.last {
+            sent.assert_grew_from(before, turn.epoch.as_ref(), &place);
+            self.figures.tokens_cached += sent.cached(before).min(total);
+        }
+        self.figures.tokens_sent += total;
+        let has_blocks = turn.epoch.as_ref().is_some_and(|epoch| !epoch.blocks.is_empty());
+        self.figures.compressions += u64::from(has_blocks);
+        self.last = Some(sent);
+    }
+}
+
+/// The figures of a session, which are those that its contexts come to.
+fn check(session: &Session, budget: Budget) -> ReplayFigures {
+    let mut replay = blocks(budget);
+    let mut checks = Checks {
+        session,
+        budget,
+        ledger: Ledger::default(),
+        last: None,
+        figures: ReplayFigures::default(),
+    };
+    let last = session.frames.len() - 1;
+    for (index, frame) in session.frames.iter().enumerate() {
+        if let Some(turn) = replay.push(frame.clone(), NOW).unwrap() {
+            checks.turn(&turn, index == last);
+        }
+        checks.ledger.push(replay.history().frames().last().unwrap());
+    }
+    let figures = replay.figures();
+    let (needed, kept) = (figures.identifiers_needed, figures.identifiers_kept);
+    assert!(kept <= needed, "{}", session.name);
+    let mut counted = checks.figures;
+    (counted.identifiers_needed, counted.identifiers_kept) = (needed, kept);
+    assert_eq!(figures, counted, "{}", session.name);
+    figures
+}
+
+/// The sum over all sessions.
+fn sum(of: impl Fn(&Session) -> ReplayFigures + Sync) -> ReplayFigures {
+    let mut all = ReplayFigures::default();
+    SESSIONS.iter().for_each(|session| all += of(session));
+    all
+}
+
+fn sliding(budget: Budget) -> ReplayFigures {
+    sum(|session| {
+        let mut replay = replay(budget, Policy::Sliding);
+        for frame in &session.frames {
+            replay.push(frame.clone(), NOW).unwrap();
+        }
+        replay.figures()
+    })
+}
+
+/// Replays all sessions at a budget, of which at least so much is served from the cache.
+fn assert_replays(tokens: u64, least_cached: f64) -> ReplayFigures {
+    let budget = Budget::new(tokens);
+    let figures = sum(|session| check(session, budget));
+    assert_eq!((figures.over_budget, figures.orphans), (0, 0));
+    let cached = figures.cached_ratio();
+    assert!(cached >= least_cached, "{tokens}: {cached:.4} of {figures:?}");
+    figures
+}
+
+/// What was billed is a share of what a window that slides is billed.
+fn assert_billed(tokens: u64, figures: &ReplayFigures) {
+    let sliding = sliding(Budget::new(tokens));
+    assert_eq!((sliding.over_budget, sliding.orphans), (0, 0));
+    let billed = figures.billed_tokens() as f64 / sliding.billed_tokens() as f64;
+    assert!(billed <= 0.35, "{tokens}: {billed:.4}");
+}
+
+#[test]
+fn sessions_replay_within_4_000_tokens() {
+    assert_replays(4_000, 0.0);
+}
+
+#[test]
+fn sessions_replay_within_8_000_tokens_for_a_third_of_what_sliding_costs() {
+    if !SESSIONS.is_empty() {
+        assert_billed(8_000, &assert_replays(8_000, 0.86));
+    }
+}
+
+#[test]
+fn sessions_replay_within_32_000_tokens_for_a_third_of_what_sliding_costs() {
+    if !SESSIONS.is_empty() {
+        assert_billed(32_000, &assert_replays(32_000, 0.94));
+    }
+}
+
+#[test]
+fn a_replay_is_the_same_each_time() {
+    let budget = Budget::new(6_000);
+    for session in SESSIONS.iter().step_by(5) {
+        let (mut one, mut other) = (blocks(budget), blocks(budget));
+        for frame in &session.frames {
+            let turn = one.push(frame.clone(), NOW).unwrap();
+            let again = other.push(frame.clone(), NOW).unwrap();
+            let requests = [turn, again].map(|turn| {
+                let turn = turn?;
+                let context = turn.context.map(Sent::of);
+                Some((context.map(|sent| sent.messages), turn.epoch, turn.dropped, turn.shortened))
+            });
+            let [one, other] = requests;
+            assert!(one == other, "{}", session.name);
+        }
+        assert_eq!(one.figures(), other.figures());
+    }
+}

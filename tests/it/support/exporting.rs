@@ -1,0 +1,62 @@
+//! What holds of every export.
+
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use afterimage::export::{Export, ExportOptions, Exported};
+use serde_json::Value;
+
+type Validate = fn(&Value) -> afterimage_testkit::validators::Verdict;
+
+pub(crate) fn json(exported: &Exported) -> Value {
+    serde_json::from_str(&exported.value().to_string()).unwrap()
+}
+
+/// The spans of every string sum to it, in order and without gaps.
+pub(crate) fn assert_owned(exported: &Exported, place: &str) {
+    for (path, text) in exported.root().texts() {
+        let mut end = 0;
+        for span in text.spans() {
+            assert_eq!(span.range.start(), end, "{place}: {path}");
+            assert!(!span.range.is_empty(), "{place}: {path}");
+            assert!(text.as_str().is_char_boundary(span.range.end()), "{place}: {path}");
+            assert_eq!(text.owner_of(end), Some(&span.owner), "{place}: {path}");
+            end = span.range.end();
+        }
+        assert_eq!(end, text.as_str().len(), "{place}: {path}");
+        assert_eq!(text.owner_of(end), None, "{place}: {path}");
+    }
+}
+
+pub(crate) fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
+    let forms: [(&str, Exported, Validate); 3] = [
+        ("chat", export.openai_chat(options), afterimage_testkit::validators::chat),
+        ("responses", export.responses(options), afterimage_testkit::validators::responses),
+        ("anthropic", export.anthropic(options), afterimage_testkit::validators::anthropic),
+    ];
+    for (form, exported, validate) in &forms {
+        let place = format!("{place}: {form}");
+        let value = json(exported);
+        if let Err(error) = validate(&value) {
+            panic!("{place}: {error}\n{:?}", exported.report());
+        }
+        assert_owned(exported, &place);
+        assert_loads(exported, &place);
+    }
+    let plain = export.plain(options);
+    assert_owned(&plain, place);
+    assert_loads(&plain, place);
+}
+
+/// What was written is read back with its owners, and without them says the same.
+pub(crate) fn assert_loads(exported: &Exported, place: &str) {
+    let (value, owners) = (exported.value(), exported.owners());
+    let loaded = Exported::from_json(value.clone(), Some(owners)).unwrap();
+    assert_eq!(loaded.root(), exported.root(), "{place}");
+    let is_empty = exported.root().at(0).is_none() && exported.root().get("messages").is_none();
+    if !is_empty {
+        assert_eq!(loaded.form(), exported.form(), "{place}");
+    }
+    let bare = Exported::from_json(value.clone(), None).unwrap();
+    assert_eq!(bare.value(), value, "{place}");
+    assert_owned(&bare, place);
+}
