@@ -327,6 +327,23 @@ impl<'a> IntoIterator for &'a Object {
     }
 }
 
+/// An [`Object`] with these members, in this order.
+///
+/// ```
+/// use afterimage_json::{Value, object};
+///
+/// let object = object! { "name": "Ada", "ticks": 3_u64, "base": Value::Null };
+/// assert_eq!(Value::from(object).to_string(), r#"{"name":"Ada","ticks":3,"base":null}"#);
+/// ```
+#[macro_export]
+macro_rules! object {
+    ($($key:literal: $value:expr),* $(,)?) => {{
+        let mut object = $crate::Object::new();
+        $(object.insert($key.to_owned(), $crate::Value::from($value));)*
+        object
+    }};
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,21 +382,4 @@ mod tests {
     fn small_and_large_objects_are_the_same_map() {
         [0, 1, 15, 16, 17, 18, 30, 100].into_iter().for_each(check);
     }
-}
-
-/// An [`Object`] with these members, in this order.
-///
-/// ```
-/// use afterimage_json::{Value, object};
-///
-/// let object = object! { "name": "Ada", "ticks": 3_u64, "base": Value::Null };
-/// assert_eq!(Value::from(object).to_string(), r#"{"name":"Ada","ticks":3,"base":null}"#);
-/// ```
-#[macro_export]
-macro_rules! object {
-    ($($key:literal: $value:expr),* $(,)?) => {{
-        let mut object = $crate::Object::new();
-        $(object.insert($key.to_owned(), $crate::Value::from($value));)*
-        object
-    }};
 }

@@ -96,8 +96,7 @@ impl TranscriptEntry {
     }
 
     fn from_json(value: &Value) -> Result<Self, Wrong> {
-        let mut report = Report::default();
-        report.sessions = number(value, "sessionsSeen")?;
+        let mut report = Report { sessions: number(value, "sessionsSeen")?, ..Report::default() };
         let skipped = value.get("skipped").and_then(Value::as_object);
         let skipped = skipped.ok_or(Wrong::Member("skipped"))?.iter();
         report.skipped = skipped

@@ -10,14 +10,14 @@
 )]
 
 use crate::support;
-#[path = "support/terminal.rs"]
-mod terminal;
 
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use support::{run, run_with};
-use terminal::{HOSTILE, acted_on, hostile_file, on_terminal};
+use support::{
+    run, run_with,
+    terminal::{HOSTILE, acted_on, hostile_file, on_terminal},
+};
 
 /// A history in which every name and every text is hostile.
 fn frames() -> String {

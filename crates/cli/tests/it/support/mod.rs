@@ -1,6 +1,9 @@
 //! Starting the program in tests.
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
+#[cfg(unix)]
+pub(crate) mod terminal;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
