@@ -1,4 +1,4 @@
-//! A [`Duration`](std::time::Duration) as whole milliseconds, for `#[serde(with = "…::duration")]`.
+//! A [`Duration`] as whole milliseconds, for `#[serde(with = "…::duration")]`.
 //! What is less than a millisecond is cut off.
 
 use std::time::Duration;
