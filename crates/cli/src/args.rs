@@ -2,12 +2,13 @@
 
 mod words;
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, path::PathBuf};
 
 use afterimage::{export::Form, transcript::TranscriptFormat};
 use clap::{
     ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+    error::ErrorKind,
 };
 
 use crate::checkpoint;
@@ -17,16 +18,13 @@ use crate::checkpoint;
 /// afterimage reads the transcript of an agent, renders it frame by frame into the text that goes
 /// to a model, and knows for every byte which facet wrote it and what it costs in tokens.
 ///
-/// Data goes to standard output, everything else to standard error. The exit code is 0 when the
-/// input was read (also where single records were not understood), 1 when it was refused or `trace`
-/// found nothing, 2 when the command line was wrong, 3 when what a context must hold is more than
-/// its budget.
+/// Data goes to standard output, everything else to standard error.
 ///
 /// Control characters of a text or a name are shown, and not sent to a terminal. Text and Markdown
 /// that go into a pipe or a file keep every byte; JSON holds controls as escapes.
 #[derive(Debug, Parser)]
 #[command(name = "afterimage", version, arg_required_else_help = true, max_term_width = 100)]
-#[command(after_help = "Example: afterimage demo")]
+#[command(after_help = "Example: afterimage demo", after_long_help = words::PROGRAM)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -44,28 +42,24 @@ pub(crate) enum Command {
     /// command reads back.
     #[command(
         after_help = "Example: afterimage frames session.jsonl | afterimage stats -",
-        after_long_help = words::FRAMES,
-        override_usage = "afterimage frames [OPTIONS] <FILE>..."
+        after_long_help = words::FRAMES
     )]
     Frames(Frames),
     /// What the model reads: as text, as messages with an owner for every byte, or as snapshots
     #[command(
-        after_help = "Example: afterimage render session.jsonl --from 3 --to 5 --as messages",
-        override_usage = "afterimage render [OPTIONS] <FILE>..."
+        after_help = "Example: afterimage render session.jsonl --from 3 --to 5 --as messages"
     )]
     Render(Render),
     /// Who wrote it: the facet behind a text, a byte, or the places of a facet
     #[command(
         after_help = "Example: afterimage trace session.jsonl --text 'connection refused'",
-        after_long_help = words::TRACE,
-        override_usage = "afterimage trace [OPTIONS] <--facet ID|--text STR|--at MESSAGE:BYTE> <FILE>..."
+        after_long_help = words::TRACE
     )]
     Trace(Trace),
     /// What a transcript holds and costs: messages, calls, chunks, tokens by role, type and facet
     #[command(
         after_help = "Example: afterimage stats --json session.jsonl",
-        after_long_help = words::STATS,
-        override_usage = "afterimage stats [OPTIONS] <FILE>..."
+        after_long_help = words::STATS
     )]
     Stats(Stats),
     /// Archive transcripts: frames and what they rendered to, for every command to read
@@ -76,8 +70,7 @@ pub(crate) enum Command {
     /// whole, and not added to; an archive may be archived again, with others.
     #[command(
         after_help = "Example: afterimage archive session.jsonl -o session.archive",
-        after_long_help = words::ARCHIVE,
-        override_usage = "afterimage archive [OPTIONS] --output <DIR> <FILE>..."
+        after_long_help = words::ARCHIVE
     )]
     Archive(Archive),
     /// Fit a session into a budget: older frames give way to summaries, and the original stays
@@ -87,8 +80,7 @@ pub(crate) enum Command {
     /// shortened. `expand` gives back what a block stands for.
     #[command(
         after_help = "Example: afterimage compress session.jsonl --budget 8k --as openai",
-        after_long_help = words::COMPRESS,
-        override_usage = "afterimage compress [OPTIONS] --budget <TOKENS> <FILE>..."
+        after_long_help = words::COMPRESS
     )]
     Compress(Compress),
     /// The original text of a block, byte for byte
@@ -96,8 +88,7 @@ pub(crate) enum Command {
     /// Takes the options of `compress`, plans the same, and prints the text of the frames that the
     /// block stands for, with nothing between them.
     #[command(
-        after_help = "Example: afterimage expand session.jsonl --budget 8000 --block block-1-24",
-        override_usage = "afterimage expand [OPTIONS] --budget <TOKENS> --block <ID> <FILE>..."
+        after_help = "Example: afterimage expand session.jsonl --budget 8000 --block block-1-24"
     )]
     Expand(Expand),
     /// What the requests of a session would have cost, by policy
@@ -107,8 +98,7 @@ pub(crate) enum Command {
     /// at a tenth), and which of the names that the agent went on to use were still there.
     #[command(
         after_help = "Example: afterimage replay session.jsonl --budget 32k --policy sliding",
-        after_long_help = words::REPLAY,
-        override_usage = "afterimage replay [OPTIONS] --budget <TOKENS> <FILE>..."
+        after_long_help = words::REPLAY
     )]
     Replay(Replay),
     /// Compare two contexts: where they part, who wrote that, and what is billed again
@@ -118,8 +108,7 @@ pub(crate) enum Command {
     /// them, or transcripts or archives, which are rendered first.
     #[command(
         after_help = "Example: afterimage diff before.json after.json --cache openai",
-        after_long_help = words::DIFF,
-        override_usage = "afterimage diff [OPTIONS] <A> <B>"
+        after_long_help = words::DIFF
     )]
     Diff(Diff),
     /// Checkpoints in Markdown: lint them, compute, apply and check deltas, draft, shrink
@@ -143,6 +132,12 @@ pub(crate) enum Command {
     /// `AFTERIMAGE_NATS_USER` with `AFTERIMAGE_NATS_PASSWORD`.
     #[command(after_help = "Example: afterimage journal ls nats://127.0.0.1:4222/afterimage")]
     Journal(crate::journal::Journal),
+    /// The formats of transcripts: what each is, and what it is recognised by
+    ///
+    /// afterimage recognises a file by its content, and never by its name. `--input-format NAME` of
+    /// other commands overrules that.
+    #[command(after_help = "Example: afterimage formats --json")]
+    Formats(Formats),
     /// Completions for a shell
     #[command(
         after_help = "Example: afterimage completions bash > ~/.local/share/bash-completion/completions/afterimage"
@@ -176,27 +171,44 @@ pub(crate) struct Rendering {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Input {
     /// The transcripts, or archives of some; `-` is standard input. Each is read by itself
-    #[arg(
-        value_name = "FILE",
-        value_hint = ValueHint::AnyPath,
-        required_unless_present = "input_format"
-    )]
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath, required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Read the input as this format instead of recognising it; `list` names them all
-    #[arg(long, value_name = "NAME", value_parser = input_format(), hide_possible_values = true)]
-    pub(crate) input_format: Option<InputFormat>,
+    /// Read the input as this format instead of recognising it; `afterimage formats` lists them
+    #[arg(long, value_name = "NAME", value_parser = FormatName, hide_possible_values = true)]
+    pub(crate) input_format: Option<TranscriptFormat>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum InputFormat {
-    List,
-    Of(TranscriptFormat),
+/// Reads the name of a format.
+#[derive(Clone)]
+struct FormatName;
+
+impl FormatName {
+    fn names() -> impl Iterator<Item = PossibleValue> {
+        TranscriptFormat::ALL.iter().map(|format| PossibleValue::new(format.name()))
+    }
 }
 
-fn input_format() -> impl TypedValueParser<Value = InputFormat> {
-    let names = TranscriptFormat::ALL.iter().map(|format| PossibleValue::new(format.name()));
-    PossibleValuesParser::new(names.chain([PossibleValue::new("list")]))
-        .map(|name| TranscriptFormat::from_name(&name).map_or(InputFormat::List, InputFormat::Of))
+impl TypedValueParser for FormatName {
+    type Value = TranscriptFormat;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<TranscriptFormat, clap::Error> {
+        if value == "list" {
+            let message = "there is no format `list`; the command `afterimage formats` lists them";
+            return Err(command.clone().error(ErrorKind::InvalidValue, message));
+        }
+        let name = PossibleValuesParser::new(Self::names()).parse_ref(command, arg, value)?;
+        TranscriptFormat::from_name(&name)
+            .ok_or_else(|| command.clone().error(ErrorKind::InvalidValue, "there is no such format"))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Self::names()))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -394,14 +406,8 @@ pub(crate) struct Archive {
     #[command(flatten)]
     pub(crate) input: Input,
     /// The directory to write: one that is empty, or not there yet
-    #[arg(
-        short,
-        long,
-        value_name = "DIR",
-        value_hint = ValueHint::DirPath,
-        required_unless_present = "input_format"
-    )]
-    pub(crate) output: Option<PathBuf>,
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
     /// What was written, as one JSON object
@@ -441,13 +447,8 @@ pub(crate) fn token_limit(text: &str) -> Result<usize, String> {
 pub(crate) struct Fitting {
     /// The tokens that a context may have, by the exact count with the provider's framing; 32k is
     /// 32000
-    #[arg(
-        long,
-        value_name = "TOKENS",
-        value_parser = tokens,
-        required_unless_present = "input_format"
-    )]
-    pub(crate) budget: Option<u64>,
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) budget: u64,
     /// The newest frames that are compressed last: eight by default, or fewer where they are large
     #[arg(long, value_name = "FRAMES")]
     pub(crate) keep_recent: Option<usize>,
@@ -518,13 +519,8 @@ pub(crate) struct Expand {
     #[command(flatten)]
     pub(crate) input: Input,
     /// The block: its id, as `compress` gives it
-    #[arg(
-        long,
-        value_name = "ID",
-        allow_hyphen_values = true,
-        required_unless_present = "input_format"
-    )]
-    pub(crate) block: Option<String>,
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub(crate) block: String,
     #[command(flatten)]
     pub(crate) fitting: Fitting,
     /// The `--as` of `compress`: exports are planned over frames in the format native
@@ -604,38 +600,20 @@ pub(crate) struct Diff {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Formats {
+    /// One JSON object per format
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Session {
     #[command(subcommand)]
     pub(crate) command: crate::session::args::Command,
     #[command(flatten)]
     pub(crate) coloring: Coloring,
-}
-
-impl Command {
-    /// What the command reads, where it reads anything.
-    pub(crate) fn input(&self) -> Option<&Input> {
-        match self {
-            Self::Frames(args) => Some(&args.input),
-            Self::Render(args) => Some(&args.input),
-            Self::Trace(args) => Some(&args.input),
-            Self::Stats(args) => Some(&args.input),
-            Self::Archive(args) => Some(&args.input),
-            Self::Compress(args) => Some(&args.input),
-            Self::Expand(args) => Some(&args.input),
-            Self::Replay(args) => Some(&args.input),
-            Self::Checkpoint(args) => match &args.command {
-                checkpoint::args::Command::Draft(args) => Some(&args.input),
-                _ => None,
-            },
-            Self::Demo(_)
-            | Self::Diff(_)
-            | Self::Observe(_)
-            | Self::Session(_)
-            | Self::Journal(_)
-            | Self::Completions { .. }
-            | Self::Man { .. } => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod candidates;
 mod phrase;
 mod unescaped;
 
-use std::{cell::Cell, io::Write, sync::Arc};
+use std::{cell::Cell, io::Write, path::PathBuf, sync::Arc};
 
 use afterimage::{
     json::Value,
@@ -12,6 +12,7 @@ use afterimage::{
     snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
     text::TextRange,
 };
+use indexmap::IndexSet;
 
 pub(crate) use self::phrase::{Phrase, occurrences};
 use crate::{
@@ -57,12 +58,32 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     if hits.all > 0 {
         return Ok(());
     }
+    if let Some(session) = args.session.as_deref().filter(|name| !hits.sessions.contains(*name)) {
+        return Err(no_session(session, &hits.sessions, &args.input.files).into());
+    }
     // One line, however many files there are: whoever searches a folder wants no list of it.
     match hits.files {
         1 => note("no hit"),
         files => note(&format!("no hit in {} files", grouped(files))),
     }
-    Err(Stop::Reported)
+    Err(Stop::Negative)
+}
+
+/// What a session gets that none of the files has.
+fn no_session(wanted: &str, known: &IndexSet<Arc<str>>, files: &[PathBuf]) -> Failure {
+    let mut failure = Failure::new(format!("there is no session {wanted:?}"));
+    if let [file] = files {
+        failure = failure.file(&input::name(file));
+    }
+    if known.is_empty() {
+        return failure;
+    }
+    let mut named: Vec<String> =
+        known.iter().take(NAMED).map(|session| session.to_string()).collect();
+    if known.len() > NAMED {
+        named.push(format!("and {} more", grouped((known.len() - NAMED) as u64)));
+    }
+    failure.hint(format!("the sessions are {}", named.join(", ")))
 }
 
 /// Writes hits as they are found.
@@ -71,10 +92,15 @@ struct Hits {
     table: Table,
     file: Option<String>,
     session: Option<Arc<str>>,
+    /// All sessions of the files so far.
+    sessions: IndexSet<Arc<str>>,
     all: u64,
     in_file: u64,
     files: u64,
 }
+
+/// How many sessions are named where one is missing.
+const NAMED: usize = 8;
 
 impl Hits {
     fn new(is_json: bool, out: &mut Output) -> Outcome<Self> {
@@ -83,7 +109,8 @@ impl Hits {
         }
         let (file, session) = (None, None);
         let table = Hit::table();
-        Ok(Self { is_json, table, file, session, all: 0, in_file: 0, files: 0 })
+        let sessions = IndexSet::new();
+        Ok(Self { is_json, table, file, session, sessions, all: 0, in_file: 0, files: 0 })
     }
 
     fn begin(&mut self, source: &Source) {
@@ -147,7 +174,9 @@ impl Tracing<'_> {
                 self.search_in(&page.snapshot, page.places, of, hits, out)?;
             }
         }
-        let sessions = pages.sessions().into_iter().filter(|session| is_wanted(session));
+        let sessions = pages.sessions();
+        hits.sessions.extend(sessions.iter().cloned());
+        let sessions = sessions.into_iter().filter(|session| is_wanted(session));
         pages.each_tail(sessions, |tail| {
             let of = (&tail.session, None, Some(tail.message));
             self.search_in(&tail.snapshot, None, of, hits, out)
@@ -218,8 +247,9 @@ impl Tracing<'_> {
         }
         let Some(session) = session else { return Ok(()) };
         let Some(count) = pages.messages(&session)? else {
-            let sentence = format!("there is no session {session:?}");
-            return Err(pages.source().fail(sentence).into());
+            // Another of the files may have it.
+            hits.sessions.extend(pages.sessions());
+            return Ok(());
         };
         let mut tail = None;
         pages.each_tail([&session], |of| {

@@ -1,5 +1,16 @@
 //! The words of tables, explained where `--help` ends.
 
+pub(crate) const PROGRAM: &str = "\
+Example: afterimage demo
+
+Exit codes:
+  0  the question was answered; a record that was not understood is a note
+  1  the answer is no: `trace` has no hit, `checkpoint lint` found errors, `checkpoint validate` found
+     a difference, `checkpoint due` and `observe fresh` say no, `session verify` found damage
+  2  the question was not answered: the command line is wrong, a file cannot be read or written, or
+     what is asked for is not in it. Other files are still read, and 2 outranks 1 and 3
+  3  what must stay of a context does not fit its budget";
+
 pub(crate) const FRAMES: &str = "\
 Example: afterimage frames session.jsonl | afterimage stats -
 
@@ -24,7 +35,8 @@ Columns of the table:
   TOKENS  what the whole chunk costs
   FACET   who wrote it; (formatting) where no facet did
 
-The exit code is 1 where there is no hit, and 2 where the command line was wrong.";
+The exit code is 0 if there is a hit, 1 if there is none, and 2 if a file or the session that was
+named could not be searched.";
 
 pub(crate) const STATS: &str = "\
 Example: afterimage stats --json session.jsonl
