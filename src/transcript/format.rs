@@ -81,7 +81,7 @@ formats! {
     ClaudeWeb "claude-web" by "an object with a list `loglines`":
         claude_web::Reader::is_document, never, claude_web::Reader::default();
     /// Rollouts of Codex.
-    Codex "codex" by "lines with a `type` and an object `payload`, or a first line with `id` and `timestamp` alone":
+    Codex "codex" by "lines with a `type` and an object `payload`, or a first line with `id`, `timestamp` and no `type`":
         never, codex::Reader::is_line, codex::Reader::default();
     /// Sessions of pi.
     Pi "pi" by "lines of type `session` with `cwd` and `id`, or of type `message` with an object `message`":

@@ -202,8 +202,9 @@ impl TypedValueParser for FormatName {
             return Err(command.clone().error(ErrorKind::InvalidValue, message));
         }
         let name = PossibleValuesParser::new(Self::names()).parse_ref(command, arg, value)?;
-        TranscriptFormat::from_name(&name)
-            .ok_or_else(|| command.clone().error(ErrorKind::InvalidValue, "there is no such format"))
+        TranscriptFormat::from_name(&name).ok_or_else(|| {
+            command.clone().error(ErrorKind::InvalidValue, "there is no such format")
+        })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

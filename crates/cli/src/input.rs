@@ -9,7 +9,7 @@ use afterimage::{session::archive::ArchivedTranscript, transcript::TranscriptFor
 
 use crate::{
     args::Input,
-    failure::{Outcome, Stop},
+    failure::{Failure, Outcome, Stop},
     store,
 };
 pub(crate) use counted::is_stdin;
@@ -43,6 +43,9 @@ pub(crate) fn read(
     mut command: impl FnMut(&mut Source) -> Outcome,
 ) -> Outcome {
     let format = input.input_format;
+    if input.files.iter().filter(|path| is_stdin(path)).count() > 1 {
+        return Err(Failure::new("only one of the files can be `-`, standard input").into());
+    }
     let inputs = expanded(&input.files);
     let is_one_of_several = inputs.len() > 1;
     let mut outcome = Ok(());

@@ -4,7 +4,7 @@ mod candidates;
 mod phrase;
 mod unescaped;
 
-use std::{cell::Cell, io::Write, path::PathBuf, sync::Arc};
+use std::{cell::Cell, io::Write, sync::Arc};
 
 use afterimage::{
     json::Value,
@@ -35,9 +35,12 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     let mut lenses = Lenses::new(&args.rendering, Counting::OnDemand);
     let phrase = Phrase::of(&args.target).map_err(Failure::new)?;
     let mut hits = Hits::new(args.json, &mut out)?;
+    // What is said of a session that the file has not.
+    let mut missing = None;
     let outcome = input::each(&args.input, args.json || !out.is_terminal, |source| {
         let lens = lenses.of(source)?;
         hits.begin(source);
+        missing = args.session.as_deref().map(|session| source.fail(no_session(session)));
         // What an archive knows of its frames tells which of them there is reason to look at.
         let promising = match source.archived() {
             Some(archived) => candidates::of(archived, args)?,
@@ -59,7 +62,9 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
         return Ok(());
     }
     if let Some(session) = args.session.as_deref().filter(|name| !hits.sessions.contains(*name)) {
-        return Err(no_session(session, &hits.sessions, &args.input.files).into());
+        let failure = missing.filter(|_| hits.files == 1);
+        let failure = failure.unwrap_or_else(|| Failure::new(no_session(session)));
+        return Err(with_known(failure, &hits.sessions).into());
     }
     // One line, however many files there are: whoever searches a folder wants no list of it.
     match hits.files {
@@ -69,21 +74,23 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     Err(Stop::Negative)
 }
 
-/// What a session gets that none of the files has.
-fn no_session(wanted: &str, known: &IndexSet<Arc<str>>, files: &[PathBuf]) -> Failure {
-    let mut failure = Failure::new(format!("there is no session {wanted:?}"));
-    if let [file] = files {
-        failure = failure.file(&input::name(file));
+fn no_session(name: &str) -> String {
+    format!("there is no session {name:?}")
+}
+
+/// Names the sessions that there are.
+fn with_known(failure: Failure, known: &IndexSet<Arc<str>>) -> Failure {
+    let named: Vec<&str> = known.iter().take(NAMED).map(AsRef::as_ref).collect();
+    let named = named.join(", ");
+    match known.len() {
+        0 => failure,
+        1 => failure.hint(format!("the only session is {named}")),
+        count if count > NAMED => {
+            let more = grouped((count - NAMED) as u64);
+            failure.hint(format!("the sessions are {named} and {more} more"))
+        }
+        _ => failure.hint(format!("the sessions are {named}")),
     }
-    if known.is_empty() {
-        return failure;
-    }
-    let mut named: Vec<String> =
-        known.iter().take(NAMED).map(|session| session.to_string()).collect();
-    if known.len() > NAMED {
-        named.push(format!("and {} more", grouped((known.len() - NAMED) as u64)));
-    }
-    failure.hint(format!("the sessions are {}", named.join(", ")))
 }
 
 /// Writes hits as they are found.

@@ -5,10 +5,10 @@ Example: afterimage demo
 
 Exit codes:
   0  the question was answered; a record that was not understood is a note
-  1  the answer is no: `trace` has no hit, `checkpoint lint` found errors, `checkpoint validate` found
-     a difference, `checkpoint due` and `observe fresh` say no, `session verify` found damage
-  2  the question was not answered: the command line is wrong, a file cannot be read or written, or
-     what is asked for is not in it. Other files are still read, and 2 outranks 1 and 3
+  1  the answer is no: `trace` has no hit, `checkpoint lint` finds an error, `checkpoint validate`
+     a difference, `session verify` damage; `checkpoint due` or `observe fresh` says no
+  2  the question was not answered: the command line is wrong, a file cannot be read or written,
+     or what is asked for is not in it. The other files are still read; 2 outranks 1 and 3
   3  what must stay of a context does not fit its budget";
 
 pub(crate) const FRAMES: &str = "\
