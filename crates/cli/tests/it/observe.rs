@@ -345,13 +345,13 @@ fn what_cannot_be_done_is_said_in_a_block() {
     );
     refused(
         &db.run(&["put", "--account", "", "--tool", "get_status"], "{}"),
-        1,
+        2,
         "the name of an account",
     );
     let long = "x".repeat(10_000);
     refused(
         &db.run(&["put", "--account", &long, "--tool", "get_status"], "{}"),
-        1,
+        2,
         "the limit is 1024",
     );
     refused(&db.run(&["--policy", "/no/such/file", "accounts"], ""), 2, "cannot open the file");
