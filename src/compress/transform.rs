@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    CompressionBlock, CompressionJob, CompressionOptions, Passage, Unit,
+    CompressionBlock, CompressionJob, CompressionOptions, CompressionState, Passage, Unit,
     block::{Originals, content_hash},
     walk::{Step, Walk},
 };
@@ -118,15 +118,6 @@ pub struct Epoch {
     pub from: FrameSeq,
     /// The ids of the blocks that took effect.
     pub blocks: Vec<Arc<str>>,
-}
-
-/// What is written beside a snapshot that a block stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CompressionState {
-    /// The id of the block. Wire name `replacedBy`.
-    pub replaced_by: Arc<str>,
-    /// The tokens of the frame, the sum over its chunks. Wire name `originalTokens`.
-    pub original_tokens: u64,
 }
 
 impl CompressionTransform {
@@ -669,8 +660,8 @@ impl CompressionTransform {
         block.ok_or_else(|| Error::new(ErrorKind::Conflict, format!("no block {id} is in effect")))
     }
 
-    /// The block that stands for a frame, with the frame's own tokens: what is written beside its
-    /// snapshot. `None` where the frame stands for itself.
+    /// The block that stands for a frame, with the frame's own tokens: what
+    /// [`CompressionTransform::frame_to_json`] writes beside its snapshot. `None` where the frame stands for itself.
     pub fn compression_state(&self, sequence: FrameSeq) -> Option<CompressionState> {
         let (_, block) = self.applied.range(..=sequence).next_back()?;
         let steps = self.walk.steps();

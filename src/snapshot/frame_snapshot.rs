@@ -4,7 +4,7 @@ use super::chunk::{ChunkRef, Chunks};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, Millis},
-    json::Object,
+    json::{Object, Value},
 };
 
 /// What a frame rendered to at its moment.
@@ -44,6 +44,11 @@ impl FrameSnapshot {
     /// The whole rendered text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// A member of the wire form that is not known here.
+    pub(crate) fn unknown_member(&self, name: &str) -> Option<&Value> {
+        self.extra.as_deref()?.get(name)
     }
 
     /// The number of chunks.

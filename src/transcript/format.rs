@@ -6,15 +6,19 @@ use super::{
 };
 use crate::json::Value;
 
-/// Declares the formats: variant, name, how a document and a line are recognised, the decoder.
-/// The order is the order in which they are tried.
+/// Declares the formats: what each is, variant, name, what it is recognised by in words, how a
+/// document and a line are recognised, the decoder. The order is the order in which they are tried.
 macro_rules! formats {
-    ($($(#[$meta:meta])* $variant:ident $name:literal $document:expr, $line:expr, $decoder:expr;)*) => {
+    ($(
+        #[doc = $description:literal]
+        $variant:ident $name:literal by $signs:literal:
+            $document:expr, $line:expr, $decoder:expr;
+    )*) => {
         /// A format that transcripts come in. `docs/transcripts.md` describes each.
         #[non_exhaustive]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum TranscriptFormat {
-            $($(#[$meta])* $variant,)*
+            $(#[doc = $description] $variant,)*
         }
 
         impl TranscriptFormat {
@@ -24,6 +28,16 @@ macro_rules! formats {
             /// The name, as the command line spells it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
+            }
+
+            /// What the format is, in one sentence.
+            pub const fn description(self) -> &'static str {
+                match self { $(Self::$variant => $description.trim_ascii()),* }
+            }
+
+            /// What a file of the format is recognised by, in a few words.
+            pub const fn signs(self) -> &'static str {
+                match self { $(Self::$variant => $signs),* }
             }
 
             /// The format of a file that is one JSON value.
@@ -58,41 +72,59 @@ fn never(_: &Value) -> bool {
 
 formats! {
     /// Frames of afterimage, as JSONL or in a document.
-    Frames "frames" frames::Reader::is_document, frames::Reader::is_line, frames::Reader;
+    Frames "frames" by "records with `sequence` and a list `deltas`, or a list of them in `frames` or `frameHistory`":
+        frames::Reader::is_document, frames::Reader::is_line, frames::Reader;
     /// Recorded requests and responses of the three APIs.
-    Wire "wire" wire::Reader::is_document, never, wire::Reader::default();
+    Wire "wire" by "an object with a list `interactions`":
+        wire::Reader::is_document, never, wire::Reader::default();
     /// Sessions of Claude Code on the web.
-    ClaudeWeb "claude-web" claude_web::Reader::is_document, never, claude_web::Reader::default();
+    ClaudeWeb "claude-web" by "an object with a list `loglines`":
+        claude_web::Reader::is_document, never, claude_web::Reader::default();
     /// Rollouts of Codex.
-    Codex "codex" never, codex::Reader::is_line, codex::Reader::default();
+    Codex "codex" by "lines with a `type` and an object `payload`, or a first line with `id`, `timestamp` and no `type`":
+        never, codex::Reader::is_line, codex::Reader::default();
     /// Sessions of pi.
-    Pi "pi" never, pi::Reader::is_line, pi::Reader::default();
+    Pi "pi" by "lines of type `session` with `cwd` and `id`, or of type `message` with an object `message`":
+        never, pi::Reader::is_line, pi::Reader::default();
     /// Logs of inspect, the evaluation framework.
-    Inspect "inspect" inspect::Reader::is_document, never, inspect::Reader::default();
+    Inspect "inspect" by "an object with `eval` and a list `samples`, or with `eval`, `version` and `plan`":
+        inspect::Reader::is_document, never, inspect::Reader::default();
     /// Answers of ToolBench.
-    ToolBench "toolbench" toolbench::Reader::is_document, never, toolbench::Reader;
+    ToolBench "toolbench" by "an object with a list `answer_generation.train_messages`":
+        toolbench::Reader::is_document, never, toolbench::Reader;
     /// Trajectories of SWE-agent.
-    SweAgent "swe-agent" swe_agent::Reader::is_document, never, swe_agent::Reader;
+    SweAgent "swe-agent" by "an object with a list `history` of messages":
+        swe_agent::Reader::is_document, never, swe_agent::Reader;
     /// Trajectories of mini-swe-agent.
-    MiniSweAgent "mini-swe-agent" mini_swe_agent::Reader::is_document, never, mini_swe_agent::Reader;
+    MiniSweAgent "mini-swe-agent" by "an object with a list `messages`, and with `trajectory_format` or `info`":
+        mini_swe_agent::Reader::is_document, never, mini_swe_agent::Reader;
     /// Sessions of the Gemini CLI.
-    Gemini "gemini" gemini::Reader::is_document, gemini::Reader::is_line, gemini::Reader::default();
+    Gemini "gemini" by "`messages` beside `projectHash`, `sessionId` beside `projectHash`, or messages of type `gemini`":
+        gemini::Reader::is_document, gemini::Reader::is_line, gemini::Reader::default();
     /// Results of tau-bench.
-    TauBench "tau-bench" tau_bench::Reader::is_document, never, tau_bench::Reader::default();
+    TauBench "tau-bench" by "a list of objects with a list `traj`":
+        tau_bench::Reader::is_document, never, tau_bench::Reader::default();
     /// Events of OpenHands, and the output of its resolver.
-    OpenHands "openhands" openhands::Reader::is_document, openhands::Reader::is_line, openhands::Reader::default();
+    OpenHands "openhands" by "a list of events with `source`, or lines with a list `history` and an `instruction`":
+        openhands::Reader::is_document, openhands::Reader::is_line, openhands::Reader::default();
     /// Events of the Copilot CLI.
-    Copilot "copilot" never, copilot::Reader::is_line, copilot::Reader;
+    Copilot "copilot" by "lines with an object `data` and a dotted `type`, for example `session.start`":
+        never, copilot::Reader::is_line, copilot::Reader;
     /// Wire logs of the Kimi CLI.
-    Kimi "kimi" never, kimi::Reader::is_line, kimi::Reader::default();
+    Kimi "kimi" by "lines of type `metadata` with `protocol_version`, or of a type that begins `context.append_`":
+        never, kimi::Reader::is_line, kimi::Reader::default();
     /// Sessions of Claude Code.
-    ClaudeCode "claude-code" never, claude_code::Reader::is_line, claude_code::Reader::default();
+    ClaudeCode "claude-code" by "lines of type `user` or `assistant` with `message`, or with `sessionId`, `uuid` or `leafUuid`":
+        never, claude_code::Reader::is_line, claude_code::Reader::default();
     /// Items of the Responses API.
-    Responses "openai-responses" responses::Reader::is_document, responses::Reader::is_line, responses::Reader::default();
+    Responses "openai-responses" by "a list of items, or an object with items in `input` or `output`":
+        responses::Reader::is_document, responses::Reader::is_line, responses::Reader::default();
     /// Requests and message lists of Anthropic's Messages API.
-    Anthropic "anthropic" anthropic::Reader::is_document, anthropic::Reader::is_line, anthropic::Reader::default();
+    Anthropic "anthropic" by "messages with a `role`, beside `system` or with blocks that only this API has":
+        anthropic::Reader::is_document, anthropic::Reader::is_line, anthropic::Reader::default();
     /// Chat lists of OpenAI and its relatives.
-    Chat "openai-chat" chat::Reader::is_document, chat::Reader::is_line, chat::Reader::default();
+    Chat "openai-chat" by "messages with a `role`, in a list, in `messages` or by line":
+        chat::Reader::is_document, chat::Reader::is_line, chat::Reader::default();
 }
 
 impl TranscriptFormat {

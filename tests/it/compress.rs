@@ -7,10 +7,13 @@ use crate::support::compressing;
 
 use afterimage::{
     ErrorKind,
-    compress::{CompressionJob, CompressionOptions, CompressionTransform, RangeState},
+    compress::{
+        CompressionJob, CompressionOptions, CompressionState, CompressionTransform, RangeState,
+    },
     hud::Owner,
     id::{FacetType, FrameSeq, Millis},
-    snapshot::{Part, SnapshotArchive},
+    json,
+    snapshot::{FrameSnapshot, Part, SnapshotArchive},
     veil::{Facet, FacetOp, History, Saliency, Source},
 };
 use compressing::{NOW, hud, native, request, small, turns};
@@ -145,6 +148,58 @@ fn a_block_never_cuts_a_call_from_its_result() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn a_frame_that_a_block_stands_for_is_written_with_its_compression_state() {
+    let history = captured(&turns(8));
+    let mut transform = CompressionTransform::new(small());
+    assert!(run(&mut transform, &history) > 0);
+    let mut replaced = 0;
+    for frame in history.frames() {
+        let written = transform.frame_to_json(frame);
+        let read = afterimage::veil::Frame::from_json(written.clone()).unwrap();
+        assert_eq!(read.to_json(), written, "an archive keeps it");
+        let snapshot = read.rendered_snapshot.unwrap();
+        let state = CompressionState::of_snapshot(&snapshot).unwrap();
+        assert_eq!(state, transform.compression_state(frame.sequence));
+        let Some(state) = state else {
+            assert_eq!(written, frame.to_json());
+            continue;
+        };
+        replaced += 1;
+        let beside = written.pointer("/renderedSnapshot/compressionState").unwrap();
+        let expected = format!(
+            r#"{{"replacedBy":"{}","originalTokens":{}}}"#,
+            state.replaced_by,
+            snapshot.total_tokens()
+        );
+        assert_eq!(beside.to_string(), expected);
+        // The snapshot in memory is what it was.
+        let original = frame.rendered_snapshot.as_ref().unwrap();
+        assert_eq!(CompressionState::of_snapshot(original).unwrap(), None);
+        assert_eq!(snapshot.text(), original.text());
+    }
+    assert!(replaced > 0);
+}
+
+#[test]
+fn a_compression_state_of_the_wrong_shape_is_refused_with_its_place() {
+    let with = |state: &str| {
+        let text = format!(
+            r#"{{"chunks":[],"totalContent":"","totalTokens":0,"capturedAt":0,"compressionState":{state}}}"#
+        );
+        let snapshot = FrameSnapshot::from_json(json::read(text.as_bytes()).unwrap()).unwrap();
+        CompressionState::of_snapshot(&snapshot)
+    };
+    // Without a block the frame stands for itself.
+    assert_eq!(with(r#"{"originalTokens":3}"#).unwrap(), None);
+    for state in ["7", r#"{"replacedBy":"b"}"#, r#"{"replacedBy":1,"originalTokens":3}"#] {
+        let error = with(state).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Shape, "{state}");
+        let path = error.place().path.as_deref().unwrap_or_default();
+        assert!(path.starts_with("/compressionState"), "{error}");
     }
 }
 

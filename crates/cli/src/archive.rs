@@ -10,7 +10,7 @@ use afterimage::{
 
 use crate::{
     args,
-    failure::{Failure, Outcome},
+    failure::Outcome,
     input::{self, Refused},
     json::object,
     lens::{Counting, Lenses},
@@ -22,9 +22,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &args::Archive) -> Outcome {
-    let Some(directory) = &args.output else {
-        return Err(Failure::new("no directory to write to was given").into());
-    };
+    let directory = &args.output;
     let mut out = Output::new(args.coloring.color);
     let mut builder = store::create(directory)?;
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);

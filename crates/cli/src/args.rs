@@ -2,12 +2,13 @@
 
 mod words;
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, path::PathBuf};
 
 use afterimage::{export::Form, transcript::TranscriptFormat};
 use clap::{
     ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+    error::ErrorKind,
 };
 
 use crate::checkpoint;
@@ -17,16 +18,13 @@ use crate::checkpoint;
 /// afterimage reads the transcript of an agent, renders it frame by frame into the text that goes
 /// to a model, and knows for every byte which facet wrote it and what it costs in tokens.
 ///
-/// Data goes to standard output, everything else to standard error. The exit code is 0 when the
-/// input was read (also where single records were not understood), 1 when it was refused or `trace`
-/// found nothing, 2 when the command line was wrong, 3 when what a context must hold is more than
-/// its budget.
+/// Data goes to standard output, everything else to standard error.
 ///
 /// Control characters of a text or a name are shown, and not sent to a terminal. Text and Markdown
 /// that go into a pipe or a file keep every byte; JSON holds controls as escapes.
 #[derive(Debug, Parser)]
 #[command(name = "afterimage", version, arg_required_else_help = true, max_term_width = 100)]
-#[command(after_help = "Example: afterimage demo")]
+#[command(after_help = "Example: afterimage demo", after_long_help = words::PROGRAM)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -37,113 +35,109 @@ pub(crate) enum Command {
     /// Show the main job on a sample session: nothing to prepare, takes no file
     #[command(after_help = "Example: afterimage demo --tokenizer cl100k")]
     Demo(Demo),
-    /// The frames of transcripts, as JSONL
+    /// Print the frames of transcripts, as JSONL
     ///
-    /// A frame is one step of a history: where it came from, and how it changed the facets. On a
-    /// terminal a table is shown; into a pipe or a file goes JSONL, one frame a line, which every
-    /// command reads back.
+    /// A frame is one step of a history: where it came from, and how it changed the facets. A
+    /// terminal gets a table. A pipe or a file gets JSONL, one frame a line, which every command
+    /// reads back.
     #[command(
         after_help = "Example: afterimage frames session.jsonl | afterimage stats -",
-        after_long_help = words::FRAMES,
-        override_usage = "afterimage frames [OPTIONS] <FILE>..."
+        after_long_help = words::FRAMES
     )]
     Frames(Frames),
-    /// What the model reads: as text, as messages with an owner for every byte, or as snapshots
+    /// Print what the model reads: as text, as messages with an owner for every byte, or as snapshots
     #[command(
-        after_help = "Example: afterimage render session.jsonl --from 3 --to 5 --as messages",
-        override_usage = "afterimage render [OPTIONS] <FILE>..."
+        after_help = "Example: afterimage render session.jsonl --from 3 --to 5 --as messages"
     )]
     Render(Render),
-    /// Who wrote it: the facet behind a text, a byte, or the places of a facet
+    /// Find who wrote a text or a byte, or where a facet stands
     #[command(
         after_help = "Example: afterimage trace session.jsonl --text 'connection refused'",
-        after_long_help = words::TRACE,
-        override_usage = "afterimage trace [OPTIONS] <--facet ID|--text STR|--at MESSAGE:BYTE> <FILE>..."
+        after_long_help = words::TRACE
     )]
     Trace(Trace),
-    /// What a transcript holds and costs: messages, calls, chunks, tokens by role, type and facet
+    /// Count what a transcript holds and costs: messages, calls, chunks, tokens by role, type, facet
     #[command(
         after_help = "Example: afterimage stats --json session.jsonl",
-        after_long_help = words::STATS,
-        override_usage = "afterimage stats [OPTIONS] <FILE>..."
+        after_long_help = words::STATS
     )]
     Stats(Stats),
-    /// Archive transcripts: frames and what they rendered to, for every command to read
+    /// Write transcripts and what they rendered to into a directory that every command reads
     ///
-    /// The directory stands for the transcripts that it was made of: every command reads it in
-    /// their place, and answers the same, without rendering and counting again. With another
-    /// `--format` its frames are rendered again. It is written as a
-    /// whole, and not added to; an archive may be archived again, with others.
+    /// The directory stands for its transcripts: every command reads it in their place and answers
+    /// the same, without rendering and counting again. Another `--format` renders its frames again.
+    /// An archive is written as a whole and never added to. It may be archived again, with others.
     #[command(
         after_help = "Example: afterimage archive session.jsonl -o session.archive",
-        after_long_help = words::ARCHIVE,
-        override_usage = "afterimage archive [OPTIONS] --output <DIR> <FILE>..."
+        after_long_help = words::ARCHIVE
     )]
     Archive(Archive),
-    /// Fit a session into a budget: older frames give way to summaries, and the original stays
+    /// Fit a session into a budget: summaries replace older frames, and the originals stay
     ///
-    /// Prints the context after the last frame, as it fits: older frames are compressed into
-    /// blocks, and where that is not enough, what is worth least is left out and what is largest is
-    /// shortened. `expand` gives back what a block stands for.
+    /// Prints the context after the last frame, as it fits. Blocks replace older frames. If that is
+    /// not enough, `compress` leaves out what is worth least and shortens what is largest. `expand`
+    /// gives back what a block stands for.
     #[command(
         after_help = "Example: afterimage compress session.jsonl --budget 8k --as openai",
-        after_long_help = words::COMPRESS,
-        override_usage = "afterimage compress [OPTIONS] --budget <TOKENS> <FILE>..."
+        after_long_help = words::COMPRESS
     )]
     Compress(Compress),
-    /// The original text of a block, byte for byte
+    /// Print the original text of a block, byte for byte
     ///
     /// Takes the options of `compress`, plans the same, and prints the text of the frames that the
     /// block stands for, with nothing between them.
     #[command(
-        after_help = "Example: afterimage expand session.jsonl --budget 8000 --block block-1-24",
-        override_usage = "afterimage expand [OPTIONS] --budget <TOKENS> --block <ID> <FILE>..."
+        after_help = "Example: afterimage expand session.jsonl --budget 8000 --block block-1-24"
     )]
     Expand(Expand),
-    /// What the requests of a session would have cost, by policy
+    /// Simulate what the requests of a session would have cost, by policy
     ///
-    /// Renders the context before each turn of the agent as a framework would have sent it, and
-    /// adds up what was sent, how much of it was an unchanged prefix of the request before (billed
-    /// at a tenth), and which of the names that the agent went on to use were still there.
+    /// Renders the context before each turn of the agent as a framework would have sent it. Adds up
+    /// what was sent, and how much of it was an unchanged prefix of the request before (billed at a
+    /// tenth). Says which names that the agent went on to use were still there.
     #[command(
         after_help = "Example: afterimage replay session.jsonl --budget 32k --policy sliding",
-        after_long_help = words::REPLAY,
-        override_usage = "afterimage replay [OPTIONS] --budget <TOKENS> <FILE>..."
+        after_long_help = words::REPLAY
     )]
     Replay(Replay),
-    /// Compare two contexts: where they part, who wrote that, and what is billed again
+    /// Compare two contexts: where they first differ, who wrote that, and what is billed again
     ///
     /// A provider's cache serves what stands before the first difference; everything after it is
     /// billed again. A and B are contexts as `render --as messages` or `compress --as …` print
     /// them, or transcripts or archives, which are rendered first.
     #[command(
         after_help = "Example: afterimage diff before.json after.json --cache openai",
-        after_long_help = words::DIFF,
-        override_usage = "afterimage diff [OPTIONS] <A> <B>"
+        after_long_help = words::DIFF
     )]
     Diff(Diff),
-    /// Checkpoints in Markdown: lint them, compute, apply and check deltas, draft, shrink
+    /// Lint, draft and shrink checkpoints in Markdown; compute, apply and check their deltas
     #[command(after_help = "Example: afterimage checkpoint diff chk-001.md chk-002.md")]
     Checkpoint(checkpoint::args::Checkpoint),
-    /// What tools told an agent of its world: kept for each account, summed up with its age
+    /// Keep what tools told an agent, for each account, and sum it up with the age of each fact
     ///
     /// A database holds the latest response of each tool for each account. A summary says in a few
     /// lines what is known, how old it is, and what an action has made stale.
     #[command(after_help = "Example: afterimage observe --db state.db summary --account Ada")]
     Observe(crate::observe::args::Observe),
-    /// World state as deltas and snapshots, in a directory that survives the power cut
+    /// Keep a world's state as deltas and snapshots, in a directory that survives a power cut
     #[command(
         after_help = "Example: afterimage session init tale && afterimage session append tale turns.jsonl"
     )]
     Session(Session),
-    /// What journals hold: sessions, the states that their events lead to, snapshots
+    /// Show what journals hold: sessions, the states that their events lead to, snapshots
     ///
     /// A journal is a directory, or nats://HOST:PORT/NAME on NATS JetStream. Credentials come from
     /// --creds, or from the environment: `AFTERIMAGE_NATS_CREDS` (a file), `AFTERIMAGE_NATS_TOKEN`, or
     /// `AFTERIMAGE_NATS_USER` with `AFTERIMAGE_NATS_PASSWORD`.
     #[command(after_help = "Example: afterimage journal ls nats://127.0.0.1:4222/afterimage")]
     Journal(crate::journal::Journal),
-    /// Completions for a shell
+    /// List the formats of transcripts: what each is, and what it is recognised by
+    ///
+    /// afterimage recognises a file by its content, and never by its name. `--input-format NAME` of
+    /// other commands overrules that.
+    #[command(after_help = "Example: afterimage formats --json")]
+    Formats(Formats),
+    /// Print completions for a shell
     #[command(
         after_help = "Example: afterimage completions bash > ~/.local/share/bash-completion/completions/afterimage"
     )]
@@ -151,12 +145,12 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// The manual page, of the program or of one command
+    /// Print the manual page of the program or of one command
     #[command(
         after_help = "Example: afterimage man > afterimage.1; afterimage man trace | man -l -"
     )]
     Man {
-        /// The command; without it the page of the program
+        /// The command; by default the program
         command: Option<String>,
     },
 }
@@ -164,10 +158,10 @@ pub(crate) enum Command {
 /// How things are rendered and counted.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Rendering {
-    /// How facets look in the text: xml by default, or the format of an archive
+    /// How facets look in the text; by default xml, or the format of the archive
     #[arg(long, value_enum, help_heading = "Rendering")]
     pub(crate) format: Option<Format>,
-    /// Who counts the tokens: o200k by default, or who counted those of an archive
+    /// Which tokenizer counts; by default o200k, or the one of the archive
     #[arg(long, value_enum, help_heading = "Rendering")]
     pub(crate) tokenizer: Option<Tokenizer>,
 }
@@ -176,27 +170,45 @@ pub(crate) struct Rendering {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Input {
     /// The transcripts, or archives of some; `-` is standard input. Each is read by itself
-    #[arg(
-        value_name = "FILE",
-        value_hint = ValueHint::AnyPath,
-        required_unless_present = "input_format"
-    )]
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath, required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Read the input as this format instead of recognising it; `list` names them all
-    #[arg(long, value_name = "NAME", value_parser = input_format(), hide_possible_values = true)]
-    pub(crate) input_format: Option<InputFormat>,
+    /// Read the input as this format instead of recognising it; `afterimage formats` lists them
+    #[arg(long, value_name = "NAME", value_parser = FormatName, hide_possible_values = true)]
+    pub(crate) input_format: Option<TranscriptFormat>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum InputFormat {
-    List,
-    Of(TranscriptFormat),
+/// Reads the name of a format.
+#[derive(Clone)]
+struct FormatName;
+
+impl FormatName {
+    fn names() -> impl Iterator<Item = PossibleValue> {
+        TranscriptFormat::ALL.iter().map(|format| PossibleValue::new(format.name()))
+    }
 }
 
-fn input_format() -> impl TypedValueParser<Value = InputFormat> {
-    let names = TranscriptFormat::ALL.iter().map(|format| PossibleValue::new(format.name()));
-    PossibleValuesParser::new(names.chain([PossibleValue::new("list")]))
-        .map(|name| TranscriptFormat::from_name(&name).map_or(InputFormat::List, InputFormat::Of))
+impl TypedValueParser for FormatName {
+    type Value = TranscriptFormat;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<TranscriptFormat, clap::Error> {
+        if value == "list" {
+            let message = "there is no format `list`; the command `afterimage formats` lists them";
+            return Err(command.clone().error(ErrorKind::InvalidValue, message));
+        }
+        let name = PossibleValuesParser::new(Self::names()).parse_ref(command, arg, value)?;
+        TranscriptFormat::from_name(&name).ok_or_else(|| {
+            command.clone().error(ErrorKind::InvalidValue, "there is no such format")
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Self::names()))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -243,7 +255,7 @@ impl Tokenizer {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
+    /// Enable colour on a terminal, unless `NO_COLOR` is set
     #[default]
     Auto,
     /// Enable colour, in a pipe or a file too
@@ -264,7 +276,7 @@ pub(crate) struct Coloring {
 pub(crate) struct Demo {
     #[command(flatten)]
     pub(crate) rendering: Rendering,
-    /// The same as one JSON object
+    /// Print the same as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -277,10 +289,10 @@ pub(crate) struct Frames {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
-    /// JSONL on a terminal too
+    /// Print JSONL on a terminal too
     #[arg(long, conflicts_with = "table")]
     pub(crate) json: bool,
-    /// A table of the frames with roles, chunks and tokens, into a pipe too
+    /// Print a table of the frames with roles, chunks and tokens, in a pipe too
     #[arg(long)]
     pub(crate) table: bool,
     /// Seal each frame with what it renders to (`renderedSnapshot`)
@@ -306,16 +318,16 @@ pub(crate) struct Render {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
-    /// What to print; text, or with --json messages
+    /// What to print; by default text, or messages with --json
     #[arg(long = "as", value_enum, value_name = "WHAT")]
     pub(crate) what: Option<RenderAs>,
-    /// The first frame, by sequence
+    /// Begin with this frame, by its sequence
     #[arg(long, value_name = "SEQUENCE")]
     pub(crate) from: Option<u64>,
-    /// The last frame, by sequence; the context is then the one after this frame
+    /// End with this frame, by its sequence; the context is the one after it
     #[arg(long, value_name = "SEQUENCE")]
     pub(crate) to: Option<u64>,
-    /// For machines: `--as messages` where nothing else is said
+    /// Print JSON: `--as messages`, unless `--as` is given
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -328,12 +340,12 @@ pub(crate) struct Trace {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Only this session
+    /// Search only this session
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
-    /// The hits as a JSON list
+    /// Print the hits as a JSON list
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -345,7 +357,7 @@ pub(crate) struct Trace {
 #[command(group = ArgGroup::new("target").required(true).multiple(false))]
 #[group(skip)]
 pub(crate) struct Target {
-    /// Every chunk of this facet
+    /// Find every chunk of this facet
     #[arg(long, value_name = "ID", group = "target", allow_hyphen_values = true)]
     pub(crate) facet: Option<String>,
     /// Find this text in what the model read. JSON escapes in arguments and results are decoded
@@ -358,7 +370,8 @@ pub(crate) struct Target {
         value_parser = clap::builder::NonEmptyStringValueParser::new()
     )]
     pub(crate) text: Option<String>,
-    /// The owner of a byte of a message, both counted from zero, in the first session
+    /// Find the owner of a byte of a message, both counted from zero, in the first session or in
+    /// --session
     #[arg(long, value_name = "MESSAGE:BYTE", group = "target", value_parser = position)]
     pub(crate) at: Option<(usize, usize)>,
     /// Ignore upper and lower case in --text
@@ -382,7 +395,7 @@ pub(crate) struct Stats {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
-    /// One JSON object per file
+    /// Print one JSON object per file
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -393,18 +406,12 @@ pub(crate) struct Stats {
 pub(crate) struct Archive {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// The directory to write: one that is empty, or not there yet
-    #[arg(
-        short,
-        long,
-        value_name = "DIR",
-        value_hint = ValueHint::DirPath,
-        required_unless_present = "input_format"
-    )]
-    pub(crate) output: Option<PathBuf>,
+    /// The directory to write: empty, or not there yet
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
-    /// What was written, as one JSON object
+    /// Print what was written as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -439,22 +446,18 @@ pub(crate) fn token_limit(text: &str) -> Result<usize, String> {
 /// How a session is fitted into a budget.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Fitting {
-    /// The tokens that a context may have, by the exact count with the provider's framing; 32k is
+    /// How many tokens a context may have, counted exactly with the provider's framing; 32k is
     /// 32000
-    #[arg(
-        long,
-        value_name = "TOKENS",
-        value_parser = tokens,
-        required_unless_present = "input_format"
-    )]
-    pub(crate) budget: Option<u64>,
-    /// The newest frames that are compressed last: eight by default, or fewer where they are large
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) budget: u64,
+    /// How many of the newest frames are compressed last; by default eight, or fewer if they are
+    /// large
     #[arg(long, value_name = "FRAMES")]
     pub(crate) keep_recent: Option<usize>,
     /// What writes the summaries: outline, which needs no model, or a command that reads a prompt
     #[arg(long, value_name = "outline|COMMAND", default_value = "outline")]
     pub(crate) engine: String,
-    /// How long a command may take for one summary
+    /// How many seconds a command may take for one summary
     #[arg(
         long,
         value_name = "SECONDS",
@@ -501,12 +504,12 @@ pub(crate) struct Compress {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) fitting: Fitting,
-    /// What to print; text where nothing is said
+    /// What to print; by default text
     #[arg(long = "as", value_enum, value_name = "WHAT")]
     pub(crate) what: Option<CompressAs>,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
-    /// What was done, as one JSON object per session; with `--as` the context is in it
+    /// Print what was done, one JSON object per session; with `--as` the context is in it
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -517,17 +520,12 @@ pub(crate) struct Compress {
 pub(crate) struct Expand {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// The block: its id, as `compress` gives it
-    #[arg(
-        long,
-        value_name = "ID",
-        allow_hyphen_values = true,
-        required_unless_present = "input_format"
-    )]
-    pub(crate) block: Option<String>,
+    /// The id of the block, as `compress` prints it
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub(crate) block: String,
     #[command(flatten)]
     pub(crate) fitting: Fitting,
-    /// The `--as` of `compress`: exports are planned over frames in the format native
+    /// The `--as` that `compress` was given: it plans exports over frames in the format native
     #[arg(long = "as", value_enum, value_name = "WHAT")]
     pub(crate) what: Option<CompressAs>,
     #[command(flatten)]
@@ -542,7 +540,7 @@ pub(crate) enum ReplayPolicy {
     Blocks,
     /// The oldest frames are left out
     Sliding,
-    /// Not at all
+    /// Nothing is left out, whatever the budget
     None,
 }
 
@@ -555,10 +553,10 @@ pub(crate) struct Replay {
     /// How contexts are kept within the budget
     #[arg(long, value_enum, default_value_t)]
     pub(crate) policy: ReplayPolicy,
-    /// Who counts the tokens: o200k by default
+    /// Which tokenizer counts; by default o200k
     #[arg(long, value_enum, help_heading = "Rendering")]
     pub(crate) tokenizer: Option<Tokenizer>,
-    /// The figures as JSON: of each file, and of all
+    /// Print the figures as JSON: of each file, and of all
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -585,18 +583,27 @@ pub(crate) struct Diff {
     /// The context that is sent next; `-` is standard input
     #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
     pub(crate) next: PathBuf,
-    /// Of files with several sessions, this one
+    /// Compare this session of files that hold several
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
-    /// Whose rules say what of an unchanged beginning is not billed again
+    /// The provider whose rules say what its cache takes of an unchanged beginning
     #[arg(long, value_enum, default_value_t)]
     pub(crate) cache: Cache,
-    /// Every line, also of messages that only one of the two has
+    /// Print every line, also of messages that only one of the two has
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
-    /// The same as one JSON object
+    /// Print the same as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Formats {
+    /// Print one JSON object per format
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -609,33 +616,6 @@ pub(crate) struct Session {
     pub(crate) command: crate::session::args::Command,
     #[command(flatten)]
     pub(crate) coloring: Coloring,
-}
-
-impl Command {
-    /// What the command reads, where it reads anything.
-    pub(crate) fn input(&self) -> Option<&Input> {
-        match self {
-            Self::Frames(args) => Some(&args.input),
-            Self::Render(args) => Some(&args.input),
-            Self::Trace(args) => Some(&args.input),
-            Self::Stats(args) => Some(&args.input),
-            Self::Archive(args) => Some(&args.input),
-            Self::Compress(args) => Some(&args.input),
-            Self::Expand(args) => Some(&args.input),
-            Self::Replay(args) => Some(&args.input),
-            Self::Checkpoint(args) => match &args.command {
-                checkpoint::args::Command::Draft(args) => Some(&args.input),
-                _ => None,
-            },
-            Self::Demo(_)
-            | Self::Diff(_)
-            | Self::Observe(_)
-            | Self::Session(_)
-            | Self::Journal(_)
-            | Self::Completions { .. }
-            | Self::Man { .. } => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ fn run_due(args: &args::Due) -> Outcome {
         writeln!(out, "{}: {sentence}", if found.is_some() { "due" } else { "not due" })?;
     }
     out.flush()?;
-    if found.is_some() { Ok(()) } else { Err(Stop::Reported) }
+    if found.is_some() { Ok(()) } else { Err(Stop::Negative) }
 }
 
 fn run_validate(args: &args::Validate) -> Outcome {
@@ -169,7 +169,8 @@ fn run_validate(args: &args::Validate) -> Outcome {
     }
     let count = counted(differences.len() as u64, "line");
     let failure = Failure::new(format!("the delta gives another checkpoint: {count} differ"));
-    Err(failure.file(&args.after).hint("`-` is expected, `+` is what the delta gives").into())
+    failure.file(&args.after).hint("`-` is expected, `+` is what the delta gives").report();
+    Err(Stop::Negative)
 }
 
 fn valid(before: &Checkpoint, delta: &CheckpointDelta, after: &Checkpoint) -> String {

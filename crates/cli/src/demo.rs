@@ -25,8 +25,8 @@ use crate::{
     view,
 };
 
-/// The session, and where it is in the repository.
-const SESSION: &str = include_str!("../../../examples/sessions/harbour.jsonl");
+/// The session, and the link to it that is easier to find. The package has the file in itself.
+const SESSION: &str = include_str!("demo/harbour.jsonl");
 const SESSION_PATH: &str = "examples/sessions/harbour.jsonl";
 /// The frame that is shown in full.
 const SHOWN: u64 = 7;

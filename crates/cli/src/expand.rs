@@ -12,7 +12,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &args::Expand) -> Outcome {
-    let id = args.block.as_deref().unwrap_or_default();
+    let id = args.block.as_str();
     let mut found: Vec<(String, Vec<u8>)> = Vec::new();
     let mut known: Vec<String> = Vec::new();
     let fitted = fitting::each(&args.input, &args.fitting, args.what, &args.rendering, |session| {

@@ -25,6 +25,8 @@ pub(crate) enum Stop {
     Output(Box<Failure>),
     /// A failure that was reported already.
     Reported,
+    /// All was read, and the answer is no.
+    Negative,
     /// What a context must hold is more than its budget, which was reported already.
     Unfit,
 }
@@ -163,7 +165,7 @@ impl From<afterimage::Error> for Stop {
 fn guess(kind: afterimage::ErrorKind) -> Option<&'static str> {
     match kind {
         afterimage::ErrorKind::UnknownFormat => {
-            Some("`--input-format list` names what can be read, `--input-format NAME` overrules")
+            Some("`afterimage formats` lists what can be read, `--input-format NAME` overrules")
         }
         afterimage::ErrorKind::Json | afterimage::ErrorKind::Utf8 => {
             Some("a transcript is a JSON document, or JSON by line")

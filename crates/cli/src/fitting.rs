@@ -108,7 +108,7 @@ const OUTLINE: &str = "outline";
 /// The budget with the number of frames to keep that is asked for: whoever says it means so many,
 /// whatever their size.
 pub(crate) fn budget(args: &args::Fitting, budget: impl Fn(u64) -> Budget) -> Budget {
-    let budget = budget(args.budget.unwrap_or_default());
+    let budget = budget(args.budget);
     let recent = args.keep_recent.map_or(budget.recent, |_| budget.room());
     Budget { recent, ..budget }
 }

@@ -3,16 +3,13 @@
 mod counted;
 mod source;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use afterimage::{session::archive::ArchivedTranscript, transcript::TranscriptFormat};
 
 use crate::{
-    args::{Input, InputFormat},
-    failure::{Outcome, Stop},
+    args::Input,
+    failure::{Failure, Outcome, Stop},
     store,
 };
 pub(crate) use counted::is_stdin;
@@ -45,10 +42,10 @@ pub(crate) fn read(
     refused: Refused,
     mut command: impl FnMut(&mut Source) -> Outcome,
 ) -> Outcome {
-    let format = match input.input_format {
-        Some(InputFormat::Of(format)) => Some(format),
-        _ => None,
-    };
+    let format = input.input_format;
+    if input.files.iter().filter(|path| is_stdin(path)).count() > 1 {
+        return Err(Failure::new("only one of the files can be `-`, standard input").into());
+    }
     let inputs = expanded(&input.files);
     let is_one_of_several = inputs.len() > 1;
     let mut outcome = Ok(());
@@ -112,11 +109,4 @@ impl Opening {
 /// What a file is called in diagnostics.
 pub(crate) fn name(path: &Path) -> PathBuf {
     if is_stdin(path) { PathBuf::from("standard input") } else { path.to_owned() }
-}
-
-/// Names every format, one a line.
-pub(crate) fn list_formats(out: &mut impl io::Write) -> io::Result<()> {
-    let mut names: Vec<_> = TranscriptFormat::ALL.iter().map(|format| format.name()).collect();
-    names.sort_unstable();
-    names.iter().try_for_each(|name| writeln!(out, "{name}"))
 }

@@ -11,6 +11,7 @@ mod diff;
 mod expand;
 mod failure;
 mod fitting;
+mod formats;
 mod frames;
 mod hit;
 mod input;
@@ -37,7 +38,7 @@ mod wanted;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command, Input, InputFormat};
+use args::{Cli, Command};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use failure::{Outcome, Stop};
 
@@ -47,24 +48,29 @@ fn main() -> ExitCode {
         Err(error) => {
             let again = |words| Cli::try_parse_from(words).and_then(checked).err();
             let is_error = output::say_of_command_line(error, again);
-            return ExitCode::from(if is_error { 2 } else { 0 });
+            return ExitCode::from(if is_error { UNANSWERED } else { 0 });
         }
     };
     match run(&cli.command) {
         Ok(()) | Err(Stop::ClosedPipe) => ExitCode::SUCCESS,
+        Err(Stop::Negative) => ExitCode::from(NEGATIVE),
         Err(Stop::Failure(failure) | Stop::Output(failure)) => {
             failure.report();
-            ExitCode::FAILURE
+            ExitCode::from(UNANSWERED)
         }
-        Err(Stop::Reported) => ExitCode::FAILURE,
-        Err(Stop::Unfit) => ExitCode::from(3),
+        Err(Stop::Reported) => ExitCode::from(UNANSWERED),
+        Err(Stop::Unfit) => ExitCode::from(OVER_BUDGET),
     }
 }
 
+/// The answer is no.
+const NEGATIVE: u8 = 1;
+/// There is no answer: the command line is wrong, or what it names cannot be read, or is not there.
+const UNANSWERED: u8 = 2;
+/// What a context must hold is more than its budget.
+const OVER_BUDGET: u8 = 3;
+
 fn run(command: &Command) -> Outcome {
-    if let Some(Input { input_format: Some(InputFormat::List), .. }) = command.input() {
-        return manual::formats();
-    }
     match command {
         Command::Demo(args) => demo::run(args),
         Command::Frames(args) => frames::run(args),
@@ -80,32 +86,19 @@ fn run(command: &Command) -> Outcome {
         Command::Observe(args) => observe::run(args),
         Command::Session(args) => session::run(&args.command, args.coloring.color),
         Command::Journal(args) => journal::run(args),
+        Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { command } => manual::page(command.as_deref()),
     }
 }
 
-/// Refuses what each argument by itself does not show: a format without a file, an archive without
-/// a place, a text that is no regular expression.
+/// Refuses what no argument shows by itself: a text that is no regular expression.
 fn checked(cli: Cli) -> Result<Cli, clap::Error> {
-    let refuse = |kind, message: &str| Err(Cli::command().error(kind, message));
-    let lists = |input: &Input| matches!(input.input_format, Some(InputFormat::List));
-    match &cli.command {
-        command if command.input().is_some_and(lists) => Ok(cli),
-        command if command.input().is_some_and(|input| input.files.is_empty()) => {
-            refuse(ErrorKind::MissingRequiredArgument, "no FILE was given; `-` is standard input")
-        }
-        Command::Archive(args::Archive { output: None, .. }) => refuse(
-            ErrorKind::MissingRequiredArgument,
-            "no DIR was given: `--output DIR` is where the archive goes",
-        ),
-        Command::Trace(args) => match trace::Phrase::of(&args.target) {
-            Err(reason) => refuse(
-                ErrorKind::ValueValidation,
-                &format!("the text is no regular expression: {reason}"),
-            ),
-            Ok(_) => Ok(cli),
-        },
-        _ => Ok(cli),
+    if let Command::Trace(args) = &cli.command
+        && let Err(reason) = trace::Phrase::of(&args.target)
+    {
+        let message = format!("the text is no regular expression: {reason}");
+        return Err(Cli::command().error(ErrorKind::ValueValidation, message));
     }
+    Ok(cli)
 }

@@ -1,4 +1,4 @@
-//! What the program says of itself: formats, completions, manual pages.
+//! What the program says of itself: completions, manual pages.
 
 use std::io::Write;
 
@@ -7,18 +7,10 @@ use clap::CommandFactory;
 use crate::{
     args::{Cli, Color},
     failure::{Failure, Outcome},
-    input,
     output::Output,
 };
 
 const NAME: &str = "afterimage";
-
-/// Writes the names of the formats that can be read.
-pub(crate) fn formats() -> Outcome {
-    let mut out = Output::new(Color::Never);
-    input::list_formats(&mut out)?;
-    Ok(out.flush()?)
-}
 
 /// Writes the completions for a shell.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {

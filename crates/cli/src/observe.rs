@@ -182,7 +182,7 @@ fn fresh(
         return Ok(());
     }
     out.flush()?;
-    Err(Stop::Reported)
+    Err(Stop::Negative)
 }
 
 fn release(

@@ -12,6 +12,7 @@ use afterimage::{
     snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
     text::TextRange,
 };
+use indexmap::IndexSet;
 
 pub(crate) use self::phrase::{Phrase, occurrences};
 use crate::{
@@ -34,9 +35,12 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     let mut lenses = Lenses::new(&args.rendering, Counting::OnDemand);
     let phrase = Phrase::of(&args.target).map_err(Failure::new)?;
     let mut hits = Hits::new(args.json, &mut out)?;
+    // What is said of a session that the file has not.
+    let mut missing = None;
     let outcome = input::each(&args.input, args.json || !out.is_terminal, |source| {
         let lens = lenses.of(source)?;
         hits.begin(source);
+        missing = args.session.as_deref().map(|session| source.fail(no_session(session)));
         // What an archive knows of its frames tells which of them there is reason to look at.
         let promising = match source.archived() {
             Some(archived) => candidates::of(archived, args)?,
@@ -57,12 +61,36 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     if hits.all > 0 {
         return Ok(());
     }
+    if let Some(session) = args.session.as_deref().filter(|name| !hits.sessions.contains(*name)) {
+        let failure = missing.filter(|_| hits.files == 1);
+        let failure = failure.unwrap_or_else(|| Failure::new(no_session(session)));
+        return Err(with_known(failure, &hits.sessions).into());
+    }
     // One line, however many files there are: whoever searches a folder wants no list of it.
     match hits.files {
         1 => note("no hit"),
         files => note(&format!("no hit in {} files", grouped(files))),
     }
-    Err(Stop::Reported)
+    Err(Stop::Negative)
+}
+
+fn no_session(name: &str) -> String {
+    format!("there is no session {name:?}")
+}
+
+/// Names the sessions that there are.
+fn with_known(failure: Failure, known: &IndexSet<Arc<str>>) -> Failure {
+    let named: Vec<&str> = known.iter().take(NAMED).map(AsRef::as_ref).collect();
+    let named = named.join(", ");
+    match known.len() {
+        0 => failure,
+        1 => failure.hint(format!("the only session is {named}")),
+        count if count > NAMED => {
+            let more = grouped((count - NAMED) as u64);
+            failure.hint(format!("the sessions are {named} and {more} more"))
+        }
+        _ => failure.hint(format!("the sessions are {named}")),
+    }
 }
 
 /// Writes hits as they are found.
@@ -71,10 +99,15 @@ struct Hits {
     table: Table,
     file: Option<String>,
     session: Option<Arc<str>>,
+    /// All sessions of the files so far.
+    sessions: IndexSet<Arc<str>>,
     all: u64,
     in_file: u64,
     files: u64,
 }
+
+/// How many sessions are named where one is missing.
+const NAMED: usize = 8;
 
 impl Hits {
     fn new(is_json: bool, out: &mut Output) -> Outcome<Self> {
@@ -83,7 +116,8 @@ impl Hits {
         }
         let (file, session) = (None, None);
         let table = Hit::table();
-        Ok(Self { is_json, table, file, session, all: 0, in_file: 0, files: 0 })
+        let sessions = IndexSet::new();
+        Ok(Self { is_json, table, file, session, sessions, all: 0, in_file: 0, files: 0 })
     }
 
     fn begin(&mut self, source: &Source) {
@@ -147,7 +181,9 @@ impl Tracing<'_> {
                 self.search_in(&page.snapshot, page.places, of, hits, out)?;
             }
         }
-        let sessions = pages.sessions().into_iter().filter(|session| is_wanted(session));
+        let sessions = pages.sessions();
+        hits.sessions.extend(sessions.iter().cloned());
+        let sessions = sessions.into_iter().filter(|session| is_wanted(session));
         pages.each_tail(sessions, |tail| {
             let of = (&tail.session, None, Some(tail.message));
             self.search_in(&tail.snapshot, None, of, hits, out)
@@ -218,8 +254,9 @@ impl Tracing<'_> {
         }
         let Some(session) = session else { return Ok(()) };
         let Some(count) = pages.messages(&session)? else {
-            let sentence = format!("there is no session {session:?}");
-            return Err(pages.source().fail(sentence).into());
+            // Another of the files may have it.
+            hits.sessions.extend(pages.sessions());
+            return Ok(());
         };
         let mut tail = None;
         pages.each_tail([&session], |of| {

@@ -1,5 +1,16 @@
 //! The words of tables, explained where `--help` ends.
 
+pub(crate) const PROGRAM: &str = "\
+Example: afterimage demo
+
+Exit codes:
+  0  the question was answered; a record that was not understood is a note
+  1  the answer is no: `trace` has no hit, `checkpoint lint` finds an error, `checkpoint validate`
+     a difference, `session verify` damage; `checkpoint due` or `observe fresh` says no
+  2  the question was not answered: the command line is wrong, a file cannot be read or written,
+     or what is asked for is not in it. The other files are still read; 2 outranks 1 and 3
+  3  what must stay of a context does not fit its budget";
+
 pub(crate) const FRAMES: &str = "\
 Example: afterimage frames session.jsonl | afterimage stats -
 
@@ -24,7 +35,8 @@ Columns of the table:
   TOKENS  what the whole chunk costs
   FACET   who wrote it; (formatting) where no facet did
 
-The exit code is 1 where there is no hit, and 2 where the command line was wrong.";
+The exit code is 0 if there is a hit, 1 if there is none, and 2 if a file or the session that was
+named could not be searched.";
 
 pub(crate) const STATS: &str = "\
 Example: afterimage stats --json session.jsonl
@@ -44,7 +56,7 @@ Example: afterimage archive session.jsonl -o session.archive
 Columns of the table:
   SESSIONS, FRAMES  how many the file holds
   CHUNKS            the pieces of text that the frames rendered to
-  BYTES, TOKENS     what that text comes to, chunk by chunk
+  BYTES, TOKENS     the size of that text: the sum over its chunks
 
 A run that is interrupted leaves a directory that is not finished; the next run with the same
 --output makes it anew.";
@@ -69,8 +81,8 @@ Columns of the table:
   cached  the share of them that was an unchanged prefix of the request before
   billed  what is paid for where a token from the cache costs a tenth
   blocks  how often older frames were compressed
-  names   of the names that a turn uses and that stand in frames which its request no longer held
-          whole, the share that stood in the request all the same; – where there are none
+  names   how many of the names that the turns needed were still in their requests. Counted are
+          names (paths, ids) of frames that the request no longer held whole; – if there are none
   faults  requests over the budget, requests that could not be made, and calls or results that
           lost their other half; each kind has a line of its own
 
@@ -81,7 +93,7 @@ pub(crate) const DIFF: &str = "\
 Example: afterimage diff before.json after.json --cache openai
 
 Words of the page:
-  parts at      the first byte in which the two differ
+  parts at      the first byte that differs
   written by    the frame, chunk and facet of that byte in A
   now by        the same in B
   unchanged     the tokens of B before that byte

@@ -59,8 +59,8 @@ pub(super) fn run(args: &args::Lint) -> Outcome {
         found.sort_by_key(|found| (found.line, found.column, found.severity));
         let count = |severity: Severity| found.iter().filter(|f| f.severity == severity).count();
         let (errors, warnings) = (count(Severity::Error) as u64, count(Severity::Warning) as u64);
-        if errors > 0 {
-            outcome = Err(Stop::Reported);
+        if errors > 0 && outcome.is_ok() {
+            outcome = Err(Stop::Negative);
         }
         let name = match kind {
             DocumentKind::Checkpoint => "checkpoint",

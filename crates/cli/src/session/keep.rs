@@ -55,7 +55,7 @@ pub(super) fn verdict(target: &Target, found: &DirVerification, out: &mut Output
         page(found, out)?;
     }
     out.flush()?;
-    if found.valid { Ok(()) } else { Err(Stop::Reported) }
+    if found.valid { Ok(()) } else { Err(Stop::Negative) }
 }
 
 /// Rebuilds what has drifted; what that was, in sentences.

@@ -62,7 +62,7 @@ fn whole_or_refused(path: &Path, answers: &[String]) -> Vec<Run> {
         match run.code {
             Some(0) => assert_eq!(&run.out, answer, "{question:?}"),
             code => {
-                assert_eq!(code, Some(1), "{question:?}");
+                assert_eq!(code, Some(2), "{question:?}");
                 assert!(run.err.contains("error: "), "{question:?}: {}", run.err);
             }
         }
@@ -90,7 +90,7 @@ fn a_flipped_byte_anywhere_is_found_or_does_not_matter() {
             bytes[at] ^= 0x10;
             fs::write(&file, bytes).unwrap();
             let runs = whole_or_refused(&path, &answers);
-            refused += runs.iter().filter(|run| run.code == Some(1)).count();
+            refused += runs.iter().filter(|run| run.code == Some(2)).count();
         }
         fs::write(&file, whole).unwrap();
     }
@@ -114,7 +114,7 @@ fn a_file_that_is_missing_or_cut_is_named() {
         for end in [0, 20, whole.len() - 1] {
             fs::write(&file, &whole[..end]).unwrap();
             let runs = whole_or_refused(&path, &answers);
-            assert!(runs.iter().any(|run| run.code == Some(1)), "{name} at {end}");
+            assert!(runs.iter().any(|run| run.code == Some(2)), "{name} at {end}");
         }
         fs::write(&file, whole).unwrap();
     }
@@ -126,7 +126,7 @@ fn damage_in_one_file_does_not_stand_in_the_way_of_the_others() {
     let path = archive(scratch.path());
     fs::remove_file(path.join("0001/frames.rec")).unwrap();
     let run = run(&["render", path.to_str().unwrap()]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert_eq!(run.out, out(&["render", CHAT]));
     assert!(run.err.starts_with("error: cannot open: "), "{}", run.err);
 }
@@ -144,14 +144,14 @@ fn a_question_is_answered_from_what_it_is_about_and_reads_nothing_else() {
     fs::write(&file, bytes).unwrap();
     let runs = whole_or_refused(&path, &answers);
     let codes: Vec<_> = runs.iter().map(|run| run.code.unwrap()).collect();
-    assert_eq!(codes, [1, 1, 0, 0, 0, 0]);
+    assert_eq!(codes, [2, 2, 0, 0, 0, 0]);
     for args in [&["render"][..], &["trace", "--at", "0:3"], &["trace", "--at", "3:2"]] {
         let found = run(&[args, &[name]].concat());
         assert_eq!(found.out, run(&[args, &[SESSIONS, CHAT]].concat()).out);
     }
     // What the model saw in the midst of a session is only known by following its frames.
     let run = run(&["render", "--to", "6", name]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.contains("0001/frames.rec\n  record  0\n  offset  32\n"), "{}", run.err);
 }
 
@@ -165,7 +165,7 @@ fn damage_is_reported_with_its_place_and_what_to_do() {
     bytes[last] ^= 1;
     fs::write(&file, bytes).unwrap();
     let run = run(&["trace", "--facet", "wood", path.to_str().unwrap()]);
-    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
     let (note, error) = run.err.split_once("error: ").unwrap();
     assert!(note.starts_with("note: damage in the archive: torn tail of "), "{note}");
     let directory = path.join("0001/0001");
@@ -187,7 +187,7 @@ fn a_list_of_another_version_or_kind_is_refused() {
     let said = |text: &str| {
         fs::write(&list, afterimage::log::line::seal(text).unwrap() + "\n").unwrap();
         let run = run(&["stats", path.to_str().unwrap()]);
-        assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
         run.err.lines().next().unwrap().to_owned()
     };
     assert_eq!(
@@ -210,7 +210,7 @@ fn a_directory_that_is_not_empty_is_not_written_to() {
     let refused = |path: &Path, sentence: &str, hint: &str| {
         let path = path.to_str().unwrap();
         let run = run(&["archive", CHAT, "-o", path]);
-        assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
         assert_eq!(run.err, format!("error: {sentence}\n  file    {path}\n{hint}"));
     };
     let made = archive(scratch.path());
@@ -235,7 +235,7 @@ fn a_directory_that_is_not_empty_is_not_written_to() {
 
     let below = other.join("letter.txt/archive");
     let run = run(&["archive", CHAT, "-o", below.to_str().unwrap()]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.starts_with("error: "), "{}", run.err);
 }
 
@@ -255,7 +255,7 @@ fn a_pipe_or_a_link_in_the_place_of_a_lock_or_a_mark_is_neither_waited_for_nor_f
         let mut command = support::afterimage(&args);
         let output = command.timeout(Duration::from_secs(20)).output().unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{name}: {err}");
+        assert_eq!(output.status.code(), Some(2), "{name}: {err}");
         assert!(err.contains("the directory is not empty"), "{name}: {err}");
         assert_eq!(fs::read_dir(&path).unwrap().count(), before, "{name}");
     };
@@ -301,7 +301,7 @@ fn a_file_that_is_refused_leaves_nothing_behind() {
     ] {
         for directory in [&path, &empty] {
             let run = run(&["archive", CHAT, name, SESSIONS, "-o", directory.to_str().unwrap()]);
-            assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+            assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
             assert!(
                 run.err.starts_with(&format!("error: {sentence}\n  file    {name}\n")),
                 "{}",
@@ -336,7 +336,7 @@ fn what_a_killed_program_leaves_is_recognised() {
     // While it is being made it is not there yet, and nobody else writes to it.
     for args in [&["stats", name][..], &["archive", CHAT, "-o", name]] {
         let run = run(args);
-        assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
         let busy = "error: the archive is still being made: already in use by afterimage archive";
         assert!(run.err.starts_with(busy), "{}", run.err);
         assert!(run.err.ends_with("hint    wait until it is done\n"), "{}", run.err);
@@ -344,7 +344,7 @@ fn what_a_killed_program_leaves_is_recognised() {
     program.kill().unwrap();
     program.wait().unwrap();
     let frames = run(&["frames", name]);
-    assert_eq!((frames.code, frames.out.as_str()), (Some(1), ""));
+    assert_eq!((frames.code, frames.out.as_str()), (Some(2), ""));
     assert_eq!(
         frames.err,
         format!(
@@ -419,7 +419,7 @@ fn what_is_not_known_to_be_unfinished_is_not_removed() {
     for path in [lost, other] {
         let before = files(&path);
         let refused = run(&["archive", CHAT, "-o", path.to_str().unwrap()]);
-        assert_eq!(refused.code, Some(1));
+        assert_eq!(refused.code, Some(2));
         assert!(refused.err.contains("remove the directory"), "{}", refused.err);
         assert_eq!(files(&path), before);
     }
@@ -430,7 +430,7 @@ fn a_directory_that_is_no_archive_is_refused_as_before() {
     let scratch = tempfile::tempdir().unwrap();
     let name = scratch.path().to_str().unwrap();
     let run = run(&["archive", name, "-o", scratch.path().join("made").to_str().unwrap()]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert_eq!(
         run.err,
         format!(
@@ -476,7 +476,7 @@ fn counts_that_do_not_add_up_in_64_bits_are_refused() {
     fs::write(&file, [frame(0), frame(1)].join("\n")).unwrap();
     let file = file.to_str().unwrap();
     let run = run(&["archive", file, "-o", path.to_str().unwrap()]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert_eq!(
         run.err,
         format!(
@@ -523,7 +523,7 @@ fn a_disk_that_takes_no_more_leaves_nothing_behind() {
     for blocks in [0, 1, 10, 100, 1_000] {
         let output = limited(blocks);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{blocks}: {error}");
+        assert_eq!(output.status.code(), Some(2), "{blocks}: {error}");
         assert!(error.starts_with("error: cannot "), "{error}");
         assert!(error.contains("\n  file    "), "{error}");
         assert!(!scratch.path().join("made").exists(), "{blocks}");
@@ -543,7 +543,7 @@ fn a_disk_that_takes_no_more_leaves_nothing_behind() {
     let (said, error) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if said.starts_with("exit") {
-        assert_eq!(said, "exit 1\n", "{error}");
+        assert_eq!(said, "exit 2\n", "{error}");
         assert!(error.contains("No space left on device"), "{error}");
     } else {
         eprintln!("skipped: no file system of one's own is permitted: {error}");
@@ -577,7 +577,7 @@ fn an_archive_may_be_linked_as_a_whole_and_nothing_in_it() {
         fs::rename(&here, &elsewhere).unwrap();
         symlink(&elsewhere, &here).unwrap();
         let render = run(&["render", linked.to_str().unwrap()]);
-        assert_eq!(render.code, Some(1), "{name}");
+        assert_eq!(render.code, Some(2), "{name}");
         assert!(render.err.contains("is a symbolic link"), "{name}: {}", render.err);
         fs::remove_file(&here).unwrap();
         fs::rename(&elsewhere, &here).unwrap();

@@ -26,21 +26,21 @@ fn files_that_are_not_there_and_directories_are_refused() {
     {
         refused(
             &[command, &["no-such-file"]].concat(),
-            1,
+            2,
             "error: cannot open the file: no such file or directory\n  file    no-such-file",
         );
         let run = run(&[command, &["docs"]].concat());
-        assert_eq!(run.code, Some(1));
+        assert_eq!(run.code, Some(2));
         assert!(run.err.starts_with("error: expected a file, found a directory\n"), "{}", run.err);
     }
     refused(
         &["diff", "no-such-file", BEFORE],
-        1,
+        2,
         "error: cannot open the file: no such file or directory\n  file    no-such-file",
     );
     refused(
         &["diff", BEFORE, "docs"],
-        1,
+        2,
         "error: expected a file, found a directory
   file    docs
   hint    a context is what `render --as messages` or `compress --as …` prints",
@@ -80,17 +80,17 @@ fn an_id_that_is_no_block_names_those_that_are() {
     let id = report["blocks"][0]["id"].as_str().unwrap();
     refused(
         &[&["expand", "--block", "block-2-3"], &fit[..]].concat(),
-        1,
+        2,
         &format!("error: there is no block \"block-2-3\"\n  hint    there are {id}"),
     );
     refused(
         &["expand", "--block", "x", "--budget", "90000", HARBOUR],
-        1,
+        2,
         "error: there is no block \"x\"\n  hint    nothing gave way: the context fits the budget as it is",
     );
     refused(
         &[&["expand", "--block", id, HARBOUR], &fit[..]].concat(),
-        1,
+        2,
         &format!(
             "error: there are several blocks {id}
   file    {HARBOUR}
@@ -118,12 +118,12 @@ fn command_lines_that_make_no_sense_are_refused() {
     }
     refused(
         &["compress", HARBOUR, "--budget", "900", "--engine", " "],
-        1,
+        2,
         "error: expected an engine, found an empty command\n  hint    `--engine outline` needs no model",
     );
     refused(
         &["compress", HARBOUR, "--budget", "900", "--as", "openai", "--format", "xml"],
-        1,
+        2,
         "error: an export has no tags in it: it takes the format native, not xml\n  hint    leave `--format` away",
     );
 }
@@ -194,7 +194,7 @@ fn inputs_that_are_no_context_are_refused() {
         ),
     ] {
         let run = run_with(&["diff", "-", BEFORE], input);
-        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{input}");
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{input}");
         assert!(run.err.starts_with(expected), "{input}: {}", run.err);
         assert!(run.err.trim_end().ends_with(hint), "{input}: {}", run.err);
         assert!(run.err.contains("\n  file    standard input\n"), "{input}: {}", run.err);
@@ -210,18 +210,18 @@ fn inputs_that_are_no_context_are_refused() {
         assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{text}");
     }
     let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
-    assert_eq!(run_with(&["diff", "-", BEFORE], deep).code, Some(1));
+    assert_eq!(run_with(&["diff", "-", BEFORE], deep).code, Some(2));
     let run = run_with(&["diff", "-", BEFORE], &b"\xff\xfe text"[..]);
     assert!(run.err.starts_with("error: expected a context, found neither JSON nor text"));
 
     refused(
         &["diff", "-", "-"],
-        1,
+        2,
         "error: standard input can be read once, and stands for A and B",
     );
     refused(
         &["diff", BEFORE, "README.md"],
-        1,
+        2,
         "error: two contexts of one form can be compared: the first is of the form openai, the second text
   A       crates/cli/tests/data/before.json
   B       README.md",
@@ -242,14 +242,14 @@ fn of_several_contexts_one_must_be_named() {
     let sessions = "crates/cli/tests/data/sessions.jsonl";
     refused(
         &["diff", sessions, sessions],
-        1,
+        2,
         "error: there are several contexts
   file    crates/cli/tests/data/sessions.jsonl
   hint    `--session NAME` takes one of ash, birch",
     );
     refused(
         &["diff", sessions, sessions, "--session", "cedar"],
-        1,
+        2,
         "error: there is no session \"cedar\"
   file    crates/cli/tests/data/sessions.jsonl
   hint    the sessions are ash, birch",

@@ -21,7 +21,7 @@ fn refused(input: impl Into<Vec<u8>>, expected: &str) {
     let input = input.into();
     for command in [&["frames"][..], &["render"], &["stats"], &TRACE, &["render", "--json"]] {
         let run = run_with(&[command, &["-"]].concat(), input.clone());
-        assert_eq!(run.code, Some(1), "{command:?}");
+        assert_eq!(run.code, Some(2), "{command:?}");
         assert_eq!(run.err.trim_end(), expected.trim(), "{command:?}");
         assert_eq!(run.out, "", "{command:?}");
     }
@@ -34,7 +34,7 @@ fn an_empty_input_is_refused() {
             input,
             "error: the input is empty
   file    standard input
-  hint    `--input-format list` names what can be read, `--input-format NAME` overrules",
+  hint    `afterimage formats` lists what can be read, `--input-format NAME` overrules",
         );
     }
 }
@@ -54,7 +54,7 @@ fn a_binary_file_is_refused_with_its_place() {
 #[test]
 fn invalid_utf8_in_a_document_is_refused_and_in_a_line_is_reported() {
     let run = run_with(&["stats", "-"], &b"[{\"role\": \"user\", \"content\": \"a\xffb\"}]"[..]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.contains("\n  line    1\n  column  "), "{}", run.err);
 
     let lines = b"{\"role\":\"user\",\"content\":\"one\"}\n{\"role\":\"user\",\"content\":\"t\xffo\"}\n{\"role\":\"user\",\"content\":\"three\"}\n";
@@ -110,7 +110,7 @@ fn an_escaped_nul_refuses_no_document() {
 fn nesting_over_128_is_refused() {
     let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
     let run = run_with(&["render", "-"], deep);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.starts_with("error: nesting deeper than 128 levels\n"), "{}", run.err);
 }
 
@@ -144,7 +144,7 @@ fn a_gigabyte_on_one_line_is_refused_at_256_mib() {
             }
         }
     });
-    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
     assert!(run.err.starts_with("error: a line of more than 256 MiB; "), "{}", run.err);
 }
 
@@ -158,7 +158,7 @@ fn a_file_that_vanishes_while_another_is_read_is_refused() {
         fs::remove_file(&path).unwrap();
         input.write_all(b"[]").unwrap();
     });
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     let error =
         format!("error: cannot open the file: no such file or directory\n  file    {name}\n");
     assert!(run.err.ends_with(&error), "{}", run.err);
@@ -168,13 +168,13 @@ fn a_file_that_vanishes_while_another_is_read_is_refused() {
 #[test]
 fn a_document_of_another_kind_is_refused_with_what_was_found() {
     let run = run_with(&["stats", "-"], r#"{"recipe": "soup", "servings": 4}"#);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(
         run.err.contains("found an object with the keys \"recipe\", \"servings\"\n"),
         "{}",
         run.err
     );
-    assert!(run.err.contains("\n  hint    `--input-format list`"), "{}", run.err);
+    assert!(run.err.contains("\n  hint    `afterimage formats` lists"), "{}", run.err);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_missing_file_and_a_directory_are_refused_and_the_other_files_are_read() {
     let missing = directory.path().join("missing.jsonl");
     let (directory, missing) = (directory.path().to_str().unwrap(), missing.to_str().unwrap());
     let run = run(&["stats", "--json", missing, directory, CHAT]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert_eq!(
         run.err,
         format!(
@@ -206,7 +206,7 @@ fn files_of_other_kinds_are_read_or_refused_and_never_more_than_that() {
             let paths: Vec<&str> = some.iter().map(|path| path.to_str().unwrap()).collect();
             // `run` fails where anything panicked.
             let run = run(&[command, &paths].concat());
-            assert!(matches!(run.code, Some(0 | 1)), "{command:?}: {}", run.err);
+            assert!(matches!(run.code, Some(0..=2)), "{command:?}: {}", run.err);
         }
     }
 }
@@ -217,7 +217,7 @@ fn frames_that_cannot_be_applied_are_refused_with_frame_and_op() {
         &["stats", "-"],
         r#"{"session":"a","sequence":3,"source":"user","events":[],"deltas":[{"type":"removeFacet","id":"ghost"}]}"#,
     );
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert_eq!(
         run.err,
         "error: no facet with this id holds
@@ -249,7 +249,7 @@ fn a_range_that_runs_backwards_or_lies_outside_is_refused() {
     let check = |range: &[&str], expected: &str| {
         for what in ["text", "messages", "snapshots"] {
             let run = run(&[&["render", "--as", what, SESSIONS][..], range].concat());
-            assert_eq!(run.code, Some(1), "{range:?}");
+            assert_eq!(run.code, Some(2), "{range:?}");
             assert!(run.err.starts_with(&format!("error: {expected}\n")), "{}", run.err);
         }
     };
@@ -269,17 +269,62 @@ fn a_range_that_runs_backwards_or_lies_outside_is_refused() {
 fn a_place_that_is_not_there_is_refused_and_a_text_that_is_not_there_is_no_hit() {
     let check = |args: &[&str], expected: &str| {
         let run = run(&[&["trace", SESSIONS][..], args].concat());
-        assert_eq!(run.code, Some(1), "{args:?}");
+        assert_eq!(run.code, Some(2), "{args:?}");
         assert_eq!(run.err, format!("error: {expected}\n  file    {SESSIONS}\n"));
     };
     check(&["--at", "9:0"], "session ash has 4 messages; there is no message 9");
     check(&["--at", "2:500"], "message 2 has 38 bytes; there is no byte 500 in it");
-    check(&["--at", "0:0", "--session", "oak"], "there is no session \"oak\"");
+    for target in [["--at", "0:0"], ["--text", "a"], ["--facet", "event-1.0"]] {
+        let run = run(&[&["trace", SESSIONS, "--session", "oak"][..], &target].concat());
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+        let hint = "  hint    the sessions are ash, birch\n";
+        assert_eq!(
+            run.err,
+            format!("error: there is no session \"oak\"\n  file    {SESSIONS}\n{hint}")
+        );
+    }
 
     for args in [["--text", "unicorn"], ["--facet", "unicorn"]] {
         let run = run(&[&["trace", "--json", SESSIONS][..], &args].concat());
         assert_eq!((run.code, run.out.as_str()), (Some(1), "[]\n"));
         assert_eq!(run.err, "note: no hit\n");
+    }
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    for command in [&["stats"][..], &["frames"], &["compress", "--budget", "500"], &TRACE] {
+        let run = run_with(&[command, &["-", CHAT, "-"]].concat(), "[]");
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{command:?}");
+        assert_eq!(run.err, "error: only one of the files can be `-`, standard input\n");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_read_outranks_every_other_answer() {
+    for (command, code) in [
+        (&["trace", "--text", "unicorn"][..], 1),
+        (&["trace", "--text", "a"], 0),
+        (&["compress", "--budget", "1"], 3),
+        (&["stats"], 0),
+    ] {
+        let run = |files: &[&str]| run(&[command, files].concat()).code;
+        assert_eq!(run(&[CHAT]), Some(code), "{command:?}");
+        assert_eq!(run(&[CHAT, "missing"]), Some(2), "{command:?}");
+        assert_eq!(run(&["missing", CHAT]), Some(2), "{command:?}");
+    }
+    let bad = "crates/cli/tests/data/checkpoints/bad-delta.md";
+    assert_eq!(run(&["checkpoint", "lint", bad]).code, Some(1));
+    assert_eq!(run(&["checkpoint", "lint", bad, "missing"]).code, Some(2));
+    assert_eq!(run(&["checkpoint", "lint", "missing", bad]).code, Some(2));
+}
+
+#[test]
+fn a_session_is_looked_for_in_every_file() {
+    for target in [["--at", "0:0"], ["--text", "a"]] {
+        let found = run(&[&["trace", "--session", "birch", CHAT, SESSIONS][..], &target].concat());
+        assert_eq!((found.code, found.err.as_str()), (Some(0), ""), "{target:?}");
+        assert!(found.out.contains("session birch"), "{}", found.out);
     }
 }
 
@@ -303,8 +348,11 @@ fn a_wrong_command_line_is_a_usage_error() {
         assert_eq!(run.out, "", "{args:?}");
         assert!(!run.err.is_empty());
     }
-    let run = run(&["stats", "--input-format", "floppy", CHAT]);
-    assert!(run.err.contains("openai-chat"), "{}", run.err);
+    let floppy = run(&["stats", "--input-format", "floppy", CHAT]);
+    assert!(floppy.err.contains("openai-chat"), "{}", floppy.err);
+    let list = run(&["stats", "--input-format", "list"]);
+    assert_eq!((list.code, list.out.as_str()), (Some(2), ""));
+    assert!(list.err.contains("the command `afterimage formats` lists them"), "{}", list.err);
 }
 
 #[test]
@@ -368,7 +416,7 @@ fn a_closed_standard_error_is_no_reason_to_fail() {
 #[test]
 fn a_full_disk_is_reported() {
     let output = shell("\"$0\" demo >/dev/full");
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.starts_with("error: cannot write to standard output: "), "{error}");
 }

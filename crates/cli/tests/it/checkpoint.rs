@@ -60,7 +60,7 @@ fn standard_input_is_one_document_and_no_more() {
         &["checkpoint", "lint", "-", ONE, "-"],
     ] {
         let run = run_with(args, text(ONE));
-        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{args:?}");
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{args:?}");
         assert!(run.err.contains("only one of the files can be `-`"), "{}", run.err);
     }
     let run = run_with(&["checkpoint", "diff", "-", TWO], "## Problem\n".to_owned());
@@ -128,13 +128,13 @@ error[instruction]: \"Sort it out\" cannot be carried out
 #[test]
 fn a_refused_delta_underlines_the_instruction_and_prints_nothing() {
     let run = run(&["checkpoint", "apply", ONE, BAD]);
-    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
     assert!(run.err.contains("bad-delta.md:21:1\n21 | 2. Sort it out\n"), "{}", run.err);
     let run = support::run(&["checkpoint", "lint", "no-such-file.md"]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.contains("no-such-file.md"));
     let run = run_with(&["checkpoint", "lint", "-"], b"\xff\xfe".to_vec());
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.contains("expected Markdown in UTF-8"), "{}", run.err);
 }
 
@@ -167,7 +167,7 @@ fn a_folder_is_put_in_order_and_checkpoints_are_made_anew() {
     assert!(page.err.contains("gap: z.md: the checkpoint \"zero\" is not there"), "{}", page.err);
     assert!(page.out.contains("(made by deltas)"), "{}", page.out);
     let run = run(&["checkpoint", "history", path, "--at", "three"]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.contains("there is no checkpoint \"three\""), "{}", run.err);
 }
 
@@ -197,7 +197,7 @@ fn a_draft_lints_clean_and_the_delta_since_an_earlier_one_is_that_of_the_two() {
     let drafted = json(&["checkpoint", "draft", "--json", HARBOUR, "--tokens", "300"]);
     assert!(drafted["tokens"].as_u64().unwrap() <= 300);
     let wrong = run(&["checkpoint", "draft", HARBOUR, "--since", "never"]);
-    assert_eq!(wrong.code, Some(1));
+    assert_eq!(wrong.code, Some(2));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_checkpoint_shrinks_by_its_priorities_and_says_what_went() {
     assert!(shrunk["tokens"].as_u64().unwrap() <= 170);
     assert!(!shrunk["gone"].as_array().unwrap().is_empty());
     let run = support::run(&["checkpoint", "shrink", TWO, "--tokens", "20"]);
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.contains("cannot be made smaller"), "{}", run.err);
 }
 
@@ -253,7 +253,7 @@ fn lint_against_a_checkpoint_says_what_apply_does_and_refuses() {
     assert!(lint.out.contains("found \"the new plan\""), "{}", lint.out);
     assert!(lint.out.contains("apply would leave one as it is: 2 refusals"), "{}", lint.out);
     let apply = run(&["checkpoint", "apply", ONE, path]);
-    assert_eq!((apply.code, apply.out.as_str()), (Some(1), ""));
+    assert_eq!((apply.code, apply.out.as_str()), (Some(2), ""));
     for line in ["found 1 entry under \"New ideas\"", "found \"the new plan\""] {
         assert!(apply.err.contains(line), "{}", apply.err);
     }
@@ -288,7 +288,7 @@ fn a_delta_in_a_fenced_block_is_recognised_and_its_fence_named() {
                     \"```markdown\"\n --> -:3:1";
     assert!(lint.out.contains(expected), "{}", lint.out);
     let apply = run_with(&["checkpoint", "apply", ONE, "-"], fenced);
-    assert_eq!((apply.code, apply.out.as_str()), (Some(1), ""));
+    assert_eq!((apply.code, apply.out.as_str()), (Some(2), ""));
     assert!(apply.err.contains("the delta stands in a code block"), "{}", apply.err);
 }
 
@@ -304,7 +304,7 @@ fn deltas_are_inverted_and_composed() {
     assert_eq!(whole.code, Some(0), "{}", whole.err);
     assert_eq!(run_with(&["checkpoint", "apply", ONE, "-"], whole.out).out, text(ONE));
     let wrong = run(&["checkpoint", "compose", path, path]);
-    assert_eq!(wrong.code, Some(1));
+    assert_eq!(wrong.code, Some(2));
     assert!(wrong.err.contains("the first delta leads to \"two\""), "{}", wrong.err);
     let hand = by_hand(
         "## Changes\n\n### Added\n\nNone.\n\n## Merge Instructions\n\n1. Set anchor to x\n",

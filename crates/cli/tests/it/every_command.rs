@@ -75,7 +75,8 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 /// The commands that read no transcripts.
-const OTHERS: &[&str] = &["demo", "archive", "session", "journal", "completions", "man", "help"];
+const OTHERS: &[&str] =
+    &["demo", "archive", "session", "journal", "formats", "completions", "man", "help"];
 
 fn at(words: &[&str], file: &str) -> Run {
     let words: Vec<&str> =

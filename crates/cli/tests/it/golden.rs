@@ -156,6 +156,7 @@ fn every_command_has_help_with_an_example() {
         "diff",
         "checkpoint",
         "observe",
+        "formats",
         "completions",
         "man",
     ] {
@@ -164,7 +165,8 @@ fn every_command_has_help_with_an_example() {
         check(&format!("help-{command}.txt"), &[command, "--help"]);
     }
     check("help.txt", &["--help"]);
-    check("formats.txt", &["stats", "--input-format", "list"]);
+    check("formats.txt", &["formats"]);
+    check("formats.jsonl", &["formats", "--json"]);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn check(journal: &str) {
     assert_eq!(loaded["report"]["snapshot"], Value::Null);
 
     let refused = run(&["journal", "snapshot", journal, "stock > 1"]);
-    assert_eq!(refused.code, Some(1));
+    assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("only sessions of frames or turns"), "{}", refused.err);
 
     let taken = json(&["journal", "snapshot", "--json", journal, "../frames"]);
@@ -90,13 +90,13 @@ fn check(journal: &str) {
     assert!(page.contains("after event 3") && page.contains("0 events"), "{page}");
 
     let missing = run(&["journal", "load", journal, "nobody"]);
-    assert_eq!(missing.code, Some(1));
+    assert_eq!(missing.code, Some(2));
     assert!(missing.err.contains("no such session"), "{}", missing.err);
 
     let gone = json(&["journal", "rm", "--json", journal, "../frames"]);
     assert_eq!(gone, json!({ "session": "../frames", "lastSequence": 3 }));
     assert_eq!(json_lines(&["journal", "ls", "--json", journal]).len(), 1);
-    assert_eq!(run(&["journal", "rm", journal, "../frames"]).code, Some(1));
+    assert_eq!(run(&["journal", "rm", journal, "../frames"]).code, Some(2));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_journal_in_a_directory() {
     let path = scratch.path().join("journal");
     let text = path.to_str().unwrap();
     let nothing = run(&["journal", "ls", text]);
-    assert_eq!(nothing.code, Some(1));
+    assert_eq!(nothing.code, Some(2));
     assert!(!path.exists());
     let options = JournalOptions::default();
     let mut journal = Journal::open(&path, &Holder::new("test"), options).unwrap();
@@ -115,7 +115,7 @@ fn a_journal_in_a_directory() {
     // It is read beside its writer, and not written.
     assert_eq!(json_lines(&["journal", "ls", "--json", text]).len(), 2);
     let locked = run(&["journal", "rm", text, "../frames"]);
-    assert_eq!(locked.code, Some(1));
+    assert_eq!(locked.code, Some(2));
     assert!(locked.err.contains("already in use"), "{}", locked.err);
     drop(journal);
     check(text);
@@ -130,7 +130,7 @@ fn a_journal_on_a_server() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let journal = format!("{}/harbour", server.url());
     let nothing = run(&["journal", "ls", &journal]);
-    assert_eq!(nothing.code, Some(1));
+    assert_eq!(nothing.code, Some(2));
     assert!(nothing.err.contains("no stream \"harbour_events\""), "{}", nothing.err);
     runtime.block_on(async {
         let options = NatsOptions::new(server.url()).named("harbour");
@@ -152,7 +152,7 @@ fn a_journal_on_a_server() {
     assert!(run_with(&append, GAIN).err.contains("three replicas"));
     assert_eq!(run(&["journal", "rm", &journal, "warned"]).code, Some(0));
     let secret = run(&["journal", "ls", "nats://me:secret@127.0.0.1:1/x"]);
-    assert_eq!(secret.code, Some(1));
+    assert_eq!(secret.code, Some(2));
     assert!(secret.err.contains("can be read by others"), "{}", secret.err);
     check(&journal);
 }
@@ -170,15 +170,15 @@ fn who_is_not_let_in_learns_how_to_say_who_he_is() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let (code, errors) = append(&[]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     for part in ["authorization violation", "--creds", "AFTERIMAGE_NATS_TOKEN"] {
         assert!(errors.contains(part), "{part}: {errors}");
     }
     let (code, errors) = append(&[("AFTERIMAGE_NATS_TOKEN", "wrong")]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(errors.contains("authorization violation") && errors.contains("--creds"), "{errors}");
     let (code, errors) = append(&[("AFTERIMAGE_NATS_USER", "me")]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(errors.contains("AFTERIMAGE_NATS_PASSWORD is not"), "{errors}");
     // A variable that is empty is none.
     let (code, errors) =
@@ -193,7 +193,7 @@ fn an_address_that_is_none_is_refused_at_once_and_makes_no_directory() {
     for address in ["wss://127.0.0.1:1/x", "ws://h/x", "nats:///x", "nats://a,,b/x", "http://h/x"] {
         let mut command = afterimage(&["session", "append", "tale", "--journal", address]);
         let output = command.current_dir(&scratch).write_stdin(GAIN).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{address}");
+        assert_eq!(output.status.code(), Some(2), "{address}");
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(errors.contains("expected servers as nats://host:port"), "{address}: {errors}");
     }
@@ -226,7 +226,7 @@ fn check_session(journal: &str) {
 {"actor":"bo","deltas":[{"target":"player","operation":"set","path":["hp"],"previousValue":1,"newValue":2}]}
 "#;
     let refused = run_with(&[&on("append")[..], &[journal]].concat(), strange);
-    assert_eq!((refused.code, refused.out.as_str()), (Some(1), "turn 4\n"));
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), "turn 4\n"));
     assert!(refused.err.contains("standard input") && refused.err.contains('2'), "{}", refused.err);
     let lenient = run_with(
         &[&on("append")[..], &[journal, "--lenient"]].concat(),
@@ -247,10 +247,10 @@ fn check_session(journal: &str) {
     assert_eq!((&verified["valid"], &verified["turns"]), (&json!(true), &json!(6)));
 
     let nowhere = run(&[&on("state")[..], &[journal, "--path", "nope"]].concat());
-    assert_eq!(nowhere.code, Some(1));
+    assert_eq!(nowhere.code, Some(2));
     assert!(nowhere.err.contains("  session ../tale\n"), "{}", nowhere.err);
     let missing = run(&["session", "state", "nobody", "--journal", journal]);
-    assert_eq!(missing.code, Some(1));
+    assert_eq!(missing.code, Some(2));
     assert!(missing.err.contains("no such session"), "{}", missing.err);
 }
 
@@ -259,7 +259,7 @@ fn a_session_of_turns_in_a_directory() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("journal");
     let nothing = run(&["session", "state", "tale", "--journal", path.to_str().unwrap()]);
-    assert_eq!(nothing.code, Some(1));
+    assert_eq!(nothing.code, Some(2));
     assert!(!path.exists());
     check_session(path.to_str().unwrap());
     // A byte that changed is named, with nothing that does not help.
@@ -268,7 +268,7 @@ fn a_session_of_turns_in_a_directory() {
     bytes[100] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let damaged = run(&["session", "state", "../tale", "--journal", path.to_str().unwrap()]);
-    assert_eq!(damaged.code, Some(1));
+    assert_eq!(damaged.code, Some(2));
     assert!(
         damaged.err.contains("events.rec") && !damaged.err.contains("archive"),
         "{}",
@@ -461,7 +461,7 @@ fn a_strict_program_goes_on_after_a_lenient_turn_of_another() {
     assert_eq!(strict.line(GAIN).unwrap(), "turn 3");
     assert_eq!(strict.line(&strange.replace(":5}", ":6}")), None);
     let (code, errors) = strict.end();
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(errors.contains("standard input") && errors.contains('3'), "{errors}");
     assert_eq!(gold(&journal), 2);
 }
@@ -482,7 +482,7 @@ fn a_session_that_is_removed_under_a_program_ends_it() {
         assert_eq!(run_with(&append, GAIN.repeat(again)).code, Some(0));
         assert_eq!(program.line(GAIN), None);
         let (code, errors) = program.end();
-        assert_eq!(code, Some(1));
+        assert_eq!(code, Some(2));
         assert!(errors.contains("it was removed"), "{errors}");
     }
     assert_eq!(gold(&journal), 2);
@@ -537,7 +537,7 @@ fn a_session_whose_events_have_expired_is_shown_and_removed() {
     until_gone(&runtime, &server, 3);
     let state = ["session", "state", "tale", "--journal", &journal];
     let refused = run(&state);
-    assert_eq!(refused.code, Some(1));
+    assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("event 3 is missing"), "{}", refused.err);
     assert!(refused.err.contains("journal accept-loss"), "{}", refused.err);
     let accepted = run(&["journal", "accept-loss", &journal, "tale"]);
@@ -549,7 +549,7 @@ fn a_session_whose_events_have_expired_is_shown_and_removed() {
     assert_eq!(run_with(&args, GAIN).out, "turn 4\n");
     let gone = json(&["journal", "rm", "--json", &journal, "tale"]);
     assert_eq!(gone, json!({ "session": "tale", "lastSequence": 4 }));
-    assert_eq!(run(&["journal", "load", &journal, "tale"]).code, Some(1));
+    assert_eq!(run(&["journal", "load", &journal, "tale"]).code, Some(2));
     assert_eq!(run_with(&args, GAIN).out, "turn 1\n");
 }
 
@@ -565,7 +565,7 @@ fn a_session_that_cannot_be_read() {
     std::fs::write(path.join("s-bad.events.rec"), "something else altogether, long enough")
         .unwrap();
     let listed = run(&["journal", "ls", "--json", journal]);
-    assert_eq!(listed.code, Some(1));
+    assert_eq!(listed.code, Some(2));
     let lines: Vec<Value> = listed.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(
         lines,
@@ -595,7 +595,7 @@ fn no_file_hides_the_sessions_of_others() {
     bytes[32 + 36 + 5] ^= 1;
     std::fs::write(&hashed, bytes).unwrap();
     let listed = run(&["journal", "ls", "--json", journal]);
-    assert_eq!((listed.code, listed.out.lines().count()), (Some(1), 1), "{}", listed.err);
+    assert_eq!((listed.code, listed.out.lines().count()), (Some(2), 1), "{}", listed.err);
     assert!(listed.out.contains("good"), "{}", listed.out);
     assert!(
         listed.err.contains(&token) && !listed.err.contains("--input-format"),
@@ -623,10 +623,10 @@ fn what_a_file_ends_with_is_said_by_every_command() {
     bytes[last + 10] ^= 8;
     std::fs::write(&file, &bytes).unwrap();
     for (args, code) in [
-        (&["session", "state", "q", "--journal", journal][..], 1),
+        (&["session", "state", "q", "--journal", journal][..], 2),
         (&["session", "log", "q", "--journal", journal], 0),
         (&["journal", "ls", journal], 0),
-        (&["journal", "load", journal, "q"], 1),
+        (&["journal", "load", journal, "q"], 2),
     ] {
         let run = run(args);
         assert_eq!(run.code, Some(code), "{}", run.err);
@@ -644,7 +644,7 @@ fn what_a_file_ends_with_is_said_by_every_command() {
     assert_eq!((verify.code, verify.err.as_str()), (Some(1), ""));
     // Nothing is appended, and nothing is cut, before the loss is accepted.
     let refused = run_with(&append, GAIN);
-    assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""), "{}", refused.err);
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{}", refused.err);
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
     let repaired = run(&["journal", "repair", journal, "q"]);
     assert_eq!(
@@ -681,7 +681,7 @@ fn a_log_that_was_cut_between_two_events_names_the_command_that_goes_on() {
         &["journal", "accept-loss", journal, "q"],
     ] {
         let run = run(args);
-        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{args:?}");
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{args:?}");
         assert!(run.err.contains("error: events 6 to 9 are missing"), "{args:?}: {}", run.err);
         let hint = "hint    `afterimage journal repair JOURNAL SESSION`";
         assert!(run.err.contains(hint), "{args:?}: {}", run.err);
@@ -766,5 +766,5 @@ fn a_session_whose_only_turn_is_torn_is_verified_as_that() {
         "{}",
         page.out
     );
-    assert_eq!(run(&["session", "verify", "nobody", "--journal", journal]).code, Some(1));
+    assert_eq!(run(&["session", "verify", "nobody", "--journal", journal]).code, Some(2));
 }

@@ -116,7 +116,7 @@ fn get_has_the_whole_payload_and_parts_of_it() {
     assert_eq!((&json["content"], &json["seen"]["tick"]), (&5000.into(), &40.into()));
     assert_eq!(json["seen"]["at"], 1_772_366_400_000_u64);
     let run = db.run(&["get", "--account", "Ada", "--tool", "get_ship"], "");
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(2));
     assert!(run.err.contains("nothing is known of \"get_ship\""), "{}", run.err);
 }
 
@@ -154,8 +154,8 @@ fn what_would_overwrite_good_data_is_set_aside_and_told() {
     let accepted = db.out(&[&["accept"], &of_status[..]].concat(), "");
     assert_eq!(accepted, "kept get_status: 3 paths changed\n");
     let run = db.run(&[&["accept"], &of_status[..]].concat(), "");
-    refused(&run, 1, "no answer was set aside for \"get_status\"");
-    refused(&db.run(&aside, ""), 1, "no answer was set aside");
+    refused(&run, 2, "no answer was set aside for \"get_status\"");
+    refused(&db.run(&aside, ""), 2, "no answer was set aside");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn put_for_one_account_never_files_under_another() {
     let db = Db::filled();
     let bob = STATUS.replace("Ada", "Bob").replace("40}", "41}");
     let run = db.run(&["put", "--account", "Ada", "--tool", "get_status"], &bob);
-    refused(&run, 1, "the answer of get_status names the account \"Bob\", the call names \"Ada\"");
+    refused(&run, 2, "the answer of get_status names the account \"Bob\", the call names \"Ada\"");
     assert_eq!(db.json(&["accounts"], "")["account"], "Ada");
     assert!(db.out(&["get", "--account", "Ada", "--tool", "get_status"], "").contains("Ada"));
 }
@@ -197,7 +197,7 @@ fn an_action_of_another_account_is_refused_and_makes_nothing_stale() {
     let db = Db::filled();
     let put = ["put", "--account", "Ada", "--tool", "travel"];
     let run = db.run(&put, "{\"player\":{\"username\":\"Bob\"}}");
-    refused(&run, 1, "the answer of travel names the account \"Bob\", the call names \"Ada\"");
+    refused(&run, 2, "the answer of travel names the account \"Bob\", the call names \"Ada\"");
     assert_eq!(db.out(&["stale", "--account", "Ada"], ""), "nothing is stale\n");
     db.out(&put, "{\"player\":{\"username\":\"Ada\"}}");
     assert!(db.out(&["stale", "--account", "Ada"], "").contains("/location since travel"));
@@ -237,7 +237,7 @@ fn a_database_that_is_no_regular_file_is_refused_at_once() {
     ] {
         for args in [&put[..], &["accounts"]] {
             let (code, err) = ask(&name, args);
-            assert_eq!(code, Some(1), "{name}: {err}");
+            assert_eq!(code, Some(2), "{name}: {err}");
             let told = format!("expected a database file, found {what}");
             assert!(err.contains(&told) && err.contains(&name), "{err}");
         }
@@ -263,7 +263,7 @@ fn a_command_releases_an_account() {
     login("run-2").unwrap();
     assert_eq!(db.json(&["release", "--agent", "run-2"], "")["account"], "Ada");
     assert_eq!(db.out(&["release", "--agent", "run-2"], ""), "the agent has no account\n");
-    refused(&db.run(&["release", "--account", "Cy"], ""), 1, "expected an account that is known");
+    refused(&db.run(&["release", "--account", "Cy"], ""), 2, "expected an account that is known");
     refused(&db.run(&["release"], ""), 2, "--account");
 }
 
@@ -329,32 +329,32 @@ fn refused(run: &Run, code: i32, sentence: &str) {
 #[test]
 fn what_cannot_be_done_is_said_in_a_block() {
     let db = Db::new();
-    refused(&run(&["observe", "accounts"]), 1, "no database was named");
-    refused(&db.run(&["accounts"], ""), 1, "cannot open the file");
+    refused(&run(&["observe", "accounts"]), 2, "no database was named");
+    refused(&db.run(&["accounts"], ""), 2, "cannot open the file");
     assert!(!Path::new(&db.path()).exists());
     let put = ["put", "--account", "Ada", "--tool", "get_status"];
-    refused(&db.run(&put, "{\"a\": }"), 1, "not JSON");
+    refused(&db.run(&put, "{\"a\": }"), 2, "not JSON");
     assert!(!db.run(&put, "{\"a\": }").err.contains("transcript"));
     refused(
         &run_with(
             &["observe", "--db", &db.path(), "put", "--account", "Ada", "--tool", "x"],
             vec![b'{', 0xff],
         ),
-        1,
+        2,
         "not UTF-8",
     );
     refused(
         &db.run(&["put", "--account", "", "--tool", "get_status"], "{}"),
-        1,
+        2,
         "the name of an account",
     );
     let long = "x".repeat(10_000);
     refused(
         &db.run(&["put", "--account", &long, "--tool", "get_status"], "{}"),
-        1,
+        2,
         "the limit is 1024",
     );
-    refused(&db.run(&["--policy", "/no/such/file", "accounts"], ""), 1, "cannot open the file");
+    refused(&db.run(&["--policy", "/no/such/file", "accounts"], ""), 2, "cannot open the file");
     refused(&db.run(&["summary"], ""), 2, "--account");
     refused(&run(&["observe", "--now", "noon", "accounts"]), 2, "expected a time");
     let scratch = tempfile::tempdir().unwrap();
@@ -363,12 +363,12 @@ fn what_cannot_be_done_is_said_in_a_block() {
         .unwrap();
     let path = text.to_str().unwrap();
     let refusal = run(&["observe", "--db", path, "accounts"]);
-    refused(&refusal, 1, "found no database");
+    refused(&refusal, 2, "found no database");
     assert!(!refusal.err.contains("hint"), "{}", refusal.err);
     let policy = scratch.path().join("policy.toml");
     std::fs::write(&policy, "heading = \"x\"\ntols = []\n").unwrap();
     let policy = policy.to_str().unwrap();
-    refused(&run(&["observe", "--db", path, "--policy", policy, "accounts"]), 1, "\"tols\"");
+    refused(&run(&["observe", "--db", path, "--policy", policy, "accounts"]), 2, "\"tols\"");
 }
 
 #[test]

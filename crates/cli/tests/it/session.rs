@@ -136,7 +136,7 @@ fn a_line_that_is_refused_is_named_and_what_came_before_it_stays() {
         &["session", "append", &dir, "--json"],
         format!("{{\"actor\":\"a\"}}\n{drifted}\n{{\"actor\":\"c\"}}\n"),
     );
-    assert_eq!((run.code, run.out.as_str()), (Some(1), "{\"turnId\":1}\n"));
+    assert_eq!((run.code, run.out.as_str()), (Some(2), "{\"turnId\":1}\n"));
     assert!(run.err.contains("the state has drifted: expected 1, found nothing"), "{}", run.err);
     assert!(run.err.contains("line    2") && run.err.contains("/player/hp"), "{}", run.err);
     // Leniently it goes on, and says so.
@@ -146,7 +146,7 @@ fn a_line_that_is_refused_is_named_and_what_came_before_it_stays() {
     assert_eq!(json_of(&["session", "verify", &dir, "--json"])["valid"], true);
     for id in ["", &"x".repeat(10_000)] {
         let refused = support::run(&["session", "init", &scratch.path("other"), "--id", id]);
-        assert_eq!(refused.code, Some(1));
+        assert_eq!(refused.code, Some(2));
         assert!(refused.err.contains("a session id of 1 to 1024 characters"), "{}", refused.err);
     }
 }
@@ -202,7 +202,7 @@ fn a_torn_tail_is_called_what_it_is_and_damage_is_not() {
     let page = support::run(&["session", "verify", &dir]).out;
     assert!(page.contains(&format!("\n  follows: {follows}\n")), "{page}");
     let refused = support::run(&["session", "state", &dir]);
-    assert_eq!(refused.code, Some(1));
+    assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("line    1"), "{}", refused.err);
     let repaired = json_of(&["session", "repair", &dir, "--json"]);
     assert_eq!(repaired["turns"], 3, "{repaired}");
@@ -228,7 +228,7 @@ fn a_session_whose_last_file_is_gone_takes_no_turn_until_repair_says_what_is_los
         verified.out
     );
     let refused = append(1);
-    assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""));
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""));
     assert!(refused.err.contains("turns 51 to 90 were acknowledged"), "{}", refused.err);
     assert!(refused.err.contains("`session repair DIR`"), "{}", refused.err);
     let read = run(&["session", "state", &dir]);
@@ -288,13 +288,13 @@ fn what_is_no_session_is_refused() {
     let nothing = scratch.path("nothing");
     for command in ["state", "verify", "log", "stats", "repair"] {
         let run = support::run(&["session", command, &nothing]);
-        assert_eq!(run.code, Some(1), "{command}");
+        assert_eq!(run.code, Some(2), "{command}");
         assert!(run.err.starts_with("error: "), "{}", run.err);
     }
     let dir = scratch.path("tale");
     out(&["session", "init", &dir]);
     assert!(support::run(&["session", "init", &dir]).err.contains("a session is there already"));
-    assert_eq!(support::run(&["session", "state", &dir, "--turn", "9"]).code, Some(1));
+    assert_eq!(support::run(&["session", "state", &dir, "--turn", "9"]).code, Some(2));
     assert_eq!(support::run(&["session", "snapshot", &dir, "--reason", "whim"]).code, Some(2));
 }
 
@@ -323,7 +323,7 @@ fn recordings_of_another_program_are_read() {
     assert_eq!(stats["deltas"], deltas);
     // It is another program's: read, and not changed.
     let append = run_with(&["session", "append", folder], "{}\n");
-    assert_eq!(append.code, Some(1));
+    assert_eq!(append.code, Some(2));
     assert!(append.err.contains("which can be read and not changed"), "{}", append.err);
     assert!(!append.err.contains("hint"), "{}", append.err);
     let verify = run(&["session", "verify", folder, "--json"]);
@@ -353,7 +353,7 @@ fn what_a_session_cannot_begin_with_is_refused() {
     ] {
         fs::write(&file, text).unwrap();
         let run = support::run(&["session", "init", &dir, option, &file]);
-        assert_eq!(run.code, Some(1), "{text}");
+        assert_eq!(run.code, Some(2), "{text}");
         assert!(run.err.contains(expected), "{}", run.err);
         assert!(!Path::new(&dir).exists());
     }
@@ -411,7 +411,7 @@ fn advice_is_of_sessions() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("\"actor\":\"a\"", "\"actor\":\"b\"", 1)).unwrap();
     let damaged = support::run(&["session", "state", &dir]);
-    assert_eq!(damaged.code, Some(1));
+    assert_eq!(damaged.code, Some(2));
     assert!(damaged.err.contains("`session repair DIR`"), "{}", damaged.err);
 }
 

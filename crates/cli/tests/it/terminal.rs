@@ -295,6 +295,123 @@ fn json_holds_controls_as_escapes_and_says_the_same_everywhere() {
     assert_eq!(shown, frames_again);
 }
 
+/// A transcript of each format in which every name and every text is hostile.
+fn transcripts() -> Vec<(&'static str, String)> {
+    let name = |what: &str| format!("{what}{HOSTILE}");
+    let call = json!({ "id": name("c"), "type": "function", "function": { "name": name("f"), "arguments": json!({ name("key"): HOSTILE }).to_string() } });
+    let said = json!({ "role": "user", "content": HOSTILE });
+    let called = json!({ "role": "assistant", "content": HOSTILE, "tool_calls": [call] });
+    let answered =
+        json!({ "role": "tool", "tool_call_id": name("c"), "name": name("f"), "content": HOSTILE });
+    let odd = json!({ "type": name("odd"), "x": HOSTILE });
+    let chat = json!([said, called, answered, { "role": name("role"), "content": [odd] }]);
+    let tool_use = json!({ "type": "tool_use", "id": name("c"), "name": name("f"), "input": { name("key"): HOSTILE } });
+    let tool_result = json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": name("c"), "content": HOSTILE }] });
+    let claude = |kind: &str, message: &Value| json!({ "type": kind, "uuid": name(kind), "sessionId": name("s"), "message": message });
+    let used = json!({ "role": "assistant", "content": [tool_use, odd] });
+    let items = json!([
+        { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": HOSTILE }] },
+        { "type": "function_call", "call_id": name("c"), "name": name("f"), "arguments": HOSTILE },
+        { "type": "function_call_output", "call_id": name("c"), "output": HOSTILE },
+        odd
+    ]);
+    let item = |item: &Value| json!({ "type": "response_item", "payload": item });
+    let lines = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    vec![
+        ("frames", frames()),
+        ("openai-chat", chat.to_string()),
+        ("anthropic", json!({ "system": HOSTILE, "messages": [said, used, tool_result] }).to_string()),
+        ("openai-responses", json!({ "object": "response", "output": items }).to_string()),
+        ("wire", json!({ "interactions": [{ "uri": name("https://x/chat/completions"), "status": 200, "request": { "model": HOSTILE, "messages": chat }, "response": { "choices": [{ "message": said }] } }, { "uri": HOSTILE, "request": {}, "response": {} }] }).to_string()),
+        ("claude-web", json!({ "loglines": [claude("user", &said), claude("assistant", &used), claude("user", &tool_result), odd] }).to_string()),
+        ("claude-code", lines(&[claude("user", &said), claude("assistant", &used), claude("user", &tool_result), odd.clone()])),
+        ("codex", lines(&[json!({ "type": "session_meta", "payload": { "id": name("s"), "instructions": HOSTILE } }), item(&items[0]), item(&items[1]), item(&items[2]), item(&odd), odd.clone()])),
+        ("pi", lines(&[
+            json!({ "type": "session", "id": name("s"), "cwd": name("/") }),
+            json!({ "type": "message", "id": name("a"), "message": said }),
+            json!({ "type": "message", "id": "b", "parentId": name("a"), "message": { "role": "assistant", "content": [{ "type": "toolCall", "id": name("c"), "name": name("f"), "arguments": { name("key"): HOSTILE } }] } }),
+            json!({ "type": "message", "id": "d", "parentId": "b", "message": { "role": "toolResult", "toolCallId": name("c"), "toolName": name("f"), "content": [{ "type": "text", "text": HOSTILE }] } }),
+            odd.clone(),
+        ])),
+        ("inspect", json!({ "eval": { "task": HOSTILE }, "samples": [{ "id": name("s"), "epoch": 1, "messages": [said, { "role": "assistant", "content": HOSTILE, "tool_calls": [{ "id": name("c"), "function": name("f"), "arguments": { name("key"): HOSTILE } }] }, { "role": "tool", "tool_call_id": name("c"), "function": name("f"), "content": HOSTILE }] }] }).to_string()),
+        ("toolbench", json!({ "answer_generation": { "train_messages": [[said, { "role": "assistant", "content": HOSTILE, "function_call": { "name": name("f"), "arguments": HOSTILE } }, { "role": "function", "name": name("f"), "content": HOSTILE }]] } }).to_string()),
+        ("swe-agent", json!({ "history": [said, { "role": "assistant", "content": HOSTILE, "action": HOSTILE, "thought": HOSTILE }, { "role": name("role"), "content": 1 }], "trajectory": [] }).to_string()),
+        ("mini-swe-agent", json!({ "messages": chat, "info": {}, "trajectory_format": name("mini") }).to_string()),
+        ("gemini", json!({ "sessionId": name("s"), "projectHash": "h", "messages": [{ "id": name("a"), "type": "user", "content": HOSTILE }, { "id": "b", "type": "gemini", "content": HOSTILE, "toolCalls": [{ "id": name("c"), "name": name("f"), "args": { name("key"): HOSTILE }, "result": HOSTILE }] }, odd] }).to_string()),
+        ("tau-bench", json!([{ "task_id": name("t"), "trial": HOSTILE, "traj": chat }]).to_string()),
+        ("openhands", json!([
+            { "id": 0, "source": "user", "action": "message", "args": { "content": HOSTILE } },
+            { "id": 1, "source": "agent", "action": name("run"), "args": { "command": HOSTILE }, "tool_call_metadata": { "function_name": name("f"), "tool_call_id": name("c") } },
+            { "id": 2, "source": "agent", "observation": name("out"), "content": HOSTILE, "cause": 1 }
+        ]).to_string()),
+        ("copilot", lines(&[
+            json!({ "type": "session.start", "data": { "sessionId": name("s") } }),
+            json!({ "type": "user.message", "data": { "content": HOSTILE } }),
+            json!({ "type": "assistant.message", "data": { "content": HOSTILE, "toolRequests": [{ "toolCallId": name("c"), "name": name("f"), "arguments": { name("key"): HOSTILE } }] } }),
+            json!({ "type": "tool.execution_complete", "data": { "toolCallId": name("c"), "result": { "content": HOSTILE } } }),
+            json!({ "type": name("odd."), "data": {} }),
+        ])),
+        ("kimi", lines(&[
+            json!({ "type": "metadata", "protocol_version": name("1") }),
+            json!({ "type": "context.append_message", "message": { "role": "user", "content": [{ "type": "text", "text": HOSTILE }] } }),
+            json!({ "type": "context.append_loop_event", "event": { "type": "tool.call", "toolCallId": name("c"), "name": name("f"), "args": { name("key"): HOSTILE } } }),
+            json!({ "type": name("context.odd") }),
+        ])),
+    ]
+}
+
+#[test]
+fn of_no_format_a_control_reaches_a_page_a_message_or_json() {
+    let scratch = tempfile::tempdir().unwrap();
+    let transcripts = transcripts();
+    let mut tried: Vec<&str> = transcripts.iter().map(|(format, _)| *format).collect();
+    tried.sort_unstable();
+    let formats = support::json_lines(&["formats", "--json"]);
+    let names: Vec<&str> = formats.iter().map(|format| format["name"].as_str().unwrap()).collect();
+    assert_eq!(tried, names);
+    for (format, text) in transcripts {
+        let file = hostile_file(scratch.path(), format, &text);
+        let stats = support::run(&["stats", "--json", &file]);
+        let stats: Value = serde_json::from_str(&stats.out).unwrap();
+        assert_eq!(stats["format"], format);
+        for words in [
+            &["stats"][..],
+            &["stats", "--json"],
+            &["stats", "--color", "always"],
+            &["frames"],
+            &["frames", "--table"],
+            &["frames", "--capture"],
+            &["render", "--json"],
+            &["render", "--as", "snapshots"],
+            &["render", "--color", "always"],
+            &["render", "--from", "999"],
+            &["trace", "--text", "]52;c;"],
+            &["trace", "--text", "]52;c;", "--json"],
+            &["trace", "--at", "0:0"],
+            &["trace", "--at", "999:0"],
+            &["trace", "--text", "a", "--session", HOSTILE],
+            &["compress", "--budget", "2k", "--json"],
+            &["compress", "--budget", "2k", "--as", "blocks"],
+            &["compress", "--budget", "2k", "--as", "anthropic"],
+            &["compress", "--budget", "2k", "--as", "openai"],
+            &["compress", "--budget", "1"],
+            &["expand", "--budget", "2k", "--block", HOSTILE],
+            &["replay", "--budget", "2k"],
+            &["replay", "--budget", "2k", "--json"],
+            &["checkpoint", "draft", "--json"],
+            &["observe", "--policy", "all", "replay"],
+            &["observe", "--policy", "all", "--json", "replay"],
+        ] {
+            let run = run(&[words, &[&file]].concat());
+            for said in [&run.out, &run.err] {
+                let found = acted_on(said);
+                assert!(found.is_empty(), "{words:?} {format}: {found:#?}");
+            }
+            assert!(!(run.out.is_empty() && run.err.is_empty()), "{words:?} {format}");
+        }
+    }
+}
+
 #[test]
 fn no_source_file_but_the_module_of_output_names_the_streams() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -1,0 +1,26 @@
+//! `afterimage formats`: what can be read.
+
+use std::io::Write;
+
+use afterimage::transcript::TranscriptFormat;
+
+use crate::{args, failure::Outcome, json::object, output::Output, style};
+
+pub(crate) fn run(args: &args::Formats) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let mut formats = TranscriptFormat::ALL.to_vec();
+    formats.sort_unstable_by_key(|format| format.name());
+    let width = formats.iter().map(|format| format.name().len()).max().unwrap_or_default();
+    let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    for format in formats {
+        let (name, signs) = (format.name(), format.signs());
+        let description = format.description().trim_end_matches('.');
+        if args.json {
+            out.json(object! { "name": name, "description": description, "recognisedBy": signs })?;
+            continue;
+        }
+        writeln!(out, "{bold}{name:<width$}{bold:#}  {description}")?;
+        writeln!(out, "{:<width$}  {dim}recognised by {signs}{dim:#}", "")?;
+    }
+    Ok(out.flush()?)
+}

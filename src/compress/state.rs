@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use super::CompressionTransform;
+use crate::{
+    Result,
+    json::{Fields, Object, ObjectExt, Value},
+    snapshot::FrameSnapshot,
+    veil::Frame,
+};
+
+/// The member of a snapshot that holds the state.
+const MEMBER: &str = "compressionState";
+
+/// What is written beside a snapshot that a block stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompressionState {
+    /// The id of the block. Wire name `replacedBy`.
+    pub replaced_by: Arc<str>,
+    /// The tokens of the frame, the sum over its chunks. Wire name `originalTokens`.
+    pub original_tokens: u64,
+}
+
+impl CompressionState {
+    /// The wire form.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("replacedBy", &*self.replaced_by);
+        object.put("originalTokens", self.original_tokens);
+        Value::Object(object)
+    }
+
+    /// Loads the wire form. `None` where it names no block: the frame stands for itself.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a member has the wrong type, or
+    /// `originalTokens` is missing.
+    pub fn from_json(value: Value) -> Result<Option<Self>> {
+        let mut fields = Fields::of(value, "a compression state")?;
+        let replaced_by = fields.string("replacedBy")?;
+        let tokens = fields.u64("originalTokens")?;
+        let original_tokens = Fields::required(tokens, "originalTokens", "a token count")?;
+        Ok(replaced_by.map(|id| Self { replaced_by: id.into(), original_tokens }))
+    }
+
+    /// What was written beside a snapshot; `None` where nothing was, or it names no block.
+    ///
+    /// # Errors
+    /// As [`CompressionState::from_json`], at `compressionState`.
+    pub fn of_snapshot(snapshot: &FrameSnapshot) -> Result<Option<Self>> {
+        let written = snapshot.unknown_member(MEMBER).cloned();
+        let state =
+            written.map(|value| Self::from_json(value).map_err(|error| error.under(MEMBER)));
+        Ok(state.transpose()?.flatten())
+    }
+}
+
+impl CompressionTransform {
+    /// The wire form of a frame of this history: that of [`Frame::to_json`], and beside the snapshot
+    /// of a frame that a block stands for its `compressionState`. The snapshot itself never changes.
+    ///
+    /// ```
+    /// use afterimage::{compress::CompressionTransform, veil::{Frame, Source}};
+    ///
+    /// let frame = Frame::new(0, Source::User);
+    /// let transform = CompressionTransform::default();
+    /// assert_eq!(transform.frame_to_json(&frame), frame.to_json());
+    /// ```
+    pub fn frame_to_json(&self, frame: &Frame) -> Value {
+        let mut json = frame.to_json();
+        if let Some(state) = self.compression_state(frame.sequence)
+            && let Value::Object(object) = &mut json
+            && let Some(Value::Object(snapshot)) = object.get_mut("renderedSnapshot")
+        {
+            snapshot.insert(MEMBER.to_owned(), state.to_json());
+        }
+        json
+    }
+}
