@@ -10,7 +10,7 @@ use afterimage::{
     compress::{CompressionJob, CompressionOptions, CompressionTransform, RangeState},
     hud::Owner,
     id::{FacetType, FrameSeq, Millis},
-    snapshot::{Part, SnapshotArchive},
+    snapshot::{PartRef, SnapshotArchive},
     veil::{Facet, FacetOp, History, Saliency, Source},
 };
 use compressing::{NOW, hud, native, request, small, turns};
@@ -126,7 +126,7 @@ fn a_block_never_cuts_a_call_from_its_result() {
             run(&mut transform, &history);
             assert!(transform.blocks().count() > 0);
             for block in transform.blocks() {
-                let parts = |part: fn(&Part) -> bool| {
+                let parts = |part: fn(PartRef<'_>) -> bool| {
                     let passages = block.expand().unwrap();
                     passages
                         .iter()
@@ -136,10 +136,10 @@ fn a_block_never_cuts_a_call_from_its_result() {
                         .filter(|is| *is)
                         .count()
                 };
-                let calls = parts(|part| matches!(part, Part::Call { .. }));
+                let calls = parts(|part| matches!(part, PartRef::Call { .. }));
                 assert_eq!(
                     calls,
-                    parts(|part| matches!(part, Part::Result { .. })),
+                    parts(|part| matches!(part, PartRef::Result { .. })),
                     "{}",
                     block.id
                 );

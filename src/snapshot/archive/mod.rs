@@ -13,6 +13,7 @@ mod directory;
 mod frame_rows;
 mod index;
 mod names;
+mod place;
 mod reader;
 mod state;
 #[cfg(feature = "storage")]
@@ -22,10 +23,11 @@ mod text;
 mod view;
 mod writer;
 
-pub use attribution::{ChunkText, FacetCost, FacetText, PhraseMatch, PhraseMatches, RepeatedText};
+pub use attribution::{FacetCost, FacetText, PhraseMatch, PhraseMatches, RepeatedText};
 pub use directory::Totals;
+pub(super) use place::{ArchivedFacets, ArchivedPlace};
 pub use reader::ArchiveReader;
 #[cfg(feature = "storage")]
 pub use store::OpenedArchive;
-pub use view::{ArchivedChunk, RangeChunk, RangeText, RangeView};
+pub use view::{RangeText, RangeView};
 pub use writer::{ArchiveOptions, SnapshotArchive};

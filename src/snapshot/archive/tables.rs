@@ -11,7 +11,7 @@ use crate::{
     id::{ChunkType, FacetId, FrameSeq, Millis, Role},
     json::Object,
     snapshot::{
-        FrameSnapshot, Part, RenderedChunk, SnapshotIdentity, Structure,
+        FrameSnapshot, Part, PartRef, RenderedChunk, SnapshotIdentity, Structure,
         chunk::{Chunk, FacetIds, Rare},
     },
     text::TextRange,
@@ -642,22 +642,22 @@ impl Tables {
             facet_ids,
             chunk_type: self.word(kind.chunk_type).map(ChunkType::from),
             role: kind.role,
-            part: self.part(kind),
+            part: self.part(kind).to_owned(),
             ..RenderedChunk::default()
         })
     }
 
-    pub(super) fn part(&self, kind: Kind) -> Part {
-        let id = || self.word(kind.part_id).map(Box::from);
+    pub(super) fn part(&self, kind: Kind) -> PartRef<'_> {
+        let id = self.word(kind.part_id);
         match kind.part {
-            PartKind::Text => Part::Text,
+            PartKind::Text => PartRef::Text,
             PartKind::Call => {
-                Part::Call { id: id(), name: self.word(kind.part_name).unwrap_or_default().into() }
+                PartRef::Call { id, name: self.word(kind.part_name).unwrap_or_default() }
             }
-            PartKind::Result => Part::Result { id: id() },
-            PartKind::Reasoning => Part::Reasoning,
-            PartKind::Image => Part::Image,
-            PartKind::Opaque => Part::Opaque,
+            PartKind::Result => PartRef::Result { id },
+            PartKind::Reasoning => PartRef::Reasoning,
+            PartKind::Image => PartRef::Image,
+            PartKind::Opaque => PartRef::Opaque,
         }
     }
 
