@@ -106,6 +106,7 @@ fn options() -> impl Strategy<Value = ArchiveOptions> {
 
 /// Every question about every range, answered from the list and from the archive.
 fn check(list: &BTreeMap<FrameSeq, FrameSnapshot>, dropped: &[FrameSeq], reader: &ArchiveReader) {
+    reader.check().unwrap();
     let last = list.keys().next_back().map_or(3, |last| last.get() + 2);
     assert_eq!(reader.len(), list.len());
     let frames = || list.iter().map(|(sequence, snapshot)| (*sequence, snapshot));

@@ -3,18 +3,21 @@
 //!
 //! A [`SnapshotArchive`] takes snapshots, an [`ArchiveReader`] answers. Frames gather in a
 //! *segment*: one text, and `tables` of its frames and chunks with their facets and words. A full
-//! segment is sealed: it never changes again, so readers share it. The `directory` lists the
+//! segment is sealed: it never changes again, so readers share it (`open_tables`, `sealed_tables`). The `directory` lists the
 //! segments with what stands before each, so any range is found by two binary searches and its
 //! sums are two differences. The `index` knows which segments hold a facet, the tables which chunks.
 //! Upon these, `attribution` answers who wrote what, where, and at what cost.
 
 mod attribution;
+mod check;
 mod directory;
 mod frame_rows;
 mod index;
 mod names;
+mod open_tables;
 mod place;
 mod reader;
+mod sealed_tables;
 mod state;
 #[cfg(feature = "storage")]
 mod store;

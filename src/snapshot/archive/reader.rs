@@ -150,7 +150,7 @@ impl ArchiveReader {
         let hash = names::hash(facet);
         for segment in self.state.segments_of(names::print(hash), from.segment, last) {
             let tables = self.state.tables(segment)?;
-            let chunks = tables.chunks_of(facet, hash);
+            let chunks = self.state.chunks_of(segment, facet, hash)?;
             let first =
                 if segment == from.segment { tables.before(from.frame).chunk_end } else { 0 };
             let end =

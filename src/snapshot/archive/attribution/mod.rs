@@ -75,6 +75,7 @@ mod tests {
         super::{
             SnapshotArchive,
             directory::{TextOf, Totals},
+            sealed_tables::SealedTables,
             state::{Places, Segment, Store},
         },
         *,
@@ -95,7 +96,7 @@ mod tests {
     }
 
     impl Store for Shelf {
-        fn tables(&self, places: Places, _own: Totals) -> Result<Arc<Tables>> {
+        fn tables(&self, places: Places, _own: Totals) -> Result<Arc<SealedTables>> {
             panic!("the tables of {places:?} are in memory")
         }
 
