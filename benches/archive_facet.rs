@@ -9,6 +9,7 @@ mod support;
 
 use std::hint::black_box;
 
+use afterimage::snapshot::get_snapshot_facets;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use support::frames::{Frames, sizes};
 
@@ -20,7 +21,7 @@ fn facet(criterion: &mut Criterion) {
         let list = frames.list(count);
         let middle = (count / 2..count).map(|n| frames.snapshot(n));
         let own = middle
-            .filter_map(|snapshot| snapshot.facets().first().map(ToString::to_string))
+            .filter_map(|snapshot| get_snapshot_facets(&snapshot).first().map(ToString::to_string))
             .find(|id| !id.starts_with("every"));
         let facets = ["every-10000", "every-1000", "every-100"].map(str::to_owned);
         for facet in own.into_iter().chain(facets) {

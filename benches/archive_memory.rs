@@ -14,8 +14,8 @@ mod support;
 use std::collections::HashSet;
 
 use afterimage::{
-    id::{ChunkType, FacetId, FrameSeq},
-    snapshot::{FrameSnapshot, Part, SnapshotArchive},
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, PartRef, SnapshotArchive},
 };
 use support::frames::{Frames, PlainSnapshot, captured, sizes, snapshots};
 
@@ -143,12 +143,12 @@ fn distinct_ids(snapshots: impl Iterator<Item = FrameSnapshot>) -> (i64, i64) {
     for snapshot in snapshots {
         for chunk in snapshot.chunks() {
             let (id, name) = match chunk.part() {
-                Part::Call { id, name } => (id.as_deref(), Some(&**name)),
-                Part::Result { id } => (id.as_deref(), None),
+                PartRef::Call { id, name } => (id, Some(name)),
+                PartRef::Result { id } => (id, None),
                 _ => (None, None),
             };
-            let facets = chunk.facet_ids().iter().map(FacetId::as_str);
-            let names = [chunk.chunk_type().map(ChunkType::as_str), id, name];
+            let facets = chunk.facet_ids();
+            let names = [chunk.chunk_type(), id, name];
             for name in facets.chain(names.into_iter().flatten()) {
                 if !ids.contains(name) {
                     ids.insert(name.to_owned());

@@ -140,7 +140,7 @@ pub(crate) struct PlainChunk {
 impl PlainSnapshot {
     pub(crate) fn of(sequence: u64, snapshot: &FrameSnapshot) -> Self {
         let plain = |chunk: ChunkRef<'_>| {
-            let ids = chunk.facet_ids().iter().map(ToString::to_string).collect::<Vec<_>>();
+            let ids = chunk.facet_ids().map(ToString::to_string).collect::<Vec<_>>();
             PlainChunk {
                 content: chunk.content().to_owned(),
                 tokens: chunk.tokens(),

@@ -40,6 +40,7 @@ static SOUND: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
     }
     let range = FrameSeq::new(3)..=FrameSeq::new(4);
     archive.drop_text(range).expect("a range");
+    archive.check().expect("sound tables");
     let disk = Arc::new(files.clone());
     archive.save_on(disk, "a", &Holder::new("fuzz")).expect("a disk");
     let payloads = |(name, kind): &(&str, FileKind)| {

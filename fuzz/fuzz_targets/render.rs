@@ -7,7 +7,7 @@ use afterimage::{
     hud::{Hud, Merge, RenderRequest, format_by_name},
     id::{ChunkType, Millis},
     json::{Object, Value},
-    snapshot::{Part, SnapshotOptions},
+    snapshot::{PartRef, SnapshotOptions},
     tokens::Chars4,
     veil::{Facet, FacetOp, Frame, History, Source},
 };
@@ -96,8 +96,8 @@ fuzz_target!(|input: Input<'_>| {
                 {
                     let chunk = snapshot.chunk_at(at).expect("a byte of the text");
                     // A tool may be called by parameters only: their bodies are the renderer's.
-                    let is_call = matches!(chunk.part(), Part::Call { .. });
-                    assert!(!is_call && chunk.chunk_type() == Some(&ChunkType::FORMATTING));
+                    let is_call = matches!(chunk.part(), PartRef::Call { .. });
+                    assert!(!is_call && chunk.chunk_type() == Some(ChunkType::FORMATTING.as_str()));
                 }
             }
         }

@@ -1,5 +1,4 @@
-//! Any JSON is a snapshot, full or incremental, a frame, or refused. What loads keeps its promises
-//! and is written back.
+//! Any JSON is a snapshot, a frame, or refused. What loads keeps its promises and is written back.
 #![no_main]
 
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use afterimage::{
     hud::{Hud, Merge, RenderRequest},
     id::{FrameSeq, Millis},
     json,
-    snapshot::{FrameSnapshot, IncrementalSnapshot, extract_snapshot_range, group_chunks_by_role},
+    snapshot::{FrameSnapshot, extract_snapshot_range, group_chunks_by_role},
     tokens::Chars4,
     veil::{Frame, History},
 };
@@ -18,13 +17,6 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(value) = json::read(bytes) else { return };
     if let Ok(snapshot) = FrameSnapshot::from_json(value.clone()) {
         check(&snapshot);
-    }
-    if let Ok(incremental) = IncrementalSnapshot::from_json(value.clone()) {
-        let again = IncrementalSnapshot::from_json(incremental.to_json());
-        assert_eq!(again.expect("what was written is read"), incremental);
-        if let Ok(full) = incremental.expand(None) {
-            check(&full);
-        }
     }
     let Ok(frame) = Frame::from_json(value) else { return };
     assert_eq!(Frame::from_json(frame.to_json()).expect("what was written is read"), frame);
@@ -57,10 +49,5 @@ fn check(snapshot: &FrameSnapshot) {
     let frames = [0, 1].map(|at| (FrameSeq::new(at), snapshot));
     let range = extract_snapshot_range(frames, FrameSeq::new(0)..=FrameSeq::new(1));
     assert_eq!(range.expect("a range").chunks.len(), 2 * snapshot.len());
-    group_chunks_by_role(snapshot.chunks());
-    // Unknown members may stand in the way.
-    if let (Ok(whole), Ok(none)) = (snapshot.to_incremental(), snapshot.since(0, snapshot)) {
-        assert_eq!(&whole.expand(None).expect("the whole"), snapshot);
-        assert_eq!(&none.expand(Some(snapshot)).expect("its own base"), snapshot);
-    }
+    group_chunks_by_role(snapshot);
 }

@@ -5,7 +5,7 @@ use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FrameSeq, Millis, Role},
     json::{Object, ObjectExt, Value},
-    snapshot::{ArchiveReader, ChunkRef, FrameSnapshot, Stands, Substitution},
+    snapshot::{ArchiveReader, FrameSnapshot, Stands, Substitution},
     veil::{Facet, FacetOp},
 };
 
@@ -105,7 +105,8 @@ impl CompressionBlock {
             Originals::Held(_) | Originals::Spilled => {
                 let range = archive.range(self.from..=self.to)?;
                 let passage = |(sequence, snapshot): (FrameSeq, FrameSnapshot)| {
-                    let role = snapshot.chunks().find_map(ChunkRef::role).unwrap_or(Role::User);
+                    let role =
+                        snapshot.chunks().find_map(|chunk| chunk.role()).unwrap_or(Role::User);
                     Passage { from: sequence, to: sequence, role, snapshot: Arc::new(snapshot) }
                 };
                 let shown = range.snapshots().filter(|(_, snapshot)| !snapshot.is_empty());

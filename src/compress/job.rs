@@ -1,4 +1,4 @@
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     id::{FacetId, FrameSeq, Role},
@@ -59,9 +59,9 @@ impl CompressionJob {
     pub fn new(passages: Vec<Passage>, token_limit: u64) -> Self {
         let from = passages.first().map_or(FrameSeq::new(0), |passage| passage.from);
         let to = passages.last().map_or(from, |passage| passage.to);
-        let mut seen = HashSet::new();
-        let facets = chunks(&passages).flat_map(|(_, chunk)| chunk.facet_ids());
-        let source_facets = facets.filter(|id| seen.insert(*id)).cloned().collect();
+        let facets: indexmap::IndexSet<_> =
+            chunks(&passages).flat_map(|(_, chunk)| chunk.owned_facet_ids()).collect();
+        let source_facets = facets.into_iter().collect();
         Self {
             id: format!("block-{from}-{to}").into(),
             from,

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::{
-    id::{FacetId, FrameSeq},
-    snapshot::{FrameSnapshot, Part},
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, PartRef},
 };
 
 /// Calls and results, paired by position as well as by id: ids repeat in real sessions.
@@ -32,12 +32,12 @@ impl Pairs {
         self.is_agents = is_agents;
         for part in parts(snapshot) {
             match part {
-                Part::Call { id, .. } => {
-                    self.open.entry(id.clone().unwrap_or_default()).or_default().push_back(frame);
+                PartRef::Call { id, .. } => {
+                    self.open.entry(id.unwrap_or_default().into()).or_default().push_back(frame);
                     self.waiting += 1;
                 }
-                Part::Result { id } => {
-                    let waiting = self.open.get_mut(&id.clone().unwrap_or_default());
+                PartRef::Result { id } => {
+                    let waiting = self.open.get_mut(id.unwrap_or_default());
                     if let Some(call) = waiting.and_then(VecDeque::pop_front) {
                         self.waiting -= 1;
                         self.whole.push((call, frame));
@@ -66,20 +66,20 @@ impl Pairs {
 
 /// The calls and results of a frame, each once: a long one is several chunks, and what stands
 /// inside of a result is a part of it.
-fn parts(snapshot: &FrameSnapshot) -> impl Iterator<Item = &Part> {
-    let mut taken: HashSet<&FacetId> = HashSet::new();
+fn parts(snapshot: &FrameSnapshot) -> impl Iterator<Item = PartRef<'_>> {
+    let mut taken: HashSet<&str> = HashSet::new();
     // The results, and the facets inside of them.
-    let mut results: HashSet<&FacetId> = HashSet::new();
+    let mut results: HashSet<&str> = HashSet::new();
     snapshot.chunks().filter_map(move |chunk| {
-        let facet = chunk.facet_ids().first();
+        let facet = chunk.facet_ids().next();
         let around = chunk.structure().and_then(|structure| structure.parent);
-        let around = around.and_then(|around| snapshot.chunk(around)?.facet_ids().first());
+        let around = around.and_then(|around| snapshot.chunk(around)?.facet_ids().next());
         let is_inside = around.is_some_and(|around| results.contains(around));
-        let is_result = matches!(chunk.part(), Part::Result { .. });
+        let is_result = matches!(chunk.part(), PartRef::Result { .. });
         if is_result || is_inside {
             results.extend(facet);
         }
-        let is_half = is_result || matches!(chunk.part(), Part::Call { .. });
+        let is_half = is_result || matches!(chunk.part(), PartRef::Call { .. });
         let is_new = is_half && facet.is_none_or(|facet| taken.insert(facet));
         (is_new && !is_inside).then_some(chunk.part())
     })

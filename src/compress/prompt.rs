@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use super::{CompressionJob, outline::likely_names};
 use crate::{
     id::{FacetId, Role},
-    snapshot::Part,
+    snapshot::PartRef,
     tokens::TokenCounter,
 };
 
@@ -145,9 +145,9 @@ fn transcript_of(job: &CompressionJob) -> String {
         }
         // Writing to a string cannot fail.
         let _ = match chunk.part() {
-            Part::Call { name, .. } => writeln!(text, "[{speaker} calls {name}]"),
-            Part::Result { .. } => writeln!(text, "[result]"),
-            Part::Reasoning => writeln!(text, "[{speaker} thinks]"),
+            PartRef::Call { name, .. } => writeln!(text, "[{speaker} calls {name}]"),
+            PartRef::Result { .. } => writeln!(text, "[result]"),
+            PartRef::Reasoning => writeln!(text, "[{speaker} thinks]"),
             _ => writeln!(text, "[{speaker}]"),
         };
         // Only these lines begin with a bracket: a result that speaks as somebody else is set in.

@@ -15,7 +15,7 @@ use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType, FrameSeq, Millis, Role},
     json::{Object, ObjectExt, Value},
-    snapshot::{ArchiveReader, ChunkRef, FrameSnapshot, Substitution},
+    snapshot::{ArchiveReader, FrameSnapshot, Substitution},
     veil::{Facet, History, Saliency},
 };
 
@@ -448,7 +448,7 @@ impl CompressionTransform {
         match &range.covers {
             Covers::Frames(_) => {
                 let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
-                source_facets.extend(chunks.flat_map(ChunkRef::facet_ids).cloned());
+                source_facets.extend(chunks.flat_map(|chunk| chunk.owned_facet_ids()));
             }
             Covers::Blocks(blocks) => {
                 source_facets.extend(blocks.iter().flat_map(|block| block.source_facets.clone()));

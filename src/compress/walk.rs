@@ -8,7 +8,7 @@ use super::{Passage, Unit, net, pairs::Pairs, unit::Units};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType, FrameSeq, Role},
-    snapshot::{ChunkRef, FrameSnapshot, Part},
+    snapshot::{ChunkRef, FrameSnapshot, PartRef},
     veil::{Facet, FacetChange, FacetOp, Frame, History, Source, Veil},
 };
 
@@ -82,18 +82,18 @@ impl Walk {
     }
 
     fn step(&mut self, frame: &Frame, snapshot: &FrameSnapshot, history: &History) -> Step {
-        let role = snapshot.chunks().find_map(ChunkRef::role).unwrap_or(Role::User);
+        let role = snapshot.chunks().find_map(|chunk| chunk.role()).unwrap_or(Role::User);
         let known = self.pairs.whole().len();
         self.pairs.push(frame.sequence, snapshot, frame.source == Source::Agent);
         let new = self.pairs.whole().iter().skip(known);
         let answers = new.map(|(call, _)| *call).min();
         let answers = answers.map(|call| self.steps.partition_point(|step| step.sequence < call));
         let added = added_that_stay(frame);
-        let is_pinned = |id: &FacetId| {
+        let is_pinned = |id: &str| {
             history.veil().get(id).is_some_and(|facet| stays(facet)) || added.contains(id)
         };
-        let stays = role == Role::System
-            || snapshot.chunks().any(|chunk| chunk.facet_ids().iter().any(is_pinned));
+        let stays =
+            role == Role::System || snapshot.chunks().any(|chunk| chunk.facet_ids().any(is_pinned));
         Step {
             sequence: frame.sequence,
             tokens: snapshot.total_tokens(),
@@ -160,8 +160,9 @@ impl Walk {
 
     /// Whether these frames hold a call or a result.
     pub(super) fn has_exchange(&self, history: &History, frames: Range<usize>) -> Result<bool> {
-        let is_half =
-            |chunk: ChunkRef<'_>| matches!(chunk.part(), Part::Call { .. } | Part::Result { .. });
+        let is_half = |chunk: ChunkRef<'_>| {
+            matches!(chunk.part(), PartRef::Call { .. } | PartRef::Result { .. })
+        };
         let passages = self.passages(history, frames)?;
         Ok(passages.iter().any(|passage| passage.snapshot.chunks().any(is_half)))
     }
@@ -220,7 +221,7 @@ fn stays(facet: &Facet) -> bool {
 /// added several times, the last addition counts, and the outermost facet of it.
 ///
 /// Runs in time proportional to the facets, once for all chunks of the frame.
-fn added_that_stay(frame: &Frame) -> HashSet<&FacetId> {
+fn added_that_stay(frame: &Frame) -> HashSet<&str> {
     let added = || {
         frame.ops.iter().filter_map(|op| match &op.change {
             FacetChange::Add(facet) => Some(&**facet),
@@ -237,7 +238,7 @@ fn added_that_stay(frame: &Frame) -> HashSet<&FacetId> {
         note(facet, &mut of_facet);
         last.extend(of_facet);
     }
-    last.into_iter().filter_map(|(id, stays)| stays.then_some(id)).collect()
+    last.into_iter().filter_map(|(id, stays)| stays.then_some(id.as_str())).collect()
 }
 
 /// Whether the facet stays, or one inside of it.

@@ -97,9 +97,11 @@ impl<'a> Export<'a> {
     /// [`ErrorKind::UnknownFormat`] where a snapshot in the context was made in another format
     /// than `native`: tags would be sent as if the agent had written them.
     pub fn of(history: &'a History, context: &'a RenderedContext) -> Result<Self> {
-        match context.identities().find(|identity| identity.format != NATIVE) {
-            Some(identity) => {
-                let found = &identity.format;
+        let mut renderings =
+            context.identities().filter_map(|identity| identity.rendering.as_ref());
+        match renderings.find(|rendering| rendering.format != NATIVE) {
+            Some(rendering) => {
+                let found = &rendering.format;
                 let message = format!(
                     "an export is made of chunks in the format `{NATIVE}`, found `{found}`"
                 );

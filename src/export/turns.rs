@@ -7,7 +7,7 @@ use crate::{
     hud::{Owner, RenderedContext, Run},
     id::{FacetId, FrameSeq, Role},
     json::{Object, Value},
-    snapshot::{Part, Stands},
+    snapshot::{PartRef, Stands},
     veil::{Facet, FacetChange, Frame, History},
 };
 
@@ -232,15 +232,15 @@ impl<'a> Open<'a> {
             return self.turn.items.push(item);
         };
         let kind = match chunk.part() {
-            Part::Text => Kind::Text,
-            Part::Call { id, name } => Kind::Call { id: id.as_deref(), name, number: usize::MAX },
-            Part::Result { id } => Kind::Result { id: id.as_deref(), number: usize::MAX },
-            Part::Reasoning => Kind::Reasoning,
-            Part::Image => Kind::Image,
-            Part::Opaque => Kind::Opaque,
+            PartRef::Text => Kind::Text,
+            PartRef::Call { id, name } => Kind::Call { id, name, number: usize::MAX },
+            PartRef::Result { id } => Kind::Result { id, number: usize::MAX },
+            PartRef::Reasoning => Kind::Reasoning,
+            PartRef::Image => Kind::Image,
+            PartRef::Opaque => Kind::Opaque,
         };
-        let id = chunk.facet_ids().first();
-        let facet = id.and_then(|id| self.facets.get(id.as_str()).copied());
+        let id = chunk.facet_ids().next();
+        let facet = id.and_then(|id| self.facets.get(id).copied());
         let is_failed = facet.is_some_and(is_failed);
         // What the source had besides a text, a signature for example, is not that of a text which
         // was shortened.
@@ -251,7 +251,7 @@ impl<'a> Open<'a> {
         let last = self.last.clone();
         if let Some(item) = self.at(&last)
             && id.is_some()
-            && first_facet(&item.owner) == id.map(FacetId::as_str)
+            && first_facet(&item.owner) == id
         {
             item.text.push(run.text, &run.owner);
             self.chunks.insert(chunk.index(), last);

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     id::{ChunkType, FacetType, FrameSeq, Millis, Role},
-    snapshot::{Chunk, ChunkRef, FrameSnapshot, Substitution, check_range},
+    snapshot::{Chunk, FrameSnapshot, Substitution, check_range},
     text::TextRange,
     tokens::CountedText,
     veil::{Facet, Frame, History, Veil},
@@ -386,7 +386,7 @@ impl Assembly<'_> {
 /// The role in which the chunks agree; those that have none follow the others. Does not look
 /// further where the first agrees with `usual`.
 fn role_of_chunks(snapshot: &FrameSnapshot, usual: Role) -> Option<Role> {
-    let mut roles = snapshot.chunks().filter_map(ChunkRef::role);
+    let mut roles = snapshot.chunks().filter_map(|chunk| chunk.role());
     roles.next().filter(|first| *first == usual || roles.all(|role| role == *first))
 }
 

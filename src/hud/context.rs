@@ -85,7 +85,7 @@ impl Piece {
     }
 
     fn owner(&self, chunk: ChunkRef<'_>, context: &str) -> Owner {
-        let facet_ids = chunk.facet_ids().to_vec();
+        let facet_ids = chunk.owned_facet_ids().into_vec();
         match &self.from {
             From::Frame(frame, _) => {
                 Owner::Chunk { frame: *frame, chunk: chunk.index(), facet_ids }

@@ -5,7 +5,7 @@ use crate::{
     Result,
     id::{FacetType, Millis, Role},
     json::{Object, Value},
-    snapshot::{FrameSnapshot, SnapshotIdentity, SnapshotOptions, Tiling},
+    snapshot::{FrameSnapshot, Rendering, SnapshotIdentity, SnapshotOptions, Tiling},
     tokens::TokenCounter,
     veil::{Facet, Frame, Shown, Source, TagSet},
 };
@@ -108,9 +108,11 @@ impl HudBuilder {
     pub fn build(self) -> Hud {
         let Self { format, counter, roles, options, policy, viewer } = self;
         let identity = Arc::new(SnapshotIdentity {
-            viewer,
-            format: format.id().to_owned(),
-            renderer: RENDERER_VERSION,
+            rendering: Some(Rendering {
+                viewer,
+                format: format.id().to_owned(),
+                renderer: RENDERER_VERSION,
+            }),
             tokenizer: counter.id().to_owned(),
             max_chunk_bytes: options.max_chunk_bytes,
             extra: Object::new(),

@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use super::{
-    FrameSnapshot,
+    FrameSnapshot, SnapshotIdentity,
     chunk::{Chunk, FacetIds, Part, Rare, RenderedChunk},
     tiling::{Nesting, Tiling},
 };
@@ -103,6 +105,9 @@ pub struct FrameSnapshotBuilder<'c> {
     tiling: Tiling,
     /// The chunks that are open for nesting, from the outside in.
     nesting: Vec<usize>,
+    max_chunk_bytes: Option<usize>,
+    /// Whether `counter` counted all chunks.
+    is_counted: bool,
 }
 
 impl std::fmt::Debug for FrameSnapshotBuilder<'_> {
@@ -122,7 +127,13 @@ impl<'c> FrameSnapshotBuilder<'c> {
 
     /// A builder with these limits.
     pub fn with_options(counter: &'c dyn TokenCounter, options: SnapshotOptions) -> Self {
-        Self { counter, tiling: Tiling::with_capacity(options, 0, 0), nesting: Vec::new() }
+        Self {
+            counter,
+            max_chunk_bytes: options.max_chunk_bytes,
+            tiling: Tiling::with_capacity(options, 0, 0),
+            nesting: Vec::new(),
+            is_counted: true,
+        }
     }
 
     /// Makes room for `bytes` more of text in `chunks` more chunks, so that a known size costs one
@@ -153,10 +164,12 @@ impl<'c> FrameSnapshotBuilder<'c> {
     }
 
     /// Adds a chunk that was counted before, as it is; of its structure nothing stays, since
-    /// positions belong to the snapshot that it came from.
+    /// positions belong to the snapshot that it came from. The counts of the snapshot are then
+    /// declared: nobody knows which tokenizer counted all of them.
     pub fn add_chunk(&mut self, mut chunk: RenderedChunk) {
         let (text, nesting) = (std::mem::take(&mut chunk.content), self.innermost());
         chunk.structure = None;
+        self.is_counted = false;
         self.tiling.add_counted(&text, chunk.into_stored(TextRange::default()), nesting);
     }
 
@@ -187,8 +200,16 @@ impl<'c> FrameSnapshotBuilder<'c> {
         self.tiling.text()
     }
 
-    /// The snapshot, taken at `now`.
+    /// The snapshot, taken at `now`. Its identity names the tokenizer that counted its chunks.
     pub fn build(self, now: Millis) -> FrameSnapshot {
-        self.tiling.build(now, None, None)
+        let identity = self.is_counted.then(|| {
+            Arc::new(SnapshotIdentity {
+                rendering: None,
+                tokenizer: self.counter.id().to_owned(),
+                max_chunk_bytes: self.max_chunk_bytes,
+                extra: Object::new(),
+            })
+        });
+        self.tiling.build(now, None, identity)
     }
 }

@@ -1,6 +1,5 @@
 use smallvec::SmallVec;
 
-use super::FrameSnapshot;
 use crate::{
     id::{ChunkType, FacetId, Role},
     json::Object,
@@ -38,14 +37,72 @@ pub enum Part {
 
 impl Part {
     /// The name of the part on the wire.
-    pub const fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
+        PartRef::from(self).kind()
+    }
+}
+
+/// A [`Part`] that borrows: what a chunk says of itself, wherever it lies. Cheap to copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PartRef<'a> {
+    /// Plain text.
+    #[default]
+    Text,
+    /// A tool call.
+    Call {
+        /// The provider's id of the call.
+        id: Option<&'a str>,
+        /// The tool's name.
+        name: &'a str,
+    },
+    /// The result of a tool call.
+    Result {
+        /// The id of the call that it answers.
+        id: Option<&'a str>,
+    },
+    /// The model's reasoning.
+    Reasoning,
+    /// An image.
+    Image,
+    /// A block that has no text.
+    Opaque,
+}
+
+impl PartRef<'_> {
+    /// The name of the part on the wire.
+    pub const fn kind(self) -> &'static str {
         match self {
-            Part::Text => "text",
-            Part::Call { .. } => "call",
-            Part::Result { .. } => "result",
-            Part::Reasoning => "reasoning",
-            Part::Image => "image",
-            Part::Opaque => "opaque",
+            PartRef::Text => "text",
+            PartRef::Call { .. } => "call",
+            PartRef::Result { .. } => "result",
+            PartRef::Reasoning => "reasoning",
+            PartRef::Image => "image",
+            PartRef::Opaque => "opaque",
+        }
+    }
+
+    /// The owned form. Copies ids and names.
+    pub fn to_owned(self) -> Part {
+        match self {
+            PartRef::Text => Part::Text,
+            PartRef::Call { id, name } => Part::Call { id: id.map(Box::from), name: name.into() },
+            PartRef::Result { id } => Part::Result { id: id.map(Box::from) },
+            PartRef::Reasoning => Part::Reasoning,
+            PartRef::Image => Part::Image,
+            PartRef::Opaque => Part::Opaque,
+        }
+    }
+}
+
+impl<'a> From<&'a Part> for PartRef<'a> {
+    fn from(part: &'a Part) -> Self {
+        match part {
+            Part::Text => PartRef::Text,
+            Part::Call { id, name } => PartRef::Call { id: id.as_deref(), name },
+            Part::Result { id } => PartRef::Result { id: id.as_deref() },
+            Part::Reasoning => PartRef::Reasoning,
+            Part::Image => PartRef::Image,
+            Part::Opaque => PartRef::Opaque,
         }
     }
 }
@@ -144,9 +201,6 @@ impl From<Option<FacetIds>> for Facets {
     }
 }
 
-/// The chunks of a snapshot.
-pub(super) type Chunks = Vec<Chunk>;
-
 const _: () = assert!(size_of::<Chunk>() <= 128, "a history holds many chunks");
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -176,98 +230,5 @@ impl Rare {
             extra: extra.map(|extra| *extra).unwrap_or_default(),
             ..chunk
         }
-    }
-}
-
-/// A view of one chunk of a snapshot. Cheap to copy.
-#[derive(Clone, Copy)]
-pub struct ChunkRef<'a> {
-    pub(super) snapshot: &'a FrameSnapshot,
-    pub(super) chunk: &'a Chunk,
-    pub(super) index: usize,
-}
-
-impl<'a> ChunkRef<'a> {
-    /// The index in the snapshot, from zero.
-    pub fn index(self) -> usize {
-        self.index
-    }
-
-    /// The rendered text.
-    pub fn content(self) -> &'a str {
-        self.chunk.range.of(self.snapshot.text())
-    }
-
-    /// Where the text stands in the snapshot's text.
-    pub fn range(self) -> TextRange {
-        self.chunk.range
-    }
-
-    /// The tokens of the text alone.
-    pub fn tokens(self) -> u64 {
-        self.chunk.tokens
-    }
-
-    /// The facets that the text represents; empty for formatting.
-    pub fn facet_ids(self) -> &'a [FacetId] {
-        self.chunk.facets.as_slice().unwrap_or_default()
-    }
-
-    /// Whether the chunk belongs to a facet.
-    pub fn is_attributed(self) -> bool {
-        !self.facet_ids().is_empty()
-    }
-
-    /// The type of the chunk.
-    pub fn chunk_type(self) -> Option<&'a ChunkType> {
-        self.chunk.chunk_type.as_ref()
-    }
-
-    /// Who speaks it.
-    pub fn role(self) -> Option<Role> {
-        self.chunk.role
-    }
-
-    /// Which part of a message it is.
-    pub fn part(self) -> &'a Part {
-        &self.chunk.part
-    }
-
-    /// Where it stands in the frame's nesting.
-    pub fn structure(self) -> Option<&'a Structure> {
-        self.chunk.rare.as_ref()?.structure.as_ref()
-    }
-
-    /// Free fields of whoever made the chunk.
-    pub fn metadata(self) -> Option<&'a Object> {
-        self.chunk.rare.as_ref()?.metadata.as_deref()
-    }
-
-    /// The owned form. Copies the text.
-    pub fn to_owned(self) -> RenderedChunk {
-        let rare = self.chunk.rare.as_deref().cloned().unwrap_or_default();
-        rare.onto(RenderedChunk {
-            content: self.content().to_owned(),
-            tokens: self.chunk.tokens,
-            facet_ids: self.chunk.facets.as_slice().map(FacetIds::from),
-            chunk_type: self.chunk.chunk_type.clone(),
-            role: self.chunk.role,
-            part: self.chunk.part.clone(),
-            ..RenderedChunk::default()
-        })
-    }
-}
-
-impl std::fmt::Debug for ChunkRef<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChunkRef")
-            .field("index", &self.index)
-            .field("content", &self.content())
-            .field("tokens", &self.tokens())
-            .field("facet_ids", &self.facet_ids())
-            .field("chunk_type", &self.chunk_type())
-            .field("role", &self.role())
-            .field("part", &self.part())
-            .finish_non_exhaustive()
     }
 }

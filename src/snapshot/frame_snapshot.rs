@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use super::chunk::{ChunkRef, Chunks};
+use super::{ChunkRef, chunk::Chunk};
 use crate::{
     Error, ErrorKind, Result,
-    id::{FacetId, Millis},
+    id::Millis,
     json::{Object, Value},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSnapshot {
     pub(super) text: String,
-    pub(super) chunks: Chunks,
+    pub(super) chunks: Vec<Chunk>,
     pub(super) total_tokens: u64,
     pub(super) exact_tokens: Option<u64>,
     pub(super) captured_at: Millis,
@@ -26,18 +26,25 @@ pub struct FrameSnapshot {
 /// token; without one, counts are declared by whoever wrote them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotIdentity {
-    /// For whom the frame was rendered.
-    pub viewer: String,
-    /// The format's id, for example `xml`.
-    pub format: String,
-    /// The version of the renderer and its formats.
-    pub renderer: u32,
+    /// What rendered the text; `None` where a builder was handed it.
+    pub rendering: Option<Rendering>,
     /// The token counter's id.
     pub tokenizer: String,
     /// The longest chunk in bytes, where one was set.
     pub max_chunk_bytes: Option<usize>,
     /// Members of the wire form that are not known here.
     pub extra: Object,
+}
+
+/// What rendered the text of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendering {
+    /// For whom the frame was rendered.
+    pub viewer: String,
+    /// The format's id, for example `xml`.
+    pub format: String,
+    /// The version of the renderer and its formats.
+    pub renderer: u32,
 }
 
 impl FrameSnapshot {
@@ -62,19 +69,13 @@ impl FrameSnapshot {
     }
 
     /// The chunks in order.
-    pub fn chunks(
-        &self,
-    ) -> impl ExactSizeIterator<Item = ChunkRef<'_>> + DoubleEndedIterator + Clone {
-        self.chunks.iter().enumerate().map(|(index, chunk)| ChunkRef {
-            snapshot: self,
-            chunk,
-            index,
-        })
+    pub fn chunks(&self) -> Chunks<'_> {
+        self.into_iter()
     }
 
     /// The chunk at `index`, in O(1).
     pub fn chunk(&self, index: usize) -> Option<ChunkRef<'_>> {
-        self.chunks.get(index).map(|chunk| ChunkRef { snapshot: self, chunk, index })
+        self.chunks.get(index).map(|chunk| ChunkRef::of_snapshot(&self.text, chunk, index))
     }
 
     /// The chunk that holds the byte at `offset` of the text, in O(log n).
@@ -108,13 +109,6 @@ impl FrameSnapshot {
     /// up to the first character that is not white space.
     pub fn has_content(&self) -> bool {
         !self.text.trim().is_empty()
-    }
-
-    /// The distinct facets in order of first appearance.
-    pub fn facets(&self) -> Vec<&FacetId> {
-        let mut facets = indexmap::IndexSet::new();
-        facets.extend(self.chunks().flat_map(ChunkRef::facet_ids));
-        facets.into_iter().collect()
     }
 
     /// Checks what a snapshot promises.
@@ -158,3 +152,43 @@ impl FrameSnapshot {
         Ok(())
     }
 }
+
+/// The chunks of a snapshot, in order.
+#[derive(Clone, Debug)]
+pub struct Chunks<'a> {
+    text: &'a str,
+    chunks: std::iter::Enumerate<std::slice::Iter<'a, Chunk>>,
+}
+
+#[expect(clippy::into_iter_without_iter, reason = "the method is called `chunks`")]
+impl<'a> IntoIterator for &'a FrameSnapshot {
+    type Item = ChunkRef<'a>;
+    type IntoIter = Chunks<'a>;
+
+    fn into_iter(self) -> Chunks<'a> {
+        Chunks { text: &self.text, chunks: self.chunks.iter().enumerate() }
+    }
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = ChunkRef<'a>;
+
+    fn next(&mut self) -> Option<ChunkRef<'a>> {
+        let (index, chunk) = self.chunks.next()?;
+        Some(ChunkRef::of_snapshot(self.text, chunk, index))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.chunks.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Chunks<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let (index, chunk) = self.chunks.next_back()?;
+        Some(ChunkRef::of_snapshot(self.text, chunk, index))
+    }
+}
+
+impl ExactSizeIterator for Chunks<'_> {}
+impl std::iter::FusedIterator for Chunks<'_> {}

@@ -1,10 +1,11 @@
 //! What a frame rendered to at its moment: chunks that tile one text.
 //!
 //! A [`FrameSnapshotBuilder`] takes text with its attribution and makes a [`FrameSnapshot`]: the
-//! text is stored once, each [`ChunkRef`] is a view of a range of it. [`RenderedChunk`] is the
-//! owned form, as on the wire. The free functions answer questions about one snapshot
-//! ([`find_chunks_by_facet`], [`get_snapshot_facets`]) and about a range of frames
-//! ([`extract_snapshot_range`]). An [`IncrementalSnapshot`] holds only what is new against another.
+//! text is stored once, and a chunk is a range of it. A [`ChunkRef`] is a view of a chunk, wherever
+//! it lies: in a snapshot, in an archive, or by itself as a [`RenderedChunk`], the owned form, as on
+//! the wire. A [`ChunkInfo`] is the same without the text. The free functions answer questions about
+//! any of them ([`find_chunks_by_facet`], [`get_snapshot_facets`]), and about a range of frames
+//! ([`extract_snapshot_range`]).
 
 #[cfg_attr(
     not(feature = "storage"),
@@ -13,8 +14,8 @@
 mod archive;
 mod builder;
 mod chunk;
+mod chunk_ref;
 mod frame_snapshot;
-mod incremental;
 mod query;
 mod shorten;
 mod split;
@@ -25,14 +26,14 @@ mod wire;
 #[cfg(feature = "storage")]
 pub use archive::OpenedArchive;
 pub use archive::{
-    ArchiveOptions, ArchiveReader, ArchivedChunk, ChunkText, FacetCost, FacetText, PhraseMatch,
-    PhraseMatches, RangeChunk, RangeText, RangeView, RepeatedText, SnapshotArchive, Totals,
+    ArchiveOptions, ArchiveReader, FacetCost, FacetText, PhraseMatch, PhraseMatches, RangeText,
+    RangeView, RepeatedText, SnapshotArchive, Totals,
 };
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
 pub(crate) use chunk::{Chunk, Facets};
-pub use chunk::{ChunkRef, FacetIds, Part, RenderedChunk, Structure};
-pub use frame_snapshot::{FrameSnapshot, SnapshotIdentity};
-pub use incremental::{IncrementalChain, IncrementalSnapshot};
+pub use chunk::{FacetIds, Part, PartRef, RenderedChunk, Structure};
+pub use chunk_ref::{ChunkFacets, ChunkInfo, ChunkRef};
+pub use frame_snapshot::{Chunks, FrameSnapshot, Rendering, SnapshotIdentity};
 pub(crate) use query::check_range;
 pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{
     FrameSnapshot, SnapshotIdentity, SnapshotOptions,
-    chunk::{Chunk, Chunks, Facets, Rare, Structure},
+    chunk::{Chunk, Facets, Rare, Structure},
     split::split,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) struct Tiling {
     options: SnapshotOptions,
     text: String,
-    chunks: Chunks,
+    chunks: Vec<Chunk>,
     total_tokens: u64,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Nesting {
 impl Tiling {
     /// A tiling with room for so many chunks and bytes of text.
     pub(crate) fn with_capacity(options: SnapshotOptions, chunks: usize, bytes: usize) -> Self {
-        let (text, chunks) = (String::with_capacity(bytes), Chunks::with_capacity(chunks));
+        let (text, chunks) = (String::with_capacity(bytes), Vec::with_capacity(chunks));
         Self { options, text, chunks, total_tokens: 0 }
     }
 

@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
-    FrameSnapshot, SnapshotIdentity,
-    chunk::{Chunk, Chunks, Part, Rare, RenderedChunk, Structure},
+    FrameSnapshot, Rendering, SnapshotIdentity,
+    chunk::{Chunk, Part, Rare, RenderedChunk, Structure},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -66,7 +66,7 @@ impl FrameSnapshot {
         let mut fields = Fields::of(value, "a frame snapshot")?;
         let array = Fields::required(fields.array("chunks")?, "chunks", "an array")?;
         let text = Fields::required(fields.string("totalContent")?, "totalContent", "a string")?;
-        let mut chunks = Chunks::with_capacity(array.len());
+        let mut chunks = Vec::with_capacity(array.len());
         let (mut end, mut sum) = (0_usize, 0_u64);
         for (index, value) in array.into_iter().enumerate() {
             let chunk = RenderedChunk::from_json(value)
@@ -332,9 +332,11 @@ impl Structure {
 impl SnapshotIdentity {
     pub(super) fn to_json(&self) -> Value {
         let mut object = Object::new();
-        object.put("viewer", self.viewer.as_str());
-        object.put("format", self.format.as_str());
-        object.put("renderer", u64::from(self.renderer));
+        if let Some(Rendering { viewer, format, renderer }) = &self.rendering {
+            object.put("viewer", viewer.as_str());
+            object.put("format", format.as_str());
+            object.put("renderer", u64::from(*renderer));
+        }
         object.put("tokenizer", self.tokenizer.as_str());
         object.put_some("maxChunkBytes", self.max_chunk_bytes.map(|bytes| bytes as u64));
         object.put_unknown(&self.extra);
@@ -343,17 +345,26 @@ impl SnapshotIdentity {
 
     pub(super) fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "the maker of a snapshot")?;
-        let mut text = |key: &str| Fields::required(fields.string(key)?, key, "a string");
-        let (viewer, format, tokenizer) = (text("viewer")?, text("format")?, text("tokenizer")?);
-        let renderer = Fields::required(fields.u64("renderer")?, "renderer", "a version")?;
-        let renderer = u32::try_from(renderer)
-            .map_err(|_| Error::expected("a version of 32 bits", renderer).under("renderer"))?;
+        let tokenizer = Fields::required(fields.string("tokenizer")?, "tokenizer", "a string")?;
+        let rendering =
+            match (fields.string("viewer")?, fields.string("format")?, fields.u64("renderer")?) {
+                (None, None, None) => None,
+                (viewer, format, renderer) => {
+                    let renderer = Fields::required(renderer, "renderer", "a version")?;
+                    let renderer = u32::try_from(renderer).map_err(|_| {
+                        Error::expected("a version of 32 bits", renderer).under("renderer")
+                    })?;
+                    let viewer = Fields::required(viewer, "viewer", "a string")?;
+                    let format = Fields::required(format, "format", "a string")?;
+                    Some(Rendering { viewer, format, renderer })
+                }
+            };
         let of_bytes = |bytes: u64| {
             usize::try_from(bytes)
                 .map_err(|_| Error::expected("a size in memory", bytes).under("maxChunkBytes"))
         };
         let max_chunk_bytes = fields.u64("maxChunkBytes")?.map(of_bytes).transpose()?;
         let extra = fields.rest();
-        Ok(Self { viewer, format, renderer, tokenizer, max_chunk_bytes, extra })
+        Ok(Self { rendering, tokenizer, max_chunk_bytes, extra })
     }
 }

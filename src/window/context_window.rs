@@ -9,7 +9,7 @@ use crate::{
     },
     hud::{Hud, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis, Role},
-    snapshot::{ChunkRef, FrameSnapshot, FrameSnapshotBuilder},
+    snapshot::{FrameSnapshot, FrameSnapshotBuilder},
     veil::{Frame, History},
 };
 
@@ -422,7 +422,7 @@ impl ContextWindow {
         let inside = frames.filter(|frame| range.contains(&frame.sequence));
         let passage = |frame: &Arc<Frame>| {
             let snapshot = Arc::clone(frame.rendered_snapshot.as_ref()?);
-            let role = snapshot.chunks().find_map(ChunkRef::role);
+            let role = snapshot.chunks().find_map(|chunk| chunk.role());
             let role = role.unwrap_or_else(|| self.hud.role_of(&frame.source));
             Some(Passage { from: frame.sequence, to: frame.sequence, role, snapshot })
         };

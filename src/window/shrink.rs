@@ -9,7 +9,7 @@ use crate::{
     compress::CompressionBlock,
     hud::{Message, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
-    snapshot::{ChunkRef, FrameSnapshot, Part},
+    snapshot::{ChunkRef, FrameSnapshot, PartRef},
     veil::{Frame, History},
 };
 
@@ -27,7 +27,7 @@ impl ContextWindow {
             let Some(snapshot) = frame.rendered_snapshot.as_ref().filter(|_| !step.stays) else {
                 continue;
             };
-            let is_result = |chunk: ChunkRef<'_>| matches!(chunk.part(), Part::Result { .. });
+            let is_result = |chunk: ChunkRef<'_>| matches!(chunk.part(), PartRef::Result { .. });
             let is_replaced = self.transform.compression_state(frame.sequence).is_some();
             if tokens_of(snapshot) > most && !is_replaced && snapshot.chunks().any(is_result) {
                 let counter = &**self.hud.counter();

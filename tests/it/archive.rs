@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use afterimage::{
     ErrorKind,
-    id::{FacetId, FrameSeq, Millis, Role},
+    id::{FrameSeq, Millis, Role},
     snapshot::{
-        ArchiveOptions, ArchiveReader, ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, Part,
-        RangeChunk, SnapshotArchive, Totals, extract_snapshot_range, find_chunks_by_facet,
-        group_chunks_by_role,
+        ArchiveOptions, ArchiveReader, ChunkInfo, ChunkOptions, ChunkRef, FrameSnapshot,
+        FrameSnapshotBuilder, Part, SnapshotArchive, Totals, extract_snapshot_range,
+        find_chunks_by_facet, get_snapshot_facets, group_chunks_by_role,
     },
     tokens::Chars4,
 };
@@ -106,6 +106,7 @@ fn options() -> impl Strategy<Value = ArchiveOptions> {
 
 /// Every question about every range, answered from the list and from the archive.
 fn check(list: &BTreeMap<FrameSeq, FrameSnapshot>, dropped: &[FrameSeq], reader: &ArchiveReader) {
+    reader.check().unwrap();
     let last = list.keys().next_back().map_or(3, |last| last.get() + 2);
     assert_eq!(reader.len(), list.len());
     let frames = || list.iter().map(|(sequence, snapshot)| (*sequence, snapshot));
@@ -130,7 +131,7 @@ fn check(list: &BTreeMap<FrameSeq, FrameSnapshot>, dropped: &[FrameSeq], reader:
                 let expected: Vec<_> = inside()
                     .flat_map(|(sequence, snapshot)| {
                         let chunks = find_chunks_by_facet(snapshot, facet).into_iter();
-                        chunks.map(move |c| (sequence, c.index(), c.range(), c.tokens()))
+                        chunks.map(move |c| (Some(sequence), c.index(), c.range(), c.tokens()))
                     })
                     .collect();
                 assert_eq!(found, expected);
@@ -147,15 +148,10 @@ fn check(list: &BTreeMap<FrameSeq, FrameSnapshot>, dropped: &[FrameSeq], reader:
             assert_eq!(view.totals(), totals);
             assert_eq!(view.text().join(), expected.total_content);
             assert_eq!(view.text().to_string(), expected.total_content);
-            let chunks: Vec<_> = view.chunks().map(RangeChunk::to_owned).collect();
+            let chunks: Vec<_> = view.chunks().map(ChunkRef::to_owned).collect();
             assert_eq!(
                 chunks,
-                expected
-                    .chunks
-                    .iter()
-                    .copied()
-                    .map(afterimage::snapshot::ChunkRef::to_owned)
-                    .collect::<Vec<_>>()
+                expected.chunks.iter().copied().map(ChunkRef::to_owned).collect::<Vec<_>>()
             );
             let snapshots: Vec<_> = view.snapshots().collect();
             assert_eq!(
@@ -163,18 +159,30 @@ fn check(list: &BTreeMap<FrameSeq, FrameSnapshot>, dropped: &[FrameSeq], reader:
                 inside().map(|(sequence, s)| (sequence, s.clone())).collect::<Vec<_>>()
             );
             let mut facets = indexmap::IndexSet::new();
-            facets.extend(inside().flat_map(|(_, snapshot)| snapshot.facets()));
+            facets.extend(inside().flat_map(|(_, snapshot)| get_snapshot_facets(snapshot)));
+            assert_eq!(get_snapshot_facets(&view), facets.into_iter().collect::<Vec<_>>());
+            assert_eq!(get_snapshot_facets(&chunks), get_snapshot_facets(&view));
+            for facet in FACETS {
+                let found = find_chunks_by_facet(&view, facet).into_iter().map(ChunkRef::to_owned);
+                let of_owned = find_chunks_by_facet(&chunks, facet).into_iter().cloned();
+                assert!(found.eq(of_owned));
+            }
+            let extracted = extract_snapshot_range(view.frames(), range.clone()).unwrap();
+            assert_eq!(extracted.total_content, expected.total_content);
+            assert_eq!(extracted.total_tokens, expected.total_tokens);
             assert_eq!(
-                view.facets(),
-                facets.iter().map(|facet| facet.as_str()).collect::<Vec<_>>()
+                extracted.chunks.into_iter().map(ChunkRef::to_owned).collect::<Vec<_>>(),
+                chunks
             );
             let by_role = group_chunks_by_role(expected.chunks.iter().copied());
-            let found = view.by_role();
+            let infos = view.chunks().map(ChunkInfo::from);
+            let (found, of_owned) = (group_chunks_by_role(infos), group_chunks_by_role(&chunks));
+            assert_eq!(found.iter().count(), by_role.iter().count());
             for (role, chunks) in by_role.iter() {
-                assert_eq!(found[&Some(role)].len(), chunks.len());
+                assert_eq!(found.get(role).len(), chunks.len());
+                assert_eq!(of_owned.get(role).len(), chunks.len());
             }
-            assert_eq!(found.get(&None).map_or(0, Vec::len), by_role.without_role.len());
-            assert_eq!(view.by_type().values().map(Vec::len).sum::<usize>(), chunks.len());
+            assert_eq!(found.without_role.len(), by_role.without_role.len());
         }
     }
     let mut byte = 0;
@@ -183,8 +191,8 @@ fn check(list: &BTreeMap<FrameSeq, FrameSnapshot>, dropped: &[FrameSeq], reader:
         for chunk in snapshot.chunks().filter(|chunk| !chunk.range().is_empty()) {
             for at in [byte + chunk.range().start(), byte + chunk.range().end() - 1] {
                 let owner = reader.owner_at(at as u64).unwrap().unwrap();
-                assert_eq!((owner.sequence(), owner.index()), (sequence, chunk.index()));
-                assert!(owner.facet_ids().eq(chunk.facet_ids().iter().map(FacetId::as_str)));
+                assert_eq!((owner.sequence(), owner.index()), (Some(sequence), chunk.index()));
+                assert!(owner.facet_ids().eq(chunk.facet_ids()));
             }
         }
         byte += snapshot.text().len();

@@ -13,7 +13,7 @@ use std::{
 use afterimage::{
     ErrorKind, Result,
     hud::{Hud, format_by_name},
-    id::{ChunkType, FacetId, FrameSeq, Millis},
+    id::{FrameSeq, Millis},
     snapshot::{
         ArchiveOptions, ArchiveReader, ChunkOptions, FrameSnapshot, FrameSnapshotBuilder,
         PhraseMatch, SnapshotArchive, find_chunks_by_facet,
@@ -65,8 +65,8 @@ fn owners(snapshot: &FrameSnapshot, from: usize, to: usize) -> (usize, Vec<&str>
     for chunk in touched {
         first.get_or_insert(chunk.index());
         for id in chunk.facet_ids() {
-            if !ids.contains(&id.as_str()) {
-                ids.push(id.as_str());
+            if !ids.contains(&id) {
+                ids.push(id);
             }
         }
     }
@@ -113,7 +113,7 @@ fn check_find(
         .map(|found| match found {
             Ok(found) => {
                 let range = found.range();
-                assert_eq!(found.chunk().sequence(), found.sequence());
+                assert_eq!(found.chunk().sequence(), Some(found.sequence()));
                 let chunk = found.chunk().index();
                 Ok((found.sequence(), range.start(), range.end(), chunk, found.facet_ids()))
             }
@@ -142,7 +142,7 @@ fn check_text_of(
         })
     });
     let texts = reader.text_of_in(facet, range).unwrap().map(|text| match text {
-        Ok(text) => Ok(((text.sequence(), text.index()), text.content().to_owned())),
+        Ok((chunk, text)) => Ok(((chunk.sequence().unwrap(), chunk.index()), text.into_owned())),
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Dropped);
             let place = error.place();
@@ -153,11 +153,11 @@ fn check_text_of(
 }
 
 fn check_costs(list: &List, reader: &ArchiveReader, range: &RangeInclusive<FrameSeq>) {
-    let mut order: Vec<&FacetId> = Vec::new();
-    let mut sums: BTreeMap<&FacetId, (u64, u64, u64, FrameSeq, Option<&str>)> = BTreeMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    let mut sums: BTreeMap<&str, (u64, u64, u64, FrameSeq, Option<&str>)> = BTreeMap::new();
     for (sequence, snapshot) in list.range(range.clone()) {
         for chunk in snapshot.chunks() {
-            for facet in chunk.facet_ids().iter().collect::<BTreeSet<_>>() {
+            for facet in chunk.facet_ids().collect::<BTreeSet<_>>() {
                 let sum = sums.entry(facet).or_insert((0, 0, 0, *sequence, None));
                 *sum = (
                     sum.0 + chunk.tokens(),
@@ -167,7 +167,7 @@ fn check_costs(list: &List, reader: &ArchiveReader, range: &RangeInclusive<Frame
                     sum.4,
                 );
                 if sum.4.is_none_or(|kind| kind == "formatting") {
-                    sum.4 = chunk.chunk_type().map(ChunkType::as_str);
+                    sum.4 = chunk.chunk_type();
                 }
             }
             for facet in chunk.facet_ids() {
@@ -179,7 +179,7 @@ fn check_costs(list: &List, reader: &ArchiveReader, range: &RangeInclusive<Frame
     }
     // Sorting keeps the order of what is equal.
     order.sort_by_key(|facet| std::cmp::Reverse((sums[facet].0, sums[facet].1)));
-    let expected: Vec<_> = order.into_iter().map(|facet| (facet.as_str(), sums[facet])).collect();
+    let expected: Vec<_> = order.into_iter().map(|facet| (facet, sums[facet])).collect();
     for most in [0, 1, 2, 3, usize::MAX] {
         let costs = reader.costliest_facets(range.clone(), most).unwrap();
         let costs = costs.iter().map(|cost| {
@@ -219,7 +219,10 @@ fn check_repeats(
     let view = reader.range(range.clone()).unwrap();
     let repeats = view.repeated_text(least).into_iter().map(|text| {
         let first = text.first;
-        (text.content(), (text.count, text.tokens, text.bytes, first.sequence(), first.index()))
+        (
+            text.content(),
+            (text.count, text.tokens, text.bytes, first.sequence().unwrap(), first.index()),
+        )
     });
     let expected: Vec<_> = order.into_iter().map(|text| (text, sums[text])).collect();
     assert_eq!(repeats.collect::<Vec<_>>(), expected);

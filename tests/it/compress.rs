@@ -13,7 +13,7 @@ use afterimage::{
     hud::Owner,
     id::{FacetType, FrameSeq, Millis},
     json,
-    snapshot::{FrameSnapshot, Part, SnapshotArchive},
+    snapshot::{FrameSnapshot, PartRef, SnapshotArchive},
     veil::{Facet, FacetOp, History, Saliency, Source},
 };
 use compressing::{NOW, hud, native, request, small, turns};
@@ -129,7 +129,7 @@ fn a_block_never_cuts_a_call_from_its_result() {
             run(&mut transform, &history);
             assert!(transform.blocks().count() > 0);
             for block in transform.blocks() {
-                let parts = |part: fn(&Part) -> bool| {
+                let parts = |part: fn(PartRef<'_>) -> bool| {
                     let passages = block.expand().unwrap();
                     passages
                         .iter()
@@ -139,10 +139,10 @@ fn a_block_never_cuts_a_call_from_its_result() {
                         .filter(|is| *is)
                         .count()
                 };
-                let calls = parts(|part| matches!(part, Part::Call { .. }));
+                let calls = parts(|part| matches!(part, PartRef::Call { .. }));
                 assert_eq!(
                     calls,
-                    parts(|part| matches!(part, Part::Result { .. })),
+                    parts(|part| matches!(part, PartRef::Result { .. })),
                     "{}",
                     block.id
                 );

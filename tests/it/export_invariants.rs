@@ -16,7 +16,7 @@ use afterimage::{
     hud::{Hud, Merge, NativeFormat, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     json,
-    snapshot::{Part, SnapshotOptions},
+    snapshot::{PartRef, SnapshotOptions},
     tokens::Chars4,
     veil::{Facet, FacetOp, Frame, History, Source},
 };
@@ -263,7 +263,7 @@ proptest! {
         let mut agents_turn = true;
         for (at, frame) in history.frames().iter().enumerate() {
             let Some(snapshot) = &frame.rendered_snapshot else { continue };
-            let said = |part: &Part| !matches!(part, Part::Result { .. });
+            let said = |part: PartRef<'_>| !matches!(part, PartRef::Result { .. });
             let Some(first) = snapshot.chunk(0) else { continue };
             let is_agent = frame.source == Source::Agent;
             if is_agent && !agents_turn && said(first.part()) {

@@ -18,6 +18,7 @@ use std::{
 use afterimage::{
     json,
     log::DiskFiles,
+    snapshot::get_snapshot_facets,
     timeline::{
         ErrorKind, TimelineConfig,
         session::{Recorded, read_recorded},
@@ -64,7 +65,7 @@ fn imported(path: &Path) -> String {
                 snapshot.text(),
                 snapshot.total_tokens(),
                 snapshot.has_content(),
-                snapshot.facets()
+                get_snapshot_facets(&**snapshot)
             ),
             None => writeln!(text, ": no snapshot, {} ops", frame.ops.len()),
         }

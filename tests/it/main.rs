@@ -29,7 +29,6 @@ mod exports;
 mod hostile_files;
 #[cfg(all(feature = "timeline", feature = "storage"))]
 mod import_goldens;
-mod incremental;
 #[cfg(feature = "bpe")]
 mod invariants;
 #[cfg(all(feature = "journal", feature = "timeline"))]

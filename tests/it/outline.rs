@@ -15,7 +15,7 @@ use afterimage::{
     ErrorKind,
     compress::{CompressionJob, Engine, OutlineEngine, Passage},
     id::{FrameSeq, Millis, Role},
-    snapshot::{ChunkOptions, FrameSnapshotBuilder, Part},
+    snapshot::{ChunkOptions, FrameSnapshotBuilder, Part, PartRef},
     tokens::{Chars4, Memo, TokenCounter, default_counter},
 };
 use survival::Session;
@@ -279,7 +279,7 @@ fn an_outline_holds_no_word_that_the_job_does_not_hold() {
     for job in own.chain(recorded) {
         let mut source = job.text();
         for (_, chunk) in job.chunks() {
-            if let Part::Call { name, .. } = chunk.part() {
+            if let PartRef::Call { name, .. } = chunk.part() {
                 source.push(' ');
                 source.push_str(name);
             }

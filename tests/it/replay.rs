@@ -18,7 +18,7 @@ use afterimage::{
     hud::{Hud, Message, NativeFormat, RenderedContext},
     id::{FrameSeq, Millis, Role},
     replay::{Policy, Replay, ReplayFigures, Turn},
-    snapshot::Part,
+    snapshot::PartRef,
     tokens::{Bpe, Memo, TokenCounter},
     veil::{Frame, Source},
     window::Budget,
@@ -74,16 +74,16 @@ impl Ledger {
         let is_operators = snapshot.chunks().any(|chunk| chunk.role() == Some(Role::System));
         let mut uncut = if is_operators { snapshot.exact_tokens().unwrap() } else { 0 };
         for chunk in snapshot.chunks() {
-            let half = || (frame.sequence, chunk.facet_ids()[0].to_string());
+            let half = || (frame.sequence, chunk.facet_ids().next().unwrap().to_owned());
             match chunk.part() {
-                Part::Call { id, .. } => {
-                    self.open.push((id.as_deref().unwrap_or_default().to_owned(), half()));
+                PartRef::Call { id, .. } => {
+                    self.open.push((id.unwrap_or_default().to_owned(), half()));
                     if !is_operators {
                         uncut += chunk.tokens();
                     }
                 }
-                Part::Result { id } => {
-                    let id = id.as_deref().unwrap_or_default();
+                PartRef::Result { id } => {
+                    let id = id.unwrap_or_default();
                     let answered = self.open.iter().position(|(open, _)| open == id);
                     let Some(at) = answered else { continue };
                     self.pairs.push((self.open.remove(at).1, half()));
@@ -113,7 +113,9 @@ impl Ledger {
     fn halves(&self, context: &RenderedContext) -> Vec<&(Half, Half)> {
         let chunks = context.messages().iter().flat_map(Message::chunks);
         let parts = chunks.filter_map(|(_, chunk)| match chunk.part() {
-            Part::Call { .. } | Part::Result { .. } => Some(chunk.facet_ids()[0].to_string()),
+            PartRef::Call { .. } | PartRef::Result { .. } => {
+                Some(chunk.facet_ids().next().unwrap().to_owned())
+            }
             _ => None,
         });
         let there: HashSet<String> = parts.collect();

@@ -8,9 +8,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use afterimage::{
     hud::{Hud, Merge, Owner, RenderRequest},
-    id::{ChunkType, Millis},
+    id::Millis,
     json::Value,
-    snapshot::{FrameSnapshot, Part, SnapshotOptions},
+    snapshot::{FrameSnapshot, PartRef, SnapshotOptions},
     tokens::Chars4,
     veil::{Facet, FacetOp, Frame, History, Source, Veil},
 };
@@ -122,16 +122,16 @@ fn check(snapshot: &FrameSnapshot, facets: &[Arc<Facet>], tags: &BTreeSet<String
     for at in tags_in(snapshot.text(), tags) {
         let chunk = snapshot.chunk_at(at).unwrap();
         // Bodies of calls are compared as a whole below.
-        let is_call = matches!(chunk.part(), Part::Call { .. });
-        let is_structure = chunk.chunk_type() == Some(&ChunkType::FORMATTING) || is_call;
+        let is_call = matches!(chunk.part(), PartRef::Call { .. });
+        let is_structure = chunk.chunk_type() == Some("formatting") || is_call;
         assert!(is_structure, "byte {at} of {:?} is in {chunk:?}", snapshot.text());
     }
     facets.iter().for_each(|facet| check_content(snapshot, facet, tags));
 }
 
 fn check_content(snapshot: &FrameSnapshot, facet: &Facet, tags: &BTreeSet<String>) {
-    let own = snapshot.chunks().filter(|chunk| chunk.facet_ids() == [facet.id.clone()]);
-    let own = own.filter(|chunk| chunk.chunk_type() != Some(&ChunkType::FORMATTING));
+    let own = snapshot.chunks().filter(|chunk| chunk.facet_ids() == [&*facet.id]);
+    let own = own.filter(|chunk| chunk.chunk_type() != Some("formatting"));
     let rendered: String = own.map(afterimage::snapshot::ChunkRef::content).collect();
     if facet.call().is_some() {
         assert_eq!(rendered, body(facet, tags));
@@ -151,7 +151,7 @@ fn check_content(snapshot: &FrameSnapshot, facet: &Facet, tags: &BTreeSet<String
 
 /// A child that is not shown takes its own children along.
 fn check_hidden(snapshot: &FrameSnapshot, facet: &Facet) {
-    assert!(snapshot.chunks().all(|chunk| chunk.facet_ids() != [facet.id.clone()]));
+    assert!(snapshot.chunks().all(|chunk| chunk.facet_ids() != [&*facet.id]));
     facet.children.iter().for_each(|child| check_hidden(snapshot, child));
 }
 
@@ -202,8 +202,8 @@ proptest! {
                 };
                 let (snapshot, chunk) = snapshot.unwrap();
                 let chunk = snapshot.chunk(chunk).unwrap();
-                let is_call = matches!(chunk.part(), Part::Call { .. });
-                prop_assert!(is_call || chunk.chunk_type() == Some(&ChunkType::FORMATTING), "{:?}", chunk);
+                let is_call = matches!(chunk.part(), PartRef::Call { .. });
+                prop_assert!(is_call || chunk.chunk_type() == Some("formatting"), "{:?}", chunk);
             }
         }
     }

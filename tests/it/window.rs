@@ -21,7 +21,7 @@ use afterimage::{
     hud::{Hud, Message, NativeFormat, Owner, RenderRequest, RenderedContext, XmlFormat},
     id::{FacetType, FrameSeq, Millis, Role},
     json::Value,
-    snapshot::{ChunkRef, Part, SnapshotOptions},
+    snapshot::{PartRef, SnapshotOptions},
     tokens::{Chars4, TokenCounter},
     veil::{
         COMPACTION_TOPIC, Compaction, Facet, FacetChange, FacetOp, Frame, History, Saliency,
@@ -187,10 +187,12 @@ fn pairs(history: &History) -> Vec<(FrameSeq, FrameSeq)> {
         was_agents = is_agents;
         let mut taken = inside_of_results(&shown.facets);
         for chunk in snapshot.chunks() {
-            let (Part::Call { id, .. } | Part::Result { id }) = chunk.part() else { continue };
-            let is_call = matches!(chunk.part(), Part::Call { .. });
-            let id = id.as_deref().unwrap_or_default();
-            if !taken.insert((is_call, chunk.facet_ids()[0].to_string())) {
+            let (PartRef::Call { id, .. } | PartRef::Result { id }) = chunk.part() else {
+                continue;
+            };
+            let is_call = matches!(chunk.part(), PartRef::Call { .. });
+            let id = id.unwrap_or_default();
+            if !taken.insert((is_call, chunk.facet_ids().next().unwrap().to_owned())) {
             } else if is_call {
                 open.push((id.to_owned(), frame.sequence));
             } else if let Some(at) = open.iter().position(|(open, _)| open == id) {
@@ -218,12 +220,12 @@ fn inside_of_results(shown: &[Arc<Facet>]) -> HashSet<(bool, String)> {
 /// Whether a frame adds and shows a facet that is pinned.
 fn is_pinned(frame: &Frame) -> bool {
     let snapshot = frame.rendered_snapshot.as_ref().unwrap();
-    let shown: HashSet<_> = snapshot.chunks().flat_map(ChunkRef::facet_ids).collect();
+    let shown: HashSet<_> = snapshot.chunks().flat_map(|chunk| chunk.facet_ids()).collect();
     let mut last: BTreeMap<&str, bool> = BTreeMap::new();
     for op in &frame.ops {
         if let FacetChange::Add(facet) = &op.change {
             let pinned = facet.saliency.as_ref().is_some_and(|saliency| saliency.pinned);
-            last.insert(&facet.id, pinned && shown.contains(&facet.id));
+            last.insert(&facet.id, pinned && shown.contains(&*facet.id));
         }
     }
     last.values().any(|pinned| *pinned)
@@ -753,7 +755,11 @@ fn a_call_is_never_cut() {
 /// A HUD of the format that a history was captured in.
 fn window_hud(history: &History) -> Hud {
     let snapshot = history.frames()[0].rendered_snapshot.as_ref().unwrap();
-    if snapshot.identity().unwrap().format == "xml" { xml() } else { native() }
+    if snapshot.identity().unwrap().rendering.as_ref().unwrap().format == "xml" {
+        xml()
+    } else {
+        native()
+    }
 }
 
 #[test]
@@ -779,11 +785,11 @@ fn parts_of_a_result_stay_inside_of_it() {
     let message = fitted.context.messages().last().unwrap();
     let chunks: Vec<_> = message.chunks().map(|(_, chunk)| chunk).collect();
     for chunk in &chunks {
-        assert_eq!(*chunk.part(), Part::Result { id: Some("a".into()) });
+        assert_eq!(chunk.part(), PartRef::Result { id: Some("a") });
         let parent = chunk.structure().and_then(|structure| structure.parent);
-        let is_part = chunk.facet_ids()[0].starts_with("part-");
+        let is_part = chunk.facet_ids().next().unwrap().starts_with("part-");
         assert_eq!(parent, is_part.then_some(0), "{}", chunk.content());
-        if let Some(children) = chunk.structure().and_then(|of| of.children.as_ref()) {
+        if let Some(children) = chunk.structure().and_then(|of| of.children.clone()) {
             assert_eq!(children.len(), chunks.len() - 1);
         }
     }

@@ -6,7 +6,6 @@ use afterimage::{
     id::Role,
     json::Value,
     session::{ViewedFrame, Viewer},
-    snapshot::ChunkRef,
     transcript::{Record, Transcript},
 };
 
@@ -150,7 +149,7 @@ fn json(
             "session": &*seen.session,
             "sequence": seen.frame.sequence.get(),
             "source": seen.frame.source.as_str(),
-            "role": or_null(seen.snapshot.chunks().find_map(ChunkRef::role).map(Role::as_str)),
+            "role": or_null(seen.snapshot.chunks().find_map(|chunk| chunk.role()).map(Role::as_str)),
             "chunks": seen.snapshot.len() as u64,
             "tokens": lens.total_tokens(&seen.snapshot),
         }

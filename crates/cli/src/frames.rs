@@ -5,7 +5,7 @@ use std::{io::Write, sync::Arc};
 use afterimage::{
     json::{Object, Value},
     session::{ViewedFrame, Viewer},
-    snapshot::Part,
+    snapshot::PartRef,
     transcript::Record,
 };
 
@@ -101,7 +101,7 @@ pub(crate) fn frame_table() -> Table {
 
 /// A row of it.
 pub(crate) fn row(table: &Table, lens: &Lens, seen: &ViewedFrame, out: &mut Output) -> Outcome {
-    let role = seen.snapshot.chunks().find_map(afterimage::snapshot::ChunkRef::role);
+    let role = seen.snapshot.chunks().find_map(|chunk| chunk.role());
     let (begins, kind) = begins(seen, table.rest(out));
     let cells = vec![
         plain(seen.frame.sequence.to_string()),
@@ -122,16 +122,16 @@ pub(crate) fn begins(seen: &ViewedFrame, columns: usize) -> (String, anstyle::St
     let Some(first) = seen.snapshot.chunks().find(own) else {
         return ("(shows nothing)".to_owned(), style::DIM);
     };
-    let kind = first.chunk_type().map_or(anstyle::Style::new(), |kind| style::of_type(kind));
+    let kind = first.chunk_type().map_or(anstyle::Style::new(), style::of_type);
     let text = match first.part() {
-        Part::Call { .. } => {
+        PartRef::Call { .. } => {
             let calls = seen.snapshot.chunks().filter(own).filter_map(|chunk| match chunk.part() {
-                Part::Call { name, .. } => Some(&**name),
+                PartRef::Call { name, .. } => Some(name),
                 _ => None,
             });
             format!("→ {}", calls.collect::<Vec<_>>().join(", "))
         }
-        Part::Result { .. } => format!("← {}", first_words(first.content(), columns)),
+        PartRef::Result { .. } => format!("← {}", first_words(first.content(), columns)),
         _ => first_words(first.content(), columns),
     };
     (text, kind)

@@ -3,7 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
-    id::{ChunkType, FacetId, Role},
+    id::Role,
     json::{Object, Value},
     snapshot::{ChunkRef, FrameSnapshot},
     text::TextRange,
@@ -29,7 +29,7 @@ pub(crate) struct Hit<'s> {
     range: TextRange,
     /// What is marked where the place is shown.
     marked: TextRange,
-    facet_ids: Vec<&'s FacetId>,
+    facet_ids: Vec<&'s str>,
     tokens: u64,
     snapshot: &'s FrameSnapshot,
 }
@@ -66,8 +66,8 @@ impl<'s> Hit<'s> {
         let (session, sequence, message) = of;
         let touched = (chunk.index()..).map_while(|index| snapshot.chunk(index));
         let touched = touched.skip(1).take_while(|chunk| chunk.range().start() < range.end());
-        let mut facet_ids: Vec<&FacetId> = Vec::new();
-        for id in std::iter::once(chunk).chain(touched).flat_map(ChunkRef::facet_ids) {
+        let mut facet_ids: Vec<&str> = Vec::new();
+        for id in std::iter::once(chunk).chain(touched).flat_map(|chunk| chunk.facet_ids()) {
             if !facet_ids.contains(&id) {
                 facet_ids.push(id);
             }
@@ -103,8 +103,8 @@ impl<'s> Hit<'s> {
             "chunk": self.chunk.index() as u64,
             "start": self.range.start() as u64,
             "end": self.range.end() as u64,
-            "facetIds": self.facet_ids.iter().map(|id| id.as_str()).collect::<Value>(),
-            "type": or_null(self.chunk.chunk_type().map(ChunkType::as_str)),
+            "facetIds": self.facet_ids.iter().copied().collect::<Value>(),
+            "type": or_null(self.chunk.chunk_type()),
             "role": or_null(self.chunk.role().map(Role::as_str)),
             "tokens": self.tokens,
         }
@@ -125,12 +125,11 @@ impl<'s> Hit<'s> {
 
     /// Writes a row of the table, and below it the line of text in which the hit begins.
     pub(crate) fn print(&self, table: &Table, out: &mut Output) -> Outcome {
-        let kind = self.chunk.chunk_type().map_or("–", |kind| kind.as_str());
+        let kind = self.chunk.chunk_type().unwrap_or("–");
         let kind_style = style::of_type(kind);
-        let facets: Vec<_> = self.facet_ids.iter().map(|id| id.as_str()).collect();
         let or_dash =
             |number: Option<u64>| number.map_or("–".to_owned(), |number| number.to_string());
-        let facet = match facets.as_slice() {
+        let facet = match self.facet_ids.as_slice() {
             [] => ("(formatting)".to_owned(), style::DIM),
             facets => (facets.join(", "), kind_style.bold()),
         };

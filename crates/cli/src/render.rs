@@ -5,7 +5,7 @@ use std::{io::Write, sync::Arc};
 use afterimage::{
     hud::RenderRequest,
     id::{Millis, Role},
-    snapshot::{ChunkRef, FrameSnapshot},
+    snapshot::FrameSnapshot,
     veil::History,
 };
 use indexmap::{IndexMap, IndexSet};
@@ -118,7 +118,7 @@ impl Text {
             view::rule(out, &format!("session {session}"), style::HEADING, "")?;
         }
         self.session = Some(Arc::clone(session));
-        let role: Option<Role> = snapshot.chunks().find_map(ChunkRef::role);
+        let role: Option<Role> = snapshot.chunks().find_map(|chunk| chunk.role());
         view::heading(out, message, role, &after())?;
         view::body(out, snapshot)?;
         writeln!(out)?;

@@ -2,7 +2,6 @@
 
 mod ledger;
 mod page;
-mod piece;
 
 use afterimage::session::{
     ViewedFrame, Viewer,
@@ -52,7 +51,7 @@ fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Ledger> {
         ledger.tally.add(&frame);
         ledger.unknown_records += unknown_records(&frame);
         for chunk in snapshot.chunks() {
-            ledger.add(&session, frame.sequence, &chunk, lens.tokens(&snapshot, chunk));
+            ledger.add(&session, frame.sequence, chunk, lens.tokens(&snapshot, chunk));
         }
         ledger.let_go();
     }
@@ -72,7 +71,7 @@ fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Ledger> {
             for chunk in view.chunks() {
                 let count = || lens.counter.count(chunk.content()) as u64;
                 let tokens = if is_counted { chunk.tokens() } else { count() };
-                ledger.add(&session, row.sequence, &chunk, tokens);
+                ledger.add(&session, row.sequence, chunk, tokens);
             }
         })?;
         ledger.let_go();

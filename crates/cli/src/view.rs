@@ -99,10 +99,11 @@ fn glyph<'t>(grapheme: &'t str, chunk: usize, line: &[Glyph<'_>]) -> Glyph<'t> {
 
 /// Who wrote a chunk, for the margin.
 fn label(chunk: ChunkRef<'_>) -> Cow<'_, str> {
-    match chunk.facet_ids() {
-        [] => UNATTRIBUTED.into(),
-        [id] => printable(id.as_str()),
-        [id, rest @ ..] => format!("{}+{}", printable(id.as_str()), rest.len()).into(),
+    let mut ids = chunk.facet_ids();
+    match (ids.next(), ids.len()) {
+        (None, _) => UNATTRIBUTED.into(),
+        (Some(id), 0) => printable(id),
+        (Some(id), more) => format!("{}+{more}", printable(id)).into(),
     }
 }
 
@@ -154,7 +155,7 @@ impl<'s> View<'_, 's> {
     ) -> Outcome {
         let chunk_of = |glyph: &Glyph<'_>| self.chunks.get(glyph.chunk).copied();
         let kind = |chunk: Option<ChunkRef<'s>>| {
-            chunk.and_then(ChunkRef::chunk_type).map_or(Style::new(), |kind| style::of_type(kind))
+            chunk.and_then(|chunk| chunk.chunk_type()).map_or(Style::new(), style::of_type)
         };
         // The writers that begin on this row. Text of several facets on one row names the first,
         // and how many more there are.

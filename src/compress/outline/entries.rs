@@ -11,7 +11,7 @@ use crate::{
     compress::{CompressionJob, Passage, job::chunks},
     id::{ChunkType, Role},
     json::{self, Value},
-    snapshot::Part,
+    snapshot::PartRef,
     text::parameters,
 };
 
@@ -119,15 +119,15 @@ pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
     for (passage, of) in job.passages.iter().enumerate() {
         for (role, chunk) in chunks(std::slice::from_ref(of)) {
             let text = chunk.content();
-            if chunk.chunk_type() == Some(&ChunkType::FORMATTING) {
+            if chunk.chunk_type() == Some(ChunkType::FORMATTING.as_str()) {
                 continue;
             }
             match chunk.part() {
-                Part::Call { id, name } => said.call(passage, id.as_deref(), name, text),
+                PartRef::Call { id, name } => said.call(passage, id, name, text),
                 // What has no text says nothing of use about itself.
-                Part::Opaque => {}
+                PartRef::Opaque => {}
                 _ if text.trim().is_empty() => {}
-                Part::Result { id } => said.result(passage, id.as_deref(), text),
+                PartRef::Result { id } => said.result(passage, id, text),
                 // The passages of a block of blocks are what the blocks say.
                 _ if job.level > 1 => said.lines(passage, text),
                 _ => said.push(passage, speaker_of(role), vec![Field::plain(text)]),

@@ -8,7 +8,7 @@ use crate::{
         block::{Originals, content_hash},
     },
     id::{FacetId, FacetType, FrameSeq, Millis},
-    snapshot::{ChunkRef, FrameSnapshot},
+    snapshot::FrameSnapshot,
     veil::{Compaction, Facet, History},
 };
 
@@ -141,7 +141,7 @@ impl CompressionTransform {
         let suffix = if level > 1 { format!(".{level}") } else { String::new() };
         let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
         let facets: indexmap::IndexSet<FacetId> =
-            chunks.flat_map(ChunkRef::facet_ids).cloned().collect();
+            chunks.flat_map(|chunk| chunk.owned_facet_ids()).collect();
         let source_facets: Vec<FacetId> = facets.into_iter().collect();
         facet.target_facet_ids.clone_from(&source_facets);
         Ok(CompressionBlock {

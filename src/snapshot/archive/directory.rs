@@ -1,6 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use super::{frame_rows::FrameRow, state::Places, tables::Tables, text::SegmentText};
+use super::{frame_rows::FrameRow, sealed_tables::SealedTables, state::Places, text::SegmentText};
 
 /// Segments are listed in blocks, so that a new one moves no more than a block while readers hold
 /// the list.
@@ -50,7 +50,7 @@ pub(super) struct Entry {
     pub(super) before: Totals,
     pub(super) tables: TablesOf,
     /// The frames, where the tables are in memory from the start.
-    pub(super) frames: Option<Arc<[FrameRow]>>,
+    pub(super) frames: Option<Arc<Vec<FrameRow>>>,
     pub(super) text: TextOf,
     /// Where it is in the store; `None` where it is not, and where that was lost.
     pub(super) places: Option<Places>,
@@ -59,9 +59,9 @@ pub(super) struct Entry {
 /// Where the tables of a segment are.
 #[derive(Clone, Debug)]
 pub(super) enum TablesOf {
-    Memory(Arc<Tables>),
+    Memory(Arc<SealedTables>),
     /// In a store; once they were read they stay.
-    Store(Arc<OnceLock<Arc<Tables>>>),
+    Store(Arc<OnceLock<Arc<SealedTables>>>),
 }
 
 /// Where the text of a segment is.

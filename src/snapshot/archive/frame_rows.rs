@@ -1,5 +1,3 @@
-use std::{ops::Deref, sync::Arc};
-
 /// A frame: where it ends, and what is known of it as a whole. Each sum begins with the segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FrameRow {
@@ -14,61 +12,6 @@ pub(super) struct FrameRow {
 }
 
 const _: () = assert!(size_of::<FrameRow>() == 32);
-
-/// The frames of a segment. Those of a sealed one are shared with the directory, so that a search
-/// reads nothing else.
-#[derive(Clone, Debug)]
-pub(super) enum FrameRows {
-    Growing(Vec<FrameRow>),
-    Sealed(Arc<[FrameRow]>),
-}
-
-impl Default for FrameRows {
-    fn default() -> Self {
-        Self::Growing(Vec::new())
-    }
-}
-
-impl Deref for FrameRows {
-    type Target = [FrameRow];
-
-    fn deref(&self) -> &[FrameRow] {
-        match self {
-            Self::Growing(rows) => rows,
-            Self::Sealed(rows) => rows,
-        }
-    }
-}
-
-impl FrameRows {
-    /// Adds a frame. A sealed segment takes none.
-    pub(super) fn push(&mut self, row: FrameRow) {
-        if let Self::Growing(rows) = self {
-            rows.push(row);
-        }
-    }
-
-    pub(super) fn reserve(&mut self, more: usize) {
-        if let Self::Growing(rows) = self {
-            rows.reserve_exact(more);
-        }
-    }
-
-    /// Ends the growth.
-    pub(super) fn seal(&mut self) {
-        if let Self::Growing(rows) = self {
-            *self = Self::Sealed(std::mem::take(rows).into());
-        }
-    }
-
-    /// The frames of a sealed segment.
-    pub(super) fn shared(&self) -> Option<&Arc<[FrameRow]>> {
-        match self {
-            Self::Growing(_) => None,
-            Self::Sealed(rows) => Some(rows),
-        }
-    }
-}
 
 /// The number of the first frame whose sequence is not less than `beyond` after the first one's.
 /// O(1) where sequences rise by one, O(log n) else.

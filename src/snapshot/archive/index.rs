@@ -1,4 +1,4 @@
-use super::tables::Tables;
+use super::sealed_tables::SealedTables;
 
 /// How many entries a page holds on average before it is split.
 const PAGE: usize = 32;
@@ -38,7 +38,7 @@ struct Entry {
 
 impl Index {
     /// Adds the next segment.
-    pub(super) fn add_segment(&mut self, segment: u32, tables: &Tables) {
+    pub(super) fn add_segment(&mut self, segment: u32, tables: &SealedTables) {
         for prints in tables.prints().chunks(AHEAD) {
             let pages = prints.iter().filter_map(|print| self.pages.get(self.page_of(*print)));
             std::hint::black_box(

@@ -3,17 +3,21 @@
 //!
 //! A [`SnapshotArchive`] takes snapshots, an [`ArchiveReader`] answers. Frames gather in a
 //! *segment*: one text, and `tables` of its frames and chunks with their facets and words. A full
-//! segment is sealed: it never changes again, so readers share it. The `directory` lists the
+//! segment is sealed: it never changes again, so readers share it (`open_tables`, `sealed_tables`). The `directory` lists the
 //! segments with what stands before each, so any range is found by two binary searches and its
 //! sums are two differences. The `index` knows which segments hold a facet, the tables which chunks.
 //! Upon these, `attribution` answers who wrote what, where, and at what cost.
 
 mod attribution;
+mod check;
 mod directory;
 mod frame_rows;
 mod index;
 mod names;
+mod open_tables;
+mod place;
 mod reader;
+mod sealed_tables;
 mod state;
 #[cfg(feature = "storage")]
 mod store;
@@ -22,10 +26,11 @@ mod text;
 mod view;
 mod writer;
 
-pub use attribution::{ChunkText, FacetCost, FacetText, PhraseMatch, PhraseMatches, RepeatedText};
+pub use attribution::{FacetCost, FacetText, PhraseMatch, PhraseMatches, RepeatedText};
 pub use directory::Totals;
+pub(super) use place::{ArchivedFacets, ArchivedPlace};
 pub use reader::ArchiveReader;
 #[cfg(feature = "storage")]
 pub use store::OpenedArchive;
-pub use view::{ArchivedChunk, RangeChunk, RangeText, RangeView};
+pub use view::{RangeText, RangeView};
 pub use writer::{ArchiveOptions, SnapshotArchive};

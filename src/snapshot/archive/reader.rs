@@ -1,14 +1,15 @@
 use std::{ops::RangeInclusive, sync::Arc};
 
 use super::{
-    ArchivedChunk, RangeView, Totals, names,
+    RangeView, Totals, names,
+    place::ArchivedPlace,
     state::{CountedBy, Cursor, State},
     writer::segments,
 };
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
-    snapshot::{FrameSnapshot, check_range},
+    snapshot::{ChunkInfo, FrameSnapshot, check_range},
 };
 
 /// What an archive held at one moment. Cheap to clone, and may be sent to other threads; an
@@ -117,7 +118,7 @@ impl ArchiveReader {
     ///
     /// # Errors
     /// Those of reading a store.
-    pub fn chunks_of(&self, facet: &str) -> Result<Vec<ArchivedChunk<'_>>> {
+    pub fn chunks_of(&self, facet: &str) -> Result<Vec<ChunkInfo<'_>>> {
         self.chunks_of_in(facet, FrameSeq::new(0)..=FrameSeq::new(u64::MAX))
     }
 
@@ -129,8 +130,18 @@ impl ArchiveReader {
         &self,
         facet: &str,
         range: RangeInclusive<FrameSeq>,
-    ) -> Result<Vec<ArchivedChunk<'_>>> {
-        let (from, to) = self.cursors(&range)?;
+    ) -> Result<Vec<ChunkInfo<'_>>> {
+        self.found_of(facet, &range, ChunkInfo::archived)
+    }
+
+    /// What `make` makes of the chunks of a facet in a range.
+    pub(super) fn found_of<'a, T>(
+        &'a self,
+        facet: &str,
+        range: &RangeInclusive<FrameSeq>,
+        make: impl Fn(ArchivedPlace<'a>) -> T,
+    ) -> Result<Vec<T>> {
+        let (from, to) = self.cursors(range)?;
         let mut found = Vec::new();
         if from.before == to.before {
             return Ok(found);
@@ -139,14 +150,14 @@ impl ArchiveReader {
         let hash = names::hash(facet);
         for segment in self.state.segments_of(names::print(hash), from.segment, last) {
             let tables = self.state.tables(segment)?;
-            let chunks = tables.chunks_of(facet, hash);
+            let chunks = self.state.chunks_of(segment, facet, hash)?;
             let first =
                 if segment == from.segment { tables.before(from.frame).chunk_end } else { 0 };
             let end =
                 if segment == to.segment { tables.before(to.frame).chunk_end } else { u32::MAX };
             let skip = chunks.partition_point(|chunk| *chunk < first);
             let chunks = chunks.iter().skip(skip).take_while(|chunk| **chunk < end);
-            found.extend(chunks.map(|chunk| ArchivedChunk::new(tables, *chunk)));
+            found.extend(chunks.map(|chunk| make(ArchivedPlace::new(tables, *chunk))));
         }
         Ok(found)
     }
@@ -156,7 +167,7 @@ impl ArchiveReader {
     ///
     /// # Errors
     /// Those of reading a store.
-    pub fn owner_at(&self, byte: u64) -> Result<Option<ArchivedChunk<'_>>> {
+    pub fn owner_at(&self, byte: u64) -> Result<Option<ChunkInfo<'_>>> {
         if byte >= self.totals().bytes {
             return Ok(None);
         }
@@ -164,7 +175,8 @@ impl ArchiveReader {
         let tables = self.state.tables(segment)?;
         let inside = byte - self.state.before(segment).bytes;
         let chunk = u32::try_from(inside).map_or(u32::MAX, |inside| tables.chunk_at(inside));
-        Ok(((chunk as usize) < tables.chunks.len()).then(|| ArchivedChunk::new(tables, chunk)))
+        let info = || ChunkInfo::archived(ArchivedPlace::new(tables, chunk));
+        Ok(((chunk as usize) < tables.chunks.len()).then(info))
     }
 
     /// The places before the first frame of a range and after its last.

@@ -1,4 +1,5 @@
 use std::{
+    borrow::Cow,
     fmt,
     sync::{Arc, PoisonError, RwLock},
 };
@@ -9,6 +10,8 @@ use super::{
     directory::{Directory, Entry, TablesOf, TextOf, Totals},
     frame_rows::{self, FrameRow},
     index::Index,
+    open_tables::OpenTables,
+    sealed_tables::SealedTables,
     tables::Tables,
     text::SegmentText,
 };
@@ -78,7 +81,7 @@ impl fmt::Display for CountedBy {
 /// The frames that still gain neighbours.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Segment {
-    pub(super) tables: Tables,
+    pub(super) tables: OpenTables,
     pub(super) text: SegmentText,
 }
 
@@ -90,7 +93,7 @@ pub(super) enum Places {}
 /// Where segments are read from that are not in memory.
 pub(super) trait Store: fmt::Debug + Send + Sync {
     /// The tables of a segment that holds so much.
-    fn tables(&self, places: Places, own: Totals) -> Result<Arc<Tables>>;
+    fn tables(&self, places: Places, own: Totals) -> Result<Arc<SealedTables>>;
     fn text(&self, places: Places, tables: &Tables) -> Result<Arc<SegmentText>>;
 }
 
@@ -124,7 +127,14 @@ impl State {
 
     /// The tables of a segment, read from the store where they are not here.
     pub(super) fn tables(&self, segment: u32) -> Result<&Tables> {
-        let Some(entry) = self.sealed.get(segment) else { return Ok(&self.open.tables) };
+        match self.sealed.get(segment) {
+            Some(entry) => self.sealed_tables(segment, entry).map(|tables| &**tables),
+            None => Ok(&self.open.tables),
+        }
+    }
+
+    /// The tables of a segment that is sealed, which `entry` is of.
+    fn sealed_tables<'s>(&self, segment: u32, entry: &'s Entry) -> Result<&'s SealedTables> {
         match &entry.tables {
             TablesOf::Memory(tables) => Ok(tables),
             TablesOf::Store(cell) => {
@@ -138,8 +148,27 @@ impl State {
         }
     }
 
+    /// Checks how a facet's chunks are found in a segment that is sealed.
+    pub(super) fn check_facets(&self, segment: u32) -> Result<()> {
+        match self.sealed.get(segment) {
+            Some(entry) => self.sealed_tables(segment, entry)?.check_facets(),
+            None => Ok(()),
+        }
+    }
+
+    /// The chunks of a facet in a segment, rising.
+    pub(super) fn chunks_of(&self, segment: u32, facet: &str, hash: u64) -> Result<Cow<'_, [u32]>> {
+        match self.sealed.get(segment) {
+            Some(entry) => {
+                let tables = self.sealed_tables(segment, entry)?;
+                Ok(Cow::Borrowed(tables.chunks_of(facet, hash)))
+            }
+            None => Ok(Cow::Owned(self.open.tables.chunks_of(facet, hash))),
+        }
+    }
+
     /// The tables of a segment from the store, which agree with what is known of it.
-    fn read_tables(&self, segment: u32) -> Result<Arc<Tables>> {
+    fn read_tables(&self, segment: u32) -> Result<Arc<SealedTables>> {
         let before = self.before(segment);
         let own = self.before(segment + 1).since(before);
         let tables = self.store()?.tables(self.places(segment)?, own)?;
@@ -238,12 +267,13 @@ impl State {
         };
         let entry = self.sealed.get(segment);
         // Most often the rows of the frames are all that is read.
-        let shared = entry.and_then(|entry| Some((entry.first_sequence, entry.frames.as_deref()?)));
+        let shared =
+            entry.and_then(|entry| Some((entry.first_sequence, entry.frames.as_ref()?.as_slice())));
         let (first, rows) = if let Some(shared) = shared {
             shared
         } else {
             let tables = self.tables(segment)?;
-            (tables.first_sequence, &*tables.frames)
+            (tables.first_sequence, tables.frames.as_slice())
         };
         let frame = sequence.checked_sub(first).map_or(0, |at| frame_rows::frame_from(rows, at));
         let before = plus(self.before(segment), frame, frame_rows::before(rows, frame));
@@ -279,21 +309,22 @@ impl State {
                 return;
             }
             // What is not in memory is only passed through, and need not stay.
-            let passing = match self.sealed.get(segment).map(|entry| &entry.tables) {
-                Some(TablesOf::Store(cell)) if cell.get().is_none() => {
-                    Some(self.read_tables(segment))
-                }
-                _ => None,
+            let tables = match self.sealed.get(segment).map(|entry| &entry.tables) {
+                Some(TablesOf::Memory(tables)) => Ok(Arc::clone(tables)),
+                Some(TablesOf::Store(cell)) => match cell.get() {
+                    Some(tables) => Ok(Arc::clone(tables)),
+                    None => self.read_tables(segment),
+                },
+                None => return,
             };
             let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
             if index.segments != segment {
                 // Another reader was faster.
                 continue;
             }
-            match passing {
-                None => index.add_segment(segment, self.loaded(segment)),
-                Some(Ok(tables)) => index.add_segment(segment, &tables),
-                Some(Err(_)) => index.add_unknown(segment),
+            match tables {
+                Ok(tables) => index.add_segment(segment, &tables),
+                Err(_) => index.add_unknown(segment),
             }
         }
     }
@@ -303,23 +334,22 @@ impl State {
         if self.open.tables.frames.is_empty() {
             return;
         }
-        let mut segment = Arc::unwrap_or_clone(std::mem::take(&mut self.open));
-        segment.tables.seal();
-        segment.text.shrink_to_fit();
+        let Segment { tables, mut text } = Arc::unwrap_or_clone(std::mem::take(&mut self.open));
+        let tables = tables.seal();
+        text.shrink_to_fit();
         let number = self.open_segment();
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         // Else it is filled when a facet is first asked for.
         if index.segments == number {
-            index.add_segment(number, &segment.tables);
+            index.add_segment(number, &tables);
         }
         drop(index);
         // In a small archive what is reserved would be a good part of what it takes.
         if self.sealed_totals.bytes >= RESERVE_FROM {
-            Arc::make_mut(&mut self.open).tables.reserve_like(&segment.tables);
+            Arc::make_mut(&mut self.open).tables.reserve_like(&tables);
         }
-        let frames = segment.tables.frames.len() as u32;
-        let totals = add(self.sealed_totals, &segment.tables, frames);
-        self.sealed.push(Entry::in_memory(self.sealed_totals, segment));
+        let totals = add(self.sealed_totals, &tables, tables.frames.len() as u32);
+        self.sealed.push(Entry::in_memory(self.sealed_totals, tables, text));
         self.sealed_totals = totals;
     }
 
@@ -348,7 +378,7 @@ impl State {
 }
 
 /// `before` and the first `frames` frames of `tables`.
-fn add(before: Totals, tables: &Tables, frames: u32) -> Totals {
+pub(super) fn add(before: Totals, tables: &Tables, frames: u32) -> Totals {
     plus(before, frames, tables.before(frames))
 }
 
@@ -367,12 +397,11 @@ fn missing() -> Error {
 }
 
 impl Entry {
-    pub(super) fn in_memory(before: Totals, segment: Segment) -> Self {
-        let Segment { tables, text } = segment;
+    fn in_memory(before: Totals, tables: SealedTables, text: SegmentText) -> Self {
         Self {
             first_sequence: tables.first_sequence,
             before,
-            frames: tables.frames.shared().cloned(),
+            frames: Some(Arc::clone(&tables.frames)),
             tables: TablesOf::Memory(Arc::new(tables)),
             text: TextOf::Memory(Arc::new(text)),
             places: None,

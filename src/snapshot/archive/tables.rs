@@ -1,23 +1,25 @@
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
-use hashbrown::HashTable;
 use smallvec::SmallVec;
 
 use super::{
-    frame_rows::{self, FrameRow, FrameRows},
-    names::{self, Names},
+    frame_rows::{self, FrameRow},
+    names::Names,
 };
 use crate::{
     id::{ChunkType, FacetId, FrameSeq, Millis, Role},
     json::Object,
     snapshot::{
-        FrameSnapshot, Part, RenderedChunk, SnapshotIdentity, Structure,
-        chunk::{Chunk, FacetIds, Rare},
+        FrameSnapshot, Part, PartRef, RenderedChunk, SnapshotIdentity, Structure,
+        chunk::{FacetIds, Rare},
     },
     text::TextRange,
 };
 
 /// Everything that is known of the frames of one segment but their text.
+///
+/// [`OpenTables`](super::open_tables::OpenTables) take frames;
+/// [`SealedTables`](super::sealed_tables::SealedTables) take none and find a facet's chunks faster.
 ///
 /// Positions are those in the segment. Ids, types, names of tools and ids of calls are stored
 /// once each and known by their number.
@@ -25,7 +27,8 @@ use crate::{
 pub(super) struct Tables {
     /// The sequence of the first frame.
     pub(super) first_sequence: u64,
-    pub(super) frames: FrameRows,
+    /// Shared with the directory once the segment is sealed, so that a search reads nothing else.
+    pub(super) frames: Arc<Vec<FrameRow>>,
     pub(super) chunks: Vec<ChunkRow>,
     pub(super) facets: Names,
     pub(super) words: Names,
@@ -36,7 +39,6 @@ pub(super) struct Tables {
     /// From which frame on what made the snapshots.
     pub(super) identities: Vec<(u32, Option<Arc<SnapshotIdentity>>)>,
     pub(super) rare: RareRows,
-    lookup: Lookup,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +72,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    fn hash(self) -> u64 {
+    pub(super) fn hash(self) -> u64 {
         let rest = self.role.map_or(0, |role| role as u64 + 1) << 8 | self.part as u64;
         // Odd factors, so that no word's bits get lost, and the sum's upper bits mixed in.
         let sum = u64::from(self.chunk_type).wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -99,7 +101,7 @@ impl PartKind {
         all.get(usize::from(number)).copied()
     }
 
-    fn of(part: &Part) -> Self {
+    pub(super) fn of(part: &Part) -> Self {
         match part {
             Part::Text => Self::Text,
             Part::Call { .. } => Self::Call,
@@ -137,72 +139,8 @@ pub(super) struct Place {
 
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// How a facet's chunks are found.
-#[derive(Clone, Debug)]
-enum Lookup {
-    /// While frames come: facets in the order in which they came, chunks looked through.
-    Growing(Box<Growing>),
-    /// Facets in the order of their prints, each with its chunks: those of facet `n` from
-    /// `starts[n]` to `starts[n + 1]`.
-    Sorted { prints: Vec<u32>, starts: Vec<u32>, chunks: Vec<u32> },
-}
-
-impl Default for Lookup {
-    fn default() -> Self {
-        Self::Growing(Box::default())
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-struct Growing {
-    facets: Numbers,
-    words: Numbers,
-    kinds: Numbers,
-    /// The kinds of plain chunks that were looked for last.
-    recent: [u32; 4],
-}
-
-/// From hashes to the numbers of what has them.
-#[derive(Clone, Debug, Default)]
-struct Numbers {
-    hashes: Vec<u64>,
-    table: HashTable<u32>,
-}
-
-impl Numbers {
-    fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> Option<u32> {
-        self.table.find(hash, |number| is(*number)).copied()
-    }
-
-    /// Gives the next number to a hash.
-    fn push(&mut self, hash: u64) -> u32 {
-        let number = self.hashes.len() as u32;
-        self.hashes.push(hash);
-        let hashes = &self.hashes;
-        let of = |number: &u32| hashes.get(*number as usize).copied().unwrap_or_default();
-        self.table.insert_unique(hash, number, of);
-        number
-    }
-
-    fn reserve(&mut self, more: usize) {
-        self.hashes.reserve_exact(more);
-        let hashes = &self.hashes;
-        let of = |number: &u32| hashes.get(*number as usize).copied().unwrap_or_default();
-        self.table.reserve(more, of);
-    }
-
-    /// The number of a name, which is added where it is new.
-    fn intern(&mut self, names: &mut Names, name: &str) -> u32 {
-        let hash = names::hash(name);
-        self.find(hash, |number| names.get(number) == name).unwrap_or_else(|| {
-            self.push(hash);
-            names.push(name)
-        })
-    }
-}
-
 impl RareRows {
-    fn shrink_to_fit(&mut self) {
+    pub(super) fn shrink_to_fit(&mut self) {
         self.tokens.shrink_to_fit();
         self.exact.shrink_to_fit();
         self.chunks.shrink_to_fit();
@@ -275,142 +213,6 @@ impl RareRows {
 }
 
 impl Tables {
-    /// Adds a frame. The caller sees to it that sequences rise and positions fit 32 bits.
-    pub(super) fn push(&mut self, sequence: FrameSeq, snapshot: &FrameSnapshot) {
-        let last = self.frames.last().copied().unwrap_or_default();
-        if self.frames.is_empty() {
-            self.first_sequence = sequence.get();
-        }
-        let frame = self.frames.len() as u32;
-        for chunk in &snapshot.chunks {
-            let row = self.chunk_row(chunk, last.text_end);
-            self.chunks.push(row);
-        }
-        let exact = match snapshot.exact_tokens {
-            None => 0,
-            Some(exact) => u32::try_from(exact).map_or(WIDE, |exact| exact.saturating_add(1)),
-        };
-        if let (WIDE, Some(exact)) = (exact, snapshot.exact_tokens) {
-            self.rare.exact.push((frame, exact));
-        }
-        let is_same = match (self.identities.last(), &snapshot.identity) {
-            (Some((_, Some(last))), Some(identity)) => {
-                Arc::ptr_eq(last, identity) || last == identity
-            }
-            (Some((_, None)), None) => true,
-            _ => false,
-        };
-        if !is_same {
-            self.identities.push((frame, snapshot.identity.clone()));
-        }
-        if let Some(extra) = &snapshot.extra {
-            self.rare.frames.push((frame, Object::clone(extra)));
-        }
-        self.frames.push(FrameRow {
-            tokens_end: last.tokens_end + snapshot.total_tokens,
-            captured_at: snapshot.captured_at.get(),
-            text_end: last.text_end + snapshot.text.len() as u32,
-            chunk_end: self.chunks.len() as u32,
-            exact,
-            sequence: (sequence.get() - self.first_sequence) as u32,
-        });
-    }
-
-    fn chunk_row(&mut self, chunk: &Chunk, frame_start: u32) -> ChunkRow {
-        let number = self.chunks.len() as u32;
-        let tokens = u32::try_from(chunk.tokens).unwrap_or(WIDE);
-        if tokens == WIDE {
-            self.rare.tokens.push((number, chunk.tokens));
-        }
-        if let Some(rare) = &chunk.rare {
-            self.rare.push_chunk(number, rare);
-        }
-        let facets = match chunk.facets.as_slice() {
-            None => UNSAID,
-            Some([]) => NOBODY,
-            Some([facet]) => FIRST + self.facet(facet),
-            Some(facets) => {
-                for facet in facets {
-                    let facet = self.facet(facet);
-                    self.sets.push(facet);
-                }
-                self.set_ends.push(self.sets.len() as u32);
-                SET | (self.set_ends.len() as u32 - 1)
-            }
-        };
-        let text_end = frame_start + chunk.range.end() as u32;
-        ChunkRow { text_end, tokens, facets, kind: self.kind(chunk) }
-    }
-
-    fn facet(&mut self, facet: &str) -> u32 {
-        // Most chunks belong to the facet of the chunk before.
-        let last = self.facets.len().saturating_sub(1) as u32;
-        if self.facets.get(last) == facet && self.facets.len() > 0 {
-            return last;
-        }
-        let Lookup::Growing(growing) = &mut self.lookup else { return 0 };
-        growing.facets.intern(&mut self.facets, facet)
-    }
-
-    fn kind(&mut self, chunk: &Chunk) -> u32 {
-        let Self { lookup: Lookup::Growing(growing), kinds, words, .. } = self else { return 0 };
-        let Growing { words: word_numbers, kinds: numbers, recent, .. } = &mut **growing;
-        let part = PartKind::of(&chunk.part);
-        // Plain chunks are of few kinds, one of which was often just seen.
-        let is_plain = !matches!(part, PartKind::Call | PartKind::Result);
-        if is_plain {
-            let is = |number: &u32| {
-                kinds.get(*number as usize).is_some_and(|kind| {
-                    kind.role == chunk.role
-                        && kind.part == part
-                        && word(words, kind.chunk_type) == chunk.chunk_type.as_deref()
-                })
-            };
-            if let Some(number) = recent.iter().copied().find(is) {
-                return number;
-            }
-        }
-        let mut number =
-            |text: Option<&str>| text.map_or(0, |text| word_numbers.intern(words, text) + 1);
-        let (id, name) = match &chunk.part {
-            Part::Call { id, name } => (id.as_deref(), Some(&**name)),
-            Part::Result { id } => (id.as_deref(), None),
-            _ => (None, None),
-        };
-        let kind = Kind {
-            chunk_type: number(chunk.chunk_type.as_deref()),
-            part_id: number(id),
-            part_name: number(name),
-            role: chunk.role,
-            part,
-        };
-        let hash = kind.hash();
-        let is = |number: u32| kinds.get(number as usize) == Some(&kind);
-        let number = numbers.find(hash, is).unwrap_or_else(|| {
-            kinds.push(kind);
-            numbers.push(hash)
-        });
-        if is_plain {
-            let [last, second, third, _] = *recent;
-            *recent = [number, last, second, third];
-        }
-        number
-    }
-
-    /// Makes room for as much as `other` holds: the next segment is often like the last.
-    pub(super) fn reserve_like(&mut self, other: &Self) {
-        self.frames.reserve(other.frames.len());
-        self.chunks.reserve_exact(other.chunks.len());
-        self.kinds.reserve_exact(other.kinds.len());
-        self.facets.reserve(other.facets.len(), other.facets.bytes());
-        self.words.reserve(other.words.len(), other.words.bytes());
-        if let Lookup::Growing(growing) = &mut self.lookup {
-            growing.facets.reserve(other.facets.len());
-            growing.words.reserve(other.words.len());
-            growing.kinds.reserve(other.kinds.len());
-        }
-    }
-
     /// How many ids and names there are.
     pub(super) fn names(&self) -> usize {
         self.facets.len() + self.words.len()
@@ -421,82 +223,9 @@ impl Tables {
         self.facets.bytes() + self.words.bytes()
     }
 
-    /// Ends the growth: sorts the facets, so that one is found in O(log n) time, and gives back
-    /// what was reserved.
-    pub(super) fn seal(&mut self) {
-        let count = self.facets.len() as u32;
-        // A print and a facet in one number: it sorts as the pair does, and sooner.
-        let pair = |(print, facet): (u32, u32)| u64::from(print) << 32 | u64::from(facet);
-        let mut order: Vec<u64> = match &self.lookup {
-            Lookup::Sorted { .. } => return,
-            Lookup::Growing(growing) if growing.facets.hashes.len() == self.facets.len() => {
-                let prints = growing.facets.hashes.iter().map(|hash| names::print(*hash));
-                prints.zip(0..count).map(pair).collect()
-            }
-            Lookup::Growing(_) => {
-                let prints = self.facets.iter().map(|facet| names::print(names::hash(facet)));
-                prints.zip(0..count).map(pair).collect()
-            }
-        };
-        order.sort_unstable();
-        let mut places = vec![0_u32; order.len()];
-        let mut facets = Names::default();
-        facets.reserve(order.len(), self.facets.bytes());
-        for (place, facet) in order.iter().map(|pair| *pair as u32).enumerate() {
-            facets.push(self.facets.get(facet));
-            if let Some(of) = places.get_mut(facet as usize) {
-                *of = place as u32;
-            }
-        }
-        let place = |facet: u32| places.get(facet as usize).copied().unwrap_or_default();
-        self.sets.iter_mut().for_each(|facet| *facet = place(*facet));
-        for chunk in &mut self.chunks {
-            if (FIRST..SET).contains(&chunk.facets) {
-                chunk.facets = FIRST + place(chunk.facets - FIRST);
-            }
-        }
-        self.facets = facets;
-        self.lookup = self.sorted(order.iter().map(|pair| names::print(*pair)).collect());
-        self.frames.seal();
-        self.chunks.shrink_to_fit();
-        self.words.shrink_to_fit();
-        self.kinds.shrink_to_fit();
-        self.sets.shrink_to_fit();
-        self.set_ends.shrink_to_fit();
-        self.identities.shrink_to_fit();
-        self.rare.shrink_to_fit();
-    }
-
-    /// The chunks of each facet.
-    fn sorted(&self, prints: Vec<u32>) -> Lookup {
-        // First how many chunks each has; then where they begin, and where the next one goes.
-        let mut starts = vec![0_u32; self.facets.len() + 1];
-        self.for_each_facet(|facet, _| {
-            if let Some(count) = starts.get_mut(facet as usize + 1) {
-                *count += 1;
-            }
-        });
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        let mut next = starts.clone();
-        let mut chunks = vec![0_u32; sum as usize];
-        self.for_each_facet(|facet, chunk| {
-            if let Some(next) = next.get_mut(facet as usize)
-                && let Some(place) = chunks.get_mut(*next as usize)
-            {
-                *place = chunk;
-                *next += 1;
-            }
-        });
-        Lookup::Sorted { prints, starts, chunks }
-    }
-
     /// Calls `of` with each facet of each chunk. A chunk that names a facet twice is one chunk of
     /// it.
-    fn for_each_facet(&self, mut of: impl FnMut(u32, u32)) {
+    pub(super) fn for_each_facet(&self, mut of: impl FnMut(u32, u32)) {
         for (chunk, row) in (0..).zip(&self.chunks) {
             let facets = self.facets_of(row.facets);
             if let FacetNumbers::One(facet) = facets {
@@ -522,39 +251,6 @@ impl Tables {
             FacetNumbers::One(facets - FIRST)
         } else {
             FacetNumbers::Several(&[])
-        }
-    }
-
-    /// The prints of all facets once the segment is sealed, for the index.
-    pub(super) fn prints(&self) -> &[u32] {
-        match &self.lookup {
-            Lookup::Growing(_) => &[],
-            Lookup::Sorted { prints, .. } => prints,
-        }
-    }
-
-    /// The chunks of a facet, rising. Runs in O(log(facets)) time once the segment is sealed.
-    pub(super) fn chunks_of(&self, facet: &str, hash: u64) -> Cow<'_, [u32]> {
-        match &self.lookup {
-            Lookup::Growing(growing) => {
-                let number = growing.facets.find(hash, |at| self.facets.get(at) == facet);
-                let Some(number) = number else { return Cow::Borrowed(&[]) };
-                let has =
-                    |row: &ChunkRow| self.facets_of(row.facets).iter().any(|at| *at == number);
-                let rows = self.chunks.iter().enumerate().filter(|(_, row)| has(row));
-                rows.map(|(at, _)| at as u32).collect()
-            }
-            Lookup::Sorted { prints, starts, chunks } => {
-                let print = names::print(hash);
-                let first = prints.partition_point(|at| *at < print);
-                let same = prints.iter().enumerate().skip(first);
-                let mut same = same.take_while(|(_, at)| **at == print);
-                let found = same.find(|(at, _)| self.facets.get(*at as u32) == facet);
-                let chunks = found.and_then(|(at, _)| {
-                    chunks.get(*starts.get(at)? as usize..*starts.get(at + 1)? as usize)
-                });
-                Cow::Borrowed(chunks.unwrap_or_default())
-            }
         }
     }
 
@@ -642,22 +338,22 @@ impl Tables {
             facet_ids,
             chunk_type: self.word(kind.chunk_type).map(ChunkType::from),
             role: kind.role,
-            part: self.part(kind),
+            part: self.part(kind).to_owned(),
             ..RenderedChunk::default()
         })
     }
 
-    pub(super) fn part(&self, kind: Kind) -> Part {
-        let id = || self.word(kind.part_id).map(Box::from);
+    pub(super) fn part(&self, kind: Kind) -> PartRef<'_> {
+        let id = self.word(kind.part_id);
         match kind.part {
-            PartKind::Text => Part::Text,
+            PartKind::Text => PartRef::Text,
             PartKind::Call => {
-                Part::Call { id: id(), name: self.word(kind.part_name).unwrap_or_default().into() }
+                PartRef::Call { id, name: self.word(kind.part_name).unwrap_or_default() }
             }
-            PartKind::Result => Part::Result { id: id() },
-            PartKind::Reasoning => Part::Reasoning,
-            PartKind::Image => Part::Image,
-            PartKind::Opaque => Part::Opaque,
+            PartKind::Result => PartRef::Result { id },
+            PartKind::Reasoning => PartRef::Reasoning,
+            PartKind::Image => PartRef::Image,
+            PartKind::Opaque => PartRef::Opaque,
         }
     }
 
@@ -702,7 +398,7 @@ impl FacetNumbers<'_> {
     }
 }
 
-fn word(words: &Names, number: u32) -> Option<&str> {
+pub(super) fn word(words: &Names, number: u32) -> Option<&str> {
     number.checked_sub(1).map(|number| words.get(number))
 }
 

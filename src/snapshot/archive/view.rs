@@ -1,21 +1,17 @@
-use std::{borrow::Cow, fmt, ops::Deref, sync::Arc};
-
-use indexmap::IndexMap;
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use super::{
     Totals,
+    place::ArchivedPlace,
     reader::dropped,
     state::{Cursor, State},
-    tables::{PartKind, Tables},
     text::SegmentText,
     writer::segments,
 };
 use crate::{
     Result,
-    id::{FrameSeq, Role},
-    json::Object,
-    snapshot::{FrameSnapshot, Part, RenderedChunk, Structure},
-    text::TextRange,
+    id::FrameSeq,
+    snapshot::{ChunkRef, FrameSnapshot},
 };
 
 /// The frames of a range with their text. Borrows from the reader; nothing is copied.
@@ -124,20 +120,35 @@ impl<'a> RangeView<'a> {
     }
 
     /// The chunks in order, each with its text.
-    pub fn chunks(&self) -> impl Iterator<Item = RangeChunk<'_>> {
+    pub fn chunks(&self) -> impl Iterator<Item = ChunkRef<'_>> {
+        self.segments().flat_map(move |(segment, frames)| self.chunks_in(segment, frames))
+    }
+
+    /// The frames in order, each with its chunks.
+    pub fn frames(&self) -> impl Iterator<Item = (FrameSeq, impl Iterator<Item = ChunkRef<'_>>)> {
         self.segments().flat_map(move |(segment, frames)| {
             let tables = self.state.loaded(segment);
-            let text = self.text_of(segment);
-            let (first, end) = (tables.before(frames.start), tables.before(frames.end));
-            // Frames come with the chunks, so that none is looked for.
-            let mut frame = frames.start;
-            (first.chunk_end..end.chunk_end).map(move |chunk| {
-                while frame + 1 < frames.end && tables.before(frame + 1).chunk_end <= chunk {
-                    frame += 1;
-                }
-                let content = text.get(tables.text_of_chunk(chunk)).unwrap_or_default();
-                RangeChunk { chunk: ArchivedChunk { tables, chunk, frame: Some(frame) }, content }
-            })
+            let chunks = move |frame| self.chunks_in(segment, frame..frame + 1);
+            frames.map(move |frame| (tables.sequence(frame), chunks(frame)))
+        })
+    }
+
+    fn chunks_in(
+        &self,
+        segment: u32,
+        frames: std::ops::Range<u32>,
+    ) -> impl Iterator<Item = ChunkRef<'_>> {
+        let tables = self.state.loaded(segment);
+        let text = self.text_of(segment);
+        let (first, end) = (tables.before(frames.start), tables.before(frames.end));
+        // Frames come with the chunks, so that none is looked for.
+        let mut frame = frames.start;
+        (first.chunk_end..end.chunk_end).map(move |chunk| {
+            while frame + 1 < frames.end && tables.before(frame + 1).chunk_end <= chunk {
+                frame += 1;
+            }
+            let content = text.get(tables.text_of_chunk(chunk)).unwrap_or_default();
+            ChunkRef::archived(ArchivedPlace::in_frame(tables, chunk, frame), content)
         })
     }
 
@@ -152,32 +163,16 @@ impl<'a> RangeView<'a> {
             })
         })
     }
+}
 
-    /// The distinct facets in order of first appearance. Runs in O(chunks) time.
-    pub fn facets(&self) -> Vec<&'a str> {
-        let mut facets = indexmap::IndexSet::<&'a str, foldhash::fast::FixedState>::default();
-        for (segment, frames) in self.segments() {
-            let tables = self.state.loaded(segment);
-            let (first, end) = (tables.before(frames.start), tables.before(frames.end));
-            for chunk in first.chunk_end..end.chunk_end {
-                facets.extend(ArchivedChunk::new(tables, chunk).facet_ids());
-            }
-        }
-        facets.into_iter().collect()
-    }
+/// The chunks of a view, in order.
+#[expect(clippy::into_iter_without_iter, reason = "the method is called `chunks`")]
+impl<'v> IntoIterator for &'v RangeView<'_> {
+    type Item = ChunkRef<'v>;
+    type IntoIter = Box<dyn Iterator<Item = ChunkRef<'v>> + 'v>;
 
-    /// The chunks by role, in order of first appearance; `None` holds those without one.
-    pub fn by_role(&self) -> IndexMap<Option<Role>, Vec<RangeChunk<'_>>> {
-        let mut groups = IndexMap::<_, Vec<_>>::new();
-        self.chunks().for_each(|chunk| groups.entry(chunk.role()).or_default().push(chunk));
-        groups
-    }
-
-    /// The chunks by type, in order of first appearance; `None` holds those without one.
-    pub fn by_type(&self) -> IndexMap<Option<&str>, Vec<RangeChunk<'_>>> {
-        let mut groups = IndexMap::<_, Vec<_>>::new();
-        self.chunks().for_each(|chunk| groups.entry(chunk.chunk_type()).or_default().push(chunk));
-        groups
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.chunks())
     }
 }
 
@@ -235,134 +230,5 @@ impl<'v> RangeText<'v> {
 impl fmt::Display for RangeText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pieces().try_for_each(|piece| f.write_str(piece))
-    }
-}
-
-/// What is known of a chunk in an archive, its text aside. Cheap to copy.
-#[derive(Clone, Copy)]
-pub struct ArchivedChunk<'a> {
-    pub(super) tables: &'a Tables,
-    /// Its number in the segment.
-    pub(super) chunk: u32,
-    /// The number of its frame, where that is known without looking for it.
-    frame: Option<u32>,
-}
-
-impl<'a> ArchivedChunk<'a> {
-    pub(super) fn new(tables: &'a Tables, chunk: u32) -> Self {
-        Self { tables, chunk, frame: None }
-    }
-
-    fn frame(self) -> u32 {
-        self.frame.unwrap_or_else(|| self.tables.frame_of_chunk(self.chunk))
-    }
-
-    /// The sequence of its frame. O(log n).
-    pub fn sequence(self) -> FrameSeq {
-        self.tables.sequence(self.frame())
-    }
-
-    /// The index in the frame's snapshot, from zero. O(log n).
-    pub fn index(self) -> usize {
-        (self.chunk - self.tables.before(self.frame()).chunk_end) as usize
-    }
-
-    /// Where the text stands in the frame's text. O(log n).
-    pub fn range(self) -> TextRange {
-        let range = self.tables.text_of_chunk(self.chunk);
-        let start = range.start - self.tables.before(self.frame()).text_end;
-        TextRange::at(start as usize, range.len())
-    }
-
-    /// The tokens of the text alone.
-    pub fn tokens(self) -> u64 {
-        self.tables.tokens_of_chunk(self.chunk)
-    }
-
-    /// The facets that the text represents; none for formatting.
-    pub fn facet_ids(self) -> impl Iterator<Item = &'a str> + Clone {
-        let facets = self.tables.facets_of(self.tables.chunk_row_at(self.chunk).facets);
-        let count = facets.as_slice().len();
-        (0..count)
-            .filter_map(move |at| facets.as_slice().get(at).copied())
-            .map(|facet| self.tables.facets.get(facet))
-    }
-
-    /// The type of the chunk.
-    pub fn chunk_type(self) -> Option<&'a str> {
-        self.tables.word(self.tables.kind_of_chunk(self.chunk).chunk_type)
-    }
-
-    /// Who speaks it.
-    pub fn role(self) -> Option<Role> {
-        self.tables.kind_of_chunk(self.chunk).role
-    }
-
-    /// Which part of a message it is. Copies ids and names.
-    pub fn part(self) -> Part {
-        let kind = self.tables.kind_of_chunk(self.chunk);
-        if kind.part == PartKind::Text { Part::Text } else { self.tables.part(kind) }
-    }
-
-    /// Where it stands in the frame's nesting. Copies the list of what is nested in it.
-    pub fn structure(self) -> Option<Structure> {
-        self.tables.structure_of_chunk(self.chunk)
-    }
-
-    /// Free fields of whoever made the chunk.
-    pub fn metadata(self) -> Option<&'a Object> {
-        self.tables.rare_of_chunk(self.chunk)?.metadata.as_deref()
-    }
-}
-
-impl fmt::Debug for ArchivedChunk<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArchivedChunk")
-            .field("sequence", &self.sequence())
-            .field("index", &self.index())
-            .field("range", &self.range())
-            .field("tokens", &self.tokens())
-            .field("facet_ids", &self.facet_ids().collect::<Vec<_>>())
-            .field("chunk_type", &self.chunk_type())
-            .field("role", &self.role())
-            .field("part", &self.part())
-            .finish_non_exhaustive()
-    }
-}
-
-/// A chunk of a range, with its text. Cheap to copy.
-#[derive(Clone, Copy)]
-pub struct RangeChunk<'v> {
-    chunk: ArchivedChunk<'v>,
-    content: &'v str,
-}
-
-impl<'v> RangeChunk<'v> {
-    /// The rendered text.
-    pub fn content(self) -> &'v str {
-        self.content
-    }
-
-    /// The owned form. Copies the text.
-    pub fn to_owned(self) -> RenderedChunk {
-        let chunk = self.chunk.tables.chunk_without_text(self.chunk.chunk);
-        RenderedChunk { content: self.content.to_owned(), ..chunk }
-    }
-}
-
-impl<'v> Deref for RangeChunk<'v> {
-    type Target = ArchivedChunk<'v>;
-
-    fn deref(&self) -> &ArchivedChunk<'v> {
-        &self.chunk
-    }
-}
-
-impl fmt::Debug for RangeChunk<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RangeChunk")
-            .field("chunk", &self.chunk)
-            .field("content", &self.content)
-            .finish()
     }
 }

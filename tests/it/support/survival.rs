@@ -15,7 +15,7 @@ use afterimage::{
     compress::{CompressionJob, Passage},
     hud::{Hud, NativeFormat},
     id::{Millis, Role},
-    snapshot::Part,
+    snapshot::PartRef,
     tokens::TokenCounter,
     transcript::Transcript,
     veil::{Frame, History},
@@ -178,8 +178,8 @@ pub(crate) fn bare_list(job: &CompressionJob, counter: &dyn TokenCounter) -> Str
     let mut places: HashMap<String, (u8, usize)> = HashMap::new();
     for (role, chunk) in job.chunks() {
         let place = match (chunk.part(), role) {
-            (Part::Call { .. }, _) => 1,
-            (Part::Text, Role::User) => 0,
+            (PartRef::Call { .. }, _) => 1,
+            (PartRef::Text, Role::User) => 0,
             _ => 3,
         };
         for identifier in identifiers(chunk.content()) {

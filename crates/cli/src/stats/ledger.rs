@@ -5,12 +5,12 @@ use std::{collections::HashSet, hash::BuildHasher, hash::RandomState, sync::Arc}
 use afterimage::{
     id::{FacetId, FrameSeq, Role},
     json::{Object, Value},
+    snapshot::ChunkRef,
     tokens::{Chars4, TokenCounter},
     transcript::{Tally, TranscriptFormat},
 };
 use indexmap::IndexMap;
 
-use super::piece::Piece;
 use crate::{input::Source, json::object};
 
 /// How many facets are named.
@@ -91,7 +91,7 @@ impl Ledger {
         &mut self,
         session: &Arc<str>,
         sequence: FrameSeq,
-        chunk: &impl Piece,
+        chunk: ChunkRef<'_>,
         tokens: u64,
     ) {
         let bytes = chunk.content().len() as u64;
@@ -100,7 +100,7 @@ impl Ledger {
         self.estimated_tokens = self.estimated_tokens.saturating_add(estimate);
         add_to(&mut self.by_role, chunk.role().map_or("none", Role::as_str), bytes, tokens);
         add_to(&mut self.by_type, chunk.chunk_type().unwrap_or("none"), bytes, tokens);
-        if chunk.facet_ids().next().is_none() {
+        if !chunk.is_attributed() {
             self.unattributed.add(bytes, tokens);
         }
         if self.texts.is_known(chunk.content()) {

@@ -1,6 +1,9 @@
 //! Which frames of an archive there is reason to look at.
 
-use afterimage::session::archive::{ArchivedTranscript, FrameRow};
+use afterimage::{
+    session::archive::{ArchivedTranscript, FrameRow},
+    snapshot::ChunkInfo,
+};
 
 use std::collections::HashSet;
 
@@ -50,7 +53,8 @@ fn holding(
     for index in sessions.filter(|index| session.is_none_or(|session| session == *index)) {
         let session = archived.whole_session(index)?;
         let chunks = session.chunks_of(facet)?;
-        holding.extend(chunks.into_iter().map(|chunk| (index, chunk.sequence().get())));
+        let frames = chunks.into_iter().filter_map(ChunkInfo::sequence);
+        holding.extend(frames.map(|sequence| (index, sequence.get())));
     }
     Ok(holding)
 }

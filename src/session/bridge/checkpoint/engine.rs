@@ -18,7 +18,7 @@ use crate::{
     compress::{CompressionJob, Engine, OutlineEngine, Passage},
     id::{FrameSeq, Millis, Role},
     json,
-    snapshot::{ChunkOptions, FrameSnapshotBuilder, Part},
+    snapshot::{ChunkOptions, FrameSnapshotBuilder, PartRef},
     tokens::TokenCounter,
 };
 
@@ -359,7 +359,7 @@ fn with_files(checkpoint: &Checkpoint, passages: &[Passage]) -> Result<Checkpoin
     let mut draft = Draft::new();
     for passage in passages {
         for chunk in passage.snapshot.chunks() {
-            if let Part::Call { name, .. } = chunk.part() {
+            if let PartRef::Call { name, .. } = chunk.part() {
                 let parameters = json::read(chunk.content().as_bytes()).ok();
                 draft.call(name, parameters.as_ref(), Some(chunk.content()), passage.to);
             }

@@ -1,23 +1,18 @@
-use std::{
-    fmt,
-    ops::{Deref, Range, RangeInclusive},
-    sync::Arc,
-    vec,
-};
+use std::{borrow::Cow, fmt, ops::RangeInclusive, vec};
 
 use super::{
-    super::{ArchiveReader, ArchivedChunk, reader::dropped, state::State, text::SegmentText},
+    super::{ArchiveReader, place::ArchivedPlace, reader::dropped, state::State},
     Text,
 };
-use crate::{Result, id::FrameSeq};
+use crate::{Result, id::FrameSeq, snapshot::ChunkInfo};
 
 impl ArchiveReader {
     /// All text of a facet over time: its chunks in order, alone or with other facets, each with
     /// its text. Of an unknown facet there is none.
     ///
     /// Finding the chunks costs what [`ArchiveReader::chunks_of`] does. Text in a store is read
-    /// segment by segment as the walk gets there, and only where the facet has chunks; text in
-    /// memory is borrowed.
+    /// segment by segment as the walk gets there, and only where the facet has chunks; it is copied
+    /// chunk by chunk, and text in memory is borrowed.
     ///
     /// A chunk whose text was dropped is an error of kind
     /// [`ErrorKind::Dropped`](crate::ErrorKind::Dropped) in its place, which names frame and
@@ -39,8 +34,9 @@ impl ArchiveReader {
     ///     archive.push(sequence as u64, &builder.build(Millis::new(0)))?;
     /// }
     /// let mut texts = archive.text_of("hull")?;
-    /// assert_eq!(texts.next().unwrap()?.content(), "Hull at 98 %");
-    /// assert_eq!(texts.last().unwrap()?.content(), "Hull at 12 %");
+    /// let (first, text) = texts.next().unwrap()?;
+    /// assert_eq!((first.tokens(), &*text), (3, "Hull at 98 %"));
+    /// assert_eq!(texts.last().unwrap()?.1, "Hull at 12 %");
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     ///
@@ -60,7 +56,7 @@ impl ArchiveReader {
         facet: &str,
         range: RangeInclusive<FrameSeq>,
     ) -> Result<FacetText<'_>> {
-        let chunks = self.chunks_of_in(facet, range)?.into_iter();
+        let chunks = self.found_of(facet, &range, |place| place)?.into_iter();
         Ok(FacetText { state: &self.state, chunks, here: None })
     }
 }
@@ -69,19 +65,19 @@ impl ArchiveReader {
 #[derive(Clone)]
 pub struct FacetText<'a> {
     state: &'a State,
-    chunks: vec::IntoIter<ArchivedChunk<'a>>,
-    /// The segment of the last chunk, by one of its chunks.
-    here: Option<(ArchivedChunk<'a>, Text<'a>)>,
+    chunks: vec::IntoIter<ArchivedPlace<'a>>,
+    /// The text of the segment of the last chunk, with that chunk.
+    here: Option<(ArchivedPlace<'a>, Text<'a>)>,
 }
 
 /// Whether two chunks are in one segment.
-fn is_beside(chunk: ArchivedChunk<'_>, other: ArchivedChunk<'_>) -> bool {
+fn is_beside(chunk: ArchivedPlace<'_>, other: ArchivedPlace<'_>) -> bool {
     std::ptr::eq(chunk.tables, other.tables)
 }
 
 impl<'a> FacetText<'a> {
     /// The text of the segment that holds `chunk`.
-    fn text(&mut self, chunk: ArchivedChunk<'a>) -> Result<Text<'a>> {
+    fn text(&mut self, chunk: ArchivedPlace<'a>) -> Result<Text<'a>> {
         match &self.here {
             Some((of, text)) if is_beside(*of, chunk) => Ok(text.clone()),
             _ => {
@@ -96,7 +92,7 @@ impl<'a> FacetText<'a> {
 }
 
 impl<'a> Iterator for FacetText<'a> {
-    type Item = Result<ChunkText<'a>>;
+    type Item = Result<(ChunkInfo<'a>, Cow<'a, str>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let chunk = self.chunks.next()?;
@@ -110,14 +106,12 @@ impl<'a> Iterator for FacetText<'a> {
             }
         };
         let range = chunk.tables.text_of_chunk(chunk.chunk);
-        let content = match text {
-            Text::Here(text) => text.get(range).map(Content::Here),
-            Text::Read(text) => {
-                text.get(range.clone()).is_some().then_some(Content::Read(text, range))
-            }
+        let content = match &text {
+            Text::Here(text) => text.get(range).map(Cow::Borrowed),
+            Text::Read(text) => text.get(range).map(|text| Cow::Owned(text.to_owned())),
         };
         let gone = || dropped(chunk.sequence()).at(|place| place.chunk = Some(chunk.index()));
-        Some(content.map(|content| ChunkText { chunk, content }).ok_or_else(gone))
+        Some(content.map(|content| (ChunkInfo::archived(chunk), content)).ok_or_else(gone))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -129,45 +123,5 @@ impl<'a> Iterator for FacetText<'a> {
 impl fmt::Debug for FacetText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FacetText").field("chunks", &self.chunks.len()).finish_non_exhaustive()
-    }
-}
-
-/// A chunk with its text. Where the text was read from a store, it holds what was read.
-#[derive(Clone)]
-pub struct ChunkText<'a> {
-    chunk: ArchivedChunk<'a>,
-    content: Content<'a>,
-}
-
-#[derive(Clone)]
-enum Content<'a> {
-    Here(&'a str),
-    Read(Arc<SegmentText>, Range<u32>),
-}
-
-impl ChunkText<'_> {
-    /// The rendered text. O(1), or O(log n) where text of its segment was dropped.
-    pub fn content(&self) -> &str {
-        match &self.content {
-            Content::Here(text) => text,
-            Content::Read(text, range) => text.get(range.clone()).unwrap_or_default(),
-        }
-    }
-}
-
-impl<'a> Deref for ChunkText<'a> {
-    type Target = ArchivedChunk<'a>;
-
-    fn deref(&self) -> &ArchivedChunk<'a> {
-        &self.chunk
-    }
-}
-
-impl fmt::Debug for ChunkText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChunkText")
-            .field("chunk", &self.chunk)
-            .field("content", &self.content())
-            .finish()
     }
 }

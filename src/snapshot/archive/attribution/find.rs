@@ -3,19 +3,24 @@ use std::{
     ops::{Range, RangeInclusive},
 };
 
-use indexmap::IndexSet;
 use memchr::memmem::Finder;
 
 use super::{
     super::{
-        ArchiveReader, ArchivedChunk, Totals,
+        ArchiveReader, Totals,
+        place::ArchivedPlace,
         reader::dropped,
         state::{Cursor, State},
         tables::Tables,
     },
     Text, frames_between, segments_between,
 };
-use crate::{Error, Result, id::FrameSeq, text::TextRange};
+use crate::{
+    Error, Result,
+    id::FrameSeq,
+    snapshot::{ChunkInfo, get_snapshot_facets},
+    text::TextRange,
+};
 
 impl ArchiveReader {
     /// Every place of a phrase in the text of the frames, in order; the first match is in the
@@ -230,23 +235,22 @@ impl<'a> PhraseMatch<'a> {
     }
 
     /// The chunk in which it begins.
-    pub fn chunk(self) -> ArchivedChunk<'a> {
-        ArchivedChunk::new(self.tables, self.chunk)
+    pub fn chunk(self) -> ChunkInfo<'a> {
+        ChunkInfo::archived(ArchivedPlace::new(self.tables, self.chunk))
     }
 
     /// All chunks that it touches, in order; empty ones inside of it are touched too.
-    pub fn chunks(self) -> impl Iterator<Item = ArchivedChunk<'a>> {
+    pub fn chunks(self) -> impl Iterator<Item = ChunkInfo<'a>> {
         let Self { tables, end, .. } = self;
         let rest = self.chunk + 1..tables.before(self.frame + 1).chunk_end;
         let touched = rest.take_while(move |chunk| tables.text_of_chunk(*chunk).start < end);
-        std::iter::once(self.chunk).chain(touched).map(|chunk| ArchivedChunk::new(tables, chunk))
+        let info = |chunk| ChunkInfo::archived(ArchivedPlace::new(tables, chunk));
+        std::iter::once(self.chunk).chain(touched).map(info)
     }
 
     /// The facets of all chunks that it touches, each once, in order of first appearance.
     pub fn facet_ids(self) -> Vec<&'a str> {
-        let facets: IndexSet<&str, foldhash::fast::RandomState> =
-            self.chunks().flat_map(ArchivedChunk::facet_ids).collect();
-        facets.into_iter().collect()
+        get_snapshot_facets(self.chunks())
     }
 }
 

@@ -15,7 +15,7 @@ use std::{
 };
 
 pub use costs::FacetCost;
-pub use facet_text::{ChunkText, FacetText};
+pub use facet_text::FacetText;
 pub use find::{PhraseMatch, PhraseMatches};
 pub use repeats::RepeatedText;
 
@@ -75,6 +75,7 @@ mod tests {
         super::{
             SnapshotArchive,
             directory::{TextOf, Totals},
+            sealed_tables::SealedTables,
             state::{Places, Segment, Store},
         },
         *,
@@ -95,7 +96,7 @@ mod tests {
     }
 
     impl Store for Shelf {
-        fn tables(&self, places: Places, _own: Totals) -> Result<Arc<Tables>> {
+        fn tables(&self, places: Places, _own: Totals) -> Result<Arc<SealedTables>> {
             panic!("the tables of {places:?} are in memory")
         }
 
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(*shelf.read.lock().unwrap(), [0, 2, 3]);
         let texts: Vec<_> = texts
             .iter()
-            .map(|text| text.as_ref().map(ChunkText::content).map_err(Error::kind))
+            .map(|text| text.as_ref().map(|(_, text)| &**text).map_err(Error::kind))
             .collect();
         let expected = [
             Ok("frame 0"),

@@ -3,13 +3,14 @@ use std::{cmp::Reverse, hash::BuildHasher};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::super::{RangeChunk, RangeView};
+use super::super::RangeView;
+use crate::snapshot::ChunkRef;
 
 /// A text that several chunks of a range have.
 #[derive(Clone, Copy, Debug)]
 pub struct RepeatedText<'v> {
     /// The first chunk that has it, with the text itself.
-    pub first: RangeChunk<'v>,
+    pub first: ChunkRef<'v>,
     /// How many chunks have it; at least two.
     pub count: u64,
     /// The tokens of those chunks without the first: what the repeats cost.

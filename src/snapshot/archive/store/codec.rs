@@ -5,15 +5,16 @@ use std::sync::Arc;
 use super::{
     super::{
         directory::Totals,
-        frame_rows::{FrameRow, FrameRows},
+        frame_rows::FrameRow,
         names::Names,
-        tables::{ChunkRow, FIRST, Kind, PartKind, RareRows, SET, Tables, WIDE},
+        sealed_tables::SealedTables,
+        tables::{ChunkRow, FIRST, Kind, PartKind, RareRows, SET, Tables},
         text::{Kept, SegmentText},
     },
     bytes::{Bytes, Put, damaged},
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Result,
     id::Role,
     json::{self, Object, Value},
     log::{pack, unpack},
@@ -191,20 +192,19 @@ fn put_json(out: &mut Vec<u8>, value: Option<Value>) -> Result<()> {
 }
 
 /// The tables of a segment that holds so much.
-pub(super) fn unpack_tables(payload: &[u8], own: Totals) -> Result<Tables> {
+pub(super) fn unpack_tables(payload: &[u8], own: Totals) -> Result<SealedTables> {
     let rows = own.frames.saturating_add(own.chunks).saturating_mul(MOST_ROW_BYTES);
     let most = rows.saturating_add(MOST_NAME_BYTES).saturating_add(payload.len() as u64);
     let bytes = unpack(payload, most)?;
     let mut bytes = Bytes(&bytes);
-    let mut tables = Tables::default();
-    tables.first_sequence = bytes.u64()?;
+    let mut tables = Tables { first_sequence: bytes.u64()?, ..Tables::default() };
     let mut counts = [0; 12];
     for count in &mut counts {
         *count = bytes.u32()?;
     }
     let [frames, chunks, facets, words, kinds, lists, listed, makers, tokens, exact, rare, extra] =
         counts;
-    tables.frames = FrameRows::Growing(take_frames(&mut bytes, frames)?);
+    tables.frames = Arc::new(take_frames(&mut bytes, frames)?);
     tables.chunks = take_chunks(&mut bytes, chunks)?;
     tables.facets = take_names(&mut bytes, facets)?;
     tables.words = take_names(&mut bytes, words)?;
@@ -243,9 +243,8 @@ pub(super) fn unpack_tables(payload: &[u8], own: Totals) -> Result<Tables> {
         tables.rare.frames.push((frame, Object::clone(&object)));
     }
     bytes.end()?;
-    check(&tables)?;
-    tables.seal();
-    Ok(tables)
+    tables.check()?;
+    Ok(SealedTables::new(tables))
 }
 
 fn take_frames(bytes: &mut Bytes<'_>, rows: u32) -> Result<Vec<FrameRow>> {
@@ -304,98 +303,4 @@ fn take_kind(bytes: &mut Bytes<'_>) -> Result<Kind> {
     let part = bytes.u8()?;
     let part = PartKind::from_number(part).ok_or_else(|| damaged("a part", part))?;
     Ok(Kind { chunk_type, part_id, part_name, role, part })
-}
-
-/// Checks that every number is that of something, and that what must rise does.
-fn check(tables: &Tables) -> Result<()> {
-    let Tables { frames, chunks, facets, words, kinds, sets, set_ends, identities, rare, .. } =
-        tables;
-    let contradicts = |what: &str| Err(damaged(what, "others"));
-    let last = frames.last().copied().unwrap_or_default();
-    if frames.is_empty()
-        || frames.iter().zip(frames.iter().skip(1)).any(|(a, b)| a.sequence >= b.sequence)
-    {
-        return contradicts("sequences that rise");
-    }
-    if frames.first().is_some_and(|first| first.sequence != 0)
-        || tables.first_sequence.checked_add(last.sequence.into()).is_none()
-    {
-        return contradicts("sequences from the first frame's on");
-    }
-    let ends_of = |chunk_end: u32| {
-        (chunk_end as usize)
-            .checked_sub(1)
-            .and_then(|at| chunks.get(at))
-            .map_or(0, |chunk| chunk.text_end)
-    };
-    if last.chunk_end as usize != chunks.len()
-        || frames.iter().any(|frame| ends_of(frame.chunk_end) != frame.text_end)
-    {
-        return contradicts("frames that end where their chunks do");
-    }
-    let is_facet = |facet: u32| (facet as usize) < facets.len();
-    let knows = |code: u32| match code {
-        code if code & SET != 0 => ((code & !SET) as usize) < set_ends.len(),
-        code if code >= FIRST => is_facet(code - FIRST),
-        _ => true,
-    };
-    let is_known = |chunk: &ChunkRow| (chunk.kind as usize) < kinds.len() && knows(chunk.facets);
-    if !chunks.iter().all(is_known)
-        || !sets.iter().copied().all(is_facet)
-        || set_ends.last().copied().unwrap_or(0) as usize != sets.len()
-    {
-        return contradicts("numbers of facets and kinds that are there");
-    }
-    // Each list is some chunk's own, in order, so that all of them take no more room than is there.
-    let mut lists = 0;
-    for code in chunks.iter().map(|chunk| chunk.facets).filter(|code| code & SET != 0) {
-        if code & !SET != lists {
-            return contradicts("lists of facets in the order of their chunks");
-        }
-        lists += 1;
-    }
-    if lists as usize != set_ends.len() {
-        return contradicts("a chunk for each list of facets");
-    }
-    let is_word = |word: u32| word as usize <= words.len();
-    let has_words =
-        |kind: &Kind| [kind.chunk_type, kind.part_id, kind.part_name].into_iter().all(is_word);
-    if !kinds.iter().all(has_words) {
-        return contradicts("numbers of words that are there");
-    }
-    if identities.first().is_none_or(|(frame, _)| *frame != 0) || !rises(identities, frames.len()) {
-        return contradicts("makers from the first frame on");
-    }
-    let wide = |count: usize, rows: &[(u32, u64)]| count == rows.len();
-    let is_complete =
-        wide(chunks.iter().filter(|chunk| chunk.tokens == WIDE).count(), &rare.tokens)
-            && wide(frames.iter().filter(|frame| frame.exact == WIDE).count(), &rare.exact);
-    if !is_complete
-        || !rises(&rare.tokens, chunks.len())
-        || !rises(&rare.exact, frames.len())
-        || !rises(&rare.frames, frames.len())
-    {
-        return contradicts("rare rows in order");
-    }
-    let (mut tokens, mut chunk) = (0_u64, 0);
-    for frame in frames.iter() {
-        while chunk < frame.chunk_end {
-            tokens = tokens.checked_add(tables.tokens_of_chunk(chunk)).ok_or_else(too_many)?;
-            chunk += 1;
-        }
-        if frame.tokens_end != tokens {
-            return contradicts("frames whose tokens are the sum of their chunks'");
-        }
-    }
-    Ok(())
-}
-
-fn too_many() -> Error {
-    Error::new(ErrorKind::Limit, "the tokens do not fit 64 bits")
-}
-
-fn rises<T>(rows: &[(u32, T)], limit: usize) -> bool {
-    let is_next = |(a, b): (&(u32, T), &(u32, T))| a.0 < b.0;
-    rows.iter().zip(rows.iter().skip(1)).all(is_next)
-        && rows.last().is_none_or(|(row, _)| (*row as usize) < limit)
 }

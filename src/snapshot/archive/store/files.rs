@@ -7,7 +7,10 @@ use std::{
 };
 
 use super::{
-    super::{directory::Totals, state::Store, tables::Tables, text::SegmentText},
+    super::{
+        directory::Totals, sealed_tables::SealedTables, state::Store, tables::Tables,
+        text::SegmentText,
+    },
     Places, codec,
 };
 use crate::{
@@ -65,7 +68,7 @@ impl StoreFiles {
 }
 
 impl Store for StoreFiles {
-    fn tables(&self, places: Places, own: Totals) -> Result<Arc<Tables>> {
+    fn tables(&self, places: Places, own: Totals) -> Result<Arc<SealedTables>> {
         self.read(&self.tables, TABLES, places.tables, |payload| {
             codec::unpack_tables(payload, own).map(Arc::new)
         })
