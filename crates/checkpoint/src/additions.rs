@@ -2,15 +2,15 @@
 
 use super::{
     blocks::{Block, BlockKind},
-    contents::ResolvedContent,
+    contents::{Meaning, ResolvedContent},
     declared::{Claim, says},
-    delta::{Change, Part, mark_width},
+    delta::{Change, Part, item_text, mark_width},
     document::{Document, Section},
     edit::{Edit, lines_of},
     grammar::Content,
     modified::{flat, is_all},
     names::{MergeRule, SectionKind, is_status, normal},
-    perform::{Performing, is_called, key_of},
+    perform::{Performing, is_called, key_of, nested_at},
     table,
 };
 use crate::Result;
@@ -23,9 +23,10 @@ impl Performing<'_> {
         section: &str,
         state: Option<&str>,
     ) -> Result<Edit> {
-        let meant = self.meant(document, content, section)?;
+        let Meaning { content, claims } = self.meant(document, content, section)?;
         let place = self.section(document, section)?;
-        match meant {
+        self.expect_first(&claims, &place.title)?;
+        match content {
             ResolvedContent::Lines(lines) if state.is_none() => {
                 Ok(append_lines(document, place, &lines))
             }
@@ -125,6 +126,37 @@ impl Performing<'_> {
         Ok(document.append_items(place, &items))
     }
 
+    /// Adds a block of the checkpoint to another section, in the form of what is there.
+    pub(super) fn append_block(
+        &self,
+        document: &Document,
+        place: &Section,
+        block: &Block,
+    ) -> Result<Edit> {
+        let text = document.text_of(block);
+        let (columns, entry) = match &block.kind {
+            BlockKind::TableRow { cells, head } => {
+                let head = document.blocks().get(*head).map(|head| &head.kind);
+                let columns = match head {
+                    Some(BlockKind::TableHead { cells }) => cells.clone(),
+                    _ => Vec::new(),
+                };
+                let titles = last_titles(document, place);
+                let titles = titles
+                    .ok_or_else(|| self.refused(format!("{:?} has no table", place.title)))?;
+                if titles == columns {
+                    let rows = document.append_rows(place, vec![text]);
+                    return rows.ok_or_else(|| self.refused("no table"));
+                }
+                (Some(columns), cells.clone())
+            }
+            BlockKind::ListItem { .. } => (None, vec![item_text(&text)]),
+            _ => return self.append_words(document, place, &text, None),
+        };
+        let part = Part { columns, entries: vec![entry], ..Part::default() };
+        self.append_part(document, place, &part, None)
+    }
+
     /// A row under other titles: by their names, the state by the instruction or the part's label.
     fn row_for(
         &self,
@@ -216,6 +248,12 @@ impl Performing<'_> {
         state: Option<&str>,
         is_asked: bool,
     ) -> Result<String> {
+        if let Some(at) = nested_at(text) {
+            let below = text.lines().nth(at).unwrap_or_default();
+            return Err(
+                self.unmet("a text that fits into one row", format_args!("{below:?} below it"))
+            );
+        }
         let key = key_of(text);
         let start = text.find(key).map_or(0, |at| at + key.len());
         let rest = text.get(start..).unwrap_or_default();
@@ -267,7 +305,7 @@ impl Performing<'_> {
             self.expect_all(document, section, row)?;
             return Ok(with_mark(&row.after));
         }
-        match self.meant(document, content, &section.title)? {
+        match self.meant(document, content, &section.title)?.content {
             ResolvedContent::Lines(lines) => Ok(lines_of(&lines)),
             ResolvedContent::Text(text) => Ok(with_mark(&text)),
             ResolvedContent::Parts(parts) => {
