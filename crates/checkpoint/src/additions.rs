@@ -49,6 +49,7 @@ impl Performing<'_> {
         parts: &[Part],
         state: Option<&str>,
     ) -> Result<Edit> {
+        parts.iter().try_for_each(|part| self.expect_new(document, place, part))?;
         let mut edits = parts.iter().map(|part| self.append_part(document, place, part, state));
         let mut first = edits.next().unwrap_or_else(|| Err(self.missing("entries")))?;
         for edit in edits {
@@ -59,6 +60,48 @@ impl Performing<'_> {
             first.lines.extend(edit.lines);
         }
         Ok(first)
+    }
+
+    /// Refuses entries of Added that a section has already: those that say the same, but for what
+    /// happened again, and rows about the same file or reference.
+    pub(super) fn expect_new(
+        &self,
+        document: &Document,
+        place: &Section,
+        part: &Part,
+    ) -> Result<()> {
+        let rule = place.kind().map(SectionKind::merge_rule);
+        let key_at = |titles: &[String]| {
+            titles.iter().position(|title| normal(title) == "reference").unwrap_or(0)
+        };
+        for entry in &part.entries {
+            let key = match &part.columns {
+                Some(columns) => entry.get(key_at(columns)).map_or("", String::as_str),
+                None => entry.first().map_or("", |first| key_of(first)),
+            };
+            let is_about = |block: &Block| {
+                let BlockKind::TableRow { cells, head } = &block.kind else { return false };
+                let head = document.blocks().get(*head).map(|head| &head.kind);
+                let Some(BlockKind::TableHead { cells: titles }) = head else { return false };
+                let cell = cells.get(key_at(titles));
+                !key.is_empty() && cell.is_some_and(|cell| normal(cell) == normal(key))
+            };
+            let is_there = |block: &&Block| {
+                rule != Some(MergeRule::Append) && says(document, block, entry)
+                    || rule == Some(MergeRule::Update) && is_about(block)
+            };
+            if let Some(there) = document.blocks_of(place).iter().find(is_there) {
+                let text = document.text_of(there);
+                let text = text.trim().lines().next().unwrap_or_default();
+                let found = format!("{text:?} at line {} of the checkpoint", there.line());
+                let expected = format!(
+                    "what {:?} does not have yet, or a row of Modified for what it has",
+                    place.title
+                );
+                return Err(self.unmet(expected, found));
+            }
+        }
+        Ok(())
     }
 
     /// Adds a text as what a section is made of: a row, an item or a paragraph.

@@ -85,6 +85,11 @@ impl Performing<'_> {
             }
             Order::RenameSection { from, to } => {
                 let section = self.section(document, from)?;
+                if let Some(there) = document.named(to).next()
+                    && there.lines.start != section.lines.start
+                {
+                    return Err(self.is_there(to, there));
+                }
                 let heading = format!("{} {to}", "#".repeat(section.level.into()));
                 vec![Edit::replace(section.lines.start..section.body, vec![heading])]
             }
@@ -147,10 +152,7 @@ impl Performing<'_> {
         body: &str,
     ) -> Result<Edit> {
         if let Some(there) = document.named(name).next() {
-            let line = there.line();
-            return Err(
-                self.refused(format!("the section {name:?} is there already, at line {line}"))
-            );
+            return Err(self.is_there(name, there));
         }
         let known = SectionKind::from_title(name).map(SectionKind::level);
         let (at, level) = match after {
@@ -161,6 +163,11 @@ impl Performing<'_> {
             None => (document.line_count(), known.unwrap_or(2)),
         };
         Ok(document.insert_section(at, known.unwrap_or(level), name, body))
+    }
+
+    fn is_there(&self, name: &str, there: &Section) -> Error {
+        let line = there.line();
+        self.refused(format!("the section {name:?} is there already, at line {line}"))
     }
 
     /// The blocks that say `text`, in a section or anywhere.

@@ -362,6 +362,7 @@ impl<'a> Run<'a> {
             return Err(nowhere(part, line));
         };
         let section = performing.section(&document, &place)?;
+        performing.expect_new(&document, section, part)?;
         let edit = performing.append_part(&document, section, part, None)?;
         document.edited(vec![edit])
     }

@@ -1051,3 +1051,33 @@ fn the_header_of_the_result_gets_no_time_that_is_none_and_the_parent_as_it_is_ca
     let upper = CheckpointDelta::parse(text.replace("from: a\n", "from: A\n")).unwrap();
     assert_eq!(apply(&base, &upper).unwrap().parent(), Some("a"));
 }
+
+#[test]
+fn what_the_checkpoint_has_already_is_not_added_a_second_time() {
+    let row = "**Artifact Trail:**\n| File | Status | Key Change |\n|---|---|---|\n\
+               | b.rs | modified | More tests |";
+    let there = "expected what \"Artifact Trail\" does not have yet, or a row of Modified for what it \
+                 has, found \"| `b.rs` | modified | Tests |\"";
+    refuses(&format!("## Changes\n\n### Added\n\n{row}\n"), &[(19, there)]);
+    let files = row.replace("Artifact Trail", "New files");
+    let order = "1. Append new files to Artifact Trail";
+    refuses(&told(&format!("### Added\n\n{files}"), order), &[(23, there)]);
+    // Where the row before goes, the new one takes its place.
+    let both = format!("## Changes\n\n### Added\n\n{row}\n\n### Removed\n\n- `b.rs`\n");
+    assert_eq!(effect(&delta(&both)).1, ["| b.rs | modified | More tests |"]);
+    refuses(
+        "## Changes\n\n### Added\n\n**Decisions:**\n- Cache: none\n",
+        &[(17, "found \"- Cache: none\" at line 16 of the checkpoint")],
+    );
+    // The same may happen again.
+    let base = BASE.replace("### Current State", "### Play-By-Play");
+    let body = "## Changes\n\n### Added\n\n**Play-By-Play:**\n- Phase 1 → Done\n";
+    assert_eq!(made(&base, body).unwrap().matches("- Phase 1 → Done").count(), 2);
+}
+
+#[test]
+fn a_section_gets_no_name_that_another_one_has() {
+    let order = "## Merge Instructions\n\n1. Rename Decisions to Current State\n";
+    refuses(order, &[(14, "the section \"Current State\" is there already")]);
+    check("Rename Decisions to DECISIONS", &["### Decisions"], &["### DECISIONS"]);
+}
