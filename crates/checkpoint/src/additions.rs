@@ -2,15 +2,15 @@
 
 use super::{
     blocks::{Block, BlockKind},
-    contents::ResolvedContent,
+    contents::{Meaning, ResolvedContent},
     declared::{Claim, says},
-    delta::{Change, Part, mark_width},
+    delta::{Change, Part, item_text, mark_width},
     document::{Document, Section},
     edit::{Edit, lines_of},
     grammar::Content,
     modified::{flat, is_all},
     names::{MergeRule, SectionKind, is_status, normal},
-    perform::{Performing, is_called, key_of},
+    perform::{Performing, is_called, key_of, nested_at},
     table,
 };
 use crate::Result;
@@ -23,9 +23,10 @@ impl Performing<'_> {
         section: &str,
         state: Option<&str>,
     ) -> Result<Edit> {
-        let meant = self.meant(document, content, section)?;
+        let Meaning { content, claims } = self.meant(document, content, section)?;
         let place = self.section(document, section)?;
-        match meant {
+        self.expect_first(&claims, &place.title)?;
+        match content {
             ResolvedContent::Lines(lines) if state.is_none() => {
                 Ok(append_lines(document, place, &lines))
             }
@@ -48,6 +49,7 @@ impl Performing<'_> {
         parts: &[Part],
         state: Option<&str>,
     ) -> Result<Edit> {
+        parts.iter().try_for_each(|part| self.expect_new(document, place, part))?;
         let mut edits = parts.iter().map(|part| self.append_part(document, place, part, state));
         let mut first = edits.next().unwrap_or_else(|| Err(self.missing("entries")))?;
         for edit in edits {
@@ -58,6 +60,48 @@ impl Performing<'_> {
             first.lines.extend(edit.lines);
         }
         Ok(first)
+    }
+
+    /// Refuses entries of Added that a section has already: those that say the same, but for what
+    /// happened again, and rows about the same file or reference.
+    pub(super) fn expect_new(
+        &self,
+        document: &Document,
+        place: &Section,
+        part: &Part,
+    ) -> Result<()> {
+        let rule = place.kind().map(SectionKind::merge_rule);
+        let key_at = |titles: &[String]| {
+            titles.iter().position(|title| normal(title) == "reference").unwrap_or(0)
+        };
+        for entry in &part.entries {
+            let key = match &part.columns {
+                Some(columns) => entry.get(key_at(columns)).map_or("", String::as_str),
+                None => entry.first().map_or("", |first| key_of(first)),
+            };
+            let is_about = |block: &Block| {
+                let BlockKind::TableRow { cells, head } = &block.kind else { return false };
+                let head = document.blocks().get(*head).map(|head| &head.kind);
+                let Some(BlockKind::TableHead { cells: titles }) = head else { return false };
+                let cell = cells.get(key_at(titles));
+                !key.is_empty() && cell.is_some_and(|cell| normal(cell) == normal(key))
+            };
+            let is_there = |block: &&Block| {
+                rule != Some(MergeRule::Append) && says(document, block, entry)
+                    || rule == Some(MergeRule::Update) && is_about(block)
+            };
+            if let Some(there) = document.blocks_of(place).iter().find(is_there) {
+                let text = document.text_of(there);
+                let text = text.trim().lines().next().unwrap_or_default();
+                let found = format!("{text:?} at line {} of the checkpoint", there.line());
+                let expected = format!(
+                    "what {:?} does not have yet, or a row of Modified for what it has",
+                    place.title
+                );
+                return Err(self.unmet(expected, found));
+            }
+        }
+        Ok(())
     }
 
     /// Adds a text as what a section is made of: a row, an item or a paragraph.
@@ -123,6 +167,37 @@ impl Performing<'_> {
             self.whole(item)?;
         }
         Ok(document.append_items(place, &items))
+    }
+
+    /// Adds a block of the checkpoint to another section, in the form of what is there.
+    pub(super) fn append_block(
+        &self,
+        document: &Document,
+        place: &Section,
+        block: &Block,
+    ) -> Result<Edit> {
+        let text = document.text_of(block);
+        let (columns, entry) = match &block.kind {
+            BlockKind::TableRow { cells, head } => {
+                let head = document.blocks().get(*head).map(|head| &head.kind);
+                let columns = match head {
+                    Some(BlockKind::TableHead { cells }) => cells.clone(),
+                    _ => Vec::new(),
+                };
+                let titles = last_titles(document, place);
+                let titles = titles
+                    .ok_or_else(|| self.refused(format!("{:?} has no table", place.title)))?;
+                if titles == columns {
+                    let rows = document.append_rows(place, vec![text]);
+                    return rows.ok_or_else(|| self.refused("no table"));
+                }
+                (Some(columns), cells.clone())
+            }
+            BlockKind::ListItem { .. } => (None, vec![item_text(&text)]),
+            _ => return self.append_words(document, place, &text, None),
+        };
+        let part = Part { columns, entries: vec![entry], ..Part::default() };
+        self.append_part(document, place, &part, None)
     }
 
     /// A row under other titles: by their names, the state by the instruction or the part's label.
@@ -216,6 +291,12 @@ impl Performing<'_> {
         state: Option<&str>,
         is_asked: bool,
     ) -> Result<String> {
+        if let Some(at) = nested_at(text) {
+            let below = text.lines().nth(at).unwrap_or_default();
+            return Err(
+                self.unmet("a text that fits into one row", format_args!("{below:?} below it"))
+            );
+        }
         let key = key_of(text);
         let start = text.find(key).map_or(0, |at| at + key.len());
         let rest = text.get(start..).unwrap_or_default();
@@ -267,7 +348,7 @@ impl Performing<'_> {
             self.expect_all(document, section, row)?;
             return Ok(with_mark(&row.after));
         }
-        match self.meant(document, content, &section.title)? {
+        match self.meant(document, content, &section.title)?.content {
             ResolvedContent::Lines(lines) => Ok(lines_of(&lines)),
             ResolvedContent::Text(text) => Ok(with_mark(&text)),
             ResolvedContent::Parts(parts) => {

@@ -1,6 +1,7 @@
 use super::{
     declared::Declarations,
     delta::CheckpointDelta,
+    diff::header_value,
     document::Document,
     exact::{End, Ends, Step, patch_of},
     full_state::Checkpoint,
@@ -203,7 +204,7 @@ pub(super) fn expect_source(checkpoint: &Checkpoint, delta: &CheckpointDelta) ->
     let front = delta.document().front_matter();
     let Some(from) = front.and_then(|front| front.field("from")) else { return Ok(()) };
     match checkpoint.header("checkpoint") {
-        Some(id) if normal(id) != normal(&from.value) && !from.value.is_empty() => {
+        Some(id) if normal(&header_value(id)) != normal(&from.value) && !from.value.is_empty() => {
             let expected = format!("the checkpoint {:?}", from.value);
             Err(Error::unmet(from.line + 1, expected, format_args!("{id:?}")))
         }

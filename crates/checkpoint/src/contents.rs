@@ -10,6 +10,12 @@ use super::{
 };
 use crate::Result;
 
+/// What an instruction's content means, and the declared entries that it takes.
+pub(super) struct Meaning {
+    pub(super) content: ResolvedContent,
+    pub(super) claims: Vec<Claim>,
+}
+
 /// What an instruction adds, or puts in the place of something.
 pub(super) enum ResolvedContent {
     /// Entries that the delta declares under one label.
@@ -32,27 +38,43 @@ impl Performing<'_> {
         document: &Document,
         content: &Content,
         place: &str,
-    ) -> Result<ResolvedContent> {
+    ) -> Result<Meaning> {
         let Content { text, is_literal, block } = content;
+        let meaning = |content, claims| Ok(Meaning { content, claims });
         if !block.is_empty() {
             if *is_literal {
                 let found = format!("{text:?} and lines below it");
                 return Err(self.unmet("one content", found));
             }
-            self.take_said(block, document, place)?;
-            return Ok(ResolvedContent::Lines(block.clone()));
+            let claims = self.take_said(block, document, place)?;
+            return meaning(ResolvedContent::Lines(block.clone()), claims);
         }
         if *is_literal {
-            self.take_said(text, document, place)?;
-            return Ok(ResolvedContent::Text(text.clone()));
+            let claims = self.take_said(text, document, place)?;
+            // A quote of an entry's name means that entry, where it may stand in this place.
+            if let ([], [entry]) = (claims.as_slice(), self.entries_called(text).as_slice())
+                && let Some(part) = self.declared.added.get(entry.0)
+                && elsewhere(part, document, place).is_none()
+            {
+                let (claims, parts) = self.taken(vec![*entry]);
+                return meaning(ResolvedContent::Parts(parts), claims);
+            }
+            return meaning(ResolvedContent::Text(text.clone()), claims);
         }
-        if let Some(parts) = self.parts_about(text)? {
-            return Ok(ResolvedContent::Parts(parts));
+        if let Some((claims, parts)) = self.parts_about(text)? {
+            let other =
+                parts.iter().find_map(|part| Some((part, elsewhere(part, document, place)?)));
+            if let Some((part, title)) = other {
+                let line = part.lines.first().unwrap_or(&part.line);
+                let expected = format!("{title:?}, which is the label over line {line}");
+                return Err(self.unmet(expected, format_args!("{place:?}")));
+            }
+            return meaning(ResolvedContent::Parts(parts), claims);
         }
         let names =
             |item: &str| normal(item) == normal(text) || normal(key_of(item)) == normal(text);
         if self.declared.transitions.iter().any(|change| names(&change.item)) {
-            return Ok(ResolvedContent::Text(text.clone()));
+            return meaning(ResolvedContent::Text(text.clone()), Vec::new());
         }
         let expected = "words in quotation marks, or the label or an entry of Added";
         Err(self.unmet(expected, format_args!("{text:?}")))
@@ -63,9 +85,15 @@ impl Performing<'_> {
     /// # Errors
     /// [`ErrorKind::Instruction`](crate::ErrorKind::Instruction) where it says only the first line
     /// of one, which would be added a second time.
-    pub(super) fn take_said(&self, text: &str, document: &Document, place: &str) -> Result<()> {
-        match self.declared.take_said(text, document, place) {
-            None => Ok(()),
+    pub(super) fn take_said(
+        &self,
+        text: &str,
+        document: &Document,
+        place: &str,
+    ) -> Result<Vec<Claim>> {
+        let (claims, begun) = self.declared.take_said(text, document, place);
+        match begun {
+            None => Ok(claims),
             Some((line, first)) => Err(self.unmet(
                 format_args!("all of the entry of Added at line {line}"),
                 format_args!("only its first line {first:?}"),
@@ -73,28 +101,58 @@ impl Performing<'_> {
         }
     }
 
-    /// The parts of Added that words mean: an entry by what it says or is about, else those whose
-    /// label has all the words.
-    fn parts_about(&self, words: &str) -> Result<Option<Vec<Part>>> {
+    /// Refuses to add a second time what an instruction before has added to the same section.
+    pub(super) fn expect_first(&self, claims: &[Claim], place: &str) -> Result<()> {
+        for claim in claims {
+            if !self.declared.add_to(*claim, place) {
+                let line = self.declared.line_of(*claim);
+                let found =
+                    format!("the one at line {line}, which an instruction before has added");
+                return Err(self.unmet("another entry of Added", found));
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of Added that say these words, or are about them: for a row, those with a cell
+    /// that says them.
+    fn entries_called(&self, words: &str) -> Vec<(usize, usize)> {
         let wanted = normal(words);
-        let mut entries = Vec::new();
+        let mut found = Vec::new();
         for (index, part) in self.declared.added.iter().enumerate() {
             for (at, entry) in part.entries.iter().enumerate() {
-                let whole = entry.join(" ");
                 let key = entry.first().map_or("", |first| key_of(first));
-                if normal(&whole) == wanted || normal(key) == wanted {
-                    entries.push((index, at));
+                let mut names = entry.iter().map(String::as_str).chain([key]);
+                if normal(&entry.join(" ")) == wanted || names.any(|name| normal(name) == wanted) {
+                    found.push((index, at));
                 }
             }
         }
-        if let [(index, at)] = entries.as_slice()
-            && let Some(part) = self.declared.added.get(*index)
-        {
-            self.declared.take(Claim::Added(*index, *at));
-            return Ok(Some(vec![only(part, &[*at])]));
-        }
+        found.retain(|_| !wanted.is_empty());
+        found
+    }
+
+    /// Takes entries of Added, and gives a part for each.
+    fn taken(&self, entries: Vec<(usize, usize)>) -> (Vec<Claim>, Vec<Part>) {
+        let parts = entries.iter().filter_map(|(index, at)| {
+            self.declared.added.get(*index).map(|part| only(part, &[*at]))
+        });
+        let parts = parts.collect();
+        let claims: Vec<Claim> =
+            entries.into_iter().map(|(index, at)| Claim::Added(index, at)).collect();
+        claims.iter().for_each(|claim| self.declared.take(*claim));
+        (claims, parts)
+    }
+
+    /// The parts of Added that words mean: an entry by what it says or is about, else those whose
+    /// label has all the words.
+    fn parts_about(&self, words: &str) -> Result<Option<(Vec<Claim>, Vec<Part>)>> {
+        let entries = self.entries_called(words);
         if entries.len() > 1 {
             return Err(self.refused(format!("more than one entry of Added is {words:?}")));
+        }
+        if !entries.is_empty() {
+            return Ok(Some(self.taken(entries)));
         }
         let all: Vec<String> = normal(words).split(' ').map(stem).collect();
         let few: Vec<String> = all.iter().filter(|word| !is_filler(word)).cloned().collect();
@@ -111,11 +169,12 @@ impl Performing<'_> {
                 return Err(self.unmet("the label of one part of Added", found));
             }
             if !found.is_empty() {
-                for (index, part) in &found {
-                    (0..part.entries.len())
-                        .for_each(|at| self.declared.take(Claim::Added(*index, at)));
-                }
-                return Ok(Some(found.into_iter().map(|(_, part)| part.clone()).collect()));
+                let all = found
+                    .iter()
+                    .flat_map(|(index, part)| (0..part.entries.len()).map(|at| (*index, at)));
+                let (claims, _) = self.taken(all.collect());
+                let parts = found.into_iter().map(|(_, part)| part.clone()).collect();
+                return Ok(Some((claims, parts)));
             }
         }
         Ok(None)
@@ -144,6 +203,14 @@ impl Performing<'_> {
             (row, _) => Ok(row),
         }
     }
+}
+
+/// The section that the label of a part names, where it is another one than the place that an
+/// instruction names.
+fn elsewhere(part: &Part, document: &Document, place: &str) -> Option<String> {
+    let label = part.label.as_deref().unwrap_or_default();
+    let section = document.named(label).next()?;
+    (normal(&section.title) != normal(place)).then(|| section.title.clone())
 }
 
 /// A part with some of its entries.

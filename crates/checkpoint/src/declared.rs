@@ -20,6 +20,8 @@ pub(super) struct Declarations {
     pub(super) transitions: Vec<Change>,
     /// Those that were carried out.
     taken: RefCell<BTreeSet<Claim>>,
+    /// The entries of Added that instructions have added, each with its section.
+    placed: RefCell<BTreeSet<(Claim, String)>>,
 }
 
 /// A declared change, by its index; an entry also by that of its part.
@@ -38,10 +40,15 @@ impl Declarations {
         };
         Self {
             removed: says_something(delta.removed()),
-            modified: delta.modified(),
+            modified: delta.modified().into_iter().filter(|row| !is_nothing_changed(row)).collect(),
             added: says_something(delta.added()),
-            transitions: delta.transitions(),
+            transitions: delta
+                .transitions()
+                .into_iter()
+                .filter(|row| !is_nothing_changed(row))
+                .collect(),
             taken: RefCell::default(),
+            placed: RefCell::default(),
         }
     }
 
@@ -56,6 +63,23 @@ impl Declarations {
         self.taken.borrow_mut().insert(claim);
     }
 
+    /// Notes that an instruction adds an entry to a section; `false` where one has done so before.
+    pub(super) fn add_to(&self, claim: Claim, place: &str) -> bool {
+        self.placed.borrow_mut().insert((claim, normal(place)))
+    }
+
+    /// The line of a change, from one.
+    pub(super) fn line_of(&self, claim: Claim) -> usize {
+        let line = match claim {
+            Claim::Modified(index) => self.modified.get(index).map(|change| change.line),
+            Claim::Transition(index) => self.transitions.get(index).map(|change| change.line),
+            Claim::Added(index, at) => {
+                self.added.get(index).and_then(|part| part.lines.get(at).copied())
+            }
+        };
+        line.unwrap_or(1)
+    }
+
     pub(super) fn is_taken(&self, claim: Claim) -> bool {
         self.taken.borrow().contains(&claim)
     }
@@ -63,16 +87,16 @@ impl Declarations {
     /// Notes the entries of Added that a text says, which an instruction quotes or has below it,
     /// but for those whose label names another section than the one that it goes to.
     ///
-    /// Gives the line and the text of an entry of several lines of which the text says only the
-    /// first.
+    /// Gives them, and the line and the text of an entry of several lines of which the text says
+    /// only the first.
     pub(super) fn take_said(
         &self,
         text: &str,
         document: &Document,
         place: &str,
-    ) -> Option<(usize, String)> {
-        let read = Document::parse(text).ok()?;
-        let mut begun = None;
+    ) -> (Vec<Claim>, Option<(usize, String)>) {
+        let (mut claims, mut begun) = (Vec::new(), None);
+        let Ok(read) = Document::parse(text) else { return (claims, begun) };
         for (index, part) in self.added.iter().enumerate() {
             let label = part.label.as_deref().unwrap_or_default();
             if normal(label) != normal(place) && document.named(label).next().is_some() {
@@ -82,6 +106,7 @@ impl Declarations {
                 let whole = normal(text) == normal(&entry.join(" "));
                 if whole || read.blocks().iter().any(|block| says(&read, block, entry)) {
                     self.take(Claim::Added(index, at));
+                    claims.push(Claim::Added(index, at));
                     continue;
                 }
                 let [only] = entry.as_slice() else { continue };
@@ -97,7 +122,7 @@ impl Declarations {
                 }
             }
         }
-        begun
+        (claims, begun)
     }
 }
 
@@ -123,17 +148,37 @@ pub(super) fn says(document: &Document, block: &Block, entry: &[String]) -> bool
     }
 }
 
+/// Whether a text is HTML that nobody sees.
+pub(super) fn is_comment(text: &str) -> bool {
+    let mut rest = text.trim();
+    while let Some((_, after)) = rest.strip_prefix("<!--").and_then(|rest| rest.split_once("-->")) {
+        rest = after.trim();
+        if rest.is_empty() {
+            return true;
+        }
+    }
+    false
+}
+
 /// Whether a text says that there is nothing.
 pub(super) fn is_nothing(text: &str) -> bool {
     let text = text.trim();
     let text = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(text);
-    matches!(normal(text).as_str(), "" | "none" | "nothing" | "n/a" | "no changes" | "no change")
+    let is_empty = text.trim().is_empty();
+    is_empty
+        || matches!(normal(text).as_str(), "none" | "nothing" | "n/a" | "no changes" | "no change")
 }
 
 fn is_nothing_declared(part: &Part) -> bool {
     // What comes or goes with its section is told by the label.
     part.label.as_deref().is_none_or(|label| !label.ends_with(')'))
         && matches!(part.entries.as_slice(), [entry] if is_nothing(&entry.join(" ")))
+}
+
+/// Whether a row says that there is nothing, in each of its cells.
+fn is_nothing_changed(row: &Change) -> bool {
+    let says_nothing = |text: &String| is_nothing(text) || matches!(text.trim(), "-" | "–" | "—");
+    [&row.item, &row.before, &row.after].into_iter().all(says_nothing)
 }
 
 /// What `diff` writes in the place of a table.
@@ -197,6 +242,11 @@ impl CheckpointDelta {
                 continue;
             }
             self.unread_in(section, role, &mut found);
+            if role == Role::Other && self.document().blocks_of(section).is_empty() {
+                let expected = meant(&normal(&section.title), section.level);
+                let title = &section.title;
+                found.push(Error::unmet(section.line(), expected, format_args!("{title:?}")));
+            }
         }
         found.extend(self.labels_alone());
         found.sort_by_key(|error| error.place().line);
@@ -204,7 +254,7 @@ impl CheckpointDelta {
     }
 
     /// What of the header nothing reads.
-    fn unread_header(&self) -> Vec<Error> {
+    pub(super) fn unread_header(&self) -> Vec<Error> {
         let Some(front) = self.document().front_matter() else {
             let is_open = front_matter::opens(&self.document().lines);
             let expected = "a line `---` after the fields of the front matter";
@@ -226,15 +276,17 @@ impl CheckpointDelta {
     fn unread_in(&self, section: &Section, role: Role, found: &mut Vec<Error>) {
         let document = self.document();
         let rows = ["Before", "After"];
+        let is_open = document.front_matter().is_none() && front_matter::opens(&document.lines);
         for block in document.blocks_of(section) {
             let text = document.text_of(block);
             let is_text = matches!(block.kind, BlockKind::Paragraph);
             let first = text.trim().lines().next().unwrap_or_default();
             let expected = match (role, &block.kind) {
                 // Instructions say themselves what is wrong with them.
-                (_, BlockKind::Rule)
-                | (Role::Summary | Role::Entries | Role::Instructions, _)
-                | (Role::Title, BlockKind::Paragraph) => continue,
+                (_, BlockKind::Html) if is_comment(&text) => continue,
+                (_, BlockKind::Rule) | (Role::Summary | Role::Entries | Role::Instructions, _) => {
+                    continue;
+                }
                 (Role::Rows, BlockKind::TableHead { cells }) => {
                     let behind: Vec<&str> = cells.iter().skip(1).map(String::as_str).collect();
                     let is_right = behind.len() == 2
@@ -257,6 +309,9 @@ impl CheckpointDelta {
                     "`### Added`, `### Modified`, `### Removed` or `### Status Transitions` over \
                      what changes"
                 }
+                // They are the fields of a header without an end, which is refused as such.
+                (Role::Title, BlockKind::Paragraph) if is_open => continue,
+                (Role::Title, BlockKind::Paragraph) => "`## Summary` over what is for people",
                 _ => {
                     let expected = meant(&normal(&section.title), section.level);
                     let line = if role == Role::Other { section.line() } else { block.line() };

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::{
     blocks::BlockKind,
-    declared::{Role, role_of},
+    declared::{Role, is_comment, role_of},
     document::{Document, Section},
     names::{SectionKind, normal},
 };
@@ -303,6 +303,7 @@ impl CheckpointDelta {
             BlockKind::TableRow { cells, .. } => cells.clone(),
             BlockKind::ListItem { .. } => vec![item_text(&text)],
             BlockKind::Rule => return,
+            BlockKind::Html if is_comment(&text) => return,
             _ => vec![text],
         };
         // What stands below a table is no row of it.

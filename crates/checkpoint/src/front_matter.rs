@@ -31,7 +31,7 @@ pub struct Field {
 impl FrontMatter {
     /// The header at the beginning of a text; `None` where there is none, or none that ends.
     pub(super) fn read(lines: &Lines) -> Option<Self> {
-        fields_at(lines, 0)
+        fields_at(lines, 0).filter(|_| opens(lines))
     }
 
     /// The fields in order.
@@ -54,9 +54,9 @@ impl FrontMatter {
     }
 }
 
-/// The header whose first line is at `start`, from zero.
+/// The header whose first line is at `start`, from zero, even where it is set in.
 pub(super) fn fields_at(lines: &Lines, start: usize) -> Option<FrontMatter> {
-    if lines.get(start).trim_end() != "---" {
+    if lines.get(start).trim() != "---" {
         return None;
     }
     let is_end = |line: &str| matches!(line.trim_end(), "---" | "...");

@@ -48,18 +48,24 @@ pub(super) const EXPECTED: &str = "an instruction such as `Append CONTENT to SEC
 `Replace SECTION with CONTENT`, `Remove ENTRY from SECTION`, `Update row ROW in SECTION: COLUMN \
 to VALUE`, `Mark ITEM as STATE`, `Add section NAME`, `Set FIELD to VALUE` or `Update status table`";
 
+/// What an instruction that goes on with another one must be.
+const ONE: &str = "one instruction in each item of the list; a value that reads like another \
+instruction stands in quotation marks";
+
 /// Reads an instruction that somebody wrote: a sentence, and what it adds below it.
 ///
 /// # Errors
 /// [`ErrorKind::Instruction`](crate::ErrorKind::Instruction) where the sentence follows no rule of the grammar.
 pub(super) fn order(text: &str, line: usize) -> Result<Order> {
     let (sentence, block) = text.split_once('\n').unwrap_or((text, ""));
-    let refused = || Error::unmet(line, EXPECTED, format_args!("{:?}", sentence.trim()));
+    let expected = if goes_on(sentence) { ONE } else { EXPECTED };
+    let refused = || Error::unmet(line, expected, format_args!("{:?}", sentence.trim()));
     read(sentence.trim(), dedented(block)).ok_or_else(refused)
 }
 
 fn read(sentence: &str, block: String) -> Option<Order> {
     let (verb, rest) = split_word(sentence);
+    let verb = verb.trim_matches('*');
     let end: &[char] = if block.is_empty() { &['.'] } else { &['.', ':'] };
     let rest = rest.trim().trim_end_matches(end);
     if rest.is_empty() {
@@ -80,13 +86,14 @@ fn read(sentence: &str, block: String) -> Option<Order> {
         "set" => {
             let (key, value) = cut(rest, " to ")?;
             let (is_literal, key) = (is_quoted(key), unquoted(key).to_owned());
-            Order::SetField { key, value: unquoted(value).to_owned(), is_literal }
+            let value = state_of(value)?;
+            Order::SetField { key, value, is_literal }
         }
         "update" | "change" | "mark" => update(rest)?,
         "remove" | "delete" | "drop" => remove(rest),
         "rename" => {
             let (from, to) = cut(section_named(rest).unwrap_or(rest), " to ")?;
-            Order::RenameSection { from: section(from), to: unquoted(to).to_owned() }
+            Order::RenameSection { from: section(from), to: state_of(to)? }
         }
         _ => return None,
     };
@@ -99,8 +106,11 @@ fn add_section(rest: &str, block: String) -> Option<Order> {
     let (rest, inline) = cut(rest, ": ").unwrap_or((rest, ""));
     let (name, after) = cut(rest, " after ").unwrap_or((rest, ""));
     // What else says where it goes is no part of its name.
-    let places = [" to ", " in ", " into ", " under ", " below ", " before ", " with "];
-    if !is_quoted(name) && places.iter().any(|word| name.contains(word)) {
+    let places =
+        [" to ", " in ", " into ", " under ", " below ", " before ", " with ", " for ", " that "];
+    let called = ["called ", "named ", "titled "];
+    let name = called.iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name);
+    if !is_quoted(name) && places.iter().any(|word| format!(" {name}").contains(word)) {
         return None;
     }
     let after = (!after.is_empty()).then(|| section(after));
@@ -109,7 +119,7 @@ fn add_section(rest: &str, block: String) -> Option<Order> {
         (_, true, _) => block,
         _ => return None,
     };
-    Some(Order::AddSection { name: unquoted(name).to_owned(), after, body })
+    Some(Order::AddSection { name: value_of(name)?, after, body })
 }
 
 /// `ENTRY [from SECTION] to SECTION`.
@@ -135,8 +145,10 @@ fn append(rest: &str, block: &str) -> Option<Order> {
         });
     }
     let (what, place) = rcut(rest, " to ")?;
-    let (place, state) = rcut(place, " as ")
-        .map_or((place, None), |(place, state)| (place, Some(unquoted(state).to_owned())));
+    let (place, state) = match rcut(place, " as ") {
+        Some((place, state)) => (place, Some(state_of(state)?)),
+        None => (place, None),
+    };
     let (place, inline) = cut(place, ": ").unwrap_or((place, ""));
     if !inline.is_empty() && !block.is_empty() {
         return None;
@@ -150,6 +162,10 @@ fn remove(rest: &str) -> Order {
     if let Some(name) = section_named(rest) {
         return Order::RemoveSection { name: section(name) };
     }
+    if let Some(name) = rest.strip_suffix(" section").filter(|_| places(rest, " from ").is_empty())
+    {
+        return Order::RemoveSection { name: section(name) };
+    }
     let (what, place) = match rcut(rest, " from ") {
         Some((what, place)) => (what, Some(section(place))),
         None => (rest, None),
@@ -159,6 +175,8 @@ fn remove(rest: &str) -> Order {
 
 /// `SECTION with CONTENT`, or `"OLD" with "NEW" [in SECTION]`.
 fn replace(rest: &str, block: String) -> Option<Order> {
+    // The content may stand below, behind `with:`.
+    let rest = rest.strip_suffix(" with").filter(|_| !block.is_empty()).unwrap_or(rest);
     let Some((what, new)) = cut(rest, " with ") else {
         let (place, inline) = cut(rest, ": ").unwrap_or((rest, ""));
         let content = content(inline, block);
@@ -187,7 +205,7 @@ fn update(rest: &str) -> Option<Order> {
             row: unquoted(row).to_owned(),
             section: section(place),
             column: unquoted(column).to_owned(),
-            value: unquoted(value).to_owned(),
+            value: value_of(value)?,
         })
     };
     if let Some((head, tail)) = cut(rest, ": ")
@@ -204,7 +222,7 @@ fn update(rest: &str) -> Option<Order> {
     if let Some((item, state)) = rcut(rest, " as ") {
         let (item, place) =
             rcut(item, " in ").map_or((item, None), |(item, place)| (item, Some(section(place))));
-        let (item, state) = (unquoted(item).to_owned(), unquoted(state).to_owned());
+        let (item, state) = (unquoted(item).to_owned(), state_of(state)?);
         return Some(Order::SetState { item, section: place, state });
     }
     let is_name = cut(rest, ": ").is_none() && cut(rest, " with ").is_none();
@@ -285,6 +303,39 @@ fn places(text: &str, at: &str) -> Vec<usize> {
     }
     places
 }
+
+/// A value that an instruction writes as it stands; `None` where a sentence goes on behind it.
+fn value_of(text: &str) -> Option<String> {
+    (is_quoted(text) || !goes_on(text)).then(|| unquoted(text).to_owned())
+}
+
+/// A state, a name or the value of a field, which is no prose: `done and b to c` are two.
+fn state_of(text: &str) -> Option<String> {
+    let again = |at: &usize| {
+        [" to ", " as "].iter().any(|word| places(text, word).iter().any(|to| to > at))
+    };
+    let is_two = !is_quoted(text) && places(text, " and ").iter().any(again);
+    value_of(text).filter(|_| !is_two)
+}
+
+/// Whether a sentence goes on with another instruction outside of quotation marks.
+fn goes_on(sentence: &str) -> bool {
+    let joints = [" and ", " then ", ", ", "; ", ". "];
+    joints.iter().any(|joint| {
+        places(sentence, joint).into_iter().any(|at| {
+            let rest = sentence.get(at + joint.len()..).unwrap_or_default();
+            let (word, behind) = split_word(rest.trim_start());
+            let word = word.trim_matches('*').to_lowercase();
+            VERBS.contains(&word.as_str()) && !behind.is_empty()
+        })
+    })
+}
+
+/// The words that an instruction begins with.
+const VERBS: [&str; 14] = [
+    "append", "add", "insert", "put", "replace", "move", "set", "update", "change", "mark",
+    "remove", "delete", "drop", "rename",
+];
 
 /// A text with the blanks that all its lines begin with taken away.
 fn dedented(text: &str) -> String {

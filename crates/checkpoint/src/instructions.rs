@@ -2,7 +2,7 @@
 
 use super::{
     blocks::{Block, BlockKind},
-    declared::is_nothing,
+    declared::{is_comment, is_nothing},
     delta::{CheckpointDelta, item_text, mark_width},
     exact::{self, Ends, Step},
     grammar::{Order, order},
@@ -62,6 +62,7 @@ impl CheckpointDelta {
                     found.given.push(misread(&text, block.line(), expected));
                 }
                 BlockKind::Paragraph if is_nothing(&text) => {}
+                BlockKind::Html if is_comment(&text) => {}
                 BlockKind::Rule => {}
                 BlockKind::Code if found.whole.is_none() && found.ends.is_some() => {
                     found.whole = self.fenced(block);

@@ -97,7 +97,10 @@ impl Performing<'_> {
             })
             .collect();
         match found.as_slice() {
-            [(index, line)] => Ok(Edit::replace(*index..index + 1, vec![line.clone()])),
+            [(index, line)] => {
+                self.expect_rest(line)?;
+                Ok(Edit::replace(*index..index + 1, vec![line.clone()]))
+            }
             _ => Err(self.missing(format_args!(
                 "{:?} to be or to have once {:?}",
                 section.title, change.before
@@ -124,7 +127,17 @@ impl Performing<'_> {
             let found = format!("{line:?} at line {} of the checkpoint", index + 1);
             return Err(self.unmet(expected, found));
         };
+        self.expect_rest(&line)?;
         Ok(Edit::replace(index..index + 1, vec![line]))
+    }
+
+    /// Refuses a change that leaves nothing of an entry but its mark.
+    fn expect_rest(&self, line: &str) -> Result<()> {
+        let line = line.trim();
+        match line.get(mark_width(line)..).unwrap_or_default() {
+            "" => Err(self.unmet("the text in After, or the entry in Removed", "nothing in After")),
+            _ => Ok(()),
+        }
     }
 }
 

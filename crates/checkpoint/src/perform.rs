@@ -5,12 +5,13 @@ use std::fmt;
 use super::{
     blocks::{Block, BlockKind},
     declared::Declarations,
-    delta::{Part, item_text},
+    delta::{Part, item_text, mark_width},
     document::{Document, Section},
     edit::Edit,
     front_matter::is_name,
     grammar::Order,
-    names::{SectionKind, normal},
+    modified::flat,
+    names::{SectionKind, is_status, normal},
 };
 use crate::{Error, Result};
 
@@ -66,6 +67,7 @@ impl Performing<'_> {
             Order::Update { what } => return self.update(document, what),
             Order::Remove { content, section } => {
                 let block = self.wanted(document, &content.text, section.as_deref())?;
+                self.expect_said(document, &content.text, block)?;
                 vec![document.remove_lines(block.lines.clone())]
             }
             Order::RemoveSection { name } => {
@@ -83,19 +85,18 @@ impl Performing<'_> {
             }
             Order::RenameSection { from, to } => {
                 let section = self.section(document, from)?;
+                if let Some(there) = document.named(to).next()
+                    && there.lines.start != section.lines.start
+                {
+                    return Err(self.is_there(to, there));
+                }
                 let heading = format!("{} {to}", "#".repeat(section.level.into()));
                 vec![Edit::replace(section.lines.start..section.body, vec![heading])]
             }
             Order::MoveTo { content, from, section } => {
                 let place = self.section(document, section)?;
                 let block = self.wanted(document, &content.text, from.as_deref())?;
-                let text = document.text_of(block);
-                let edit = match block.kind {
-                    BlockKind::TableRow { .. } => document
-                        .append_rows(place, vec![text])
-                        .ok_or_else(|| self.refused(format!("{section:?} has no table")))?,
-                    _ => document.append_items(place, &[text]),
-                };
+                let edit = self.append_block(document, place, block)?;
                 vec![document.remove_lines(block.lines.clone()), edit]
             }
         };
@@ -151,10 +152,7 @@ impl Performing<'_> {
         body: &str,
     ) -> Result<Edit> {
         if let Some(there) = document.named(name).next() {
-            let line = there.line();
-            return Err(
-                self.refused(format!("the section {name:?} is there already, at line {line}"))
-            );
+            return Err(self.is_there(name, there));
         }
         let known = SectionKind::from_title(name).map(SectionKind::level);
         let (at, level) = match after {
@@ -165,6 +163,11 @@ impl Performing<'_> {
             None => (document.line_count(), known.unwrap_or(2)),
         };
         Ok(document.insert_section(at, known.unwrap_or(level), name, body))
+    }
+
+    fn is_there(&self, name: &str, there: &Section) -> Error {
+        let line = there.line();
+        self.refused(format!("the section {name:?} is there already, at line {line}"))
     }
 
     /// The blocks that say `text`, in a section or anywhere.
@@ -219,7 +222,28 @@ impl Performing<'_> {
         let text = entry.first().map(String::as_str).unwrap_or_default();
         let block = self.wanted(document, text, section)?;
         self.expect_cells(document, part, entry, block)?;
+        self.expect_said(document, text, block)?;
         Ok(block)
+    }
+
+    /// Refuses to take an item away with what stands below its first lines, where neither its name
+    /// nor an entry of Removed says that too.
+    fn expect_said(&self, document: &Document, text: &str, block: &Block) -> Result<()> {
+        let BlockKind::ListItem { .. } = block.kind else { return Ok(()) };
+        let removed = self.declared.removed.iter().flat_map(|part| part.entries.iter().flatten());
+        let said: Vec<String> =
+            removed.map(String::as_str).chain([text]).flat_map(str::lines).map(flat).collect();
+        let item = document.text_of(block);
+        let Some(at) = nested_at(&item) else { return Ok(()) };
+        let below = item.lines().enumerate().skip(at).filter(|(_, line)| !line.trim().is_empty());
+        for (offset, line) in below {
+            if !said.contains(&flat(line)) {
+                let line_number = block.line() + offset;
+                let found = format!("{:?} at line {line_number} of the checkpoint", line.trim());
+                return Err(self.unmet("the entry in Removed with all that stands below it", found));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a row that says something else than a removed entry under the same titles.
@@ -308,9 +332,8 @@ impl Performing<'_> {
 /// Whether a block is an entry of this name: a cell, the text, or what stands before its mark.
 pub(super) fn is_called(document: &Document, block: &Block, wanted: &str) -> bool {
     match &block.kind {
-        BlockKind::TableRow { cells, .. } => {
-            cells.iter().any(|cell| normal(cell) == wanted)
-                || normal(document.text_of(block).trim()) == wanted
+        BlockKind::TableRow { .. } => {
+            has_cell(document, block, wanted) || normal(document.text_of(block).trim()) == wanted
         }
         BlockKind::Heading { .. } | BlockKind::TableHead { .. } => false,
         BlockKind::ListItem { .. } => {
@@ -319,6 +342,30 @@ pub(super) fn is_called(document: &Document, block: &Block, wanted: &str) -> boo
         }
         _ => normal(&document.text_of(block)) == wanted,
     }
+}
+
+/// Whether a row has a cell that says this; its state is no name, since other rows share it.
+pub(super) fn has_cell(document: &Document, row: &Block, wanted: &str) -> bool {
+    let BlockKind::TableRow { cells, head } = &row.kind else { return false };
+    let titles = match document.blocks().get(*head).map(|head| &head.kind) {
+        Some(BlockKind::TableHead { cells }) => cells.as_slice(),
+        _ => &[],
+    };
+    let is_named = |(at, cell): (usize, &String)| {
+        !titles.get(at).is_some_and(|title| is_status(title)) && normal(cell) == wanted
+    };
+    !wanted.is_empty() && cells.iter().enumerate().any(is_named)
+}
+
+/// The line of an item, from zero, at which something else than its own text begins: items, a
+/// table, a quote, code, or a second paragraph.
+pub(super) fn nested_at(item: &str) -> Option<usize> {
+    let begins = |line: &str| {
+        let line = line.trim_start();
+        let marks = ["|", ">", "```", "~~~"];
+        line.is_empty() || mark_width(line) > 0 || marks.iter().any(|mark| line.starts_with(mark))
+    };
+    item.lines().skip(1).position(begins).map(|at| at + 1)
 }
 
 pub(super) fn column_of(document: &Document, row: &Block, title: &str) -> Option<usize> {

@@ -16,6 +16,7 @@ use super::{
     perform::Performing,
     presence::{Presence, Told},
     states,
+    timestamp::is_timestamp,
 };
 use crate::{Error, Result};
 
@@ -118,6 +119,10 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
         }
     };
     if let Some(instructions) = instructions.as_ref().filter(|found| found.are_exact()) {
+        let refusals = unread_header(checkpoint, delta);
+        if !refusals.is_empty() {
+            return Preview { effects: Vec::new(), refusals, after: checkpoint.clone() };
+        }
         return match apply_exact(checkpoint, delta, instructions) {
             Ok(document) => {
                 let effects = effects_of(checkpoint.document(), &document, instructions);
@@ -153,6 +158,13 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
     refusals.sort_by_key(|error| error.place().line);
     let after = if refusals.is_empty() { named(document) } else { checkpoint.clone() };
     Preview { effects, refusals, after }
+}
+
+/// What is wrong with the header of an exact delta: it says which checkpoint the delta is from.
+fn unread_header(checkpoint: &Checkpoint, delta: &CheckpointDelta) -> Vec<Error> {
+    let misplaced = MisplacedHeader::of(delta.document()).map(|found| found.refusal());
+    let other = expect_source(checkpoint, delta).err();
+    misplaced.into_iter().chain(delta.unread_header()).chain(other).collect()
 }
 
 /// Refuses a checkpoint whose header nothing reads: its id and time would stay what they were.
@@ -350,6 +362,7 @@ impl<'a> Run<'a> {
             return Err(nowhere(part, line));
         };
         let section = performing.section(&document, &place)?;
+        performing.expect_new(&document, section, part)?;
         let edit = performing.append_part(&document, section, part, None)?;
         document.edited(vec![edit])
     }
@@ -360,7 +373,7 @@ impl<'a> Run<'a> {
         let front = delta.document().front_matter();
         let is_named = checkpoint.header("checkpoint").is_some();
         let leads_on = is_named && delta.to().is_some() && delta.to() != checkpoint.id();
-        let parent = delta.from().or(checkpoint.id()).filter(|_| leads_on && names_parent);
+        let parent = checkpoint.id().filter(|_| leads_on && names_parent);
         let fields = [
             ("checkpoint", "to", delta.to().filter(|_| is_named)),
             ("created", "created", delta.created().filter(|_| checkpoint.created().is_some())),
@@ -369,6 +382,11 @@ impl<'a> Run<'a> {
         for (key, source, value) in fields {
             let Some(value) = value else { continue };
             let line = front.and_then(|front| front.field(source)).map_or(1, |from| from.line + 1);
+            if key == "created" && !is_timestamp(value) {
+                let expected = "a time such as `2025-12-14T16:00:00Z`";
+                self.refusals.push(Error::unmet(line, expected, format_args!("{value:?}")));
+                continue;
+            }
             let value_of = |document: &Document| {
                 document.front_matter().and_then(|front| front.get(key)).map(str::to_owned)
             };

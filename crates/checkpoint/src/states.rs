@@ -8,7 +8,7 @@ use super::{
     document::Document,
     edit::Edit,
     names::{is_status, normal},
-    perform::{Performing, key_of},
+    perform::{Performing, has_cell, key_of},
     presence::Presence,
 };
 use crate::Result;
@@ -119,12 +119,41 @@ impl Performing<'_> {
         let found: Vec<_> =
             blocks.filter_map(|block| Some((block, state_at(document, block, item)?))).collect();
         match found.as_slice() {
-            [(block, found)] => found
-                .edit(document, block, state)
-                .ok_or_else(|| self.refused(format!("{item:?} cannot be changed"))),
+            [(block, found)] => {
+                self.expect_state(document, block, item, found)?;
+                found
+                    .edit(document, block, state)
+                    .ok_or_else(|| self.refused(format!("{item:?} cannot be changed")))
+            }
             [] => Err(self.refused(format!("no table or list has the state of {item:?}"))),
             [(first, _), (second, _), ..] => Err(self.twice(item, first, second)),
         }
+    }
+
+    /// Refuses what stands behind a colon, unless Status Transitions calls it the state: it may be
+    /// all that an item says.
+    fn expect_state(
+        &self,
+        document: &Document,
+        block: &Block,
+        item: &str,
+        found: &State,
+    ) -> Result<()> {
+        let State::Tail(at, text) = found else { return Ok(()) };
+        let line = document.lines.get(block.lines.start);
+        let is_behind_arrow = line.get(..*at).is_some_and(|head| head.trim_end().ends_with('→'));
+        let is_before = |change: &Change| {
+            state_at(document, block, &change.item).is_some()
+                && normal(&change.before) == normal(text)
+        };
+        if is_behind_arrow || self.declared.transitions.iter().any(is_before) {
+            return Ok(());
+        }
+        let expected = format!(
+            "the state of {item:?} behind `→` or under Status, or a row of Status Transitions with it"
+        );
+        let found = format!("{text:?} at line {} of the checkpoint", block.line());
+        Err(self.unmet(expected, found))
     }
 
     fn twice(&self, item: &str, first: &Block, second: &Block) -> crate::Error {
@@ -213,7 +242,7 @@ fn state_at(document: &Document, block: &Block, item: &str) -> Option<State> {
     let wanted = normal(item);
     match &block.kind {
         BlockKind::TableRow { cells, head } => {
-            if !cells.iter().any(|cell| normal(cell) == wanted) {
+            if !has_cell(document, block, &wanted) {
                 return None;
             }
             let BlockKind::TableHead { cells: titles } = &document.blocks().get(*head)?.kind else {

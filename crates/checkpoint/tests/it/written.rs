@@ -854,3 +854,230 @@ fn a_quote_that_is_only_the_first_line_of_an_entry_is_refused() {
     let (_, come) = effect(&delta(&told(added, whole)));
     assert_eq!(come, ["- Queue: none", "  until Phase 3"]);
 }
+
+/// What a delta with this body makes of another checkpoint than the usual one, as text.
+fn made(base: &str, body: &str) -> Result<String, String> {
+    let base = Checkpoint::parse(base).unwrap();
+    let delta = delta(body);
+    let refused = !lint_against(&delta, &base).is_empty();
+    let made = apply(&base, &delta);
+    assert_eq!(refused, made.is_err(), "lint and apply agree");
+    made.map(|after| after.text().to_owned()).map_err(|error| error.message().to_owned())
+}
+
+#[test]
+fn an_exact_delta_from_another_checkpoint_is_refused_with_and_without_fingerprints() {
+    let body =
+        "## Merge Instructions\n\n1. Replace line 9: `A slow *query*.` with `A slow start.`\n";
+    assert!(apply(&Checkpoint::parse(BASE).unwrap(), &delta(body)).is_ok());
+    let other = BASE.replace("checkpoint: a", "checkpoint: z");
+    let error = made(&other, body).unwrap_err();
+    assert!(error.contains("expected the checkpoint \"a\", found \"z\""), "{error}");
+    let text = delta(body).text().to_owned();
+    let base = Checkpoint::parse(BASE).unwrap();
+    for (text, line) in [
+        (format!("Here it is:\n\n{text}"), 3),
+        (text.replacen("from: a\n", "from: a\nfrom: z\n", 1), 5),
+    ] {
+        let delta = CheckpointDelta::parse(text).unwrap();
+        assert_eq!(lint_against(&delta, &base).first().map(|found| found.line), Some(line));
+        assert!(apply(&base, &delta).is_err());
+    }
+}
+
+#[test]
+fn an_item_goes_only_where_all_that_stands_below_it_is_said_too() {
+    let base = BASE.replace("- Cache: none\n", "- Cache: none\n  for now\n- Pool\n  - Size: 10\n");
+    let part = "found \"- Size: 10\" at line 19 of the checkpoint";
+    let alone = made(&base, "## Changes\n\n### Removed\n\n- Pool\n").unwrap_err();
+    assert!(alone.contains(part), "{alone}");
+    let order = "## Merge Instructions\n\n1. Remove Pool from Decisions\n";
+    assert!(made(&base, order).unwrap_err().contains(part));
+    let whole = "### Removed\n\n- Pool\n  - Size: 10";
+    assert!(!made(&base, &format!("## Changes\n\n{whole}\n")).unwrap().contains("Pool"));
+    let both = told(whole, "1. Remove Pool from Decisions");
+    assert!(!made(&base, &both).unwrap().contains("Pool"));
+    // A second line of the item's own text goes with it.
+    let wrapped = made(&base, "## Changes\n\n### Removed\n\n- Cache\n").unwrap();
+    assert!(!wrapped.contains("for now"), "{wrapped}");
+}
+
+#[test]
+fn an_entry_of_added_goes_once_to_a_section_and_never_past_its_label() {
+    let added = "### Added\n\n**Decisions:**\n- Queue: none";
+    let again = "expected another entry of Added, found the one at line 17";
+    let twice = "1. Append Queue to Decisions\n2. Append \"Queue: none\" to Decisions";
+    refuses(&told(added, twice), &[(22, again)]);
+    let twice = "1. Append decisions to Decisions\n2. Append decisions to Decisions";
+    refuses(&told(added, twice), &[(22, again)]);
+    refuses(
+        &told(added, "1. Append Queue to Next Actions"),
+        &[(21, "expected \"Decisions\", which is the label over line 17")],
+    );
+    let new = added.replace("Decisions", "News");
+    let two = "1. Append Queue to Decisions\n2. Append Queue to Next Actions";
+    let (_, come) = effect(&delta(&told(&new, two)));
+    assert_eq!(come, ["- Queue: none", "- Queue: none"]);
+}
+
+#[test]
+fn a_name_in_quotes_means_the_entry_of_added_that_it_names() {
+    let added = "### Added\n\n**New files:**\n| File | Purpose |\n|---|---|\n| `c.rs` | Queue |";
+    let (_, come) = effect(&delta(&told(added, "1. Append `c.rs` to Artifact Trail")));
+    assert_eq!(come, ["| `c.rs` | created | Queue |"]);
+    let added = "### Added\n\n**News:**\n- Queue: none";
+    let (_, come) = effect(&delta(&told(added, "1. Append \"Queue\" to Decisions")));
+    assert_eq!(come, ["- Queue: none"]);
+    // What belongs elsewhere is not meant: the words stand for themselves.
+    let added = "### Added\n\n**Decisions:**\n- Queue: none";
+    let (_, come) = effect(&delta(&told(added, "1. Append \"Queue\" to Next Actions")));
+    assert_eq!(come, ["- Queue: none", "- Queue"]);
+}
+
+#[test]
+fn what_moves_takes_the_form_of_its_new_place() {
+    let numbered = BASE.replace("- Measure", "1. Measure\n2. Ship");
+    let order = |order: &str| format!("## Merge Instructions\n\n1. {order}\n");
+    let text = made(&numbered, &order("Move Measure to Decisions")).unwrap();
+    assert!(text.contains("- Cache: none\n- Measure\n"), "{text}");
+    let text = made(&numbered, &order("Move Cache to Next Actions")).unwrap();
+    assert!(text.ends_with("2. Ship\n3. Cache: none\n"), "{text}");
+    let text = made(BASE, &order("Move Cache to Artifact Trail")).unwrap();
+    assert!(text.contains("| Tests |\n| Cache |  | none |\n"), "{text}");
+    let table = "\n## Links\n\n| Type | Reference | Hint |\n|---|---|---|\n";
+    let error = made(&format!("{BASE}{table}"), &order("Move `b.rs` to Links")).unwrap_err();
+    assert!(error.contains("expected one of the columns Type, Reference, Hint"), "{error}");
+    let table = table.replace("Type | Reference | Hint", "Status | File | Key Change");
+    let text = made(&format!("{BASE}{table}"), &order("Move `b.rs` to Links")).unwrap();
+    assert!(text.ends_with("|---|---|---|\n| modified | `b.rs` | Tests |\n"), "{text}");
+}
+
+#[test]
+fn a_state_is_no_name_and_what_a_colon_parts_is_a_state_only_where_the_delta_says_so() {
+    refuses("## Changes\n\n### Removed\n\n- modified\n", &[(16, "has no entry \"modified\"")]);
+    refuses("## Merge Instructions\n\n1. Mark modified as closed\n", &[(14, "the state of")]);
+    let order = "1. Mark Store as deprecated";
+    refuses(
+        &format!("## Merge Instructions\n\n{order}\n"),
+        &[(14, "or a row of Status Transitions with it, found \"SQLite\" at line 15")],
+    );
+    let states = "### Status Transitions\n\n| Item | Before | After |\n|---|---|---|\n\
+                  | Store | SQLite | deprecated |";
+    let (_, come) = effect(&delta(&told(states, order)));
+    assert_eq!(come, ["- Store: deprecated"]);
+}
+
+#[test]
+fn a_sentence_that_goes_on_with_another_instruction_is_refused() {
+    let part = "expected one instruction in each item of the list";
+    for order in [
+        "Mark Phase 2 as Done and remove Cache from Decisions",
+        "Rename Problem to Question, then move Measure to Decisions",
+        "Change Status of b.rs in Artifact Trail to closed; update the status table",
+        "Set anchor to two. Add \"x\" to Decisions",
+        "Add section Risks and append the risks",
+    ] {
+        refuses(&format!("## Merge Instructions\n\n1. {order}\n"), &[(14, part)]);
+    }
+    let two = "## Merge Instructions\n\n1. Set anchor to two and parent to a\n";
+    refuses(two, &[(14, "expected an instruction such as")]);
+    let value = "\"Search and replace text\"";
+    check(
+        &format!("Change Key Change of b.rs in Artifact Trail to {value}"),
+        &["| `b.rs` | modified | Tests |"],
+        &["| `b.rs` | modified | Search and replace text |"],
+    );
+}
+
+#[test]
+fn sentences_that_people_write_for_the_rules_of_the_grammar_are_read() {
+    check("Replace Next Actions with:\n   - Ship", &["- Measure"], &["- Ship"]);
+    check("Remove the Next Actions section", &["", "### Next Actions", "", "- Measure"], &[]);
+    check("**Append** \"Queue: none\" to **Decisions**", &[], &["- Queue: none"]);
+    check("Add a new section called Risks:\n   - None", &[], &["", "## Risks", "", "- None"]);
+    refuses("## Merge Instructions\n\n1. Add a new section for risks\n", &[(14, "such as")]);
+}
+
+#[test]
+fn comments_declare_nothing() {
+    let added = "### Added\n\n<!-- a -->\n\n**Decisions:**\n- Queue: none\n\n<!-- b\n\n- c -->\n\n\
+                 ### Modified\n\n<!-- none -->";
+    let orders = "<!-- in order -->\n\n1. Append Queue to Decisions\n\n<!--\n2. Remove Cache\n-->";
+    let (gone, come) = effect(&delta(&told(added, orders)));
+    assert_eq!((gone.len(), come), (0, vec!["- Queue: none".to_owned()]));
+    refuses(
+        &told("### Modified\n\n<!-- a --> Store is LMDB", "1. Set anchor to two"),
+        &[(16, "expected a row of a table")],
+    );
+}
+
+#[test]
+fn rows_that_say_nothing_change_nothing_and_rows_that_empty_an_entry_are_refused() {
+    let row = |row: &str| {
+        format!("### Modified\n\n| Section | Before | After |\n|---|---|---|\n| {row} |")
+    };
+    let order = "1. Set anchor to two";
+    for nothing in ["None | - | -", "- | - | -", "N/A | | "] {
+        let (gone, come) = effect(&delta(&told(&row(nothing), order)));
+        assert_eq!((gone.join(" "), come.join(" ")), ("anchor: one".into(), "anchor: two".into()));
+    }
+    refuses(&told(&row("... | ... | ..."), order), &[(18, "has no entry \"...\"")]);
+    refuses(
+        &told(&row("Decisions | Cache: none | "), order),
+        &[(18, "expected the text in After, or the entry in Removed")],
+    );
+}
+
+#[test]
+fn text_below_a_title_and_a_heading_over_nothing_are_refused() {
+    let body = "## Merge Instructions\n\n1. Set anchor to two\n";
+    let titled = delta(&format!("# The delta\n\nRemove the cache, too.\n\n{body}"));
+    let base = Checkpoint::parse(BASE).unwrap();
+    let error = apply(&base, &titled).unwrap_err();
+    assert!(error.message().contains("found \"Remove the cache, too.\""), "{error}");
+    refuses(&format!("{body}\n## Remove Cache from Decisions\n"), &[(16, "found \"Remove Cache")]);
+    let set_in = CheckpointDelta::parse(format!(" {}", delta(body).text())).unwrap();
+    let error = apply(&base, &set_in).unwrap_err();
+    assert!(error.message().contains("the front matter of the delta is not at"), "{error}");
+}
+
+#[test]
+fn the_header_of_the_result_gets_no_time_that_is_none_and_the_parent_as_it_is_called() {
+    let text = delta("## Merge Instructions\n\n1. Set anchor to two\n").text().to_owned();
+    let base = Checkpoint::parse(BASE).unwrap();
+    let vague = text.replace("2026-01-06T10:00:00Z", "yesterday");
+    let error = apply(&base, &CheckpointDelta::parse(vague).unwrap()).unwrap_err();
+    assert_eq!(error.place().line, Some(3));
+    let upper = CheckpointDelta::parse(text.replace("from: a\n", "from: A\n")).unwrap();
+    assert_eq!(apply(&base, &upper).unwrap().parent(), Some("a"));
+}
+
+#[test]
+fn what_the_checkpoint_has_already_is_not_added_a_second_time() {
+    let row = "**Artifact Trail:**\n| File | Status | Key Change |\n|---|---|---|\n\
+               | b.rs | modified | More tests |";
+    let there = "expected what \"Artifact Trail\" does not have yet, or a row of Modified for what it \
+                 has, found \"| `b.rs` | modified | Tests |\"";
+    refuses(&format!("## Changes\n\n### Added\n\n{row}\n"), &[(19, there)]);
+    let files = row.replace("Artifact Trail", "New files");
+    let order = "1. Append new files to Artifact Trail";
+    refuses(&told(&format!("### Added\n\n{files}"), order), &[(23, there)]);
+    // Where the row before goes, the new one takes its place.
+    let both = format!("## Changes\n\n### Added\n\n{row}\n\n### Removed\n\n- `b.rs`\n");
+    assert_eq!(effect(&delta(&both)).1, ["| b.rs | modified | More tests |"]);
+    refuses(
+        "## Changes\n\n### Added\n\n**Decisions:**\n- Cache: none\n",
+        &[(17, "found \"- Cache: none\" at line 16 of the checkpoint")],
+    );
+    // The same may happen again.
+    let base = BASE.replace("### Current State", "### Play-By-Play");
+    let body = "## Changes\n\n### Added\n\n**Play-By-Play:**\n- Phase 1 → Done\n";
+    assert_eq!(made(&base, body).unwrap().matches("- Phase 1 → Done").count(), 2);
+}
+
+#[test]
+fn a_section_gets_no_name_that_another_one_has() {
+    let order = "## Merge Instructions\n\n1. Rename Decisions to Current State\n";
+    refuses(order, &[(14, "the section \"Current State\" is there already")]);
+    check("Rename Decisions to DECISIONS", &["### Decisions"], &["### DECISIONS"]);
+}

@@ -1,6 +1,6 @@
 //! Which files a tool call touches.
 
-use crate::json::Value;
+use crate::json::{self, Value};
 
 /// A file that a call touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +108,12 @@ pub(super) fn is_refusal(text: &str) -> bool {
         "no replacement was performed",
         "your proposed edit has introduced",
         "apply_patch verification failed",
+        "patch rejected",
+        "rejected by user",
+        "aborted",
+        "execution error",
+        "exec_command failed",
+        "command timed out",
         "failed to",
         "invalid patch",
         "invalid context",
@@ -116,7 +122,17 @@ pub(super) fn is_refusal(text: &str) -> bool {
     ];
     let head: String = text.trim_start().chars().take(400).collect();
     let head = head.to_lowercase();
-    starts.iter().any(|start| head.starts_with(start)) || status_of(&head).is_some_and(|s| s != 0)
+    starts.iter().any(|start| head.starts_with(start))
+        || status_of(&head).is_some_and(|s| s != 0)
+        || status_in_json(text).is_some_and(|s| s != 0)
+}
+
+/// The status in a shell's result that is JSON, where it stands behind all of the output.
+fn status_in_json(text: &str) -> Option<u64> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    json::read(text.as_bytes()).ok()?.get("metadata")?.get("exit_code")?.as_u64()
 }
 
 /// The status that a shell's result says its command ended with.
@@ -169,7 +185,6 @@ pub(super) fn open_items(parameters: &Value) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
 
     fn check(name: &str, arguments: &str, expected: &[(&str, TouchKind)]) {
         let parsed = json::read(arguments.as_bytes()).ok();
@@ -227,9 +242,14 @@ mod tests {
             "Exit code: 2\nOutput: x",
             r#"{"output":"","metadata":{"exit_code":1}}"#,
             "apply_patch verification failed: x",
+            "patch rejected by user approval settings",
+            "aborted by user after 3.2s",
+            "execution error: Io(Custom)",
         ] {
             assert!(is_refusal(text), "{text}");
         }
+        let long = format!(r#"{{"output":"{}","metadata":{{"exit_code":1}}}}"#, "x ".repeat(500));
+        assert!(is_refusal(&long) && !is_refusal(&long.replace(":1}", ":0}")));
         for text in ["Success. Updated the following files:", "Exit code: 0\nfailed to x", "ok"] {
             assert!(!is_refusal(text), "{text}");
         }
