@@ -61,6 +61,7 @@ mod keep;
 mod memory;
 mod merge;
 mod moment;
+mod nested;
 mod observation;
 mod observations;
 mod outline;

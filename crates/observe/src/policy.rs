@@ -224,6 +224,16 @@ impl ToolRule {
         }
     }
 
+    /// The places in a response that its sections read. Those inside of a list's elements are
+    /// left out.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Pointer> {
+        let lines = self.lines.iter();
+        let values =
+            lines.clone().filter_map(|line| line.value.as_ref()).flat_map(Template::places);
+        let lists = lines.filter_map(|line| line.each.as_ref());
+        values.chain(lists).chain(&self.important).chain(self.arrays.keys())
+    }
+
     /// The member that tells the elements of the array at `path` apart.
     pub(super) fn key_of(&self, path: &[String]) -> Option<String> {
         self.arrays.iter().find(|(array, _)| array.matches(path)).map(|(_, key)| key.clone())
