@@ -239,8 +239,9 @@ impl Observations {
             }
             // What stands in the place of an object or a list is no part of it.
             let known = partial.to.of_value(&value);
-            let is_other =
-                known.is_some_and(|known| is_other_part(self.policy(), rule, known, part));
+            let is_other = known.is_some_and(|known| {
+                is_other_part((self.policy(), rule), &partial.to, known, part)
+            });
             if is_other && rule.accepts == Accepts::SameShape {
                 return Ok(Some(Ignored::OtherShape));
             }

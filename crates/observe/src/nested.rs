@@ -3,7 +3,7 @@
 
 use jiter::{Jiter, Peek};
 
-use super::{Policy, ToolRule, shape::WORDS};
+use super::{Pointer, Policy, ToolRule, shape::WORDS};
 use crate::json::{Object, Value};
 
 /// The members of an answer that hold nothing of what they held before.
@@ -197,17 +197,24 @@ fn is_error(member: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a part may not go where `known` stands: it is of another kind, or an error.
-pub(super) fn is_other_part(policy: &Policy, rule: &ToolRule, known: &Value, part: &Value) -> bool {
-    let mut walk = Walk { policy, rule, path: Vec::new() };
+/// Whether a part may not go to a place where `known` stands: it is an error, no object where one
+/// is known, or no list where the policy reads one.
+pub(super) fn is_other_part(
+    (policy, rule): (&Policy, &ToolRule),
+    to: &Pointer,
+    known: &Value,
+    part: &Value,
+) -> bool {
+    let mut walk = Walk { policy, rule, path: to.segments().to_vec() };
     match (known, part) {
         (Value::Object(known), Value::Object(part)) => {
-            let holds = |(member, value): (&String, &Value)| {
-                let is_scalar = !matches!(value, Value::Array(_) | Value::Object(_));
-                !WORDS.contains(&member.as_str()) || !is_scalar
+            let says = |(member, value): (&String, &Value)| {
+                !walk.is_word(member, !matches!(value, Value::Array(_) | Value::Object(_)))
             };
-            walk.tells_only_error(part) && known.iter().any(holds)
+            known.iter().any(says) && walk.tells_only_error(part)
         }
-        (known, part) => Kind::of(known).is_lost_with(Kind::of(part)),
+        (Value::Array(_), part) => walk.is_read() && !matches!(part, Value::Array(_)),
+        (Value::Object(_), _) => true,
+        _ => false,
     }
 }

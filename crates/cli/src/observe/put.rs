@@ -96,7 +96,11 @@ pub(super) fn said(outcome: &Interception, policy: &str) -> Vec<String> {
         }
         None => None,
         Some(Ignored::Failed) => Some("the call failed".to_owned()),
-        Some(Ignored::Older) => Some("the answer is older than what is known".to_owned()),
+        Some(Ignored::Older) => Some(
+            "the answer is older than what is known; where the known tick is wrong, `afterimage \
+             observe accept` takes the answer"
+                .to_owned(),
+        ),
         Some(Ignored::Empty) => Some("the answer is empty".to_owned()),
         Some(Ignored::OtherShape) => {
             Some("the answer has another shape than what is known".to_owned())

@@ -328,7 +328,7 @@ fn the_tick_is_found_at_any_of_its_places() {
         ("{\"result\":{\"tick\":43}}", Some(43)),
         ("{\"structuredContent\":{\"a\":1},\"result\":\"x\",\"current_tick\":44}", Some(44)),
         ("{\"current_tick\":null,\"tick\":45}", Some(45)),
-        ("{\"current_tick\":\"46\"}", None),
+        ("{\"current_tick\":\"46\"}", Some(46)),
         ("{\"current_tick\":\"soon\",\"tick\":47}", Some(47)),
         ("{\"current_tick\":-1,\"game_tick\":0}", Some(0)),
         ("{\"current_tick\":18446744073709551615}", None),
