@@ -35,8 +35,8 @@
 //! summary ←─ compose: the most useful lines within the limit, with their ages
 //! ```
 //!
-//! The outline is worked out when a response is stored, so that a summary reads a few kilobytes
-//! however large the payloads are. There is no clock: the caller says what time it is. What the
+//! The outline is worked out when a response is stored, so that a summary parses no payload; it
+//! only compares each with its checksum. There is no clock: the caller says what time it is. What the
 //! specification of the cache asks for, and where it is tested, is in
 //! `docs/spec-observations.md`.
 

@@ -15,7 +15,7 @@ use std::{
 use afterimage_json::Value;
 use afterimage_observe::{
     Error, ErrorKind, Ignored, Moment, Observations, Outline, PlannedCall, Policy, Response,
-    SqliteOptions, SqliteStore, ToolCall,
+    SqliteOptions, SqliteStore, ToolCall, Verdict,
 };
 use observing::{Agent, galaxy, on_each_store, ship, status, tick, wall};
 
@@ -637,6 +637,29 @@ fn one_damaged_row_does_not_fail_the_summary_of_an_account() {
     let seen = observations.summary("Ada", tick(107), 500).unwrap();
     assert!(seen.text().contains("### Ship (get_ship - just now)"), "{}", seen.text());
     SqliteStore::open(&path).unwrap().check().unwrap();
+}
+
+#[test]
+fn a_damaged_payload_is_told_and_is_not_fresh() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("state.db");
+    two_accounts(&path);
+    let of_ship = "WHERE username = 'Ada' AND tool_name = 'get_ship'";
+    change(
+        &path,
+        &format!("UPDATE game_state_snapshots SET content = replace(content, '1', '7') {of_ship}"),
+    );
+    let observations = open(&path);
+    let seen = observations.summary("Ada", tick(105), 500).unwrap();
+    assert!(seen.text().contains("### Ship (get_ship - damaged)\n"), "{}", seen.text());
+    assert!(seen.text().contains("- Credits: 5,250"), "{}", seen.text());
+    let freshness = |tool: &str| {
+        let call = PlannedCall::of_account("Ada", tool);
+        observations.freshness(&call, tick(105)).unwrap().verdict
+    };
+    assert_eq!(freshness("get_ship"), Verdict::Damaged);
+    assert_ne!(freshness("get_map"), Verdict::Damaged);
+    assert_eq!(observations.stale("Ada", tick(105)).unwrap()[0].name, "get_ship");
 }
 
 #[test]
