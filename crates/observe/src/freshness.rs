@@ -118,7 +118,7 @@ impl Observations {
     /// ```
     /// use afterimage_observe::{Millis, Moment, Observations, PlannedCall, Policy, Response, ToolCall};
     ///
-    /// let observations = Observations::in_memory(Policy::spacemolt())?;
+    /// let observations = Observations::in_memory(Policy::default())?;
     /// let at = |tick| Moment::at(Millis::new(0)).on(tick);
     /// let map = Response::text("{\"systems\":[{\"id\":\"sol\"}]}")?;
     /// observations.intercept(&ToolCall::of_account("Ada", "get_map", &map), at(40))?;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     Account, AsideInfo, Figures, MemoryStore, Metrics, Moment, Observation, ObservationInfo,
-    ObservationStore, Pointer, Policy, StoreReader, Summary, ToolRule, compose::Composer,
+    ObservationStore, Outline, Pointer, Policy, StoreReader, Summary, ToolRule, compose::Composer,
 };
 use crate::{ErrorKind, Result, tokens::TokenCounter};
 
@@ -197,9 +197,7 @@ impl Observations {
         });
         match found {
             Ok(found) => *info = found.unwrap_or_else(|| info.clone()),
-            Err(error) if error.kind() == ErrorKind::Damaged => {
-                info.damage = Some(error.message().to_owned());
-            }
+            Err(error) if error.kind() == ErrorKind::Damaged => damage(info, &error),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -315,9 +313,15 @@ pub(super) fn note_damaged_payload(
 ) -> Result<()> {
     match store.observation(account, &info.name) {
         Err(error) if error.kind() == ErrorKind::Damaged => {
-            info.damage = Some(error.message().to_owned());
+            damage(info, &error);
             Ok(())
         }
         found => found.map(drop),
     }
+}
+
+/// Shows nothing of an observation but that it is damaged.
+fn damage(info: &mut ObservationInfo, error: &crate::Error) {
+    info.damage = Some(error.message().to_owned());
+    info.outline = Outline::default();
 }

@@ -6,8 +6,8 @@ use crate::{Error, Result};
 /// What counts as an observation, where things stand in a response, and what an action changes.
 ///
 /// Built in code, as below, or read from JSON ([`Policy::from_json`]) or TOML (`from_toml`, feature
-/// `toml`), whose members have the names of the fields. `examples/policies/spacemolt.toml` is
-/// [`Policy::spacemolt`].
+/// `toml`), whose members have the names of the fields. `examples/policies/spacemolt.toml` is a
+/// whole one.
 ///
 /// ```
 /// use afterimage_observe::{ActionRule, Policy, Target, ToolRule};

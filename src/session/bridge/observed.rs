@@ -28,7 +28,7 @@ pub const SUMMARY_FACET: &str = "observations";
 ///     veil::{Frame, Source},
 /// };
 ///
-/// let observations = Observations::in_memory(Policy::spacemolt())?;
+/// let observations = Observations::in_memory(Policy::default())?;
 /// let now = Moment::at(Millis::new(0));
 /// let summary = observations.summary_of_agent("agent-1", now, 500)?;
 /// let frame = Frame::new(0, Source::Environment).with(summary_op(&summary));
@@ -63,7 +63,7 @@ pub fn reference(info: &ObservationInfo) -> String {
 ///     session::bridge::observed::Repeats,
 /// };
 ///
-/// let observations = Observations::in_memory(Policy::spacemolt())?;
+/// let observations = Observations::in_memory(Policy::default())?;
 /// let mut repeats = Repeats::new();
 /// let mut calls_at = |tick| {
 ///     let map = format!("{{\"current_tick\":{tick},\"systems\":[{}1]}}", "\"sol\",".repeat(90));
