@@ -126,7 +126,11 @@ fn what_would_overwrite_good_data_is_set_aside_and_told() {
     for (input, why) in [
         ("", "the answer is empty"),
         ("Rate limited, try again in 5 s", "the call failed"),
-        (late.as_str(), "the answer is older than what is known"),
+        (
+            late.as_str(),
+            "the answer is older than what is known; where the known tick is wrong, \
+             `afterimage observe accept` takes the answer",
+        ),
         ("{\"queue\":{}}", "the answer has another shape than what is known"),
     ] {
         assert_eq!(put(input), format!("set aside, and get_status stays as it was: {why}\n"));
