@@ -334,12 +334,11 @@ pub(crate) async fn record<J: Steps, S: Replay>(
     if !live.is_ahead(appended)? {
         return Ok(Recorded { appended, snapshot: None });
     }
-    match at {
-        Some(at) => live.follow(at, event, bytes)?,
-        None => {
-            let reading = read_after(journal, live, 1).await?;
-            live.take(&reading)?;
-        }
+    if let Some(at) = at {
+        live.follow(at, event, bytes)?;
+    } else {
+        let reading = read_after(journal, live, 1).await?;
+        live.take(&reading)?;
     }
     if !live.is_due(event) {
         return Ok(Recorded { appended, snapshot: None });
