@@ -59,11 +59,12 @@ pub fn reference(info: &ObservationInfo) -> String {
 /// ```
 /// use afterimage::{
 ///     id::Millis,
-///     observe::{Moment, Observations, Policy, Response, ToolCall},
+///     observe::{Moment, Observations, Pointer, Policy, Response, ToolCall},
 ///     session::bridge::observed::Repeats,
 /// };
 ///
-/// let observations = Observations::in_memory(Policy::default())?;
+/// let ticks = vec![Pointer::parse("/current_tick")?];
+/// let observations = Observations::in_memory(Policy { ticks, ..Policy::default() })?;
 /// let mut repeats = Repeats::new();
 /// let mut calls_at = |tick| {
 ///     let map = format!("{{\"current_tick\":{tick},\"systems\":[{}1]}}", "\"sol\",".repeat(90));

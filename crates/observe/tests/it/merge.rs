@@ -35,8 +35,7 @@ fn is_keyed(path: &[Step], array: &[Value]) -> bool {
         };
         segments.len() == path.len() && segments.iter().zip(path).all(fits)
     };
-    KEYED.iter().any(is_at)
-        && array.iter().all(|element| element.get("id").is_some())
+    KEYED.iter().any(is_at) && array.iter().all(|element| element.get("id").is_some())
 }
 
 /// The paths that a response names, in order.
