@@ -16,6 +16,9 @@ use afterimage::{
     veil::{Facet, FacetOp, Frame, History, Source},
 };
 
+/// What counts as an observation, and how a summary shows it.
+const POLICY: &str = include_str!("policies/spacemolt.toml");
+
 /// What a summary may take, in tokens.
 const SUMMARY: usize = 500;
 
@@ -83,7 +86,8 @@ impl Observed {
 fn main() -> Result<()> {
     let counter = Arc::new(Memo::new(Bpe::o200k()));
     let hud = Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build();
-    let observations = Observations::in_memory(Policy::spacemolt())?.counted_by(counter.clone());
+    let observations =
+        Observations::in_memory(Policy::from_toml(POLICY)?)?.counted_by(counter.clone());
     let server = Server { tick: 40 };
     let mut tools = Observed { server, observations, repeats: Repeats::new() };
     let mut history = History::new();

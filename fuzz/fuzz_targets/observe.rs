@@ -56,9 +56,12 @@ struct Call<'a> {
     tick: Option<u64>,
 }
 
+/// The policy of the examples for a game.
+const SPACEMOLT: &str = include_str!("../../examples/policies/spacemolt.toml");
+
 fn policy(text: &PolicyText<'_>) -> observe::Result<Policy> {
     match text {
-        PolicyText::Spacemolt => Ok(Policy::spacemolt()),
+        PolicyText::Spacemolt => Policy::from_toml(SPACEMOLT),
         PolicyText::Default => Ok(Policy::default()),
         PolicyText::Toml(text) => Policy::from_toml(text),
         PolicyText::Json(text) => Policy::from_json(json::read(text.as_bytes())?),

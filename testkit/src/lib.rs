@@ -9,6 +9,7 @@
 pub mod data;
 pub mod lossy_proxy;
 pub mod nats_server;
+pub mod policies;
 pub mod recount;
 pub mod series;
 pub mod small_disk;

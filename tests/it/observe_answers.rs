@@ -10,11 +10,11 @@ use afterimage::{
     },
     session::bridge::observed::Repeats,
 };
-use observing::{Agent, galaxy, on_each_store, ship, status, tick, value, wall};
+use observing::{Agent, galaxy, on_each_store, ship, spacemolt, status, tick, value, wall};
 
 /// Runs a test on each store, with an agent that knows its status since tick 100.
 fn informed(test: impl Fn(&Agent<'_>)) {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent-1" };
         agent.calls("get_status", &status("Ada", 100, 5_000), tick(100));
         test(&agent);
@@ -255,7 +255,7 @@ fn an_answer_that_grows_shrinks_or_brings_json_for_text_replaces() {
         ("", "Docked at: Sol"),
         ("{}", "text"),
     ] {
-        on_each_store(&Policy::spacemolt(), |observations| {
+        on_each_store(&spacemolt(), |observations| {
             let agent = Agent { observations, name: "agent-1" };
             observations.login("agent-1", "Ada", tick(1)).unwrap();
             agent.calls("get_nearby", known, tick(2));
@@ -392,7 +392,7 @@ fn before_a_call_one_can_ask_whether_it_can_be_spared() {
 
 #[test]
 fn a_part_of_an_observation_spares_no_call() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent-1" };
         observations.login("agent-1", "Ada", tick(1)).unwrap();
         agent.calls("get_notifications", "{\"player\":{\"credits\":70}}", tick(3));
@@ -500,7 +500,7 @@ fn a_template_says_which_value_is_missing() {
 
 #[test]
 fn an_answer_for_one_account_is_never_filed_under_another() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         for (tool, answer, arguments) in [
             ("get_status", status("Bob", 1, 1), "null"),
             ("login", "{\"username\":\"Bob\"}".to_owned(), "null"),

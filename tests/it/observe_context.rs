@@ -15,7 +15,7 @@ use afterimage::{
     tokens::{Chars4, TokenCounter},
     veil::{Facet, FacetOp, Frame, History, Source},
 };
-use observing::{galaxy, on_each_store, ship, status, system, tick, wall};
+use observing::{galaxy, on_each_store, ship, spacemolt, status, system, tick, wall};
 use proptest::{prelude::*, string::string_regex};
 
 /// An agent whose tool results go through interception.
@@ -29,7 +29,7 @@ struct Play {
 impl Play {
     fn new() -> Self {
         let counter = Arc::new(Chars4);
-        let observations = Observations::in_memory(Policy::spacemolt()).unwrap();
+        let observations = Observations::in_memory(spacemolt()).unwrap();
         observations.login("agent", "VoidWanderer", tick(1)).unwrap();
         Self {
             hud: Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build(),
@@ -219,7 +219,7 @@ fn references_stand_beside_the_blocks_of_a_compression() {
 
 #[test]
 fn a_summary_keeps_any_limit() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         observations.login("agent", "VoidWanderer", tick(1)).unwrap();
         for (tool, answer) in payloads(2) {
             let response = Response::text(&answer).unwrap();
@@ -258,7 +258,7 @@ fn a_summary_keeps_any_limit_of_an_exact_counter() {
 fn a_summary_is_a_function_of_its_inputs() {
     let summaries = RefCell::new(Vec::new());
     for _ in 0..3 {
-        on_each_store(&Policy::spacemolt(), |observations| {
+        on_each_store(&spacemolt(), |observations| {
             observations.login("agent", "VoidWanderer", tick(1)).unwrap();
             for (tool, answer) in payloads(2) {
                 let response = Response::text(&answer).unwrap();
@@ -323,7 +323,7 @@ fn values_cannot_forge_lines_or_headings() {
           \"list\":[\"{forged}\",\"- b\"]}}"
     );
     for form in [Form::Sections, Form::Short] {
-        let policy = Policy { form, ..Policy::spacemolt() };
+        let policy = Policy { form, ..spacemolt() };
         on_each_store(&policy, |observations| {
             observations.login("agent", "VoidWanderer", tick(1)).unwrap();
             for (tool, answer) in [
@@ -430,7 +430,7 @@ proptest! {
             "login", "logout", "register", "travel", "buy", "chat",
         ];
         let observations =
-            Observations::in_memory(Policy::spacemolt()).unwrap().counted_by(Arc::new(Chars4));
+            Observations::in_memory(spacemolt()).unwrap().counted_by(Arc::new(Chars4));
         for (at, (tool, from, len, other)) in calls.iter().enumerate() {
             let now = tick(at as u64);
             let mut answer = status("VoidWanderer", at as u64, 5_000);

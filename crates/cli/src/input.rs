@@ -5,7 +5,11 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use afterimage::{session::archive::ArchivedTranscript, transcript::TranscriptFormat};
+use afterimage::{
+    log::{DiskFiles, read_file},
+    session::archive::ArchivedTranscript,
+    transcript::TranscriptFormat,
+};
 
 use crate::{
     args::Input,
@@ -104,6 +108,13 @@ impl Opening {
         source.is_one_of_several = is_one_of_several;
         Ok(source)
     }
+}
+
+/// The bytes of a regular file that a user named, `limit` bytes at most. A link is the choice of who
+/// names it. A pipe or a device is refused without waiting for it.
+pub(crate) fn regular(path: &Path, limit: u64) -> Outcome<Vec<u8>> {
+    let target = path.canonicalize().map_err(|error| Failure::cannot_open(&error).file(path))?;
+    Ok(read_file(&DiskFiles, target, limit).map_err(|error| error.in_file(path))?)
 }
 
 /// What a file is called in diagnostics.

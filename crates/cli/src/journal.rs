@@ -15,6 +15,7 @@ use afterimage::{
         SnapshotInfo,
     },
     json::{Object, Value},
+    log::{EndProblem, LostEnd},
     session::bridge::{ReplayedTimeline, ReplayedVeil},
 };
 
@@ -282,18 +283,45 @@ fn repair(args: &OfSession) -> Outcome {
     if args.json {
         out.json(object! {
             "session": session.as_str(),
-            "accepted": or_null(accepted),
+            "accepted": or_null(accepted.as_ref().map(ToString::to_string)),
+            "lost": or_null(accepted.as_ref().and_then(|lost| lost_after(lost, last)).map(
+                |(first, last)| [first, last].into_iter().collect::<Value>(),
+            )),
             "lastSequence": last,
         })?;
     } else {
         let name = printable(session.as_str());
         match accepted {
-            Some(lost) => writeln!(out, "accepted as lost: {}", printable(&lost))?,
+            Some(lost) => {
+                writeln!(out, "accepted as lost: {}", printable(&lost.to_string()))?;
+                if let EndProblem::Lost { last: end, .. } = lost.problem
+                    && last > end
+                {
+                    let (first, last) = (grouped(end + 1), grouped(last));
+                    let kept = "a snapshot has what they changed, and only their records are gone";
+                    writeln!(out, "events {first} to {last}: {kept}")?;
+                }
+                if let Some((first, last)) = lost_after(&lost, last) {
+                    let events = counted(last + 1 - first, "event");
+                    writeln!(out, "{events} lost, from event {} on", grouped(first))?;
+                }
+            }
             None => writeln!(out, "{name} ends where it was acknowledged")?,
         }
         writeln!(out, "{name} goes on after event {}", grouped(last))?;
     }
     Ok(out.flush()?)
+}
+
+/// The first and the last event whose changes are lost with the end of a log that goes on after
+/// event `last`.
+fn lost_after(lost: &LostEnd, last: u64) -> Option<(u64, u64)> {
+    match lost.problem {
+        EndProblem::Lost { acknowledged, .. } => {
+            (last < acknowledged).then_some((last + 1, acknowledged))
+        }
+        _ => None,
+    }
 }
 
 fn accepted<S: Replay>(journal: &mut Opened, session: &SessionName) -> Outcome<(u64, LoadReport)> {

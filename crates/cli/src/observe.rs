@@ -19,14 +19,18 @@ use afterimage::{
 use crate::{
     args::Tokenizer,
     failure::{Failure, Outcome, Stop},
+    input,
     json::object,
     output::{Output, note},
     text::{counted, printable},
 };
 use args::{Action, Fresh, Get, Observe, Release, Summary};
 
+/// The most bytes of a policy.
+const MOST_OF_POLICY: u64 = 16 << 20;
+
 pub(crate) fn run(args: &Observe) -> Outcome {
-    let policy = policy(&args.policy).map_err(Stop::without_guess)?;
+    let policy = policy(args.policy.as_deref()).map_err(Stop::without_guess)?;
     let mut out = Output::new(args.coloring.color);
     if let Action::Replay(replay) = &args.action {
         return replay::run(replay, &policy, args.json, &mut out);
@@ -56,7 +60,7 @@ fn on_database(args: &Observe, policy: Policy, out: &mut Output) -> Outcome {
             if args.json {
                 return out.json(outcome.to_json());
             }
-            for line in put::said(&outcome, &args.policy) {
+            for line in put::said(&outcome) {
                 writeln!(out, "{}", printable(&line))?;
             }
         }
@@ -101,16 +105,17 @@ fn opened(args: &Observe, policy: Policy) -> Outcome<Observations> {
     }
 }
 
-fn policy(name: &str) -> Outcome<Policy> {
-    match name {
-        "spacemolt" => return Ok(Policy::spacemolt()),
-        "all" => return Ok(Policy::default()),
-        _ => {}
-    }
-    let path = Path::new(name);
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let hint = "`--policy` is `spacemolt`, `all`, or a file";
-        Failure::cannot_open(&error).file(path).hint(hint)
+fn policy(path: Option<&Path>) -> Outcome<Policy> {
+    let Some(path) = path else { return Ok(Policy::default()) };
+    let bytes = input::regular(path, MOST_OF_POLICY).map_err(|stop| match stop {
+        Stop::Failure(failure) => {
+            failure.hint("`--policy` is a file; without it every tool is observed").into()
+        }
+        stop => stop,
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new("the policy is not UTF-8").file(path).at("offset", at)
     })?;
     let is_json = text.trim_start().starts_with('{');
     let policy = if is_json {

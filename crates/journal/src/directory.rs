@@ -271,6 +271,21 @@ impl Directory {
         })
     }
 
+    /// The event up to which the newest sound snapshot has the state of what is missing; 0 for none.
+    fn covered(&self, session: &SessionName) -> u64 {
+        let Some(log) = self.logs.get(session) else { return 0 };
+        let covered = |age| match self.kept(session, age)? {
+            Kept::Bytes(bytes) => match snapshot::look(&bytes) {
+                Ok((header, _, Ok(()))) if *header.session == *session.as_str() => {
+                    Some(log.covered_by(&header).unwrap_or_default())
+                }
+                _ => Some(0),
+            },
+            Kept::Unreadable(_) => Some(0),
+        };
+        (0..).map_while(covered).max().unwrap_or_default()
+    }
+
     fn put_snapshot(
         &mut self,
         session: &SessionName,
@@ -428,8 +443,9 @@ impl Store for Directory {
         let path = self.events_path(session.token());
         let accepted = if self.has(&path)? {
             self.open_log(session, true)?;
+            let covered = self.covered(session);
             let log = self.logs.get_mut(session);
-            log.map_or(Ok(None), |log| log.accept(&*self.files))?
+            log.map_or(Ok(None), |log| log.accept(&*self.files, covered))?
         } else {
             let lost = self.remembered(&path)?;
             if lost.is_some() {

@@ -178,8 +178,16 @@ impl<S: Replay> LoadLogic<S> {
                     continue;
                 }
             }
-            self.apply(&placed).map_err(Failure::Final)?;
             self.from = placed.position.saturating_add(1);
+            if placed.is_lost() {
+                // What comes next, or how far the log reached, tells that it is missing.
+                if placed.event.sequence >= self.last() {
+                    self.stage = Stage::Done;
+                    return Ok(());
+                }
+                continue;
+            }
+            self.apply(&placed).map_err(Failure::Final)?;
         }
         let (read, last) = (self.loaded.as_ref().map_or(0, |loaded| loaded.sequence), self.last());
         if read >= last {
@@ -293,7 +301,7 @@ pub(super) fn fits(header: &Header, head: &Head) -> Result<(), PassReason> {
         Some(last) if header.mark.sequence > last.sequence => {
             Err(PassReason::Ahead { last: last.sequence })
         }
-        Some(last) if header.mark.sequence == last.sequence && header.mark != *last => {
+        Some(last) if header.mark.sequence == last.sequence && !last.may_be(&header.mark) => {
             Err(PassReason::AnotherEvent)
         }
         Some(_) => Ok(()),

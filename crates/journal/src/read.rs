@@ -89,7 +89,7 @@ impl ReadLogic {
         if let From::After(Some(at)) = &self.from {
             let is_known = match &self.head.last {
                 None => self.head.reached >= at.mark.sequence,
-                Some(last) if last.sequence == at.mark.sequence => *last == at.mark,
+                Some(last) if last.sequence == at.mark.sequence => last.may_be(&at.mark),
                 Some(last) => last.sequence > at.mark.sequence,
             };
             if !is_known || !at.may_be_in(&self.head.life) {
@@ -137,6 +137,13 @@ impl ReadLogic {
                         return Err(Failure::Final(another_log(at)));
                     }
                 }
+            }
+            if placed.is_lost() {
+                self.stage = Stage::Events(placed.position.saturating_add(1));
+                if placed.event.sequence < self.last() {
+                    continue;
+                }
+                return Err(Failure::Final(gap(self.next(), placed.event.sequence)));
             }
             in_order(self.next(), placed.event.sequence).map_err(Failure::Final)?;
             self.stage = Stage::Events(placed.position.saturating_add(1));

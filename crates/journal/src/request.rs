@@ -117,19 +117,30 @@ pub(super) struct Mark {
 /// What stands for the id of an event that is lost.
 const LOST: &str = "afterimage: lost";
 
+impl Event {
+    /// What stands for an event of which a log has only the place.
+    pub(super) fn lost(sequence: u64) -> crate::Result<Self> {
+        let id = EventId::new(LOST)?;
+        let recorded_at = Millis::default();
+        Ok(Self { sequence, id, kind: LOST.into(), recorded_at, body: Vec::new() })
+    }
+}
+
 impl Mark {
     /// The place of an event that is lost, of which only the sequence is known.
     pub(super) fn lost(sequence: u64, position: Position) -> Option<Self> {
         Some(Self { sequence, position, id: EventId::new(LOST).ok()? })
     }
 
-    fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         self.id.as_str() == LOST
     }
 
-    /// Whether an event is this one, as far as that can be told.
+    /// Whether the two are one event, as far as that can be told: of one that is lost there is
+    /// nothing but its sequence.
     pub(super) fn may_be(&self, other: &Self) -> bool {
-        self == other || (self.is_lost() && self.sequence == other.sequence)
+        let is_unknown = self.is_lost() || other.is_lost();
+        self == other || (is_unknown && self.sequence == other.sequence)
     }
 }
 
@@ -149,7 +160,7 @@ impl At {
 
     /// What the first event that is read from its place on says of it.
     pub(super) fn prove(&self, found: &Placed, floor: Position) -> Proof {
-        if found.mark() == self.mark {
+        if found.mark().may_be(&self.mark) {
             Proof::Itself
         } else if found.event.sequence == self.mark.sequence {
             Proof::Another
@@ -195,6 +206,12 @@ impl Placed {
     pub(super) fn mark(&self) -> Mark {
         let Event { sequence, id, .. } = &self.event;
         Mark { sequence: *sequence, position: self.position, id: id.clone() }
+    }
+
+    /// Whether the log has nothing of the event but its place: its state is in a snapshot.
+    pub(super) fn is_lost(&self) -> bool {
+        let Event { id, kind, body, .. } = &self.event;
+        id.as_str() == LOST && **kind == *LOST && body.is_empty()
     }
 }
 

@@ -103,7 +103,7 @@ impl SaveLogic {
         let last = self.head.last.clone();
         match (self.taken.at.clone(), last) {
             (Some(at), _) if !at.may_be_in(&self.head.life) => Err(another_log(&at)),
-            (Some(at), Some(last)) if last == at.mark => self.seal(last),
+            (Some(at), Some(last)) if last.may_be(&at.mark) => self.seal(at.mark),
             // The store has dropped all events, as old ones are.
             (Some(at), None) if self.head.reached >= after => self.seal(at.mark),
             (Some(at), Some(last)) if last.sequence > after => {
@@ -126,7 +126,7 @@ impl SaveLogic {
             // What the store has dropped as old is followed by what is newer.
             let is_dropped = at.mark.position < self.head.floor;
             return match mark {
-                Some(mark) if mark == at.mark => self.seal(mark),
+                Some(mark) if mark.may_be(&at.mark) => self.seal(at.mark),
                 Some(mark) if is_dropped && mark.sequence > at.mark.sequence => self.seal(at.mark),
                 _ => Err(another_log(&at)),
             };

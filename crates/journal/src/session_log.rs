@@ -9,6 +9,7 @@ use std::{
 use super::{
     Event, SessionName, record,
     request::{Append, Head, Mark, Page, Placed, Position, Response},
+    snapshot::Header,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -188,14 +189,41 @@ impl SessionLog {
         self.lost.as_ref()
     }
 
-    /// The log ends where it does from now on, whatever was acknowledged.
-    pub(super) fn accept(&mut self, files: &dyn Files) -> Result<Option<LostEnd>> {
+    /// The log ends where it does from now on, whatever was acknowledged. Where a snapshot has the
+    /// state after events that are missing, `covered` says up to which one, and the log keeps their
+    /// places, so that the snapshot still fits it.
+    pub(super) fn accept(&mut self, files: &dyn Files, covered: u64) -> Result<Option<LostEnd>> {
         if self.lost.is_some() {
+            self.keep_places(covered)?;
             let (last, end) = (self.last(), end_path(self.file().path()));
             let mark = LogMark { last, check: self.check(last) };
             self.mark = Some(HighWater::create(files, end, mark)?);
         }
         Ok(self.lost.take())
+    }
+
+    /// Up to which event a snapshot may stand for what is missing; none where nothing is missing.
+    pub(super) fn covered_by(&self, header: &Header) -> Option<u64> {
+        let Some(EndProblem::Lost { acknowledged, last }) =
+            self.lost.as_ref().map(|lost| &lost.problem)
+        else {
+            return None;
+        };
+        let at = &header.mark;
+        let is_of_log = self.first_has_mark && header.life == self.life;
+        let is_missing =
+            at.position == at.sequence && (last + 1..=*acknowledged).contains(&at.sequence);
+        (is_of_log && is_missing).then_some(at.sequence)
+    }
+
+    /// Writes empty records in the places of lost events.
+    fn keep_places(&mut self, last: u64) -> Result<()> {
+        let Records::Written(writer) = &mut self.records else { return Ok(()) };
+        let begun = self.positions.len();
+        while !self.positions.is_empty() && (self.positions.len() as u64) <= last {
+            self.positions.push(writer.append(b"")?);
+        }
+        if self.positions.len() > begun { Ok(writer.sync()?) } else { Ok(()) }
     }
 
     /// What follows the last event, and was passed over when the log was opened.
@@ -250,6 +278,9 @@ impl SessionLog {
             return Err(Error::new(ErrorKind::OutOfRange, "no event has this sequence"));
         };
         let record = self.file().read(*at)?;
+        if record.is_empty() {
+            return Event::lost(sequence);
+        }
         event_of(sequence, &record).map_err(|error| {
             error.in_file(self.file().path()).at(|place| place.record = Some(sequence))
         })

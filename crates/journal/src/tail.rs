@@ -115,7 +115,7 @@ impl Scan {
         let mark = placed.mark();
         self.from = placed.position.saturating_add(1);
         if let Some(at) = self.unproven.take() {
-            if at == mark {
+            if mark.may_be(&at) {
                 self.tail.push(mark);
                 return Ok(Proven::Yes);
             }

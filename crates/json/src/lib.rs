@@ -42,7 +42,7 @@ pub use object::Object;
 pub use path::{Path, PathElement};
 pub use read::{FromJson, MAX_BYTES, MAX_DEPTH, mended_note, read, read_as, read_mended};
 pub use value::Value;
-pub use write::write_string;
+pub use write::{write_array, write_object, write_string};
 
 /// The result of reading JSON.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

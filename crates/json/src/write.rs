@@ -20,30 +20,54 @@ impl Value {
             Value::Bool(flag) => out.write_str(if *flag { "true" } else { "false" }),
             Value::Number(number) => write!(out, "{number}"),
             Value::String(text) => write_string(out, text),
-            Value::Array(array) => {
-                out.write_char('[')?;
-                for (index, value) in array.iter().enumerate() {
-                    if index > 0 {
-                        out.write_char(',')?;
-                    }
-                    value.write(out)?;
-                }
-                out.write_char(']')
-            }
-            Value::Object(object) => {
-                out.write_char('{')?;
-                for (index, (key, value)) in object.iter().enumerate() {
-                    if index > 0 {
-                        out.write_char(',')?;
-                    }
-                    write_string(out, key)?;
-                    out.write_char(':')?;
-                    value.write(out)?;
-                }
-                out.write_char('}')
-            }
+            Value::Array(array) => write_array(out, array, |out, value| value.write(out)),
+            Value::Object(object) => write_object(
+                out,
+                object.iter().map(|(key, value)| (key.as_str(), value)),
+                |out, value| value.write(out),
+            ),
         }
     }
+}
+
+/// Writes a JSON array, each element as `write` does.
+///
+/// # Errors
+/// Those of `out` and of `write`.
+pub fn write_array<W: Write, T>(
+    out: &mut W,
+    elements: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut W, T) -> fmt::Result,
+) -> fmt::Result {
+    out.write_char('[')?;
+    for (index, element) in elements.into_iter().enumerate() {
+        if index > 0 {
+            out.write_char(',')?;
+        }
+        write(out, element)?;
+    }
+    out.write_char(']')
+}
+
+/// Writes a JSON object, each value as `write` does.
+///
+/// # Errors
+/// Those of `out` and of `write`.
+pub fn write_object<'k, W: Write, T>(
+    out: &mut W,
+    members: impl IntoIterator<Item = (&'k str, T)>,
+    mut write: impl FnMut(&mut W, T) -> fmt::Result,
+) -> fmt::Result {
+    out.write_char('{')?;
+    for (index, (key, value)) in members.into_iter().enumerate() {
+        if index > 0 {
+            out.write_char(',')?;
+        }
+        write_string(out, key)?;
+        out.write_char(':')?;
+        write(out, value)?;
+    }
+    out.write_char('}')
 }
 
 /// Writes `text` as a JSON string: what must be escaped is, everything else stands as it is.

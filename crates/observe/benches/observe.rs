@@ -7,6 +7,10 @@ use afterimage_json::Millis;
 use afterimage_observe::{Moment, Observations, Policy, Response, ToolCall};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
+fn spacemolt() -> Policy {
+    Policy::from_json(afterimage_testkit::policies::spacemolt().into()).unwrap()
+}
+
 fn tick(tick: i64) -> Moment {
     Moment::at(Millis::new(1_760_000_000_000 + 10_000 * tick)).on(tick.unsigned_abs())
 }
@@ -73,10 +77,10 @@ fn intercept(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(bytes as u64));
     let folder = scratch();
     let stores = [
-        ("memory", Observations::in_memory(Policy::spacemolt()).unwrap()),
+        ("memory", Observations::in_memory(spacemolt()).unwrap()),
         (
             "database, sync at no cost",
-            Observations::open(folder.path().join("state.db"), Policy::spacemolt()).unwrap(),
+            Observations::open(folder.path().join("state.db"), spacemolt()).unwrap(),
         ),
     ];
     for (name, observations) in &stores {
@@ -95,7 +99,7 @@ fn intercept(criterion: &mut Criterion) {
         });
     }
     let disk = tempfile::tempdir().unwrap();
-    let synced = Observations::open(disk.path().join("state.db"), Policy::spacemolt()).unwrap();
+    let synced = Observations::open(disk.path().join("state.db"), spacemolt()).unwrap();
     let mut at = 0;
     group.bench_function("database, synced to disk", |bench| {
         bench.iter(|| {
@@ -118,7 +122,7 @@ fn summary(criterion: &mut Criterion) {
     for accounts in [1, 100, 10_000] {
         let folder = scratch();
         let path = folder.path().join("state.db");
-        let observations = Observations::open(path, Policy::spacemolt()).unwrap();
+        let observations = Observations::open(path, spacemolt()).unwrap();
         for account in 0..accounts {
             let name = format!("Account {account}");
             put(&observations, &name, "get_status", &status(&name, 2), tick(2));

@@ -7,7 +7,8 @@ pub const MAX_NAME_CHARS: usize = 1_024;
 /// An account of the world, and who plays it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// The name, which is data: any text that is not empty.
+    /// The name, which is data: any text that is not empty. Names are compared exactly: case, white
+    /// space and the normalization of Unicode count. Nothing on a disk is named after it.
     pub name: String,
     /// The agent that has it. An account belongs to one agent at a time, an agent has one account.
     pub agent: Option<String>,

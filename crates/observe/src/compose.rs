@@ -4,6 +4,8 @@
 //! that they are likely to grow to. What fits is decided by the second, so that a summary a tick
 //! later holds the same lines.
 
+use std::collections::HashMap;
+
 use super::{
     Account, Age, AsideInfo, Closing, Form, Moment, ObservationInfo, OutlineEntry, Policy, Rank,
     Summary, SummarySection,
@@ -101,6 +103,8 @@ impl Composer<'_> {
             candidates.push(Candidate { piece, place: candidates.len(), worth });
         };
         add((HEAD, Rank::Changed, 0, 0), self.head(&order));
+        let facts = self.newest_facts(&order);
+        let mut hints: Vec<String> = Vec::new();
         for (at, info) in order.iter().enumerate() {
             if self.policy.form == Form::Sections {
                 add((SECTION, Rank::Changed, at, 0), self.heading(info).of(at));
@@ -111,9 +115,14 @@ impl Composer<'_> {
                 add((STALE, Rank::Changed, at, line), warning.of(at));
             }
             for (line, entry) in info.outline.entries.iter().enumerate() {
+                if facts.get(self.fact(info, entry)).is_some_and(|newest| *newest != at) {
+                    continue;
+                }
                 add((LINE, entry.rank, line, at), self.line(info, entry).of(at));
             }
-            if let Some(rest) = self.rest(info) {
+            // Observations of one tool for several arguments leave their rest out for one reason.
+            if let Some(rest) = self.rest(info).filter(|rest| !hints.contains(&rest.text)) {
+                hints.push(rest.text.clone());
                 add((NOTE, Rank::Count, at, 0), rest.of(at));
             }
         }
@@ -123,6 +132,32 @@ impl Composer<'_> {
         }
         let chosen = self.choose(candidates);
         self.written(&order, &chosen)
+    }
+
+    /// The observation in which each fact was seen last: without sections a fact that two tools
+    /// tell stands once. Empty where there are sections.
+    fn newest_facts<'i>(&self, order: &[&'i ObservationInfo]) -> HashMap<&'i str, usize> {
+        let mut newest: HashMap<&str, (Moment, usize)> = HashMap::new();
+        let order = if self.policy.form == Form::Short { order } else { &[] };
+        for (at, info) in order.iter().enumerate() {
+            for entry in &info.outline.entries {
+                let seen = entry.seen.unwrap_or(info.seen);
+                let known = newest.entry(self.fact(info, entry)).or_insert((seen, at));
+                if known.0.is_before(seen) {
+                    *known = (seen, at);
+                }
+            }
+        }
+        newest.into_iter().map(|(fact, (_, at))| (fact, at)).collect()
+    }
+
+    /// What a line tells: the label of a line of the policy, else the whole of it.
+    fn fact<'i>(&self, info: &ObservationInfo, entry: &'i OutlineEntry) -> &'i str {
+        let label = entry.text.split_once(':').map(|(label, _)| label);
+        let lines = self.policy.rule_of(&info.tool).map(|rule| rule.lines.as_slice());
+        let is_of_policy =
+            |label: &&str| lines.is_some_and(|lines| lines.iter().any(|line| line.label == *label));
+        label.filter(is_of_policy).unwrap_or(&entry.text)
     }
 
     /// The candidates that fit, in the order of the text.

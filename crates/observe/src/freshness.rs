@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     Account, Age, AsideInfo, Figures, Moment, ObservationInfo, Observations, StoreReader,
-    account::check_name, observation::LOST, shown,
+    account::check_name, observation::LOST, observations::note_damaged_payload, shown,
 };
 use crate::{
     Result,
@@ -113,12 +113,12 @@ impl Observations {
     /// whether it is fresh enough to spare the call. Fresh enough is what no action made stale and
     /// what is younger than the policy's limit, or the call's own.
     ///
-    /// Reads what a summary reads, and writes nothing; [`Observations::record_check`] counts it.
+    /// Reads what a summary reads of one observation, and writes nothing; [`Observations::record_check`] counts it.
     ///
     /// ```
     /// use afterimage_observe::{Millis, Moment, Observations, PlannedCall, Policy, Response, ToolCall};
     ///
-    /// let observations = Observations::in_memory(Policy::spacemolt())?;
+    /// let observations = Observations::in_memory(Policy::default())?;
     /// let at = |tick| Moment::at(Millis::new(0)).on(tick);
     /// let map = Response::text("{\"systems\":[{\"id\":\"sol\"}]}")?;
     /// observations.intercept(&ToolCall::of_account("Ada", "get_map", &map), at(40))?;
@@ -217,7 +217,10 @@ fn found(
     // Where a row was lost, it may be the one that is asked for.
     let is_lost = |info: &&ObservationInfo| info.name == LOST && info.damage.is_some();
     let info = infos.iter().find(|info| info.name == name).or_else(|| infos.iter().find(is_lost));
-    let info = info.cloned();
+    let mut info = info.cloned();
+    if let Some(info) = info.as_mut().filter(|info| info.damage.is_none()) {
+        note_damaged_payload(store, &account.name, info)?;
+    }
     let aside = store.asides(&account.name)?.into_iter().find(|aside| aside.name == name);
     Ok((account, info, aside))
 }

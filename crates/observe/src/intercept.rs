@@ -3,6 +3,7 @@ use super::{
     StoreWriter, ToolCall,
     account::check_name,
     accounts::{AccountClaim, forget, take},
+    moment::tick_of,
     pointer::id_text,
     shown::short,
 };
@@ -93,6 +94,9 @@ impl Observations {
             };
             if is_failure {
                 figures.failed = 1;
+                if reported.is_named {
+                    reported.check_account()?;
+                }
                 outcome.ignored = Some(Ignored::Failed);
                 if let Some(account) = reported.known_account(store)? {
                     self.set_aside(store, &account.name, &reported, Ignored::Failed, &mut outcome)?;
@@ -118,8 +122,7 @@ impl Observations {
 
     fn reported<'a>(&self, call: &'a ToolCall<'a>, now: Moment) -> ReportedCall<'a> {
         let policy = self.policy();
-        let is_tick = |tick: &u64| i64::try_from(*tick).is_ok();
-        let tick = call.response.find(&policy.ticks, |value| value.as_u64().filter(is_tick));
+        let tick = call.response.find(&policy.ticks, tick_of);
         let tool = policy.tool_of(call.tool, call.arguments);
         let is_named = policy.names(&tool);
         let said = call.response.find(&policy.usernames, id_text);

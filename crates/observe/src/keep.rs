@@ -7,6 +7,7 @@ use super::{
     changes::Changes,
     intercept::ReportedCall,
     merge::Merging,
+    nested::is_other_part,
     outline::Subject,
     policy::Accepts,
     response::check_depth,
@@ -158,7 +159,7 @@ impl Observations {
         match rule.accepts {
             Accepts::Any => None,
             Accepts::SameShape => {
-                shape::refusal(self.policy(), known, reported.call.response.payload())
+                shape::refusal(self.policy(), rule, known, reported.call.response.payload())
             }
         }
     }
@@ -236,9 +237,11 @@ impl Observations {
             if reported.seen.is_before(observation.info.updated) {
                 return Ok(Some(Ignored::Older));
             }
-            // What stands in the place of an object is no part of it.
-            let is_object = |value: &Value| matches!(value, Value::Object(_));
-            let is_other = partial.to.of_value(&value).is_some_and(is_object) && !is_object(part);
+            // What stands in the place of an object or a list is no part of it.
+            let known = partial.to.of_value(&value);
+            let is_other = known.is_some_and(|known| {
+                is_other_part((self.policy(), rule), &partial.to, known, part)
+            });
             if is_other && rule.accepts == Accepts::SameShape {
                 return Ok(Some(Ignored::OtherShape));
             }

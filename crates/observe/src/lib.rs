@@ -8,14 +8,21 @@
 //! values, counts; how old each of them is, and which of them an action has made stale.
 //!
 //! ```
-//! use afterimage_observe::{Millis, Moment, Observations, Policy, Response, ToolCall};
+//! use afterimage_observe::{Millis, Moment, Observations, Pointer, Policy, Response, ToolCall};
 //!
-//! let observations = Observations::in_memory(Policy::spacemolt())?;
+//! let place = |text| Pointer::parse(text).map(|place| vec![place]);
+//! let policy = Policy {
+//!     ticks: place("/current_tick")?,
+//!     usernames: place("/username")?,
+//!     login: vec!["login".to_owned()],
+//!     ..Policy::default()
+//! };
+//! let observations = Observations::in_memory(policy)?;
 //! let at = |tick: u64| Moment::at(Millis::new(1_700_000_000_000 + 10_000 * tick as i64)).on(tick);
 //!
 //! let login = Response::text("{\"username\": \"Ada\", \"current_tick\": 40}")?;
 //! observations.intercept(&ToolCall::new("agent-1", "login", &login), at(40))?;
-//! let status = Response::text("{\"player\": {\"credits\": 5000}, \"current_tick\": 40}")?;
+//! let status = Response::text("{\"credits\": 5000, \"current_tick\": 40}")?;
 //! observations.intercept(&ToolCall::new("agent-1", "get_status", &status), at(40))?;
 //!
 //! let summary = observations.summary_of_agent("agent-1", at(42), 500)?;
@@ -35,8 +42,8 @@
 //! summary ←─ compose: the most useful lines within the limit, with their ages
 //! ```
 //!
-//! The outline is worked out when a response is stored, so that a summary reads a few kilobytes
-//! however large the payloads are. There is no clock: the caller says what time it is. What the
+//! The outline is worked out when a response is stored, so that a summary parses no payload; it
+//! only compares each with its checksum. There is no clock: the caller says what time it is. What the
 //! specification of the cache asks for, and where it is tested, is in
 //! `docs/spec-observations.md`.
 
@@ -61,6 +68,7 @@ mod keep;
 mod memory;
 mod merge;
 mod moment;
+mod nested;
 mod observation;
 mod observations;
 mod outline;
@@ -71,7 +79,6 @@ mod policy_match;
 mod response;
 mod shape;
 mod shown;
-mod spacemolt;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "sqlite")]

@@ -26,6 +26,24 @@ pub enum Age {
     Seconds(u64),
 }
 
+/// How far back a tick may lie and still be late, in ticks.
+const ABSURD_JUMP: u64 = 1_000_000_000;
+
+/// The tick that a response names: a whole number from 0 to `i64::MAX`, or the digits of one as a
+/// text. Anything else is no tick.
+pub(super) fn tick_of(value: &Value) -> Option<u64> {
+    let tick = match value {
+        Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+        Value::Number(number) => number.as_u64().or_else(|| {
+            let text = number.to_string();
+            let (whole, fraction) = text.split_once('.')?;
+            fraction.bytes().all(|byte| byte == b'0').then(|| whole.parse().ok())?
+        }),
+        _ => None,
+    };
+    tick.filter(|tick| i64::try_from(*tick).is_ok())
+}
+
 impl Moment {
     /// This time, on no known tick.
     pub const fn at(at: Millis) -> Self {
@@ -50,9 +68,23 @@ impl Moment {
     }
 
     /// Whether this came before `known`: by ticks where both are known, else by the wall clock.
+    ///
+    /// A tick that lies more than a billion below the known one, at a later time, is not before:
+    /// no answer is that late. Either the known tick was wrong, or the world began anew.
+    ///
+    /// ```
+    /// use afterimage_observe::{Millis, Moment};
+    ///
+    /// let at = |millis| Moment::at(Millis::new(millis));
+    /// assert!(at(2_000).on(90).is_before(at(1_000).on(100)));
+    /// assert!(!at(2_000).on(90).is_before(at(1_000).on(9_000_000_000_000)));
+    /// ```
     pub fn is_before(self, known: Moment) -> bool {
         match (self.tick, known.tick) {
-            (Some(tick), Some(known)) => tick < known,
+            (Some(tick), Some(known_tick)) => {
+                let is_absurd = known_tick.saturating_sub(tick) > ABSURD_JUMP;
+                tick < known_tick && !(is_absurd && self.at > known.at)
+            }
             _ => self.at < known.at,
         }
     }

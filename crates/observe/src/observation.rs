@@ -47,7 +47,7 @@ pub struct ObservationInfo {
     pub stale: Vec<StaleMark>,
     /// The lines that a summary may show; made by the policy with this fingerprint.
     pub outline: Outline,
-    /// Why it cannot be read, where the store is damaged. Nothing but the name is known then.
+    /// Why it cannot be read, where the store is damaged. Nothing but the name is sure then.
     pub damage: Option<String>,
 }
 

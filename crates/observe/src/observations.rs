@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     Account, AsideInfo, Figures, MemoryStore, Metrics, Moment, Observation, ObservationInfo,
-    ObservationStore, Pointer, Policy, StoreReader, Summary, ToolRule, compose::Composer,
+    ObservationStore, Outline, Pointer, Policy, StoreReader, Summary, ToolRule, compose::Composer,
 };
 use crate::{ErrorKind, Result, tokens::TokenCounter};
 
@@ -116,8 +116,8 @@ impl Observations {
     /// whole of it, and at most four bytes for each of them. The more useful comes first: what the
     /// last response changed, what the policy marks, small values, counts.
     ///
-    /// Reads a few kilobytes for each observation, whatever the payloads, and however many
-    /// accounts there are.
+    /// Runs in O(size of the account's payloads), however many accounts there are: each payload is
+    /// compared with its checksum, and none is parsed.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].
@@ -167,8 +167,13 @@ impl Observations {
     fn infos_of(&self, store: &dyn StoreReader, account: &str) -> Result<Vec<ObservationInfo>> {
         let mut infos = store.infos(account)?;
         for info in &mut infos {
-            // Another policy made it, or it is damaged.
-            if info.damage.is_none() && info.outline.made_by != self.fingerprint {
+            if info.damage.is_some() {
+                continue;
+            }
+            if info.outline.made_by == self.fingerprint {
+                note_damaged_payload(store, account, info)?;
+            } else {
+                // Another policy made it, or it is damaged.
                 self.remake(store, account, info)?;
             }
         }
@@ -192,9 +197,7 @@ impl Observations {
         });
         match found {
             Ok(found) => *info = found.unwrap_or_else(|| info.clone()),
-            Err(error) if error.kind() == ErrorKind::Damaged => {
-                info.damage = Some(error.message().to_owned());
-            }
+            Err(error) if error.kind() == ErrorKind::Damaged => damage(info, &error),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -300,4 +303,25 @@ impl Observations {
     pub fn metrics(&self) -> Result<Metrics> {
         Ok(Metrics::of(&self.figures()?))
     }
+}
+
+/// Tells in `info` where the payload of an observation cannot be read.
+pub(super) fn note_damaged_payload(
+    store: &dyn StoreReader,
+    account: &str,
+    info: &mut ObservationInfo,
+) -> Result<()> {
+    match store.observation(account, &info.name) {
+        Err(error) if error.kind() == ErrorKind::Damaged => {
+            damage(info, &error);
+            Ok(())
+        }
+        found => found.map(drop),
+    }
+}
+
+/// Shows nothing of an observation but that it is damaged.
+fn damage(info: &mut ObservationInfo, error: &crate::Error) {
+    info.damage = Some(error.message().to_owned());
+    info.outline = Outline::default();
 }

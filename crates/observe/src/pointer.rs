@@ -5,7 +5,8 @@ use crate::{Error, Result, json::Value};
 /// A place inside of a response: a JSON pointer (RFC 6901) with two additions.
 ///
 /// An element of an array that is merged by a key can be named by it, as in `/cargo/id=ore/size`;
-/// and in the places of [`ToolRule::arrays`](super::ToolRule::arrays) a `*` is any element.
+/// and in the places of [`ToolRule::arrays`](super::ToolRule::arrays) a `*` is any element or
+/// member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(Vec<String>);
 

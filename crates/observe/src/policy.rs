@@ -6,8 +6,8 @@ use crate::{Error, Result};
 /// What counts as an observation, where things stand in a response, and what an action changes.
 ///
 /// Built in code, as below, or read from JSON ([`Policy::from_json`]) or TOML (`from_toml`, feature
-/// `toml`), whose members have the names of the fields. `examples/policies/spacemolt.toml` is
-/// [`Policy::spacemolt`].
+/// `toml`), whose members have the names of the fields. `examples/policies/spacemolt.toml` is a
+/// whole one.
 ///
 /// ```
 /// use afterimage_observe::{ActionRule, Policy, Target, ToolRule};
@@ -222,6 +222,16 @@ impl ToolRule {
             important: Vec::new(),
             only_marked: false,
         }
+    }
+
+    /// The places in a response that its sections read. Those inside of a list's elements are
+    /// left out.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Pointer> {
+        let lines = self.lines.iter();
+        let values =
+            lines.clone().filter_map(|line| line.value.as_ref()).flat_map(Template::places);
+        let lists = lines.filter_map(|line| line.each.as_ref());
+        values.chain(lists).chain(&self.important).chain(self.arrays.keys())
     }
 
     /// The member that tells the elements of the array at `path` apart.

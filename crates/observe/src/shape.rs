@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use jiter::Jiter;
 
-use super::{Ignored, Observation, Policy, response::check_depth};
+use super::{Ignored, Observation, Policy, ToolRule, nested::Nested, response::check_depth};
 use crate::json::{self, Object, Value};
 
 /// Members that hold what a server says of an answer, and nothing of the world.
-const WORDS: [&str; 11] = [
+pub(super) const WORDS: [&str; 11] = [
     "message",
     "status",
     "detail",
@@ -41,10 +41,17 @@ enum Shape {
 /// Why an answer may not take the place of what is known: it is empty, or of another shape.
 ///
 /// An object is of the same shape where it has at least half of the members that the last full
-/// response had. JSON may take the place of a text, for it says more, but a bare number or boolean
+/// response had: one that now holds nothing but an error has gone, and so has one that is null
+/// beside an error. Where the policy reads a list or an object, it has to stay one or be null or
+/// gone. JSON may take the place of a text, for it says more, but a bare number or boolean
 /// only that of a short line. A page of HTML takes the place of no other text. Where nothing is known that
 /// could be lost, anything may.
-pub(super) fn refusal(policy: &Policy, known: &Observation, new: &Value) -> Option<Ignored> {
+pub(super) fn refusal(
+    policy: &Policy,
+    rule: &ToolRule,
+    known: &Observation,
+    new: &Value,
+) -> Option<Ignored> {
     let is_word = |member: &str, is_scalar: bool| {
         let is_tick = || {
             policy.ticks.iter().any(|tick| matches!(tick.segments(), [first] if first == member))
@@ -59,13 +66,16 @@ pub(super) fn refusal(policy: &Policy, known: &Observation, new: &Value) -> Opti
         (_, Shape::Elements) if new.as_array().is_some_and(<[Value]>::is_empty) => {
             return Some(Ignored::Empty);
         }
-        (Shape::Members(members), Shape::Members(new)) => {
+        (Shape::Members(members), Shape::Members(new_members)) => {
+            let Some(nested) = Nested::between(policy, rule, &known.content, new) else {
+                return Some(Ignored::OtherShape);
+            };
             // What a part brought along since is in no full response.
             let of_full = members.iter().filter(|member| !known.ages.is_named(member));
             let (mut all, mut kept) = (0, 0);
             for member in of_full {
                 all += 1;
-                kept += usize::from(new.contains(member));
+                kept += usize::from(new_members.contains(member) && !nested.is_gone(member));
             }
             2 * kept < all
         }

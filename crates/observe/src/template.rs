@@ -39,6 +39,15 @@ enum Piece {
     Count(Vec<Pointer>),
 }
 
+impl Piece {
+    fn places(&self) -> &[Pointer] {
+        match self {
+            Self::Text(_) => &[],
+            Self::Value(places) | Self::Count(places) => places,
+        }
+    }
+}
+
 impl Template {
     /// Reads a template.
     ///
@@ -70,6 +79,11 @@ impl Template {
             pieces.push(Piece::Text(rest.to_owned()));
         }
         Ok(Self { text: text.to_owned(), pieces })
+    }
+
+    /// The places that it may show.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Pointer> {
+        self.pieces.iter().flat_map(Piece::places)
     }
 
     /// The text for this value, with `unknown` for what is missing.

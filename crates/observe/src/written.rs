@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use crate::json::{Value, write_string};
+use crate::json::{Value, write_array, write_object};
 
 /// A payload as compact JSON, and where in it the parts stand that may change by themselves.
 pub(super) struct Written {
@@ -45,40 +45,27 @@ impl Part {
 
 fn write(value: &Value, text: &mut String) -> Part {
     let start = text.len();
-    let inside = match value {
+    let mut inside = Vec::new();
+    // Writing to a text cannot fail.
+    let _ = match value {
         Value::Object(members) => {
-            let mut inside = Vec::with_capacity(members.len());
-            text.push('{');
-            for (index, (key, value)) in members.iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                // Writing to a text cannot fail.
-                let _ = write_string(text, key);
-                text.push(':');
+            inside.reserve_exact(members.len());
+            let members = members.iter().map(|(key, value)| (key.as_str(), value));
+            write_object(text, members, |text, value| {
                 inside.push(write(value, text));
-            }
-            text.push('}');
-            inside
+                Ok(())
+            })
         }
         Value::Array(elements) => {
-            let mut inside = Vec::with_capacity(elements.len());
-            text.push('[');
-            for (index, element) in elements.iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
+            inside.reserve_exact(elements.len());
+            write_array(text, elements, |text, element| {
                 let start = text.len();
-                let _ = element.write(text);
+                element.write(text)?;
                 inside.push(Part { range: start..text.len(), inside: Vec::new() });
-            }
-            text.push(']');
-            inside
+                Ok(())
+            })
         }
-        scalar => {
-            let _ = scalar.write(text);
-            Vec::new()
-        }
+        scalar => scalar.write(text),
     };
     Part { range: start..text.len(), inside }
 }

@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 mod convert;
 
 use super::seq::{Item, Seq};
-use crate::json::{Number, PathElement, Value, write_string};
+use crate::json::{Number, PathElement, Value, write_array, write_object, write_string};
 
 /// A JSON value whose copies share what they have in common: the state of a world, or a part of it.
 ///
@@ -219,28 +219,8 @@ impl Data {
             Self::Bool(flag) => out.write_str(if *flag { "true" } else { "false" }),
             Self::Number(number) => write!(out, "{number}"),
             Self::String(text) => write_string(out, text),
-            Self::Array(list) => {
-                out.write_char('[')?;
-                for (index, value) in list.iter().enumerate() {
-                    if index > 0 {
-                        out.write_char(',')?;
-                    }
-                    value.write(out)?;
-                }
-                out.write_char(']')
-            }
-            Self::Object(map) => {
-                out.write_char('{')?;
-                for (index, (key, value)) in map.iter().enumerate() {
-                    if index > 0 {
-                        out.write_char(',')?;
-                    }
-                    write_string(out, key)?;
-                    out.write_char(':')?;
-                    value.write(out)?;
-                }
-                out.write_char('}')
-            }
+            Self::Array(list) => write_array(out, list.iter(), |out, value| value.write(out)),
+            Self::Object(map) => write_object(out, map.iter(), |out, value| value.write(out)),
         }
     }
 }

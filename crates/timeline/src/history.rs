@@ -156,14 +156,14 @@ impl Timeline {
     }
 
     pub(super) fn undo_turn(&self, to: u64, now: Millis) -> Result<TurnRecord> {
-        self.rewound("undo", Rewind { is_undo: true, to }, now)
+        self.rewound("undo", Rewind { is_undo: true, to, extra: crate::json::Object::new() }, now)
     }
 
     pub(super) fn redo_turn(&self, now: Millis) -> Result<TurnRecord> {
         let to = self.redo_target()?.ok_or_else(|| {
             Error::new(ErrorKind::OutOfRange, "there is nothing to redo: no undo came last")
         })?;
-        self.rewound("redo", Rewind { is_undo: false, to }, now)
+        self.rewound("redo", Rewind { is_undo: false, to, extra: crate::json::Object::new() }, now)
     }
 
     fn rewound(&self, cause: &str, rewind: Rewind, now: Millis) -> Result<TurnRecord> {
@@ -178,7 +178,7 @@ impl Timeline {
     fn redo_target(&self) -> Result<Option<u64>> {
         let mut rewinds = Vec::new();
         for turn in (1..=self.last_turn()).rev() {
-            let Some(rewind) = self.turn(turn)?.rewind else { break };
+            let Some(rewind) = self.turn(turn)?.rewind.clone() else { break };
             rewinds.push((turn, rewind));
         }
         let mut open = Vec::new();

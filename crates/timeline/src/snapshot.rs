@@ -124,6 +124,8 @@ pub struct DeltaRange {
     pub first_delta_id: String,
     /// The id of the last; empty where there is none.
     pub last_delta_id: String,
+    /// Members that are not known here.
+    pub extra: Object,
 }
 
 impl DeltaRange {
@@ -143,6 +145,7 @@ impl DeltaRange {
         object.put("deltaCount", self.delta_count);
         object.put("firstDeltaId", self.first_delta_id.as_str());
         object.put("lastDeltaId", self.last_delta_id.as_str());
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 
@@ -153,6 +156,7 @@ impl DeltaRange {
             delta_count: fields.u64("deltaCount")?.unwrap_or_default(),
             first_delta_id: fields.string("firstDeltaId")?.unwrap_or_default(),
             last_delta_id: fields.string("lastDeltaId")?.unwrap_or_default(),
+            extra: fields.rest(),
         })
     }
 }
@@ -201,8 +205,8 @@ impl StateSnapshot {
     /// gives no reason is read as a manual one.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for a member that is missing or of the wrong type, and for a reason that
-    /// is not known,
+    /// [`ErrorKind::Shape`] for a member that is missing or of the wrong type, for a reason that is
+    /// not known and for a `snapshotId` of another turn,
     /// [`ErrorKind::Damaged`] where a checksum is not that of its part.
     pub fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "a snapshot")?;
@@ -232,7 +236,11 @@ impl StateSnapshot {
     /// What full and compressed snapshots have in common, with the state.
     pub(super) fn of(mut fields: Fields, state: Data) -> Result<Self> {
         let turn_id = Fields::required(fields.u64("turnId")?, "turnId", "a turn")?;
-        drop(fields.take("snapshotId"));
+        let expected = format!("snapshot-{turn_id}");
+        if let Some(found) = fields.string("snapshotId")?.filter(|found| *found != expected) {
+            let expected = format_args!("{expected:?}, the snapshot of its turn");
+            return Err(Error::expected(expected, format_args!("{found:?}")).under("snapshotId"));
+        }
         let reason = fields.string("reason")?.as_deref().map(SnapshotReason::named).transpose();
         Ok(Self {
             session_id: fields.string("sessionId")?.unwrap_or_default().into(),

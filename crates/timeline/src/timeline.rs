@@ -220,7 +220,8 @@ impl Timeline {
             scene.and_then(Data::as_str).unwrap_or_default().clone_into(&mut turn.scene_id);
         }
         let said = std::mem::take(&mut turn.summary.significant_changes);
-        turn.summary = Summary::of(&turn.deltas);
+        let extra = std::mem::take(&mut turn.summary.extra);
+        turn.summary = Summary { extra, ..Summary::of(&turn.deltas) };
         if !said.is_empty() {
             turn.summary.significant_changes = said;
         }
@@ -326,7 +327,9 @@ impl Timeline {
         self.ids = OnceLock::new();
     }
 
-    /// Makes a snapshot of the state as it is. It takes the place of another one of the same turn.
+    /// Makes a snapshot of the state as it is. It takes the place of another one of the same turn,
+    /// whose reason stays where it weighs more: interval weighs least, then manual, then the others,
+    /// and initial and session end weigh most.
     /// Those go that the [policy](super::SnapshotPolicy) then lets go.
     ///
     /// The state is shared, so it takes constant memory, and time in the number of the snapshots.
@@ -334,9 +337,16 @@ impl Timeline {
         let turn_id = self.last_turn();
         let last = self.snapshots.last().filter(|last| last.turn_id == turn_id).cloned();
         let mut delta_range = std::mem::take(&mut self.range);
+        let (mut reason, mut extra) = (reason, crate::json::Object::new());
         if let Some(last) = &last {
             self.snapshots.remove(self.snapshots.len() - 1);
             delta_range = last.delta_range.clone();
+            extra = last.extra.clone();
+            let weight =
+                |reason: SnapshotReason| (reason.priority(), reason != SnapshotReason::Manual);
+            if weight(last.reason) > weight(reason) {
+                reason = last.reason;
+            }
         }
         let snapshot = Arc::new(StateSnapshot {
             session_id: Arc::clone(&self.session_id),
@@ -346,7 +356,7 @@ impl Timeline {
             state: self.head.clone(),
             delta_range,
             turn_checksum: None,
-            extra: crate::json::Object::new(),
+            extra,
         });
         self.range.from_snapshot = snapshot.snapshot_id();
         self.snapshots.push(Arc::clone(&snapshot));

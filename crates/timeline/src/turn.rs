@@ -3,7 +3,7 @@ use std::fmt::Write;
 use super::{Data, Delta, Event, apply::shown};
 use crate::{
     DeltaTarget, Millis, Result,
-    json::{Fields, Object, ObjectExt, Value, serde_through_json},
+    json::{Fields, Number, Object, ObjectExt, Value, serde_through_json},
 };
 
 /// The most changes that a summary names.
@@ -47,10 +47,12 @@ pub struct TurnRecord {
 }
 
 /// What an undo or a redo did: the state after it is that after another turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rewind {
     pub(super) is_undo: bool,
     pub(super) to: u64,
+    /// Members that are not known here.
+    pub(super) extra: Object,
 }
 
 /// What a model was asked in a turn, and said.
@@ -60,8 +62,8 @@ pub struct LlmContext {
     pub prompt: String,
     /// The text that it wrote.
     pub response: String,
-    /// The seed, where there was one.
-    pub seed: Option<i64>,
+    /// The seed, where there was one: any number, with its digits.
+    pub seed: Option<Number>,
     /// The model.
     pub model: String,
     /// Members that are not known here.
@@ -77,6 +79,8 @@ pub struct Summary {
     pub targets_modified: Vec<DeltaTarget>,
     /// The first changes, for people.
     pub significant_changes: Vec<String>,
+    /// Members that are not known here.
+    pub extra: Object,
 }
 
 impl TurnRecord {
@@ -126,7 +130,7 @@ impl TurnRecord {
         object.put_some("llmContext", self.llm_context.as_ref().map(LlmContext::to_json));
         object.put("summary", self.summary.to_json());
         object.put_some("lenient", self.lenient.then_some(true));
-        object.put_some("rewind", self.rewind.map(Rewind::to_json));
+        object.put_some("rewind", self.rewind.as_ref().map(Rewind::to_json));
         object.put_unknown(&self.extra);
         Value::Object(object)
     }
@@ -187,10 +191,11 @@ fn listed<T>(
 }
 
 impl Rewind {
-    fn to_json(self) -> Value {
+    fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("kind", if self.is_undo { "undo" } else { "redo" });
         object.put("to", self.to);
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 
@@ -198,7 +203,7 @@ impl Rewind {
         let mut fields = Fields::of(value, "a rewind")?;
         let kind = Fields::required(fields.string("kind")?, "kind", "undo or redo")?;
         let to = Fields::required(fields.u64("to")?, "to", "a turn")?;
-        Ok(Self { is_undo: kind == "undo", to })
+        Ok(Self { is_undo: kind == "undo", to, extra: fields.rest() })
     }
 }
 
@@ -207,7 +212,7 @@ impl LlmContext {
         let mut object = Object::new();
         object.put("prompt", self.prompt.as_str());
         object.put("response", self.response.as_str());
-        object.put_some("seed", self.seed);
+        object.put_some("seed", self.seed.clone().map(Value::Number));
         object.put("model", self.model.as_str());
         object.put_unknown(&self.extra);
         Value::Object(object)
@@ -218,7 +223,7 @@ impl LlmContext {
         Ok(Self {
             prompt: fields.string("prompt")?.unwrap_or_default(),
             response: fields.string("response")?.unwrap_or_default(),
-            seed: fields.i64("seed")?,
+            seed: fields.number("seed")?,
             model: fields.string("model")?.unwrap_or_default(),
             extra: fields.rest(),
         })
@@ -238,6 +243,7 @@ impl Summary {
             delta_count: deltas.len() as u64,
             targets_modified,
             significant_changes: deltas.iter().take(MOST_CHANGES).map(said).collect(),
+            extra: Object::new(),
         }
     }
 
@@ -248,6 +254,7 @@ impl Summary {
         object.put("targetsModified", targets.collect::<Value>());
         let changes = self.significant_changes.iter().map(String::as_str);
         object.put("significantChanges", changes.collect::<Value>());
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 
@@ -258,6 +265,7 @@ impl Summary {
             delta_count: fields.u64("deltaCount")?.unwrap_or_default(),
             targets_modified: targets.into_iter().map(DeltaTarget::from).collect(),
             significant_changes: fields.strings("significantChanges")?.unwrap_or_default(),
+            extra: fields.rest(),
         })
     }
 }

@@ -28,7 +28,7 @@ pub const SUMMARY_FACET: &str = "observations";
 ///     veil::{Frame, Source},
 /// };
 ///
-/// let observations = Observations::in_memory(Policy::spacemolt())?;
+/// let observations = Observations::in_memory(Policy::default())?;
 /// let now = Moment::at(Millis::new(0));
 /// let summary = observations.summary_of_agent("agent-1", now, 500)?;
 /// let frame = Frame::new(0, Source::Environment).with(summary_op(&summary));
@@ -59,11 +59,12 @@ pub fn reference(info: &ObservationInfo) -> String {
 /// ```
 /// use afterimage::{
 ///     id::Millis,
-///     observe::{Moment, Observations, Policy, Response, ToolCall},
+///     observe::{Moment, Observations, Pointer, Policy, Response, ToolCall},
 ///     session::bridge::observed::Repeats,
 /// };
 ///
-/// let observations = Observations::in_memory(Policy::spacemolt())?;
+/// let ticks = vec![Pointer::parse("/current_tick")?];
+/// let observations = Observations::in_memory(Policy { ticks, ..Policy::default() })?;
 /// let mut repeats = Repeats::new();
 /// let mut calls_at = |tick| {
 ///     let map = format!("{{\"current_tick\":{tick},\"systems\":[{}1]}}", "\"sol\",".repeat(90));

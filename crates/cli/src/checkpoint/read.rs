@@ -1,7 +1,7 @@
 //! Reading documents.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -11,24 +11,23 @@ use afterimage::checkpoint::{self, Checkpoint, CheckpointDelta, Document, MAX_BY
 use super::diagnostic;
 use crate::{
     failure::{Failure, Outcome},
-    input::is_stdin,
+    input::{is_stdin, regular},
 };
 
 /// Reads a Markdown file, or standard input.
 pub(super) fn document(path: &Path) -> Outcome<Document> {
-    let bytes = bytes(path).map_err(|error| Failure::cannot_open(&error).file(path))?;
+    let bytes = bytes(path)?;
     Ok(Document::read(&bytes).map_err(|error| error.in_file(path))?)
 }
 
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    // One more than may be is enough to refuse it.
-    let most = MAX_BYTES as u64 + 1;
-    let mut bytes = Vec::new();
-    if is_stdin(path) {
-        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
-    } else {
-        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+fn bytes(path: &Path) -> Outcome<Vec<u8>> {
+    if !is_stdin(path) {
+        return regular(path, MAX_BYTES as u64);
     }
+    let mut bytes = Vec::new();
+    // One more than may be is enough to refuse it.
+    let read = io::stdin().lock().take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::cannot_open(&error).file(path))?;
     Ok(bytes)
 }
 

@@ -250,12 +250,9 @@ impl Opened {
     }
 
     /// Goes on with a session that lost its end; what that was, if it did.
-    pub(crate) fn repair(&mut self, session: &SessionName) -> Outcome<Option<String>> {
+    pub(crate) fn repair(&mut self, session: &SessionName) -> Outcome<Option<LostEnd>> {
         match self {
-            Self::Directory(directory) => {
-                let lost = directory.journal.repair(session)?;
-                Ok(lost.map(|lost| lost.to_string()))
-            }
+            Self::Directory(directory) => Ok(directory.journal.repair(session)?),
             #[cfg(feature = "nats")]
             Self::Nats(..) => {
                 let failure = Failure::new("only a journal in a directory is repaired");

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 use crate::args::{Coloring, Tokenizer, token_limit};
 
 const REPLAY: &str = "\
-Example: afterimage observe replay session.jsonl --policy all
+Example: afterimage observe replay session.jsonl
 
 Columns of the table:
   FRAME    the frame with the agent's answer
@@ -35,10 +35,10 @@ pub(crate) struct Observe {
     /// The database; `put` makes it where it is not there
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) db: Option<PathBuf>,
-    /// What counts as an observation: `spacemolt`, `all` (every tool, for each of its arguments),
-    /// or a file of TOML or JSON
-    #[arg(long, global = true, value_name = "POLICY", default_value = "spacemolt")]
-    pub(crate) policy: String,
+    /// What counts as an observation, in TOML or JSON; without it every tool, for each of its
+    /// arguments
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) policy: Option<PathBuf>,
     /// The time, as RFC 3339 or in seconds since 1970; the clock's by default
     #[arg(long, global = true, value_name = "TIME", value_parser = moment)]
     pub(crate) now: Option<i64>,
@@ -104,7 +104,7 @@ pub(crate) enum Action {
     /// The figures are those of a simulation: contexts are made of the frames, and the usage that a
     /// provider reported is not read.
     #[command(
-        after_help = "Example: afterimage observe replay session.jsonl --policy all",
+        after_help = "Example: afterimage observe replay session.jsonl",
         after_long_help = REPLAY
     )]
     Replay(Replay),

@@ -40,7 +40,7 @@ pub(super) fn put(
     if args.json {
         return out.json(outcome.to_json());
     }
-    for line in said(&outcome, &args.policy) {
+    for line in said(&outcome) {
         writeln!(out, "{}", printable(&line))?;
     }
     Ok(())
@@ -70,7 +70,7 @@ fn response() -> Outcome<Response> {
 }
 
 /// What came of a response, a sentence a line.
-pub(super) fn said(outcome: &Interception, policy: &str) -> Vec<String> {
+pub(super) fn said(outcome: &Interception) -> Vec<String> {
     let Interception { tool, session, stored, merged, stale, changed, ignored, .. } = outcome;
     let mut lines = Vec::new();
     if let Some(session) = session {
@@ -96,7 +96,11 @@ pub(super) fn said(outcome: &Interception, policy: &str) -> Vec<String> {
         }
         None => None,
         Some(Ignored::Failed) => Some("the call failed".to_owned()),
-        Some(Ignored::Older) => Some("the answer is older than what is known".to_owned()),
+        Some(Ignored::Older) => Some(
+            "the answer is older than what is known; where the known tick is wrong, `afterimage \
+             observe accept` takes the answer"
+                .to_owned(),
+        ),
         Some(Ignored::Empty) => Some("the answer is empty".to_owned()),
         Some(Ignored::OtherShape) => {
             Some("the answer has another shape than what is known".to_owned())
@@ -105,7 +109,7 @@ pub(super) fn said(outcome: &Interception, policy: &str) -> Vec<String> {
         Some(Ignored::NoAccount) => {
             Some("the account is unknown: log in first, or give --account".to_owned())
         }
-        Some(_) => Some(format!("the policy {policy} says nothing of {tool}")),
+        Some(_) => Some(format!("the policy says nothing of {tool}")),
     };
     let why = why.map(|why| match &outcome.aside {
         Some(name) => format!("set aside, and {name} stays as it was: {why}"),

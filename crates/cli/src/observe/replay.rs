@@ -2,8 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
-    io::{Read, Write},
+    io::Write,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -257,10 +256,7 @@ fn of_responses<'o>(
     observations: &'o Observations,
     counter: &'o Arc<dyn TokenCounter>,
 ) -> Outcome<Ledgers<'o>> {
-    let mut bytes = Vec::new();
-    let opened = File::open(file)
-        .and_then(|file| file.take(Response::MAX_BYTES as u64).read_to_end(&mut bytes));
-    opened.map_err(|error| Failure::cannot_open(&error).file(file))?;
+    let bytes = input::regular(file, Response::MAX_BYTES as u64)?;
     let Some(recorded) = responses::read(&bytes) else {
         let failure = Failure::new("expected a transcript or responses by tool, found neither");
         return Err(failure.file(file).into());

@@ -123,7 +123,16 @@ pub(super) fn repair(target: &Target, out: &mut Output) -> Outcome {
     if target.json {
         return out.json(done.to_json());
     }
-    writeln!(out, "{}, {} lost", counted(done.turns, "turn"), grouped(done.lost.len() as u64))?;
+    writeln!(out, "{}, {} lost", counted(done.turns, "turn"), grouped(done.lost_turns()))?;
+    if let Some((first, last)) = done.accepted {
+        let (filled, at_end) = (done.lost.len() as u64, (last + 1).saturating_sub(first));
+        writeln!(
+            out,
+            "  {} filled in, {} accepted as lost at the end",
+            grouped(filled),
+            grouped(at_end)
+        )?;
+    }
     for text in &done.notes {
         writeln!(out, "  {}", printable(text))?;
     }

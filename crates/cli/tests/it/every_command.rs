@@ -70,8 +70,8 @@ const COMMANDS: &[&[&str]] = &[
     &["checkpoint", "draft", "--created", NOON, FILE],
     &["checkpoint", "draft", "--created", NOON, "--json", "--tokens", "1k", FILE],
     &["checkpoint", "draft", "--created", NOON, "--since", "2", FILE],
-    &["observe", "--policy", "all", "replay", FILE],
-    &["observe", "--policy", "all", "--json", "replay", "--tokenizer", "chars4", FILE],
+    &["observe", "replay", FILE],
+    &["observe", "--json", "replay", "--tokenizer", "chars4", FILE],
 ];
 
 /// The commands that read no transcripts.

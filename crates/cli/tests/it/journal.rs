@@ -649,7 +649,7 @@ fn what_a_file_ends_with_is_said_by_every_command() {
     let repaired = run(&["journal", "repair", journal, "q"]);
     assert_eq!(
         repaired.out,
-        "accepted as lost: event 3 was acknowledged and is missing: the log ends with event 2\nq goes on after event 2\n"
+        "accepted as lost: event 3 was acknowledged and is missing: the log ends with event 2\n1 event lost, from event 3 on\nq goes on after event 2\n"
     );
     assert!(repaired.err.contains("it was cut, and its bytes are in"), "{}", repaired.err);
     let again = json(&["journal", "repair", "--json", journal, "q"]);

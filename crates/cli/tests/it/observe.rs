@@ -22,8 +22,14 @@ impl Db {
 
     fn run(&self, args: &[&str], input: &str) -> Run {
         let path = self.path();
-        let args = [&["observe", "--db", &path, "--now", "2026-03-01T12:00:00Z"], args].concat();
-        run_with(&args, input)
+        let before =
+            ["observe", "--db", &path, "--now", "2026-03-01T12:00:00Z", "--policy", POLICY];
+        run_with(&[&before, args].concat(), input)
+    }
+
+    /// As `run`, with no policy but the default.
+    fn run_by_default(&self, args: &[&str], input: &str) -> Run {
+        run_with(&[&["observe", "--db", &self.path()], args].concat(), input)
     }
 
     #[track_caller]
@@ -46,6 +52,8 @@ impl Db {
     }
 }
 
+/// The policy of the examples, from the root of the workspace.
+const POLICY: &str = "examples/policies/spacemolt.toml";
 const STATUS: &str = "{\"player\":{\"username\":\"Ada\",\"credits\":5000},\"location\":{\"docked\":true},\"current_tick\":40}";
 const MAP: &str = "{\"systems\":[{\"id\":\"sol\"},{\"id\":\"vega\"},{\"id\":\"altair\"}]}";
 
@@ -89,21 +97,11 @@ fn put_says_what_came_of_it() {
         put("get_ship", "Error: no"),
         "set aside, and get_ship stays as it was: the call failed\n"
     );
-    assert_eq!(put("dance", "{}"), "not kept: the policy spacemolt says nothing of dance\n");
+    assert_eq!(put("dance", "{}"), "not kept: the policy says nothing of dance\n");
     let json = db.json(&["put", "--account", "Ada", "--tool", "travel"], "{}");
     assert_eq!(json["stale"], serde_json::json!(["get_status#/location"]));
-    let read = [
-        "--policy",
-        "all",
-        "put",
-        "--account",
-        "Ada",
-        "--tool",
-        "read",
-        "--arguments",
-        "{\"a\":1}",
-    ];
-    assert_eq!(db.out(&read, "text"), "kept read {\"a\":1}: new\n");
+    let read = ["put", "--account", "Ada", "--tool", "read", "--arguments", "{\"a\":1}"];
+    assert_eq!(db.run_by_default(&read, "text").out, "kept read {\"a\":1}: new\n");
 }
 
 #[test]
@@ -128,7 +126,11 @@ fn what_would_overwrite_good_data_is_set_aside_and_told() {
     for (input, why) in [
         ("", "the answer is empty"),
         ("Rate limited, try again in 5 s", "the call failed"),
-        (late.as_str(), "the answer is older than what is known"),
+        (
+            late.as_str(),
+            "the answer is older than what is known; where the known tick is wrong, \
+             `afterimage observe accept` takes the answer",
+        ),
         ("{\"queue\":{}}", "the answer has another shape than what is known"),
     ] {
         assert_eq!(put(input), format!("set aside, and get_status stays as it was: {why}\n"));
@@ -206,8 +208,8 @@ fn an_action_of_another_account_is_refused_and_makes_nothing_stale() {
 #[test]
 fn put_says_which_escapes_it_mended() {
     let db = Db::new();
-    let put = ["--policy", "all", "put", "--account", "Ada", "--tool", "look"];
-    let run = db.run(&put, "{\"a\":\"\\ud83d\"}");
+    let put = ["put", "--account", "Ada", "--tool", "look"];
+    let run = db.run_by_default(&put, "{\"a\":\"\\ud83d\"}");
     assert_eq!((run.code, run.out.as_str()), (Some(0), "kept look: new\n"));
     let told = "note: standard input: 1 escape is half of a surrogate pair, read as U+FFFD\n";
     assert_eq!(run.err, told);
@@ -248,12 +250,57 @@ fn a_database_that_is_no_regular_file_is_refused_at_once() {
     assert_eq!(ask(&at("link"), &["accounts"]), (Some(0), String::new()));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_read_as_a_transcript_and_refused_as_a_policy_or_a_document() {
+    use std::{os::unix::fs::symlink, process::Command, time::Duration};
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let pipe = at("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for args in [
+        &["observe", "--db", &at("state.db"), "--policy", &pipe, "accounts"][..],
+        &["checkpoint", "lint", &pipe],
+    ] {
+        let mut command = support::afterimage(args);
+        let output = command.timeout(Duration::from_secs(20)).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {err}");
+        assert!(err.contains("only regular files are opened"), "{args:?}: {err}");
+    }
+    // Who links a policy means what the link leads to.
+    symlink(std::fs::canonicalize("../../examples/policies/spacemolt.toml").unwrap(), at("linked"))
+        .unwrap();
+    let linked = at("linked");
+    let db = at("state.db");
+    let put = [
+        "observe",
+        "--db",
+        &db,
+        "--policy",
+        &linked,
+        "put",
+        "--account",
+        "Ada",
+        "--tool",
+        "get_map",
+    ];
+    assert_eq!(run_with(&put, MAP).code, Some(0));
+    let chat = "[{\"role\":\"user\",\"content\":\"Which ships?\"}]";
+    let (writer, to) = (pipe.clone(), chat.to_owned());
+    let writer = std::thread::spawn(move || std::fs::write(writer, to));
+    let mut command = support::afterimage(&["observe", "replay", "--json", &pipe]);
+    let output = command.timeout(Duration::from_secs(20)).output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn a_command_releases_an_account() {
     use afterimage::observe::{Moment, Observations, Policy};
     let db = Db::filled();
     let login = |agent: &str| {
-        let observations = Observations::open(db.path(), Policy::spacemolt()).unwrap();
+        let observations = Observations::open(db.path(), Policy::default()).unwrap();
         observations.login(agent, "Ada", Moment::default())
     };
     login("run-1").unwrap();
@@ -354,7 +401,11 @@ fn what_cannot_be_done_is_said_in_a_block() {
         2,
         "the limit is 1024",
     );
-    refused(&db.run(&["--policy", "/no/such/file", "accounts"], ""), 2, "cannot open the file");
+    refused(
+        &db.run_by_default(&["--policy", "/no/such/file", "accounts"], ""),
+        2,
+        "cannot open the file",
+    );
     refused(&db.run(&["summary"], ""), 2, "--account");
     refused(&run(&["observe", "--now", "noon", "accounts"]), 2, "expected a time");
     let scratch = tempfile::tempdir().unwrap();
@@ -374,11 +425,15 @@ fn what_cannot_be_done_is_said_in_a_block() {
 #[test]
 fn a_policy_is_read_from_a_file() {
     let db = Db::new();
-    let policy = "examples/policies/spacemolt.toml";
-    let put = ["--policy", policy, "put", "--account", "Ada", "--tool", "get_status"];
+    let put = ["put", "--account", "Ada", "--tool", "get_status"];
     assert_eq!(db.out(&put, STATUS), "kept get_status: new\n");
-    let with_file = db.out(&["--policy", policy, "summary", "--account", "Ada"], "");
-    assert_eq!(with_file, db.out(&["summary", "--account", "Ada"], ""));
+    let summary = ["summary", "--account", "Ada"];
+    assert!(db.out(&summary, "").contains("- Credits: 5,000\n"));
+    // Without one every tool is observed, and nothing is known of the game.
+    let plain = db.run_by_default(&summary, "").out;
+    assert!(plain.contains("Player credits: 5,000\n"), "{plain}");
+    let other = ["put", "--account", "Ada", "--tool", "dance"];
+    assert_eq!(db.run_by_default(&other, "{\"steps\":4}").out, "kept dance: new\n");
 }
 
 #[test]
@@ -401,7 +456,7 @@ fn a_session_is_replayed_turn_by_turn() {
     messages.push(serde_json::json!({"role": "assistant", "content": "These."}));
     std::fs::write(&path, serde_json::to_string(&messages).unwrap()).unwrap();
     let path = path.to_str().unwrap();
-    let json = support::json(&["observe", "replay", path, "--policy", "all", "--json"]);
+    let json = support::json(&["observe", "replay", path, "--json"]);
     let turns = json["turns"].as_array().unwrap();
     assert_eq!(turns.len(), 6);
     let tokens = |turn: usize, of: &str| turns[turn][of]["tokens"].as_u64().unwrap();
@@ -410,7 +465,7 @@ fn a_session_is_replayed_turn_by_turn() {
     assert!(tokens(2, "with") < tokens(2, "without") && tokens(2, "summary") > 0);
     assert!(tokens(5, "without") > 4 * tokens(5, "with"));
     assert!(turns.iter().all(|turn| turn["summary"]["tokens"].as_u64().unwrap() <= 500));
-    let table = support::out(&["observe", "replay", path, path, "--policy", "all"]);
+    let table = support::out(&["observe", "replay", path, path]);
     assert!(table.contains("all files") && table.contains("SAVED"), "{table}");
 }
 
@@ -430,17 +485,9 @@ fn recorded_responses_are_replayed() {
     for file in &files {
         let name = file.to_str().unwrap();
         let is_game = name.contains("I-spacemolt");
-        let policy = if is_game { "spacemolt" } else { "all" };
-        let run = run(&[
-            "observe",
-            "replay",
-            name,
-            "--policy",
-            policy,
-            "--json",
-            "--tokenizer",
-            "chars4",
-        ]);
+        let policy = if is_game { &["--policy", POLICY][..] } else { &[] };
+        let args = ["observe", "replay", name, "--json", "--tokenizer", "chars4"];
+        let run = run(&[&args, policy].concat());
         if run.code != Some(0) {
             assert!(!is_game && run.err.contains("error:"), "{name}: {}", run.err);
             continue;

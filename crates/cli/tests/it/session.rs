@@ -235,6 +235,8 @@ fn a_session_whose_last_file_is_gone_takes_no_turn_until_repair_says_what_is_los
     assert_eq!(read.code, Some(0));
     assert!(read.err.starts_with("note: turns 51 to 90 were acknowledged"), "{}", read.err);
     let repaired = out(&["session", "repair", &dir]);
+    let head = "50 turns, 40 lost\n  0 filled in, 40 accepted as lost at the end\n";
+    assert!(repaired.starts_with(head), "{repaired}");
     assert!(
         repaired.contains("accepted: turns 51 to 90 were acknowledged and are missing"),
         "{repaired}"

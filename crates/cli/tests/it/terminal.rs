@@ -110,8 +110,8 @@ fn no_command_over_transcripts_lets_a_control_reach_a_terminal() {
         &["checkpoint", "draft", &file],
         &["checkpoint", "draft", "--json", &file],
         &["checkpoint", "draft", "--since", "0", &file],
-        &["observe", "--policy", "all", "replay", &file],
-        &["observe", "--policy", "all", "--json", "replay", &file],
+        &["observe", "replay", &file],
+        &["observe", "--json", "replay", &file],
     ];
     for args in table {
         for of_archive in [false, true] {
@@ -185,8 +185,7 @@ fn no_command_over_stores_lets_a_control_reach_a_terminal() {
         assert_eq!(appended.code, Some(0), "{}", appended.err);
     }
     let answer = json!({ "tick": 3, "location": HOSTILE, HOSTILE: 1 }).to_string();
-    let put =
-        ["observe", "--db", &db, "--policy", "all", "put", "--account", HOSTILE, "--tool", HOSTILE];
+    let put = ["observe", "--db", &db, "put", "--account", HOSTILE, "--tool", HOSTILE];
     let put = run_with(&put, answer);
     assert_eq!(put.code, Some(0), "{}", put.err);
     for args in [
@@ -201,21 +200,10 @@ fn no_command_over_stores_lets_a_control_reach_a_terminal() {
         &["journal", "ls", "--json", &journal],
         &["journal", "load", &journal, HOSTILE],
         &["journal", "load", &journal, &format!("{HOSTILE}2")],
-        &["observe", "--db", &db, "--policy", "all", "accounts"],
-        &["observe", "--db", &db, "--policy", "all", "summary", "--account", HOSTILE],
-        &[
-            "observe",
-            "--db",
-            &db,
-            "--policy",
-            "all",
-            "get",
-            "--account",
-            HOSTILE,
-            "--tool",
-            HOSTILE,
-        ],
-        &["observe", "--db", &db, "--policy", "all", "stats"],
+        &["observe", "--db", &db, "accounts"],
+        &["observe", "--db", &db, "summary", "--account", HOSTILE],
+        &["observe", "--db", &db, "get", "--account", HOSTILE, "--tool", HOSTILE],
+        &["observe", "--db", &db, "stats"],
         &["observe", "--db", &db, "--policy", HOSTILE, "stats"],
     ] {
         for colors in [true, false] {

@@ -267,3 +267,94 @@ fn an_interrupted_removal_never_looks_like_a_lost_end() {
         }
     }
 }
+
+/// A journal of six events that lost those after `left`, with a snapshot after `taken`.
+fn cut_with_snapshot(left: usize, taken: u64) -> MemoryFiles {
+    let files = MemoryFiles::new();
+    let mut journal = open(&files);
+    for n in 0..6 {
+        append(&mut journal, n).unwrap();
+        if n + 1 == taken {
+            let state = journal.load::<Work>(&name("a")).unwrap().state;
+            journal.write_snapshot(&name("a"), &state, taken, NOW).unwrap();
+        }
+    }
+    drop(journal);
+    cut(&files, left);
+    files
+}
+
+#[test]
+fn a_repair_goes_on_after_the_snapshot_that_has_what_was_lost() {
+    for left in 0..6 {
+        let whole = journal(6);
+        let expected = open(&whole).load::<Work>(&name("a")).unwrap().state;
+        let files = cut_with_snapshot(left, 6);
+        let mut journal = open(&files);
+        let accepted = journal.repair(&name("a")).unwrap().unwrap();
+        assert!(accepted.to_string().contains("missing"), "{accepted}");
+        assert_eq!(journal.status(&name("a")).unwrap().last_sequence, 6);
+        let loaded = journal.load::<Work>(&name("a")).unwrap();
+        assert_eq!((loaded.sequence, &loaded.state), (6, &expected), "{left}");
+        assert!(loaded.report.passed_over.is_empty(), "{:?}", loaded.report);
+        // It goes on, and who opens it next finds the same.
+        let (mut live, _) = journal.live::<Work>(&name("a"), SnapshotPolicy::OnRequest).unwrap();
+        assert_eq!(append(&mut journal, 20).unwrap(), 7);
+        assert_eq!(journal.catch_up(&mut live).unwrap(), 1);
+        drop(journal);
+        assert_eq!(remembered(&files), 7);
+        let mut journal = open(&files);
+        assert_eq!(append(&mut journal, 21).unwrap(), 8);
+        let loaded = journal.load::<Work>(&name("a")).unwrap();
+        assert_eq!((loaded.sequence, loaded.report.snapshot.unwrap().after_sequence), (8, 6));
+        assert!(journal.status(&name("a")).unwrap().passed_over.is_none());
+        // The records are gone all the same.
+        assert_eq!(journal.read(&name("a"), 1, left).unwrap().len(), left);
+        let error = journal.read(&name("a"), left as u64 + 1, 9).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Gap, "{error}");
+        let missing = match left {
+            5 => "event 6 is missing".to_owned(),
+            _ => format!("events {} to 6 are missing", left + 1),
+        };
+        assert!(error.message().starts_with(&missing), "{error}");
+        assert_eq!(journal.read(&name("a"), 7, 9).unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_repair_loses_what_came_after_the_snapshot_and_needs_it_from_then_on() {
+    let files = cut_with_snapshot(2, 4);
+    let mut journal = open(&files);
+    journal.repair(&name("a")).unwrap().unwrap();
+    assert_eq!(journal.load::<Work>(&name("a")).unwrap().sequence, 4);
+    drop(journal);
+    let snapshot = Path::new("journal/s-a.00000001.snapshot");
+    files.remove(snapshot).unwrap();
+    // Without it nobody knows what events 3 and 4 did, which is said.
+    let mut journal = open(&files);
+    let error = journal.load::<Work>(&name("a")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Gap, "{error}");
+    assert!(error.message().starts_with("events 3 to 4 are missing"), "{error}");
+    assert_eq!(append(&mut journal, 9).unwrap(), 5);
+    let error = journal.load::<Work>(&name("a")).unwrap_err();
+    assert!(error.message().starts_with("events 3 to 4 are missing"), "{error}");
+    let accepted = journal.accept_loss::<Work>(&name("a"), NOW).unwrap();
+    assert_eq!(accepted.report.lost[0].first, 3);
+}
+
+#[test]
+fn a_snapshot_of_what_was_not_acknowledged_or_is_damaged_keeps_no_places() {
+    // A snapshot of events that the log still has changes nothing.
+    let files = cut_with_snapshot(4, 3);
+    let mut journal = open(&files);
+    journal.repair(&name("a")).unwrap().unwrap();
+    assert_eq!(journal.load::<Work>(&name("a")).unwrap().sequence, 4);
+    let files = cut_with_snapshot(2, 6);
+    let path = "journal/s-a.00000001.snapshot";
+    let mut bytes = files.bytes(path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    files.put(path, bytes);
+    let mut journal = open(&files);
+    journal.repair(&name("a")).unwrap().unwrap();
+    assert_eq!(journal.load::<Work>(&name("a")).unwrap().sequence, 2);
+}

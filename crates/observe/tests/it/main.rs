@@ -2,6 +2,7 @@
 
 mod support;
 
+mod answers;
 mod merge;
 mod recorded;
 #[cfg(feature = "sqlite")]

@@ -27,15 +27,15 @@ type Flat = BTreeMap<Path, (Value, Moment)>;
 const KEYED: [&str; 3] = ["/list", "/a/list", "/list/*/list"];
 
 fn is_keyed(path: &[Step], array: &[Value]) -> bool {
-    let names: Vec<&str> = path
-        .iter()
-        .map(|step| match step {
-            Step::Member(name) => name.as_str(),
-            Step::Element(_) => "*",
-        })
-        .collect();
-    let path = format!("/{}", names.join("/"));
-    KEYED.contains(&path.as_str()) && array.iter().all(|element| element.get("id").is_some())
+    let is_at = |place: &&str| {
+        let segments: Vec<&str> = place.split('/').skip(1).collect();
+        let fits = |(segment, step): (&&str, &Step)| match step {
+            Step::Member(name) => *segment == "*" || segment == name,
+            Step::Element(_) => *segment == "*",
+        };
+        segments.len() == path.len() && segments.iter().zip(path).all(fits)
+    };
+    KEYED.iter().any(is_at) && array.iter().all(|element| element.get("id").is_some())
 }
 
 /// The paths that a response names, in order.

@@ -12,7 +12,7 @@ use afterimage_json::Value;
 use afterimage_observe::{
     Closing, Form, Ignored, Observations, PlannedCall, Policy, Response, ToolCall,
 };
-use observing::{Agent, galaxy, on_each_store, ship, status, system, tick, wall};
+use observing::{Agent, galaxy, on_each_store, ship, spacemolt, status, system, tick, wall};
 
 #[track_caller]
 fn check(name: &str, found: &str) {
@@ -71,7 +71,7 @@ fn played(observations: &Observations, recorded: &[(String, Value)]) -> String {
 #[test]
 fn recorded_json_is_kept_and_summed_up() {
     let Some(recorded) = recorded("spacemolt-probe-2026-07-12.json") else { return };
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         check("recorded-json.txt", &played(observations, &recorded));
         let bytes: usize = recorded.iter().map(|(_, value)| value.to_string().len()).sum();
         let summary = observations.summary_of_agent("pilot", wall(60), 500).unwrap();
@@ -82,7 +82,7 @@ fn recorded_json_is_kept_and_summed_up() {
 #[test]
 fn recorded_dashboards_are_kept_and_summed_up() {
     let Some(recorded) = recorded("mcp-probe-2026-07-12.json") else { return };
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         check("recorded-text.txt", &played(observations, &recorded));
     });
 }
@@ -91,7 +91,7 @@ fn recorded_dashboards_are_kept_and_summed_up() {
 fn the_example_policy_holds_on_the_recorded_system() {
     let Some(recorded) = recorded("spacemolt-probe-2026-07-12.json") else { return };
     let (tool, response) = recorded.into_iter().find(|(tool, _)| tool == "get_system").unwrap();
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let response = Response::json(response.clone());
         let call = ToolCall::of_account("Pilot", &tool, &response);
         let outcome = observations.intercept(&call, wall(0)).unwrap();
@@ -106,7 +106,7 @@ fn the_example_policy_holds_on_the_recorded_system() {
 fn a_dashboard_does_not_replace_the_recorded_json_and_is_told() {
     let json = recorded("spacemolt-probe-2026-07-12.json");
     let Some((json, text)) = json.zip(recorded("mcp-probe-2026-07-12.json")) else { return };
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         played(observations, &json);
         let (_, dashboard) = text.iter().find(|(tool, _)| tool == "spacemolt/get_status").unwrap();
         let response = Response::json(dashboard.clone());
@@ -128,7 +128,7 @@ fn a_dashboard_does_not_replace_the_recorded_json_and_is_told() {
 #[test]
 fn a_recorded_action_that_failed_makes_nothing_stale() {
     let Some(recorded) = recorded("mcp-probe-2026-07-12.json") else { return };
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent" };
         observations.login("agent", "Pilot", wall(0)).unwrap();
         agent.calls("get_ship", &ship(1), wall(1));
@@ -153,10 +153,10 @@ fn specified(agent: &Agent<'_>) {
 #[test]
 fn the_examples_of_the_specification_look_as_they_do_there() {
     let mut said = String::new();
-    let mut short = Policy { form: Form::Short, closing: Closing::Update, ..Policy::spacemolt() };
+    let mut short = Policy { form: Form::Short, closing: Closing::Update, ..spacemolt() };
     short.tools.retain(|rule| ["get_status", "get_ship"].contains(&&*rule.name));
     short.partials.truncate(1);
-    for (title, policy) in [("sections", Policy::spacemolt()), ("short", short)] {
+    for (title, policy) in [("sections", spacemolt()), ("short", short)] {
         let observations = Observations::in_memory(policy).unwrap();
         let observations = observations.counted_by(std::sync::Arc::new(afterimage_tokens::Chars4));
         let agent = Agent { observations: &observations, name: "agent-1" };
@@ -168,7 +168,7 @@ fn the_examples_of_the_specification_look_as_they_do_there() {
 
 #[test]
 fn the_problem_of_the_specification_does_not_come_back() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "mysis" };
         specified(&agent);
         let said = RefCell::new(String::new());

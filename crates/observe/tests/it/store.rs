@@ -15,12 +15,12 @@ use std::{
 use afterimage_json::Value;
 use afterimage_observe::{
     Error, ErrorKind, Ignored, Moment, Observations, Outline, PlannedCall, Policy, Response,
-    SqliteOptions, SqliteStore, ToolCall,
+    SqliteOptions, SqliteStore, ToolCall, Verdict,
 };
-use observing::{Agent, galaxy, on_each_store, ship, status, tick, wall};
+use observing::{Agent, galaxy, on_each_store, ship, spacemolt, status, tick, wall};
 
 fn open(path: &Path) -> Observations {
-    Observations::open(path, Policy::spacemolt()).unwrap()
+    Observations::open(path, spacemolt()).unwrap()
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -121,7 +121,7 @@ fn a_database_of_an_older_version_is_read_where_it_cannot_be_written() {
         let path = scratch.path().join(name);
         fs::copy(fixture(name), &path).unwrap();
         let before = fs::read(&path).unwrap();
-        let observations = Observations::open_read_only(&path, Policy::spacemolt()).unwrap();
+        let observations = Observations::open_read_only(&path, spacemolt()).unwrap();
         let seen = observations.summary(account, Moment::default(), 500).unwrap();
         assert!(seen.text().contains(line), "{name}: {}", seen.text());
         // What would be kept in memory alone is refused.
@@ -158,7 +158,7 @@ fn a_database_is_read_on_media_that_cannot_be_written() {
     }
     sealed(&folder, true);
     let is_writable = fs::write(folder.join("probe"), "").is_ok();
-    let observations = Observations::open_read_only(&path, Policy::spacemolt()).unwrap();
+    let observations = Observations::open_read_only(&path, spacemolt()).unwrap();
     let seen = observations.summary("VoidWanderer", tick(3), 500).unwrap();
     assert!(seen.text().contains("- Credits: 5,000\n"), "{}", seen.text());
     assert!(observations.login("agent-2", "Other", tick(3)).is_err());
@@ -171,7 +171,7 @@ fn a_database_is_read_on_media_that_cannot_be_written() {
         let ahead = folder.join("state.db-wal");
         fs::write(&ahead, "what was written last").unwrap();
         sealed(&folder, true);
-        let error = Observations::open_read_only(&path, Policy::spacemolt()).unwrap_err();
+        let error = Observations::open_read_only(&path, spacemolt()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
         assert!(error.message().ends_with("copy both files to a folder that can be"), "{error}");
     }
@@ -254,7 +254,7 @@ fn damage_is_an_error_that_names_the_file() {
             found += 1;
         }
         // Whatever is asked, the answer is an answer or an error.
-        if let Ok(observations) = Observations::open(&path, Policy::spacemolt()) {
+        if let Ok(observations) = Observations::open(&path, spacemolt()) {
             for at in 0..20 {
                 let _ = observations.summary(&format!("Account {at}"), tick(5), 500);
             }
@@ -274,7 +274,7 @@ fn a_database_that_is_only_read_answers_and_is_not_written() {
     }
     let options = SqliteOptions { read_only: true, ..SqliteOptions::default() };
     let store = SqliteStore::open_with(&path, options).unwrap();
-    let observations = Observations::new(store, Policy::spacemolt());
+    let observations = Observations::new(store, spacemolt());
     let agent = Agent { observations: &observations, name: "agent-1" };
     assert!(agent.sees(tick(3)).contains("Credits: 5,000"));
     let error = agent.tries("get_ship", "null", &ship(4), tick(4)).unwrap_err();
@@ -292,7 +292,7 @@ fn a_full_disk_is_an_error_and_what_was_kept_stays() {
     let path = scratch.path().join("state.db");
     let options = SqliteOptions { max_bytes: Some(600_000), ..SqliteOptions::default() };
     let store = SqliteStore::open_with(&path, options).unwrap();
-    let observations = Observations::new(store, Policy::spacemolt());
+    let observations = Observations::new(store, spacemolt());
     let agent = Agent { observations: &observations, name: "agent-1" };
     agent.calls("get_status", &status("VoidWanderer", 2, 5_000), tick(2));
     let mut kept = Vec::new();
@@ -326,7 +326,7 @@ fn a_full_disk_is_an_error_and_what_was_kept_stays() {
 
 #[test]
 fn payloads_that_are_too_large_or_no_json_change_nothing() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent-1" };
         agent.calls("get_status", &status("VoidWanderer", 2, 5_000), tick(2));
         let before = agent.sees(tick(3));
@@ -356,7 +356,7 @@ fn payloads_that_are_too_large_or_no_json_change_nothing() {
 
 #[test]
 fn a_large_payload_within_the_limit_is_kept() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent-1" };
         observations.login("agent-1", "x", tick(1)).unwrap();
         let large = format!("{{\"hull\":1,\"max_hull\":2,\"note\":\"{}\"}}", "x".repeat(30 << 20));
@@ -369,7 +369,7 @@ fn a_large_payload_within_the_limit_is_kept() {
 
 #[test]
 fn of_a_doubled_key_the_last_counts() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent-1" };
         let response = "{\"player\":{\"username\":\"A\",\"credits\":1},\"player\":{\"username\":\"B\",\"credits\":2,\"credits\":3}}";
         assert_eq!(agent.calls("get_status", response, tick(1)).account.as_deref(), Some("B"));
@@ -392,7 +392,7 @@ fn a_username_is_data() {
         "漢字👩‍👩‍👧".to_owned(),
         "x".repeat(1_024),
     ];
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         for (at, name) in names.iter().enumerate() {
             let agent = format!("agent {at} {name}").chars().take(1_024).collect::<String>();
             observations.login(&agent, name, tick(1)).unwrap();
@@ -640,6 +640,31 @@ fn one_damaged_row_does_not_fail_the_summary_of_an_account() {
 }
 
 #[test]
+fn a_damaged_payload_is_told_and_is_not_fresh() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("state.db");
+    two_accounts(&path);
+    let of_ship = "WHERE username = 'Ada' AND tool_name = 'get_ship'";
+    change(
+        &path,
+        &format!("UPDATE game_state_snapshots SET content = replace(content, '1', '7') {of_ship}"),
+    );
+    let observations = open(&path);
+    let seen = observations.summary("Ada", tick(105), 500).unwrap();
+    let section =
+        "### Ship (get_ship - damaged)\n\n- Damaged: it cannot be read. Call get_ship.\n- Not";
+    assert!(seen.text().contains(section), "{}", seen.text());
+    assert!(seen.text().contains("- Credits: 5,250"), "{}", seen.text());
+    let freshness = |tool: &str| {
+        let call = PlannedCall::of_account("Ada", tool);
+        observations.freshness(&call, tick(105)).unwrap().verdict
+    };
+    assert_eq!(freshness("get_ship"), Verdict::Damaged);
+    assert_ne!(freshness("get_map"), Verdict::Damaged);
+    assert_eq!(observations.stale("Ada", tick(105)).unwrap()[0].name, "get_ship");
+}
+
+#[test]
 fn rows_that_are_lost_are_missed() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("state.db");
@@ -714,7 +739,7 @@ fn no_damaged_database_answers_wrongly() {
         for end in ["-wal", "-shm"] {
             let _ = fs::remove_file(scratch.path().join(format!("state.db{end}")));
         }
-        let Ok(observations) = Observations::open(&path, Policy::spacemolt()) else {
+        let Ok(observations) = Observations::open(&path, spacemolt()) else {
             noticed += 1;
             continue;
         };

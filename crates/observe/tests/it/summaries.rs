@@ -8,13 +8,13 @@ use afterimage_observe::{
     Age, Closing, ErrorKind, Form, Ignored, Moment, Observations, PartialRule, Pointer, Policy,
     Response, SessionChange, Target, ToolCall, ToolRule,
 };
-use observing::{Agent, galaxy, on_each_store, ship, status, system, tick, value, wall};
+use observing::{Agent, galaxy, on_each_store, ship, spacemolt, status, system, tick, value, wall};
 
 const LOGIN: &str = "{\"username\":\"VoidWanderer\"}";
 
 /// Runs a test on each store with an agent that is logged in.
 fn in_game(test: impl Fn(&Agent<'_>)) {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent-1" };
         agent.calls("login", LOGIN, tick(1));
         test(&agent);
@@ -29,7 +29,7 @@ fn pointer(text: &str) -> Pointer {
 
 #[test]
 fn a_response_is_stored_for_the_username_that_it_names() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent-1" };
         let outcome = agent.calls("get_status", &status("VoidWanderer", 7, 5_000), wall(70));
         assert_eq!(outcome.account.as_deref(), Some("VoidWanderer"));
@@ -58,7 +58,7 @@ fn a_second_response_replaces_the_first() {
 
 #[test]
 fn state_is_kept_per_username_and_not_per_agent() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let first = Agent { observations, name: "agent-1" };
         first.calls("login", LOGIN, tick(1));
         first.calls("get_ship", &ship(2), tick(2));
@@ -152,7 +152,7 @@ fn an_account_belongs_to_one_agent_at_a_time() {
 
 #[test]
 fn accounts_are_isolated_from_each_other() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let one = Agent { observations, name: "agent-1" };
         let two = Agent { observations, name: "agent-2" };
         one.calls("login", "{\"username\":\"A\"}", tick(1));
@@ -235,7 +235,7 @@ fn tools_that_the_policy_does_not_name_are_let_through() {
         assert_eq!(agent.observations.accounts().unwrap().len(), 1);
     });
     // Where they tell nothing, the store is left alone.
-    let observations = Observations::new(Unwritten, Policy::spacemolt());
+    let observations = Observations::new(Unwritten, spacemolt());
     let agent = Agent { observations: &observations, name: "agent-1" };
     for response in ["{\"text\":\"hello\"}", "Error: no", "{\"error\":1,\"current_tick\":9}"] {
         agent.calls("chat", response, tick(20));
@@ -328,7 +328,7 @@ fn the_tick_is_found_at_any_of_its_places() {
         ("{\"result\":{\"tick\":43}}", Some(43)),
         ("{\"structuredContent\":{\"a\":1},\"result\":\"x\",\"current_tick\":44}", Some(44)),
         ("{\"current_tick\":null,\"tick\":45}", Some(45)),
-        ("{\"current_tick\":\"46\"}", None),
+        ("{\"current_tick\":\"46\"}", Some(46)),
         ("{\"current_tick\":\"soon\",\"tick\":47}", Some(47)),
         ("{\"current_tick\":-1,\"game_tick\":0}", Some(0)),
         ("{\"current_tick\":18446744073709551615}", None),
@@ -344,7 +344,7 @@ fn the_tick_is_found_at_any_of_its_places() {
 
 #[test]
 fn a_prefix_of_nothing_is_none() {
-    let policy = Policy { prefixes: vec![String::new()], ..Policy::spacemolt() };
+    let policy = Policy { prefixes: vec![String::new()], ..spacemolt() };
     on_each_store(&policy, |observations| {
         let agent = Agent { observations, name: "agent-1" };
         agent.calls("login", LOGIN, tick(1));
@@ -359,7 +359,7 @@ fn what_could_not_be_read_again_is_not_kept() {
             afterimage_json::Value::Array(vec![inside])
         })
     };
-    let mut policy = Policy::spacemolt();
+    let mut policy = spacemolt();
     policy.partials.push(PartialRule {
         tool: "scan".to_owned(),
         from: Pointer::default(),
@@ -541,7 +541,7 @@ fn the_summary_has_the_format_of_the_specification() {
 
 #[test]
 fn the_short_form_names_the_tools_that_update() {
-    let policy = Policy { form: Form::Short, closing: Closing::Update, ..Policy::spacemolt() };
+    let policy = Policy { form: Form::Short, closing: Closing::Update, ..spacemolt() };
     on_each_store(&policy, |observations| {
         let agent = Agent { observations, name: "agent-1" };
         agent.calls("get_status", &status("VoidWanderer", 98, 5_000), tick(98));
@@ -553,6 +553,43 @@ fn the_short_form_names_the_tools_that_update() {
         assert!(seen.contains("\n  Shield: 50/50 (10 ticks ago)\n"), "{seen}");
         let end = "\n\nTo update: call get_status, get_ship, get_notifications, get_location, get_cargo\n";
         assert!(seen.ends_with(end), "{seen}");
+    });
+}
+
+#[test]
+fn the_short_form_tells_a_fact_of_two_tools_once_and_takes_the_newer() {
+    let policy = Policy { form: Form::Short, ..spacemolt() };
+    on_each_store(&policy, |observations| {
+        let agent = Agent { observations, name: "agent-1" };
+        let put = |tool: &str, hull: u64, at: u64| {
+            let answer = format!(
+                "{{\"player\":{{\"username\":\"Ada\"}},\"ship\":{{\"hull\":{hull},\"max_hull\":90}}}}"
+            );
+            agent.calls(tool, &answer, tick(at));
+        };
+        for (older, newer) in [("get_status", "get_ship"), ("get_ship", "get_status")] {
+            observations.register("agent-1", "Ada", tick(1)).unwrap();
+            put(older, 7, 2);
+            put(newer, 8, 3);
+            let seen = agent.sees(tick(4));
+            assert_eq!(seen.matches("Hull: ").count(), 1, "{seen}");
+            assert!(seen.contains("  Hull: 8/90 (1 tick ago)\n"), "{seen}");
+        }
+    });
+}
+
+#[test]
+fn the_hint_for_the_rest_of_a_tool_stands_once() {
+    on_each_store(&Policy::default(), |observations| {
+        observations.login("agent-1", "Ada", wall(0)).unwrap();
+        let agent = Agent { observations, name: "agent-1" };
+        for page in 0..5 {
+            let answer = format!("{{\"page\":{page},\"items\":[{{\"a\":1}},{{\"a\":2}}]}}");
+            agent.tries("list", &format!("{{\"page\":{page}}}"), &answer, wall(0)).unwrap();
+        }
+        let seen = agent.sees(wall(0));
+        assert_eq!(seen.matches("- Items: 2 entries\n").count(), 5, "{seen}");
+        assert_eq!(seen.matches("- Use list for the rest\n").count(), 1, "{seen}");
     });
 }
 
@@ -784,7 +821,7 @@ fn a_partial_response_clears_the_marks_of_what_it_names() {
 
 #[test]
 fn an_action_may_answer_with_what_it_changed() {
-    let mut policy = Policy::spacemolt();
+    let mut policy = spacemolt();
     policy.partials.push(PartialRule {
         tool: "travel".to_owned(),
         from: pointer("/arrived"),
@@ -806,7 +843,7 @@ fn an_action_may_answer_with_what_it_changed() {
 
 #[test]
 fn without_an_account_the_summary_says_how_to_get_one() {
-    on_each_store(&Policy::spacemolt(), |observations| {
+    on_each_store(&spacemolt(), |observations| {
         let agent = Agent { observations, name: "agent-1" };
         assert_eq!(agent.sees(tick(1)), "Not logged in. Use register or login.\n");
         let nobody = observations.summary("Nobody", tick(1), 500).unwrap();
@@ -876,7 +913,7 @@ fn the_measures_of_success_can_be_read_off() {
 
 #[test]
 fn what_a_policy_says_is_read_or_refused() {
-    let policy = Policy::spacemolt();
+    let policy = spacemolt();
     assert_eq!(Policy::from_json(policy.to_json()).unwrap(), policy);
     for (text, at) in [
         ("{\"tols\":[]}", None),
@@ -905,10 +942,10 @@ fn what_a_policy_says_is_read_or_refused() {
 
 #[cfg(feature = "toml")]
 #[test]
-fn the_policy_file_of_the_examples_is_the_ready_policy() {
+fn the_policy_file_of_the_examples_is_read() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/policies/spacemolt.toml");
     let text = std::fs::read_to_string(path).unwrap();
-    assert_eq!(Policy::from_toml(&text).unwrap(), Policy::spacemolt());
+    assert_eq!(Policy::from_toml(&text).unwrap(), spacemolt());
     let error = Policy::from_toml("heading = \"x\"\nticks = [").unwrap_err();
     assert_eq!((error.kind(), error.place().line), (ErrorKind::Shape, Some(2)));
     assert_eq!(Policy::from_toml("[[tools]]\nname = 1.5").unwrap_err().kind(), ErrorKind::Shape);
@@ -917,7 +954,7 @@ fn the_policy_file_of_the_examples_is_the_ready_policy() {
 #[test]
 fn an_outline_of_another_policy_is_made_anew() {
     let store = std::sync::Arc::new(afterimage_observe::MemoryStore::default());
-    let first = Observations::new(Shared(store.clone()), Policy::spacemolt());
+    let first = Observations::new(Shared(store.clone()), spacemolt());
     let agent = Agent { observations: &first, name: "agent-1" };
     agent.calls("get_status", &status("VoidWanderer", 2, 5_000), tick(2));
     let rule = ToolRule {

@@ -97,6 +97,7 @@ impl SessionDir {
             parent: None,
             has_mark: true,
             extra: crate::json::Object::new(),
+            config_extra: crate::json::Object::new(),
             version: SessionMeta::VERSION,
         };
         Self::found(files, directory, &options, meta, timeline, None)
@@ -430,6 +431,7 @@ impl SessionDir {
             directory: self.directory.clone(),
             session_id: self.meta.session_id.clone(),
             turn: at,
+            extra: crate::json::Object::new(),
         };
         let meta = SessionMeta {
             session_id,

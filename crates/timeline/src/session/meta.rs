@@ -31,6 +31,8 @@ pub struct SessionMeta {
     pub has_mark: bool,
     /// Members that are not known here.
     pub extra: Object,
+    /// Members of the configuration that are not known here.
+    pub(super) config_extra: Object,
     /// The version of the file that says it.
     pub(super) version: u64,
 }
@@ -44,6 +46,8 @@ pub struct Parent {
     pub session_id: String,
     /// The last turn that both have.
     pub turn: u64,
+    /// Members that are not known here.
+    pub extra: Object,
 }
 
 impl SessionMeta {
@@ -56,7 +60,11 @@ impl SessionMeta {
         object.put("formatVersion", VERSION);
         object.put("sessionId", self.session_id.as_str());
         object.put("createdAt", self.created_at.as_str());
-        object.put("config", self.config.to_json());
+        let mut config = self.config.to_json();
+        if let Value::Object(config) = &mut config {
+            config.put_unknown(&self.config_extra);
+        }
+        object.put("config", config);
         object.put("targets", self.targets.to_json());
         object.put_some(
             "parent",
@@ -65,6 +73,7 @@ impl SessionMeta {
                 object.put("directory", parent.directory.to_string_lossy().into_owned());
                 object.put("sessionId", parent.session_id.as_str());
                 object.put("turn", parent.turn);
+                object.put_unknown(&parent.extra);
                 Value::Object(object)
             }),
         );
@@ -108,10 +117,14 @@ impl SessionMeta {
                 directory: Fields::required(directory, "directory", "a path")?.into(),
                 session_id: fields.string("sessionId")?.unwrap_or_default(),
                 turn: Fields::required(fields.u64("turn")?, "turn", "a turn")?,
+                extra: fields.rest(),
             })
         };
-        let config = |value| TimelineConfig::take(&mut Fields::of(value, "a configuration")?);
-        let mut config = fields.nested("config", config)?.unwrap_or_default();
+        let config = |value| {
+            let mut fields = Fields::of(value, "a configuration")?;
+            Ok::<_, Error>((TimelineConfig::take(&mut fields)?, fields.rest()))
+        };
+        let (mut config, config_extra) = fields.nested("config", config)?.unwrap_or_default();
         if version == FIRST_VERSION {
             // Each turn was durable, whatever it said.
             config.delta_batch_size = TimelineConfig::default().delta_batch_size;
@@ -126,6 +139,7 @@ impl SessionMeta {
             parent: fields.nested("parent", parent)?,
             has_mark: fields.bool("acknowledged")?.unwrap_or_default(),
             extra: fields.rest(),
+            config_extra,
             version,
         })
     }

@@ -131,6 +131,7 @@ impl Repair<'_> {
             has_mark: HighWater::read(&**self.files, self.directory.join(ACKNOWLEDGED))
                 .is_ok_and(|found| found.is_some()),
             extra: Object::new(),
+            config_extra: Object::new(),
             version: SessionMeta::VERSION,
         };
         sealed::write(&**self.files, &path, &meta.to_json())?;
@@ -435,6 +436,13 @@ fn taken_back(
 }
 
 impl Repaired {
+    /// How many turns are lost: those that another record stands in for, and those at the end that
+    /// are accepted as lost.
+    pub fn lost_turns(&self) -> u64 {
+        let at_end = self.accepted.map_or(0, |(first, last)| (last + 1).saturating_sub(first));
+        self.lost.len() as u64 + at_end
+    }
+
     /// As JSON.
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();

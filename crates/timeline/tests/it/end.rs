@@ -79,6 +79,8 @@ fn a_session_whose_last_file_is_gone_takes_no_turn_until_the_loss_is_accepted() 
     let done = repaired(&files);
     // A snapshot still tells what most of them did.
     assert_eq!((done.turns, done.accepted), (84, Some((85, 90))), "{done:?}");
+    // All that was acknowledged and is not in the log any more.
+    assert_eq!(done.lost_turns(), 40);
     assert_eq!(done.lost, (51..=84).collect::<Vec<_>>());
     let session = open(&files).unwrap();
     assert_eq!(zone(&session.timeline().state_at(84).unwrap()), "zone 84 ä");

@@ -5,6 +5,7 @@ use crate::support::states;
 
 use std::sync::Arc;
 
+use afterimage_json as json;
 use afterimage_json::Millis;
 use afterimage_json::Path;
 use afterimage_timeline::{
@@ -333,7 +334,7 @@ fn a_turn_is_filled_in_and_its_wire_form_keeps_everything() {
     let context = LlmContext {
         prompt: "p".into(),
         response: "r".into(),
-        seed: Some(7),
+        seed: Some(7_u64.into()),
         model: "m".into(),
         ..LlmContext::default()
     };
@@ -590,4 +591,65 @@ fn a_clock_that_runs_backwards_changes_nothing() {
         .collect();
     assert_eq!(zones, [r#"{"zone":"a"}"#, r#"{"zone":"b"}"#, r#"{"zone":"c"}"#]);
     assert!(timeline.verify().unwrap().valid);
+}
+
+#[test]
+fn what_is_not_known_in_a_turn_or_a_snapshot_is_written_back() {
+    let turn = br#"{"turnId":3,"sessionId":"s","sceneId":"","actor":"bo","timestamp":1,"gameTime":null,"actions":[],"events":[],"deltas":[],"llmContext":{"prompt":"p","response":"r","seed":18446744073709551615,"model":"m","tool":1},"summary":{"deltaCount":0,"targetsModified":[],"significantChanges":[],"mood":"calm"},"rewind":{"kind":"undo","to":1,"by":"ada"},"note":4}"#;
+    let read = TurnRecord::from_json(json::read(turn).unwrap()).unwrap();
+    assert_eq!(read.to_json().to_string().as_bytes(), turn);
+    let snapshot = br#"{"snapshotId":"snapshot-2","sessionId":"s","turnId":2,"timestamp":"t","reason":"manual","deltaRange":{"fromSnapshot":"initial","deltaCount":0,"firstDeltaId":"","lastDeltaId":"","span":[1]},"state":{},"note":4}"#;
+    let read = StateSnapshot::from_json(json::read(snapshot).unwrap()).unwrap();
+    let written = read.to_json();
+    assert_eq!(written.pointer("/deltaRange/span").unwrap().to_string(), "[1]");
+    assert_eq!(written.pointer("/note").unwrap().to_string(), "4");
+    let mut timeline = Timeline::builder("s", Data::object()).build().unwrap();
+    let given = json::read(br#"{"actor":"bo","summary":{"mood":"calm"}}"#).unwrap();
+    let pushed = timeline.push(TurnRecord::from_json(given).unwrap()).unwrap();
+    assert!(pushed.record.summary.extra.contains_key("mood"));
+}
+
+#[test]
+fn a_seed_is_any_number_and_keeps_its_digits() {
+    for seed in ["0", "-1", "9223372036854775808", "1e30", "0.50"] {
+        let text = format!(r#"{{"llmContext":{{"seed":{seed}}}}}"#);
+        let turn = TurnRecord::from_json(json::read(text.as_bytes()).unwrap()).unwrap();
+        let written = turn.to_json().pointer("/llmContext/seed").unwrap().to_string();
+        assert_eq!(written, seed);
+    }
+    let text = br#"{"llmContext":{"seed":"7"}}"#;
+    let error = TurnRecord::from_json(json::read(text).unwrap()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Shape);
+}
+
+#[test]
+fn a_snapshot_that_is_called_by_another_turn_is_refused() {
+    let read = |id: &str| {
+        let text = format!(r#"{{"snapshotId":{id},"turnId":7,"state":{{}}}}"#);
+        StateSnapshot::from_json(json::read(text.as_bytes()).unwrap())
+    };
+    assert_eq!(read("\"snapshot-7\"").unwrap().turn_id, 7);
+    for id in ["\"snapshot-8\"", "\"seven\"", "7"] {
+        let error = read(id).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Shape, "{id}");
+        assert!(error.to_string().contains("snapshotId"), "{error}");
+    }
+}
+
+#[test]
+fn a_snapshot_keeps_the_weightiest_reason_of_its_turn() {
+    use SnapshotReason::{Interval, Manual, Milestone, SessionEnd};
+    for (first, second, stands) in [
+        (Milestone, Manual, Milestone),
+        (SessionEnd, Manual, SessionEnd),
+        (Interval, Manual, Manual),
+        (Manual, SessionEnd, SessionEnd),
+        (Manual, Interval, Manual),
+    ] {
+        let mut timeline = Timeline::builder("s", Data::object()).build().unwrap();
+        timeline.push(TurnRecord::new("bo")).unwrap();
+        timeline.snapshot(first, Millis::new(1));
+        assert_eq!(timeline.snapshot(second, Millis::new(2)).reason, stands);
+        assert_eq!(timeline.snapshots().count(), 2);
+    }
 }

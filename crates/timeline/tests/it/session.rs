@@ -517,3 +517,37 @@ fn a_large_world_comes_back_too() {
     let found = SessionDir::verify(Arc::new(DiskFiles), &path, &SessionOptions::default()).unwrap();
     assert!(found.valid, "{found:?}");
 }
+
+#[test]
+fn what_is_not_known_in_the_description_of_a_session_is_written_back() {
+    use afterimage_log::line;
+    let files = tale::session(2);
+    let read = |path: &str| {
+        let text = String::from_utf8(files.bytes(path).unwrap()).unwrap();
+        json::read(line::open(text.trim_end()).unwrap().as_bytes()).unwrap()
+    };
+    let mut branch =
+        tale::open(&files).unwrap().branch(1, "branch", &tale::options().named("b")).unwrap();
+    branch.push(tale::turn(2)).unwrap();
+    branch.close().unwrap();
+    let meta = "branch/session.meta.json";
+    let text = read(meta).to_string();
+    let told = text
+        .replace("\"config\":{", "\"config\":{\"mood\":1,")
+        .replace("\"parent\":{", "\"parent\":{\"mood\":2,")
+        .replacen('{', "{\"mood\":3,", 1)
+        // Without it the description is written again with the next turn.
+        .replace(",\"acknowledged\":true", "");
+    assert_ne!(text, told);
+    files.put(meta, format!("{}\n", line::seal(&told).unwrap()));
+    files.remove(std::path::Path::new("branch/acknowledged")).unwrap();
+    let disk: std::sync::Arc<dyn Files> = std::sync::Arc::new(files.clone());
+    let mut session = SessionDir::open(disk, "branch", tale::options().named("b")).unwrap();
+    session.push(tale::turn(3)).unwrap();
+    session.close().unwrap();
+    let written = read(meta);
+    assert_eq!(written.get("acknowledged").and_then(json::Value::as_bool), Some(true));
+    for (place, expected) in [("/config/mood", 1), ("/parent/mood", 2), ("/mood", 3)] {
+        assert_eq!(written.pointer(place).and_then(json::Value::as_u64), Some(expected), "{place}");
+    }
+}

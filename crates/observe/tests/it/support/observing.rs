@@ -24,6 +24,11 @@ pub(crate) fn value(text: &str) -> Value {
     json::read(text.as_bytes()).unwrap()
 }
 
+/// The policy for the game of the recordings.
+pub(crate) fn spacemolt() -> Policy {
+    Policy::from_json(afterimage_testkit::policies::spacemolt().into()).unwrap()
+}
+
 /// Runs a test on each store. Tokens are estimated, so that a test is the same with any features.
 pub(crate) fn on_each_store(policy: &Policy, test: impl Fn(&Observations)) {
     let counter = std::sync::Arc::new(Chars4);
