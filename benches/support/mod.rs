@@ -11,12 +11,12 @@ use afterimage::{
     json::{Object, Value},
     tokens::{CountedText, TokenCounter},
     transcript::Transcript,
-    veil::{Facet, FacetOp, Frame, Shown, Source, Veil},
+    veil::{Facet, FacetOp, Frame, Source, Veil, VisibleFacets},
 };
 
 /// One session: its frames, each with what it shows.
 pub(crate) struct Session {
-    pub(crate) frames: Vec<(Frame, Shown)>,
+    pub(crate) frames: Vec<(Frame, VisibleFacets)>,
 }
 
 /// The recorded sessions, or generated ones where no recordings are there; with their name.

@@ -5,7 +5,7 @@ use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FrameSeq, Millis, Role},
     json::{Object, ObjectExt, Value},
-    snapshot::{ArchiveReader, FrameSnapshot, Stands, Substitution},
+    snapshot::{ArchiveReader, FrameSnapshot, Substitution, SubstitutionKind},
     veil::{Facet, FacetOp},
 };
 
@@ -140,7 +140,7 @@ impl CompressionBlock {
     pub fn substitution(&self) -> Substitution {
         Substitution {
             block: Arc::clone(&self.id),
-            stands: Stands::Block,
+            stands: SubstitutionKind::Block,
             from: self.from,
             to: self.to,
             snapshot: Arc::clone(&self.snapshot),

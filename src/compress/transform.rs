@@ -71,7 +71,7 @@ struct PlannedRange {
 
 /// How the next range is cut.
 #[derive(Clone, Copy)]
-struct Cut {
+struct RangeLimits {
     protected_frames: usize,
     min_frames: usize,
     /// A range of so many tokens goes no further.
@@ -143,7 +143,7 @@ impl CompressionTransform {
     pub fn plan(&mut self, history: &History) -> Result<usize> {
         self.look(history)?;
         let before = self.ranges.len();
-        let cut = Cut {
+        let cut = RangeLimits {
             protected_frames: self.options.protected_frames,
             min_frames: self.options.min_frames,
             enough: u64::MAX,
@@ -196,7 +196,7 @@ impl CompressionTransform {
         &mut self,
         tokens: u64,
         protected_frames: usize,
-        next: impl Fn(&mut Self, Cut) -> Option<PlannedRange>,
+        next: impl Fn(&mut Self, RangeLimits) -> Option<PlannedRange>,
     ) -> usize {
         let before = self.ranges.len();
         let ratio = self.options.ratio.max(2);
@@ -205,7 +205,7 @@ impl CompressionTransform {
             // A range of less would be passed over for good.
             let enough = left.saturating_mul(ratio).div_ceil(ratio - 1);
             let enough = enough.max(self.options.trigger_tokens);
-            let cut = Cut { protected_frames, min_frames: 1, enough };
+            let cut = RangeLimits { protected_frames, min_frames: 1, enough };
             let Some(mut range) = next(self, cut) else { break };
             // Ranges end where frames do: what one saves beyond what is asked, its summary may say.
             range.limit = range.limit.max(range.tokens.saturating_sub(left));
@@ -289,7 +289,7 @@ impl CompressionTransform {
     }
 
     /// The next range of frames, front to back.
-    fn next_range(&mut self, cut: Cut) -> Option<PlannedRange> {
+    fn next_range(&mut self, cut: RangeLimits) -> Option<PlannedRange> {
         let options = &self.options;
         let steps = self.walk.steps();
         let end = steps.len().saturating_sub(cut.protected_frames);

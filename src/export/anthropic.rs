@@ -5,7 +5,7 @@ use super::{
     anthropic_block::{Blocks, is_of_provider, is_thinking},
     breakpoints,
     ids::IdRules,
-    owned::Owned,
+    owned::OwnedJson,
     pairing::{self, PairRules},
     report::ExportReport,
     turns::{Kind, Turn, Voice, form_of},
@@ -35,7 +35,7 @@ pub(super) struct Message {
 /// A content block with where it comes from.
 #[derive(Debug)]
 pub(super) struct Block {
-    pub(super) value: Owned,
+    pub(super) value: OwnedJson,
     /// The frame, or the last one that a block of a compression stands for.
     pub(super) frame: Option<FrameSeq>,
     pub(super) is_block: bool,
@@ -84,11 +84,11 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
     }
     finish(&mut messages, &mut report);
     breakpoints::set(system.as_mut(), &mut messages, &options.breakpoints, &mut report);
-    let mut root = Owned::Map(Vec::new());
+    let mut root = OwnedJson::Map(Vec::new());
     if let Some(system) = system {
         root.put("system", system.content());
     }
-    root.put("messages", Owned::List(messages.into_iter().map(Message::owned).collect()));
+    root.put("messages", OwnedJson::List(messages.into_iter().map(Message::owned).collect()));
     Exported { form: Form::Anthropic, root, report }
 }
 
@@ -153,17 +153,17 @@ fn finish(messages: &mut Vec<Message>, report: &mut ExportReport) {
     }
     if let Some(last) = messages.last_mut().filter(|last| last.role == "assistant")
         && let Some(block) = last.blocks.last_mut()
-        && let Some(Owned::Text(mut text)) = block.value.remove("text")
+        && let Some(OwnedJson::Text(mut text)) = block.value.remove("text")
     {
         if text.trim_end() {
             report.normalise("white_space_at_end");
         }
-        block.value.put("text", Owned::Text(text));
+        block.value.put("text", OwnedJson::Text(text));
     }
     if messages.first().is_some_and(|first| first.role == "assistant") {
         report.normalise("opening_added");
-        let text = Owned::framing(OPENING, "opening");
-        let value = Owned::map([("type", Owned::form("text")), ("text", text)]);
+        let text = OwnedJson::framing(OPENING, "opening");
+        let value = OwnedJson::map([("type", OwnedJson::form("text")), ("text", text)]);
         let block = Block { value, frame: None, is_block: false, in_tail: false };
         messages.insert(0, Message { role: "user", blocks: vec![block], plain: true });
     }
@@ -182,7 +182,7 @@ impl Message {
     }
 
     /// The content: a list of blocks, or a text where the source has one.
-    fn content(mut self) -> Owned {
+    fn content(mut self) -> OwnedJson {
         let is_bare = |block: &Block| block.value.get("cache_control").is_none();
         if self.plain
             && self.blocks.iter().all(is_bare)
@@ -190,11 +190,11 @@ impl Message {
         {
             return text;
         }
-        Owned::List(self.blocks.into_iter().map(|block| block.value).collect())
+        OwnedJson::List(self.blocks.into_iter().map(|block| block.value).collect())
     }
 
-    fn owned(self) -> Owned {
-        let role = Owned::form(self.role);
-        Owned::map([("role", role), ("content", self.content())])
+    fn owned(self) -> OwnedJson {
+        let role = OwnedJson::form(self.role);
+        OwnedJson::map([("role", role), ("content", self.content())])
     }
 }

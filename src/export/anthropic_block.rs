@@ -4,8 +4,8 @@ use super::{
     Breakpoints, ExportOptions, ids,
     image::Image,
     members::{self, Member},
-    owned::Owned,
-    pairing::Paired,
+    owned::OwnedJson,
+    pairing::PairedTurns,
     parsed,
     report::ExportReport,
     turns::{Item, Kind, is_void},
@@ -29,20 +29,20 @@ pub(super) fn is_of_provider(item: &Item<'_>) -> bool {
     }
 }
 
-pub(super) fn is_thinking(block: &Owned) -> bool {
+pub(super) fn is_thinking(block: &OwnedJson) -> bool {
     let kind = block.get("type");
     kind.is_some_and(|kind| kind.is_str("thinking") || kind.is_str("redacted_thinking"))
 }
 
 pub(super) struct Blocks<'w, 'a> {
-    pub(super) paired: &'w Paired<'a>,
+    pub(super) paired: &'w PairedTurns<'a>,
     pub(super) options: &'w ExportOptions,
     pub(super) report: &'w mut ExportReport,
 }
 
 impl<'a> Blocks<'_, 'a> {
     /// An item as a block in a message of `role`; `None` where Anthropic has no place for it.
-    pub(super) fn block(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
+    pub(super) fn block(&mut self, role: &str, item: &Item<'a>) -> Option<OwnedJson> {
         let mut block = match item.kind {
             Kind::Text => self.text(item),
             Kind::Call { number, .. } => self.call(item, number),
@@ -55,47 +55,47 @@ impl<'a> Blocks<'_, 'a> {
         let mark = origin.filter(|mark| mark.str_at("type") == Some("ephemeral"));
         let mark = mark.filter(|_| self.options.breakpoints == Breakpoints::Recorded);
         if let Some(mark) = mark.filter(|_| !is_thinking(&block)) {
-            block.put("cache_control", Owned::of_value(mark, &item.owner));
+            block.put("cache_control", OwnedJson::of_value(mark, &item.owner));
         } else {
             block.remove("cache_control");
         }
         Some(block)
     }
 
-    fn text(&mut self, item: &Item<'a>) -> Option<Owned> {
+    fn text(&mut self, item: &Item<'a>) -> Option<OwnedJson> {
         if item.text.is_blank() {
             self.report.drop("blank_text");
             return None;
         }
-        let mut block = Owned::map([("type", Owned::form("text")), ("text", item.text())]);
+        let mut block = OwnedJson::map([("type", OwnedJson::form("text")), ("text", item.text())]);
         let taken: [Member; 1] = [("citations", members::list)];
         members::take_over_origin(&mut block, item.origin(), &taken, &item.owner, self.report);
         Some(block)
     }
 
     /// Reasoning that is signed: Anthropic takes no other.
-    fn thinking(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
+    fn thinking(&mut self, role: &str, item: &Item<'a>) -> Option<OwnedJson> {
         let signature = item.origin_str("signature").filter(|signature| !signature.is_empty());
         let signature = signature.filter(|_| role == "assistant");
         let Some(signature) = signature else {
             self.report.drop("reasoning");
             return None;
         };
-        Some(Owned::map([
-            ("type", Owned::form("thinking")),
+        Some(OwnedJson::map([
+            ("type", OwnedJson::form("thinking")),
             ("thinking", item.text()),
-            ("signature", Owned::of_text(signature, &item.owner)),
+            ("signature", OwnedJson::of_text(signature, &item.owner)),
         ]))
     }
 
-    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<OwnedJson> {
         let call = self.paired.call(number)?;
         let kind = match item.origin_str("type") {
             Some(kind) if is_of_provider(item) => kind,
             _ => "tool_use",
         };
-        let mut block = Owned::map([
-            ("type", Owned::form(kind)),
+        let mut block = OwnedJson::map([
+            ("type", OwnedJson::form(kind)),
             ("id", call.id.owned(&item.owner)),
             ("name", ids::tool_name(call.name, &item.owner, self.report)),
             ("input", self.input(item)),
@@ -106,32 +106,34 @@ impl<'a> Blocks<'_, 'a> {
     }
 
     /// The arguments as an object.
-    fn input(&mut self, item: &Item<'a>) -> Owned {
+    fn input(&mut self, item: &Item<'a>) -> OwnedJson {
         if item.text.is_blank() {
-            return Owned::Map(Vec::new());
+            return OwnedJson::Map(Vec::new());
         }
-        if let Some(input @ Owned::Map(_)) = parsed::parse(&item.text, &item.owner) {
+        if let Some(input @ OwnedJson::Map(_)) = parsed::parse(&item.text, &item.owner) {
             return input;
         }
         self.report.normalise("arguments_wrapped");
-        Owned::map([(WRAPPED, item.text())])
+        OwnedJson::map([(WRAPPED, item.text())])
     }
 
-    fn result(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+    fn result(&mut self, item: &Item<'a>, number: usize) -> Option<OwnedJson> {
         let call = self.paired.call(number)?;
         let of_provider = is_of_provider(item) && call.inline;
         let kind = match item.origin_str("type") {
             Some(kind) if of_provider => kind,
             _ => "tool_result",
         };
-        let mut block =
-            Owned::map([("type", Owned::form(kind)), ("tool_use_id", call.id.owned(&call.owner))]);
+        let mut block = OwnedJson::map([
+            ("type", OwnedJson::form(kind)),
+            ("tool_use_id", call.id.owned(&call.owner)),
+        ]);
         let content = if of_provider { Some(provider_content(item)) } else { self.content(item) };
         if let Some(content) = content {
             block.put("content", content);
         }
         if item.is_failed {
-            block.put("is_error", Owned::Bool(true));
+            block.put("is_error", OwnedJson::Bool(true));
         }
         let taken: &[Member] = if of_provider {
             &[("caller", members::object), ("is_error", members::flag)]
@@ -143,11 +145,11 @@ impl<'a> Blocks<'_, 'a> {
     }
 
     /// The content of a result: a text, or blocks; none where the source has none.
-    fn content(&mut self, item: &Item<'a>) -> Option<Owned> {
+    fn content(&mut self, item: &Item<'a>) -> Option<OwnedJson> {
         if item.inside.is_empty() {
             let is_empty = item.text.as_str().is_empty();
             return match item.origin_str("form") {
-                Some("parts") if is_empty => Some(Owned::List(Vec::new())),
+                Some("parts") if is_empty => Some(OwnedJson::List(Vec::new())),
                 Some("absent" | "null") if is_empty => None,
                 _ => Some(item.text()),
             };
@@ -157,36 +159,38 @@ impl<'a> Blocks<'_, 'a> {
             let text = item.text();
             blocks.extend(
                 (!item.text.is_blank())
-                    .then(|| Owned::map([("type", Owned::form("text")), ("text", text)])),
+                    .then(|| OwnedJson::map([("type", OwnedJson::form("text")), ("text", text)])),
             );
         }
         self.inside(item, &mut blocks);
-        Some(Owned::List(blocks))
+        Some(OwnedJson::List(blocks))
     }
 
-    fn inside(&mut self, item: &Item<'a>, blocks: &mut Vec<Owned>) {
+    fn inside(&mut self, item: &Item<'a>, blocks: &mut Vec<OwnedJson>) {
         for inside in &item.inside {
             blocks.extend(self.block("user", inside));
             self.inside(inside, blocks);
         }
     }
 
-    fn image(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
+    fn image(&mut self, role: &str, item: &Item<'a>) -> Option<OwnedJson> {
         let source = item.origin().and_then(|origin| origin.get("source"));
         let is_file = |source: &&Value| {
             source.str_at("type") == Some("file") && source.str_at("file_id").is_some()
         };
         let source = match source.filter(is_file) {
-            Some(file) => Some(Owned::of_value(file, &item.owner)),
+            Some(file) => Some(OwnedJson::of_value(file, &item.owner)),
             None => Image::of(item).map(|image| image.source(&item.owner)),
         };
         match source.filter(|_| role == "user") {
-            Some(source) => Some(Owned::map([("type", Owned::form("image")), ("source", source)])),
+            Some(source) => {
+                Some(OwnedJson::map([("type", OwnedJson::form("image")), ("source", source)]))
+            }
             None => self.stand_in(item),
         }
     }
 
-    fn opaque(&mut self, role: &str, item: &Item<'a>) -> Option<Owned> {
+    fn opaque(&mut self, role: &str, item: &Item<'a>) -> Option<OwnedJson> {
         let origin = item.origin();
         let kind = origin.and_then(|origin| origin.str_at("type")).unwrap_or_default();
         let known: &[&str] = match role {
@@ -201,7 +205,7 @@ impl<'a> Blocks<'_, 'a> {
         let is_empty = kind == "redacted_thinking"
             && origin.and_then(|origin| origin.str_at("data")).is_none_or(str::is_empty);
         if known.contains(&kind) && !is_foreign && !is_empty {
-            return origin.map(|origin| Owned::of_value(origin, &item.owner));
+            return origin.map(|origin| OwnedJson::of_value(origin, &item.owner));
         }
         if item.is_hidden_reasoning() || is_foreign {
             self.report.drop("reasoning");
@@ -211,19 +215,19 @@ impl<'a> Blocks<'_, 'a> {
     }
 
     /// The text that was captured for what has no block.
-    fn stand_in(&mut self, item: &Item<'a>) -> Option<Owned> {
+    fn stand_in(&mut self, item: &Item<'a>) -> Option<OwnedJson> {
         if item.text.is_blank() {
             self.report.drop("blank_text");
             return None;
         }
         self.report.normalise("part_as_its_text");
-        Some(Owned::map([("type", Owned::form("text")), ("text", item.text())]))
+        Some(OwnedJson::map([("type", OwnedJson::form("text")), ("text", item.text())]))
     }
 }
 
 /// What a provider's own tool gave, as it was: what was quoted as JSON is JSON again, with what
 /// was kept apart.
-fn provider_content(item: &Item<'_>) -> Owned {
+fn provider_content(item: &Item<'_>) -> OwnedJson {
     if item.origin_str("form") == Some("json") {
         return unquoted(item);
     }
@@ -234,23 +238,24 @@ fn provider_content(item: &Item<'_>) -> Owned {
         if inside.origin_str("form") == Some("json") {
             return unquoted(inside);
         }
-        let mut block = Owned::map([("type", Owned::form("text")), ("text", inside.text())]);
+        let mut block =
+            OwnedJson::map([("type", OwnedJson::form("text")), ("text", inside.text())]);
         if let Some(Value::Object(origin)) = inside.origin() {
             for (key, value) in origin.iter().filter(|(key, value)| !is_void(key, value)) {
-                block.put(key, Owned::of_value(value, &inside.owner));
+                block.put(key, OwnedJson::of_value(value, &inside.owner));
             }
         }
         block
     };
-    Owned::List(item.inside.iter().map(part).collect())
+    OwnedJson::List(item.inside.iter().map(part).collect())
 }
 
-fn unquoted(item: &Item<'_>) -> Owned {
+fn unquoted(item: &Item<'_>) -> OwnedJson {
     let mut value = parsed::parse(&item.text, &item.owner).unwrap_or_else(|| item.text());
     for hidden in &item.inside {
         if let Some(Value::Object(members)) = hidden.origin() {
             for (key, member) in members.iter().filter(|(key, member)| !is_void(key, member)) {
-                value.put(key, Owned::of_value(member, &hidden.owner));
+                value.put(key, OwnedJson::of_value(member, &hidden.owner));
             }
         }
     }

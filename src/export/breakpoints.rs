@@ -4,7 +4,7 @@ use super::{
     Breakpoints,
     anthropic::{Block, Message},
     anthropic_block::is_thinking,
-    owned::Owned,
+    owned::OwnedJson,
     report::ExportReport,
 };
 use crate::id::FrameSeq;
@@ -78,5 +78,5 @@ fn stable(
 }
 
 fn mark(block: &mut Block) {
-    block.value.put("cache_control", Owned::map([("type", Owned::form("ephemeral"))]));
+    block.value.put("cache_control", OwnedJson::map([("type", OwnedJson::form("ephemeral"))]));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{owned::Owned, report::ExportReport};
+use super::{owned::OwnedJson, report::ExportReport};
 use crate::{hud::Owner, id::FrameSeq};
 
 /// What a provider asks of the ids of calls.
@@ -72,11 +72,11 @@ impl Ids {
 }
 
 impl Id {
-    pub(super) fn owned(&self, owner: &Owner) -> Owned {
+    pub(super) fn owned(&self, owner: &Owner) -> OwnedJson {
         if self.recorded {
-            Owned::of_text(&self.text, owner)
+            OwnedJson::of_text(&self.text, owner)
         } else {
-            Owned::framing(&self.text, "call_id")
+            OwnedJson::framing(&self.text, "call_id")
         }
     }
 }
@@ -96,19 +96,19 @@ fn fitting(id: &str, rules: IdRules) -> String {
 }
 
 /// A tool's name of letters, digits, `_` and `-`, with up to 64 of them.
-pub(super) fn tool_name(name: &str, owner: &Owner, report: &mut ExportReport) -> Owned {
+pub(super) fn tool_name(name: &str, owner: &Owner, report: &mut ExportReport) -> OwnedJson {
     const LONGEST: usize = 64;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.len() <= LONGEST && name.chars().all(is_plain) {
-        return Owned::of_text(name, owner);
+        return OwnedJson::of_text(name, owner);
     }
     report.normalise("tool_name");
     if name.is_empty() {
-        return Owned::framing("unnamed", "tool_name");
+        return OwnedJson::framing("unnamed", "tool_name");
     }
     let name: String =
         name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(LONGEST).collect();
-    Owned::framing(&name, "tool_name")
+    OwnedJson::framing(&name, "tool_name")
 }
 
 #[cfg(test)]

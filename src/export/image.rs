@@ -1,6 +1,6 @@
 //! Images, from whatever way a source has them to the way of a provider.
 
-use super::{owned::Owned, turns::Item};
+use super::{owned::OwnedJson, turns::Item};
 use crate::{hud::Owner, json::Value};
 
 /// The kinds of images that all providers take.
@@ -51,25 +51,26 @@ impl<'a> Image<'a> {
     }
 
     /// As an address; data is a data URL.
-    pub(super) fn url(self, owner: &Owner) -> Owned {
+    pub(super) fn url(self, owner: &Owner) -> OwnedJson {
         match self {
-            Self::Url(url) => Owned::of_text(url, owner),
+            Self::Url(url) => OwnedJson::of_text(url, owner),
             Self::Data { media_type, base64 } => {
-                Owned::of_text(&format!("data:{media_type};base64,{base64}"), owner)
+                OwnedJson::of_text(&format!("data:{media_type};base64,{base64}"), owner)
             }
         }
     }
 
     /// As a `source` of Anthropic's Messages.
-    pub(super) fn source(self, owner: &Owner) -> Owned {
+    pub(super) fn source(self, owner: &Owner) -> OwnedJson {
         match self {
-            Self::Url(url) => {
-                Owned::map([("type", Owned::form("url")), ("url", Owned::of_text(url, owner))])
-            }
-            Self::Data { media_type, base64 } => Owned::map([
-                ("type", Owned::form("base64")),
-                ("media_type", Owned::of_text(media_type, owner)),
-                ("data", Owned::of_text(base64, owner)),
+            Self::Url(url) => OwnedJson::map([
+                ("type", OwnedJson::form("url")),
+                ("url", OwnedJson::of_text(url, owner)),
+            ]),
+            Self::Data { media_type, base64 } => OwnedJson::map([
+                ("type", OwnedJson::form("base64")),
+                ("media_type", OwnedJson::of_text(media_type, owner)),
+                ("data", OwnedJson::of_text(base64, owner)),
             ]),
         }
     }

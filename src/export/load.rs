@@ -2,7 +2,7 @@
 
 use super::{
     Exported, Form,
-    owned::{Owned, OwnedText},
+    owned::{OwnedJson, OwnedText},
     report::ExportReport,
 };
 use crate::{
@@ -21,11 +21,11 @@ impl Exported {
             for run in context.runs(message) {
                 text.push(run.text, &run.owner);
             }
-            let role = Owned::form(message.role().as_str());
-            Owned::map([("role", role), ("content", Owned::Text(text))])
+            let role = OwnedJson::form(message.role().as_str());
+            OwnedJson::map([("role", role), ("content", OwnedJson::Text(text))])
         };
         let messages = context.messages().iter().map(message).collect();
-        let (form, root) = (Form::Messages, Owned::List(messages));
+        let (form, root) = (Form::Messages, OwnedJson::List(messages));
         Self { form, root, report: ExportReport::default() }
     }
 
@@ -64,7 +64,7 @@ fn messages_of(mut value: Value, form: Form) -> Value {
 }
 
 /// The messages of a rendered context.
-fn rendered(value: Value) -> Result<Owned> {
+fn rendered(value: Value) -> Result<OwnedJson> {
     let mut fields = Fields::of(value, "a context")?;
     let messages = fields.array("messages")?.unwrap_or_default();
     let message = |(index, message)| {
@@ -74,12 +74,15 @@ fn rendered(value: Value) -> Result<Owned> {
             let content = Fields::required(fields.string("content")?, "content", "a string")?;
             let spans = fields.array("spans")?.unwrap_or_default();
             let text = tiled(&content, spans).map_err(|error| error.under("spans"))?;
-            Ok(Owned::map([("role", Owned::form(&role)), ("content", Owned::Text(text))]))
+            Ok(OwnedJson::map([
+                ("role", OwnedJson::form(&role)),
+                ("content", OwnedJson::Text(text)),
+            ]))
         };
         load().map_err(|error: Error| error.under(index).under("messages"))
     };
-    let messages: Result<Vec<Owned>> = messages.into_iter().enumerate().map(message).collect();
-    Ok(Owned::List(messages?))
+    let messages: Result<Vec<OwnedJson>> = messages.into_iter().enumerate().map(message).collect();
+    Ok(OwnedJson::List(messages?))
 }
 
 /// A text with its spans, which must tile it.
@@ -113,37 +116,37 @@ enum Place {
 }
 
 /// The value without knowledge of who wrote it, but for the words of the form.
-fn unowned(value: Value, place: Place) -> Owned {
+fn unowned(value: Value, place: Place) -> OwnedJson {
     match value {
-        Value::Null => Owned::Null,
-        Value::Bool(flag) => Owned::Bool(flag),
-        Value::Number(number) => Owned::Number(number),
-        Value::String(text) => Owned::of_text(&text, &UNRECORDED),
+        Value::Null => OwnedJson::Null,
+        Value::Bool(flag) => OwnedJson::Bool(flag),
+        Value::Number(number) => OwnedJson::Number(number),
+        Value::String(text) => OwnedJson::of_text(&text, &UNRECORDED),
         Value::Array(list) => {
-            Owned::List(list.into_iter().map(|value| unowned(value, place)).collect())
+            OwnedJson::List(list.into_iter().map(|value| unowned(value, place)).collect())
         }
         Value::Object(object) => unowned_members(object, place),
     }
 }
 
-fn unowned_members(object: Object, place: Place) -> Owned {
+fn unowned_members(object: Object, place: Place) -> OwnedJson {
     let member = |(key, value): (String, Value)| {
         let value = match value {
             Value::String(text)
                 if place == Place::Form && matches!(key.as_str(), "role" | "type") =>
             {
-                Owned::form(&text)
+                OwnedJson::form(&text)
             }
             value if key == "input" => unowned(value, Place::Inside),
             value => unowned(value, place),
         };
         (key, value)
     };
-    Owned::Map(object.into_iter().map(member).collect())
+    OwnedJson::Map(object.into_iter().map(member).collect())
 }
 
 /// Gives strings the owners of a list of `path` and `spans`.
-fn attribute(root: &mut Owned, owners: Value) -> Result<()> {
+fn attribute(root: &mut OwnedJson, owners: Value) -> Result<()> {
     let Value::Array(owners) = owners else {
         return Err(Error::expected("a list of owners", owners.kind()));
     };
@@ -152,7 +155,7 @@ fn attribute(root: &mut Owned, owners: Value) -> Result<()> {
             let mut fields = Fields::of(entry, "the owners of a string")?;
             let path = Fields::required(fields.string("path")?, "path", "a string")?;
             let spans = fields.array("spans")?.unwrap_or_default();
-            let text = root.pointer_mut(&path).and_then(Owned::as_text_mut);
+            let text = root.pointer_mut(&path).and_then(OwnedJson::as_text_mut);
             let text = text.ok_or_else(|| Error::expected("the path of a string", path))?;
             *text = tiled(text.as_str(), spans)?;
             Ok(())

@@ -1,6 +1,6 @@
 //! Which members of the source a form takes over, and of which shape.
 
-use super::{owned::Owned, report::ExportReport, turns::Turn};
+use super::{owned::OwnedJson, report::ExportReport, turns::Turn};
 use crate::{hud::Owner, json::Value};
 
 /// What importers write into a payload for themselves, and what exports write anew.
@@ -38,7 +38,7 @@ pub(super) fn flag(value: &Value) -> bool {
 /// Puts the members of a message's payload that are among `taken` into `message`, unless the
 /// export has written them already. The rest is reported.
 pub(super) fn take_over(
-    message: &mut Owned,
+    message: &mut OwnedJson,
     turn: &Turn<'_>,
     taken: &[Member],
     report: &mut ExportReport,
@@ -48,7 +48,7 @@ pub(super) fn take_over(
             continue;
         }
         if fits(taken, key, value) && message.get(key).is_none() {
-            message.put(key, Owned::of_value(value, &Owner::Framing("member")));
+            message.put(key, OwnedJson::of_value(value, &Owner::Framing("member")));
         } else {
             report.leave_out(key);
         }
@@ -57,7 +57,7 @@ pub(super) fn take_over(
 
 /// The same for a part: the members of its origin.
 pub(super) fn take_over_origin(
-    part: &mut Owned,
+    part: &mut OwnedJson,
     origin: Option<&Value>,
     taken: &[Member],
     owner: &Owner,
@@ -66,7 +66,7 @@ pub(super) fn take_over_origin(
     let Some(Value::Object(origin)) = origin else { return };
     for (key, value) in origin {
         if fits(taken, key, value) {
-            part.put(key, Owned::of_value(value, owner));
+            part.put(key, OwnedJson::of_value(value, owner));
         } else if !OWN_OF_PARTS.contains(&key.as_str()) {
             report.leave_out(key);
         }

@@ -7,7 +7,7 @@
 //! puts the chunks of each frame together into items; `pairing` brings every result to its call
 //! and repairs what the history lacks; one module for each form writes the items.
 //!
-//! What is written is [`Owned`]: JSON in which each byte of each string knows who wrote it.
+//! What is written is [`OwnedJson`]: JSON in which each byte of each string knows who wrote it.
 //! `docs/exports.md` says what each form holds, and what an export changes and reports.
 //!
 //! ```
@@ -60,8 +60,8 @@ mod responses;
 mod turns;
 
 pub use form::Form;
-pub use options::{Breakpoints, ExportOptions, Orphans, Unanswered};
-pub use owned::{Owned, OwnedText};
+pub use options::{Breakpoints, ExportOptions, Orphans, UnansweredCalls};
+pub use owned::{OwnedJson, OwnedText};
 pub use prefix::{Divergence, PrefixReport, PrefixRules, prefix_report};
 pub use report::{ExportReport, Repair, RepairKind};
 
@@ -86,7 +86,7 @@ pub struct Export<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exported {
     form: Form,
-    root: Owned,
+    root: OwnedJson,
     report: ExportReport,
 }
 
@@ -142,7 +142,7 @@ impl Exported {
     }
 
     /// The JSON, with owners.
-    pub fn root(&self) -> &Owned {
+    pub fn root(&self) -> &OwnedJson {
         &self.root
     }
 

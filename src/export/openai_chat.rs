@@ -7,8 +7,8 @@ use super::{
     ids::{self, IdRules},
     image::Image,
     members::{self, Member},
-    owned::{Owned, OwnedText},
-    pairing::{self, PairRules, Paired},
+    owned::{OwnedJson, OwnedText},
+    pairing::{self, PairRules, PairedTurns},
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice, form_of},
 };
@@ -56,7 +56,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
             voice => writer.message(voice, group),
         });
     }
-    Exported { form: Form::OpenaiChat, root: Owned::List(messages), report }
+    Exported { form: Form::OpenaiChat, root: OwnedJson::List(messages), report }
 }
 
 /// How many turns make the next message: a turn of the agent with calls goes on until the results
@@ -71,7 +71,7 @@ fn joined(turns: &[Turn<'_>]) -> usize {
 }
 
 struct Writer<'w, 'a> {
-    paired: &'w Paired<'a>,
+    paired: &'w PairedTurns<'a>,
     /// The calls in the old form, which has one call a message and no ids.
     legacy: HashSet<usize>,
     report: &'w mut ExportReport,
@@ -80,23 +80,23 @@ struct Writer<'w, 'a> {
 /// What a message is put together from.
 #[derive(Default)]
 struct Pieces {
-    parts: Vec<Owned>,
-    calls: Vec<Owned>,
+    parts: Vec<OwnedJson>,
+    calls: Vec<OwnedJson>,
     /// Members beside content and calls.
-    beside: Vec<(&'static str, Owned)>,
+    beside: Vec<(&'static str, OwnedJson)>,
 }
 
 impl<'a> Writer<'_, 'a> {
-    fn message(&mut self, voice: Voice, turns: &[Turn<'a>]) -> Option<Owned> {
+    fn message(&mut self, voice: Voice, turns: &[Turn<'a>]) -> Option<OwnedJson> {
         let first = turns.first()?;
         let Pieces { parts, calls, beside } = self.pieces(voice, turns);
         // Reasoning alone is no message.
-        let says = |(field, _): &(&str, Owned)| !REASONING.contains(field);
+        let says = |(field, _): &(&str, OwnedJson)| !REASONING.contains(field);
         if parts.is_empty() && calls.is_empty() && !beside.iter().any(says) {
             beside.iter().for_each(|_| self.report.drop("reasoning"));
             return None;
         }
-        let mut message = Owned::map([("role", Owned::form(role(voice, first)))]);
+        let mut message = OwnedJson::map([("role", OwnedJson::form(role(voice, first)))]);
         let form = if turns.len() == 1 { form_of(first) } else { None };
         let has_calls = !calls.is_empty() || beside.iter().any(|(key, _)| *key == LEGACY);
         if let Some(content) = content(parts, form, has_calls) {
@@ -110,7 +110,7 @@ impl<'a> Writer<'_, 'a> {
             }
         }
         if !calls.is_empty() {
-            message.put("tool_calls", Owned::List(calls));
+            message.put("tool_calls", OwnedJson::List(calls));
         }
         for turn in turns {
             let taken: &[Member] = if voice == Voice::Agent { &MEMBERS } else { &NAME };
@@ -155,41 +155,41 @@ impl<'a> Writer<'_, 'a> {
         pieces
     }
 
-    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<OwnedJson> {
         let call = self.paired.call(number)?;
         let name = ids::tool_name(call.name, &item.owner, self.report);
         if self.legacy.contains(&number) {
-            return Some(Owned::map([("name", name), ("arguments", item.text())]));
+            return Some(OwnedJson::map([("name", name), ("arguments", item.text())]));
         }
         let id = call.id.owned(&item.owner);
         let is_custom = item.origin_str("type") == Some("custom");
         let (kind, input) = if is_custom { ("custom", "input") } else { ("function", "arguments") };
-        let inner = Owned::map([("name", name), (input, item.text())]);
-        let mut call = Owned::map([("id", id), ("type", Owned::form(kind)), (kind, inner)]);
+        let inner = OwnedJson::map([("name", name), (input, item.text())]);
+        let mut call = OwnedJson::map([("id", id), ("type", OwnedJson::form(kind)), (kind, inner)]);
         let taken: [Member; 2] =
             [("extra_content", members::object), ("thought_signature", members::text)];
         members::take_over_origin(&mut call, item.origin(), &taken, &item.owner, self.report);
         Some(call)
     }
 
-    fn part(&mut self, voice: Voice, item: &Item<'a>) -> Option<Owned> {
+    fn part(&mut self, voice: Voice, item: &Item<'a>) -> Option<OwnedJson> {
         let image = Image::of(item).filter(|_| voice == Voice::User);
         let origin = item.origin();
         match (item.kind, image) {
             (Kind::Image, Some(image)) => {
-                let mut inner = Owned::map([("url", image.url(&item.owner))]);
+                let mut inner = OwnedJson::map([("url", image.url(&item.owner))]);
                 let detail = origin.and_then(|origin| {
                     origin.pointer("/image_url/detail").or_else(|| origin.get("detail"))
                 });
                 if let Some(detail) = detail.and_then(Value::as_str) {
-                    inner.put("detail", Owned::of_text(detail, &item.owner));
+                    inner.put("detail", OwnedJson::of_text(detail, &item.owner));
                 }
-                Some(Owned::map([("type", Owned::form("image_url")), ("image_url", inner)]))
+                Some(OwnedJson::map([("type", OwnedJson::form("image_url")), ("image_url", inner)]))
             }
             (Kind::Opaque, _) if voice == Voice::User && file(origin).is_some() => {
                 let (kind, file) = file(origin)?;
-                let file = Owned::of_object(file, &item.owner);
-                Some(Owned::map([("type", Owned::form(kind)), (kind, file)]))
+                let file = OwnedJson::of_object(file, &item.owner);
+                Some(OwnedJson::map([("type", OwnedJson::form(kind)), (kind, file)]))
             }
             (Kind::Opaque, _) if item.is_hidden_reasoning() => {
                 self.report.drop("reasoning");
@@ -198,7 +198,10 @@ impl<'a> Writer<'_, 'a> {
             (Kind::Text, _)
                 if voice == Voice::Agent && item.origin_str("type") == Some("refusal") =>
             {
-                Some(Owned::map([("type", Owned::form("refusal")), ("refusal", item.text())]))
+                Some(OwnedJson::map([
+                    ("type", OwnedJson::form("refusal")),
+                    ("refusal", item.text()),
+                ]))
             }
             _ => {
                 if item.kind != Kind::Text {
@@ -207,7 +210,8 @@ impl<'a> Writer<'_, 'a> {
                 if item.text.as_str().is_empty() {
                     return None;
                 }
-                let mut part = Owned::map([("type", Owned::form("text")), ("text", item.text())]);
+                let mut part =
+                    OwnedJson::map([("type", OwnedJson::form("text")), ("text", item.text())]);
                 if item.kind == Kind::Text {
                     members::take_over_origin(&mut part, origin, &[], &item.owner, self.report);
                 }
@@ -217,17 +221,17 @@ impl<'a> Writer<'_, 'a> {
     }
 
     /// A message that is the result of a call. It holds text alone.
-    fn result(&mut self, turn: &Turn<'a>) -> Option<Owned> {
+    fn result(&mut self, turn: &Turn<'a>) -> Option<OwnedJson> {
         let item = turn.items.first()?;
         let Kind::Result { number, .. } = item.kind else { return None };
         let call = self.paired.call(number)?;
         let is_legacy = self.legacy.contains(&number);
         let mut message = if is_legacy {
             let name = ids::tool_name(call.name, &call.owner, &mut ExportReport::default());
-            Owned::map([("role", Owned::form("function")), ("name", name)])
+            OwnedJson::map([("role", OwnedJson::form("function")), ("name", name)])
         } else {
             let id = call.id.owned(&call.owner);
-            Owned::map([("role", Owned::form("tool")), ("tool_call_id", id)])
+            OwnedJson::map([("role", OwnedJson::form("tool")), ("tool_call_id", id)])
         };
         let form = form_of(turn).or_else(|| item.origin_str("form"));
         let content = if item.inside.is_empty() {
@@ -235,16 +239,16 @@ impl<'a> Writer<'_, 'a> {
         } else {
             let mut parts = Vec::new();
             self.texts(item, &mut parts);
-            let part = |text| Owned::map([("type", Owned::form("text")), ("text", text)]);
+            let part = |text| OwnedJson::map([("type", OwnedJson::form("text")), ("text", text)]);
             match (parts.len(), form) {
                 (0, _) => item.text(),
                 _ if is_legacy => {
                     let mut whole = OwnedText::default();
-                    parts.iter().filter_map(Owned::as_text).for_each(|text| whole.append(text));
-                    Owned::Text(whole)
+                    parts.iter().filter_map(OwnedJson::as_text).for_each(|text| whole.append(text));
+                    OwnedJson::Text(whole)
                 }
                 (1, form) if form != Some("parts") => parts.pop()?,
-                _ => Owned::List(parts.into_iter().map(part).collect()),
+                _ => OwnedJson::List(parts.into_iter().map(part).collect()),
             }
         };
         message.put("content", content);
@@ -253,7 +257,7 @@ impl<'a> Writer<'_, 'a> {
     }
 
     /// The texts of a result and of what is inside of it, in order.
-    fn texts(&mut self, item: &Item<'a>, texts: &mut Vec<Owned>) {
+    fn texts(&mut self, item: &Item<'a>, texts: &mut Vec<OwnedJson>) {
         if !item.text.as_str().is_empty() {
             texts.push(item.text());
         }
@@ -284,17 +288,17 @@ fn file(origin: Option<&Value>) -> Option<(&str, &Object)> {
 }
 
 /// The content of a message, in the form of the source: a text where it is one.
-fn content(mut parts: Vec<Owned>, form: Option<&str>, has_calls: bool) -> Option<Owned> {
+fn content(mut parts: Vec<OwnedJson>, form: Option<&str>, has_calls: bool) -> Option<OwnedJson> {
     if parts.is_empty() {
         return match form {
             Some("absent") => None,
-            Some("empty") if has_calls => Some(Owned::form("")),
-            _ => Some(Owned::Null),
+            Some("empty") if has_calls => Some(OwnedJson::form("")),
+            _ => Some(OwnedJson::Null),
         };
     }
-    let is_text = |part: &Owned| part.get("type").is_some_and(|kind| kind.is_str("text"));
+    let is_text = |part: &OwnedJson| part.get("type").is_some_and(|kind| kind.is_str("text"));
     if form != Some("parts") && parts.len() == 1 && parts.iter().all(is_text) {
         return parts.last_mut().and_then(|part| part.remove("text"));
     }
-    Some(Owned::List(parts))
+    Some(OwnedJson::List(parts))
 }

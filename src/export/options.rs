@@ -5,7 +5,7 @@ use crate::id::FrameSeq;
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ExportOptions {
     /// What becomes of a call that was never answered, once something follows it.
-    pub unanswered: Unanswered,
+    pub unanswered: UnansweredCalls,
     /// What becomes of a result whose call the context does not hold.
     pub orphans: Orphans,
     /// Where `cache_control` stands. Read by the Anthropic export alone.
@@ -15,7 +15,7 @@ pub struct ExportOptions {
 /// What becomes of a call that was never answered. A call after which nothing comes stays open.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub enum Unanswered {
+pub enum UnansweredCalls {
     /// A result with this text, which is framing, answers it. Calls of a provider's own tools are
     /// left out all the same: nobody else can write their results.
     Placeholder(String),
@@ -23,7 +23,7 @@ pub enum Unanswered {
     Drop,
 }
 
-impl Default for Unanswered {
+impl Default for UnansweredCalls {
     fn default() -> Self {
         Self::Placeholder("[no result was recorded for this call]".to_owned())
     }

@@ -6,7 +6,7 @@ use crate::{
 
 /// JSON whose strings know who wrote them. Keys of objects are framing.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Owned {
+pub enum OwnedJson {
     /// `null`
     Null,
     /// `true` or `false`
@@ -16,9 +16,9 @@ pub enum Owned {
     /// A string.
     Text(OwnedText),
     /// An array.
-    List(Vec<Owned>),
+    List(Vec<OwnedJson>),
     /// The members of an object, in order.
-    Map(Vec<(String, Owned)>),
+    Map(Vec<(String, OwnedJson)>),
 }
 
 /// A string with its owners: spans in order, without gap or overlap, that sum to its length.
@@ -88,7 +88,7 @@ impl OwnedText {
     }
 }
 
-impl Owned {
+impl OwnedJson {
     /// A string that belongs to no frame, by the name of what it is.
     pub(super) fn framing(text: &str, name: &'static str) -> Self {
         Self::of_text(text, &Owner::Framing(name))
@@ -125,13 +125,13 @@ impl Owned {
     }
 
     /// An object with these members.
-    pub(super) fn map<const N: usize>(members: [(&str, Owned); N]) -> Self {
+    pub(super) fn map<const N: usize>(members: [(&str, OwnedJson); N]) -> Self {
         Self::Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
     /// Sets a member of an object, in its place where it has one.
-    pub(super) fn put(&mut self, key: &str, value: Owned) {
-        if let Owned::Map(members) = self {
+    pub(super) fn put(&mut self, key: &str, value: OwnedJson) {
+        if let OwnedJson::Map(members) = self {
             match members.iter_mut().find(|(name, _)| name == key) {
                 Some((_, old)) => *old = value,
                 None => members.push((key.to_owned(), value)),
@@ -140,16 +140,16 @@ impl Owned {
     }
 
     /// Takes a member out of an object.
-    pub(super) fn remove(&mut self, key: &str) -> Option<Owned> {
-        let Owned::Map(members) = self else { return None };
+    pub(super) fn remove(&mut self, key: &str) -> Option<OwnedJson> {
+        let OwnedJson::Map(members) = self else { return None };
         let at = members.iter().position(|(name, _)| name == key)?;
         Some(members.remove(at).1)
     }
 
     /// The member `key` of an object.
-    pub fn get(&self, key: &str) -> Option<&Owned> {
+    pub fn get(&self, key: &str) -> Option<&OwnedJson> {
         match self {
-            Owned::Map(members) => {
+            OwnedJson::Map(members) => {
                 members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
             }
             _ => None,
@@ -157,30 +157,30 @@ impl Owned {
     }
 
     /// The element `index` of a list.
-    pub fn at(&self, index: usize) -> Option<&Owned> {
+    pub fn at(&self, index: usize) -> Option<&OwnedJson> {
         match self {
-            Owned::List(list) => list.get(index),
+            OwnedJson::List(list) => list.get(index),
             _ => None,
         }
     }
 
     /// The value at a JSON pointer (RFC 6901).
-    pub fn pointer(&self, pointer: &str) -> Option<&Owned> {
+    pub fn pointer(&self, pointer: &str) -> Option<&OwnedJson> {
         pointer.split('/').skip(1).try_fold(self, |at, segment| {
             let segment = segment.replace("~1", "/").replace("~0", "~");
             match at {
-                Owned::List(_) => at.at(segment.parse().ok()?),
+                OwnedJson::List(_) => at.at(segment.parse().ok()?),
                 _ => at.get(&segment),
             }
         })
     }
 
-    pub(super) fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Owned> {
+    pub(super) fn pointer_mut(&mut self, pointer: &str) -> Option<&mut OwnedJson> {
         pointer.split('/').skip(1).try_fold(self, |at, segment| {
             let segment = segment.replace("~1", "/").replace("~0", "~");
             match at {
-                Owned::List(list) => list.get_mut(segment.parse::<usize>().ok()?),
-                Owned::Map(members) => {
+                OwnedJson::List(list) => list.get_mut(segment.parse::<usize>().ok()?),
+                OwnedJson::Map(members) => {
                     members.iter_mut().find(|(name, _)| *name == segment).map(|(_, value)| value)
                 }
                 _ => None,
@@ -190,7 +190,7 @@ impl Owned {
 
     pub(super) fn as_text_mut(&mut self) -> Option<&mut OwnedText> {
         match self {
-            Owned::Text(text) => Some(text),
+            OwnedJson::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -198,7 +198,7 @@ impl Owned {
     /// The string where this is one.
     pub fn as_text(&self) -> Option<&OwnedText> {
         match self {
-            Owned::Text(text) => Some(text),
+            OwnedJson::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -215,13 +215,13 @@ impl Owned {
     /// The JSON without owners. Copies every text.
     pub fn to_value(&self) -> Value {
         match self {
-            Owned::Null => Value::Null,
-            Owned::Bool(flag) => Value::Bool(*flag),
-            Owned::Number(number) => Value::Number(number.clone()),
-            Owned::Text(text) => text.text.as_str().into(),
-            Owned::List(list) => list.iter().map(Owned::to_value).collect(),
-            Owned::Map(members) => {
-                let member = |(key, value): &(String, Owned)| (key.clone(), value.to_value());
+            OwnedJson::Null => Value::Null,
+            OwnedJson::Bool(flag) => Value::Bool(*flag),
+            OwnedJson::Number(number) => Value::Number(number.clone()),
+            OwnedJson::Text(text) => text.text.as_str().into(),
+            OwnedJson::List(list) => list.iter().map(OwnedJson::to_value).collect(),
+            OwnedJson::Map(members) => {
+                let member = |(key, value): &(String, OwnedJson)| (key.clone(), value.to_value());
                 Value::Object(members.iter().map(member).collect())
             }
         }
@@ -242,22 +242,22 @@ impl Owned {
         found: &mut impl FnMut(&[PathElement], &'a OwnedText),
     ) {
         match self {
-            Owned::Text(text) => found(path, text),
-            Owned::List(list) => {
+            OwnedJson::Text(text) => found(path, text),
+            OwnedJson::List(list) => {
                 for (index, value) in list.iter().enumerate() {
                     path.push(PathElement::Index(index));
                     value.visit(path, found);
                     path.pop();
                 }
             }
-            Owned::Map(members) => {
+            OwnedJson::Map(members) => {
                 for (key, value) in members {
                     path.push(PathElement::Key(key.clone()));
                     value.visit(path, found);
                     path.pop();
                 }
             }
-            Owned::Null | Owned::Bool(_) | Owned::Number(_) => {}
+            OwnedJson::Null | OwnedJson::Bool(_) | OwnedJson::Number(_) => {}
         }
     }
 }

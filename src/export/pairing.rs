@@ -6,7 +6,7 @@
 //! then stays as it was.
 
 use super::{
-    ExportOptions, Orphans, Unanswered,
+    ExportOptions, Orphans, UnansweredCalls,
     ids::{Id, IdRules, Ids},
     owned::OwnedText,
     report::{ExportReport, Repair, RepairKind},
@@ -24,7 +24,7 @@ pub(super) struct PairRules {
 
 /// Turns whose pairs are whole: after the agent's turns stand those of voice `Tool` that answer
 /// their calls.
-pub(super) struct Paired<'a> {
+pub(super) struct PairedTurns<'a> {
     pub(super) turns: Vec<Turn<'a>>,
     pub(super) calls: Vec<Call<'a>>,
 }
@@ -53,7 +53,7 @@ enum State {
     Dropped,
 }
 
-impl<'a> Paired<'a> {
+impl<'a> PairedTurns<'a> {
     pub(super) fn call(&self, number: usize) -> Option<&Call<'a>> {
         self.calls.get(number)
     }
@@ -64,7 +64,7 @@ pub(super) fn pair<'a>(
     rules: &PairRules,
     options: &'a ExportOptions,
     report: &mut ExportReport,
-) -> Paired<'a> {
+) -> PairedTurns<'a> {
     let mut pairing = Pairing {
         rules,
         options,
@@ -95,7 +95,7 @@ pub(super) fn pair<'a>(
         turn.items.retain(|item| !is_dropped(item));
     }
     turns.retain(|turn| !turn.items.is_empty());
-    Paired { turns, calls }
+    PairedTurns { turns, calls }
 }
 
 /// What the agent says in a row.
@@ -297,7 +297,7 @@ impl<'a> Pairing<'a, '_> {
         for number in open {
             let Some(call) = self.calls.get_mut(number) else { continue };
             let placeholder = match &self.options.unanswered {
-                Unanswered::Placeholder(text) if !call.inline => Some(text),
+                UnansweredCalls::Placeholder(text) if !call.inline => Some(text),
                 _ => None,
             };
             call.state = if placeholder.is_some() { State::Answered } else { State::Dropped };

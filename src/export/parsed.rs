@@ -1,6 +1,6 @@
 //! JSON that was captured as text, with the owners of that text.
 
-use super::owned::{Owned, OwnedText};
+use super::owned::{OwnedJson, OwnedText};
 use crate::{
     hud::Owner,
     json::{self, Value},
@@ -9,15 +9,15 @@ use crate::{
 /// The value that `text` is the JSON of; `None` where it is none. Each string belongs to the
 /// chunks in which it is written. Where an object names a key twice, the strings cannot be told
 /// apart, and belong to `owner`.
-pub(super) fn parse(text: &OwnedText, owner: &Owner) -> Option<Owned> {
+pub(super) fn parse(text: &OwnedText, owner: &Owner) -> Option<OwnedJson> {
     let value = json::read(text.as_str().as_bytes()).ok()?;
     if text.spans().len() < 2 {
-        return Some(Owned::of_value(&value, owner));
+        return Some(OwnedJson::of_value(&value, owner));
     }
     let mut strings = Strings { text, at: 0 };
     let owned = strings.own(&value);
     let whole = owned.filter(|_| strings.next().is_none());
-    Some(whole.unwrap_or_else(|| Owned::of_value(&value, owner)))
+    Some(whole.unwrap_or_else(|| OwnedJson::of_value(&value, owner)))
 }
 
 /// The strings of a JSON text, one after the other.
@@ -42,14 +42,14 @@ impl Strings<'_> {
         Some(start)
     }
 
-    fn own(&mut self, value: &Value) -> Option<Owned> {
+    fn own(&mut self, value: &Value) -> Option<OwnedJson> {
         Some(match value {
             Value::String(text) => {
                 let start = self.next()?;
-                Owned::Text(self.own_text(text, start)?)
+                OwnedJson::Text(self.own_text(text, start)?)
             }
             Value::Array(list) => {
-                Owned::List(list.iter().map(|value| self.own(value)).collect::<Option<_>>()?)
+                OwnedJson::List(list.iter().map(|value| self.own(value)).collect::<Option<_>>()?)
             }
             Value::Object(object) => {
                 let mut members = Vec::with_capacity(object.len());
@@ -57,10 +57,10 @@ impl Strings<'_> {
                     self.next()?;
                     members.push((key.clone(), self.own(value)?));
                 }
-                Owned::Map(members)
+                OwnedJson::Map(members)
             }
             // The rest holds no string.
-            other => Owned::of_value(other, &Owner::Framing("form")),
+            other => OwnedJson::of_value(other, &Owner::Framing("form")),
         })
     }
 

@@ -3,7 +3,7 @@
 use super::{
     ExportOptions, Exported, Form,
     ids::IdRules,
-    owned::{Owned, OwnedText},
+    owned::{OwnedJson, OwnedText},
     pairing::{self, PairRules},
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice},
@@ -35,7 +35,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
             say(item, &mut text);
         }
     }
-    Exported { form: Form::Plain, root: Owned::Text(text), report }
+    Exported { form: Form::Plain, root: OwnedJson::Text(text), report }
 }
 
 fn say(item: &Item<'_>, text: &mut OwnedText) {

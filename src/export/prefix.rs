@@ -2,7 +2,7 @@
 
 use super::{
     Exported,
-    owned::{Owned, OwnedText},
+    owned::{OwnedJson, OwnedText},
 };
 use crate::{
     hud::{Owner, ProviderFraming},
@@ -117,7 +117,7 @@ enum LeafValue<'a> {
     Text(&'a OwnedText),
     /// A type that the form would have if a text stood as a block.
     Implied(&'static str),
-    Other(&'a Owned),
+    Other(&'a OwnedJson),
 }
 
 /// Who wrote it does not matter to a cache.
@@ -175,7 +175,9 @@ impl<'a> Leaf<'a> {
                     (false, _) => counter.count(text.as_str()) as u64,
                 }
             }
-            LeafValue::Other(Owned::Number(number)) => counter.count(&number.to_string()) as u64,
+            LeafValue::Other(OwnedJson::Number(number)) => {
+                counter.count(&number.to_string()) as u64
+            }
             LeafValue::Implied(_) | LeafValue::Other(_) => 0,
         }
     }
@@ -183,31 +185,31 @@ impl<'a> Leaf<'a> {
 
 /// The values without parts, in order. A content that is a text stands as its only block, since
 /// a mark makes a block of it.
-fn leaves(root: &Owned) -> Vec<Leaf<'_>> {
+fn leaves(root: &OwnedJson) -> Vec<Leaf<'_>> {
     let mut leaves = Vec::new();
     gather(root, &mut Vec::new(), &mut leaves);
     leaves
 }
 
-fn gather<'a>(value: &'a Owned, path: &mut Vec<PathElement>, leaves: &mut Vec<Leaf<'a>>) {
+fn gather<'a>(value: &'a OwnedJson, path: &mut Vec<PathElement>, leaves: &mut Vec<Leaf<'a>>) {
     let key = |key: &str| PathElement::Key(key.to_owned());
     match value {
         // A list without elements is one that may begin to grow.
-        Owned::List(list) => {
+        OwnedJson::List(list) => {
             for (index, value) in list.iter().enumerate() {
                 path.push(PathElement::Index(index));
                 gather(value, path, leaves);
                 path.pop();
             }
         }
-        Owned::Map(members) if !members.is_empty() => {
+        OwnedJson::Map(members) if !members.is_empty() => {
             for (name, value) in members.iter().filter(|(name, _)| name != "cache_control") {
                 path.push(key(name));
                 gather(value, path, leaves);
                 path.pop();
             }
         }
-        Owned::Text(text) => {
+        OwnedJson::Text(text) => {
             let last = path.last();
             if last == Some(&key("content")) || last == Some(&key("system")) {
                 path.push(PathElement::Index(0));

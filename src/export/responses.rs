@@ -5,8 +5,8 @@ use super::{
     ids::{self, IdRules},
     image::Image,
     members::{self, Member},
-    owned::Owned,
-    pairing::{self, PairRules, Paired},
+    owned::OwnedJson,
+    pairing::{self, PairRules, PairedTurns},
     parsed,
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice, form_of, is_void},
@@ -41,11 +41,11 @@ pub(super) fn write<'a>(mut turns: Vec<Turn<'a>>, options: &'a ExportOptions) ->
     }
     let mut items = writer.items;
     drop_loose_reasoning(&mut items, &mut report);
-    Exported { form: Form::Responses, root: Owned::List(items), report }
+    Exported { form: Form::Responses, root: OwnedJson::List(items), report }
 }
 
 /// Reasoning must be followed by what came of it.
-fn drop_loose_reasoning(items: &mut Vec<Owned>, report: &mut ExportReport) {
+fn drop_loose_reasoning(items: &mut Vec<OwnedJson>, report: &mut ExportReport) {
     let mut follows = false;
     let mut kept = Vec::with_capacity(items.len());
     for item in std::mem::take(items).into_iter().rev() {
@@ -56,8 +56,9 @@ fn drop_loose_reasoning(items: &mut Vec<Owned>, report: &mut ExportReport) {
                 continue;
             }
         } else {
-            let is_output =
-                kind.and_then(Owned::as_text).is_some_and(|kind| kind.as_str().ends_with("_call"));
+            let is_output = kind
+                .and_then(OwnedJson::as_text)
+                .is_some_and(|kind| kind.as_str().ends_with("_call"));
             follows = is_output || item.get("role").is_some_and(|role| role.is_str("assistant"));
         }
         kept.push(item);
@@ -67,9 +68,9 @@ fn drop_loose_reasoning(items: &mut Vec<Owned>, report: &mut ExportReport) {
 }
 
 struct Writer<'w, 'a> {
-    paired: &'w Paired<'a>,
+    paired: &'w PairedTurns<'a>,
     report: &'w mut ExportReport,
-    items: Vec<Owned>,
+    items: Vec<OwnedJson>,
 }
 
 impl<'a> Writer<'_, 'a> {
@@ -97,7 +98,8 @@ impl<'a> Writer<'_, 'a> {
                 }
                 Kind::Opaque if is_whole(item) => {
                     self.message(turn, std::mem::take(&mut parts));
-                    let whole = item.origin().map(|origin| Owned::of_value(origin, &item.owner));
+                    let whole =
+                        item.origin().map(|origin| OwnedJson::of_value(origin, &item.owner));
                     self.items.extend(whole);
                 }
                 _ => parts.extend(self.part(turn.voice, item)),
@@ -107,7 +109,7 @@ impl<'a> Writer<'_, 'a> {
     }
 
     /// A message of these parts, if there are any.
-    fn message(&mut self, turn: &Turn<'a>, mut parts: Vec<Owned>) {
+    fn message(&mut self, turn: &Turn<'a>, mut parts: Vec<OwnedJson>) {
         if parts.is_empty() {
             return;
         }
@@ -120,15 +122,15 @@ impl<'a> Writer<'_, 'a> {
         let is_plain = parts.len() == 1 && form_of(turn) != Some("parts");
         let text =
             if is_plain { parts.last_mut().and_then(|part| part.remove("text")) } else { None };
-        let content = text.unwrap_or(Owned::List(parts));
-        self.items.push(Owned::map([
-            ("type", Owned::form("message")),
-            ("role", Owned::form(role)),
+        let content = text.unwrap_or(OwnedJson::List(parts));
+        self.items.push(OwnedJson::map([
+            ("type", OwnedJson::form("message")),
+            ("role", OwnedJson::form(role)),
             ("content", content),
         ]));
     }
 
-    fn part(&mut self, voice: Voice, item: &Item<'a>) -> Option<Owned> {
+    fn part(&mut self, voice: Voice, item: &Item<'a>) -> Option<OwnedJson> {
         let kind = if voice == Voice::Agent { "output_text" } else { "input_text" };
         match item.kind {
             Kind::Reasoning => {
@@ -152,9 +154,9 @@ impl<'a> Writer<'_, 'a> {
         if item.kind != Kind::Text {
             self.report.normalise("part_as_its_text");
         }
-        let mut part = Owned::map([("type", Owned::form(kind)), ("text", item.text())]);
+        let mut part = OwnedJson::map([("type", OwnedJson::form(kind)), ("text", item.text())]);
         if voice == Voice::Agent {
-            part.put("annotations", Owned::List(Vec::new()));
+            part.put("annotations", OwnedJson::List(Vec::new()));
             if item.kind == Kind::Text {
                 let taken: [Member; 1] = [("annotations", members::list)];
                 members::take_over_origin(
@@ -171,54 +173,54 @@ impl<'a> Writer<'_, 'a> {
 
     /// Reasoning that the provider can read again. What it only showed is left out: without the
     /// rest it would be looked up among what the provider stores.
-    fn reasoning(&mut self, turn: &Turn<'a>) -> Option<Owned> {
+    fn reasoning(&mut self, turn: &Turn<'a>) -> Option<OwnedJson> {
         let hidden = turn.items.iter().find_map(|item| {
             let content = item.encrypted()?;
-            (item.kind == Kind::Opaque).then(|| Owned::of_value(content, &item.owner))
+            (item.kind == Kind::Opaque).then(|| OwnedJson::of_value(content, &item.owner))
         });
         let Some(hidden) = hidden else {
             self.report.drop("reasoning");
             return None;
         };
-        let mut reasoning = Owned::map([("type", Owned::form("reasoning"))]);
+        let mut reasoning = OwnedJson::map([("type", OwnedJson::form("reasoning"))]);
         if let Some(id) = turn.payload_str("id") {
-            reasoning.put("id", Owned::framing(id, "member"));
+            reasoning.put("id", OwnedJson::framing(id, "member"));
         }
-        let parts = |field: &str, usual: &str| -> Vec<Owned> {
+        let parts = |field: &str, usual: &str| -> Vec<OwnedJson> {
             let of_field = turn.items.iter().filter(|item| item.origin_str("field") == Some(field));
             of_field
                 .filter(|item| item.kind == Kind::Reasoning)
                 .map(|item| {
                     let kind = item.origin_str("type").unwrap_or(usual);
-                    Owned::map([("type", Owned::form(kind)), ("text", item.text())])
+                    OwnedJson::map([("type", OwnedJson::form(kind)), ("text", item.text())])
                 })
                 .collect()
         };
-        reasoning.put("summary", Owned::List(parts("summary", "summary_text")));
+        reasoning.put("summary", OwnedJson::List(parts("summary", "summary_text")));
         let content = parts("content", "reasoning_text");
         if !content.is_empty() {
-            reasoning.put("content", Owned::List(content));
+            reasoning.put("content", OwnedJson::List(content));
         }
         reasoning.put("encrypted_content", hidden);
         Some(reasoning)
     }
 
-    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+    fn call(&mut self, item: &Item<'a>, number: usize) -> Option<OwnedJson> {
         let call = self.paired.call(number)?;
         let (kind, input) = if call.custom {
             ("custom_tool_call", "input")
         } else {
             ("function_call", "arguments")
         };
-        Some(Owned::map([
-            ("type", Owned::form(kind)),
+        Some(OwnedJson::map([
+            ("type", OwnedJson::form(kind)),
             ("call_id", call.id.owned(&item.owner)),
             ("name", ids::tool_name(call.name, &item.owner, self.report)),
             (input, item.text()),
         ]))
     }
 
-    fn result(&mut self, item: &Item<'a>, number: usize) -> Option<Owned> {
+    fn result(&mut self, item: &Item<'a>, number: usize) -> Option<OwnedJson> {
         let call = self.paired.call(number)?;
         let kind = if call.custom { "custom_tool_call_output" } else { "function_call_output" };
         let mut parts = Vec::new();
@@ -229,18 +231,21 @@ impl<'a> Writer<'_, 'a> {
         let output = match parts.len() {
             0 => item.text(),
             1 if !has_image => parts.pop()?.remove("text")?,
-            _ => Owned::List(parts),
+            _ => OwnedJson::List(parts),
         };
-        Some(Owned::map([
-            ("type", Owned::form(kind)),
+        Some(OwnedJson::map([
+            ("type", OwnedJson::form(kind)),
             ("call_id", call.id.owned(&call.owner)),
             ("output", output),
         ]))
     }
 
-    fn inside(&mut self, item: &Item<'a>, parts: &mut Vec<Owned>) {
+    fn inside(&mut self, item: &Item<'a>, parts: &mut Vec<OwnedJson>) {
         if !item.text.as_str().is_empty() && item.kind != Kind::Image {
-            parts.push(Owned::map([("type", Owned::form("input_text")), ("text", item.text())]));
+            parts.push(OwnedJson::map([
+                ("type", OwnedJson::form("input_text")),
+                ("text", item.text()),
+            ]));
         }
         for inside in &item.inside {
             if inside.kind == Kind::Image {
@@ -263,11 +268,11 @@ fn is_whole(item: &Item<'_>) -> bool {
 }
 
 /// A call of one of OpenAI's own tools, as it was.
-fn hosted(turn: &Turn<'_>, item: &Item<'_>) -> Owned {
-    let mut call = Owned::Map(Vec::new());
+fn hosted(turn: &Turn<'_>, item: &Item<'_>) -> OwnedJson {
+    let mut call = OwnedJson::Map(Vec::new());
     let members = turn.payload.iter().flat_map(|payload| payload.iter());
     for (key, value) in members.filter(|(key, value)| !is_void(key, value)) {
-        call.put(key, Owned::of_value(value, &Owner::Framing("member")));
+        call.put(key, OwnedJson::of_value(value, &Owner::Framing("member")));
     }
     let field = item.origin_str("field").unwrap_or("arguments");
     if !item.text.as_str().is_empty() {
@@ -278,17 +283,19 @@ fn hosted(turn: &Turn<'_>, item: &Item<'_>) -> Owned {
     call
 }
 
-fn image(item: &Item<'_>) -> Option<Owned> {
+fn image(item: &Item<'_>) -> Option<OwnedJson> {
     let image = Image::of(item)?;
-    let mut part =
-        Owned::map([("type", Owned::form("input_image")), ("image_url", image.url(&item.owner))]);
+    let mut part = OwnedJson::map([
+        ("type", OwnedJson::form("input_image")),
+        ("image_url", image.url(&item.owner)),
+    ]);
     let origin = item.origin();
     let detail = origin.and_then(|origin| {
         origin.pointer("/image_url/detail").or_else(|| origin.get("detail"))?.as_str()
     });
     part.put(
         "detail",
-        detail.map_or(Owned::form("auto"), |detail| Owned::of_text(detail, &item.owner)),
+        detail.map_or(OwnedJson::form("auto"), |detail| OwnedJson::of_text(detail, &item.owner)),
     );
     Some(part)
 }

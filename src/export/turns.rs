@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::owned::{Owned, OwnedText};
+use super::owned::{OwnedJson, OwnedText};
 use crate::{
     hud::{Owner, RenderedContext, Run},
     id::{FacetId, FrameSeq, Role},
     json::{Object, Value},
-    snapshot::{PartRef, Stands},
+    snapshot::{PartRef, SubstitutionKind},
     veil::{Facet, FacetChange, Frame, History},
 };
 
@@ -83,8 +83,8 @@ impl<'a> Item<'a> {
         self.origin()?.str_at(key)
     }
 
-    pub(super) fn text(&self) -> Owned {
-        Owned::Text(self.text.clone())
+    pub(super) fn text(&self) -> OwnedJson {
+        OwnedJson::Text(self.text.clone())
     }
 
     /// What its provider alone can read, where there is any of it: nothing is worse than none.
@@ -155,7 +155,7 @@ pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) ->
                 Owner::Block { .. } => {
                     let last = message.frames().map_or(FrameSeq::new(0), |(_, last)| last);
                     match message.stands() {
-                        Some(Stands::Shortened) => Place::Frame(last),
+                        Some(SubstitutionKind::Shortened) => Place::Frame(last),
                         _ => Place::Block(last),
                     }
                 }

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     ContextTokens, Hud, Message, ProviderFraming, RenderedContext,
-    context::{From, Piece},
+    context::{Piece, PieceSource},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -112,7 +112,7 @@ impl Hud {
         let mut assembly =
             Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
         if let Some(prompt) = request.system_prompt.as_ref().filter(|prompt| !prompt.is_empty()) {
-            let from = From::Framing("system_prompt", prompt.as_str().into());
+            let from = PieceSource::Framing("system_prompt", prompt.as_str().into());
             add(&mut assembly.tokens.chunks, self.counter().count(prompt) as u64);
             assembly.open(Role::System, None, from);
         }
@@ -130,7 +130,7 @@ impl Hud {
         let mut frame_to_message = BTreeMap::new();
         for (index, message) in assembly.messages.iter().enumerate() {
             frame_to_message.extend(message.pieces.iter().filter_map(|piece| match piece.from {
-                From::Frame(frame, _) => Some((frame, index)),
+                PieceSource::Frame(frame, _) => Some((frame, index)),
                 _ => None,
             }));
         }
@@ -244,16 +244,16 @@ impl Hud {
             .pieces
             .iter()
             .map(|piece| match &piece.from {
-                From::Frame(_, snapshot) => self.counted_text(snapshot),
-                From::Tail(snapshot, range) => {
+                PieceSource::Frame(_, snapshot) => self.counted_text(snapshot),
+                PieceSource::Tail(snapshot, range) => {
                     let exact =
                         snapshot.exact_tokens().filter(|_| range.len() == snapshot.text().len());
                     let text = range.of(snapshot.text());
                     let exact = exact.map_or_else(|| counter.count(text), |exact| exact as usize);
                     CountedText { text, tokens: exact }
                 }
-                From::Block(block) => self.counted_text(&block.snapshot),
-                From::Framing(_, text) => CountedText { text, tokens: counter.count(text) },
+                PieceSource::Block(block) => self.counted_text(&block.snapshot),
+                PieceSource::Framing(_, text) => CountedText { text, tokens: counter.count(text) },
             })
             .collect();
         counter.count_joined(&parts) as u64
@@ -322,7 +322,7 @@ struct Assembly<'h> {
 }
 
 impl Assembly<'_> {
-    fn open(&mut self, role: Role, frames: Option<(FrameSeq, FrameSeq)>, from: From) {
+    fn open(&mut self, role: Role, frames: Option<(FrameSeq, FrameSeq)>, from: PieceSource) {
         self.messages.push(Message {
             role,
             frames,
@@ -350,14 +350,14 @@ impl Assembly<'_> {
             let separator = self.hud.frame_separator();
             if !separator.is_empty() {
                 add(&mut self.tokens.chunks, self.hud.counter().count(separator) as u64);
-                let from = From::Framing("separator", Arc::clone(separator));
+                let from = PieceSource::Framing("separator", Arc::clone(separator));
                 message.pieces.push(Piece { start: message.len(), from });
             }
             message
                 .pieces
-                .push(Piece { start: message.len(), from: From::Frame(sequence, snapshot) });
+                .push(Piece { start: message.len(), from: PieceSource::Frame(sequence, snapshot) });
         } else {
-            self.open(role, Some((sequence, sequence)), From::Frame(sequence, snapshot));
+            self.open(role, Some((sequence, sequence)), PieceSource::Frame(sequence, snapshot));
         }
     }
 
@@ -365,7 +365,7 @@ impl Assembly<'_> {
         if !block.snapshot.is_empty() {
             add(&mut self.tokens.chunks, self.hud.tokens_of(&block.snapshot));
             let role = role_of_chunks(&block.snapshot, Role::User).unwrap_or(Role::User);
-            self.open(role, Some((block.from, block.to)), From::Block(block.clone()));
+            self.open(role, Some((block.from, block.to)), PieceSource::Block(block.clone()));
         }
     }
 
@@ -376,7 +376,7 @@ impl Assembly<'_> {
         let parts = [(Role::User, 0, split), (Role::Assistant, split, tail.text().len())];
         for (role, start, end) in parts {
             if start < end {
-                let from = From::Tail(Arc::clone(tail), TextRange::at(start, end - start));
+                let from = PieceSource::Tail(Arc::clone(tail), TextRange::at(start, end - start));
                 self.open(role, None, from);
             }
         }
@@ -401,7 +401,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        snapshot::{FrameSnapshotBuilder, Stands},
+        snapshot::{FrameSnapshotBuilder, SubstitutionKind},
         tokens::Chars4,
         veil::{FacetOp, Source},
     };
@@ -428,7 +428,7 @@ mod tests {
             }
             let block = |from: u64, to: u64| Substitution {
                 block: "b".into(),
-                stands: Stands::Block,
+                stands: SubstitutionKind::Block,
                 from: from.into(),
                 to: to.into(),
                 snapshot: Arc::new(FrameSnapshotBuilder::new(&Chars4).build(now)),

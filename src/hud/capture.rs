@@ -5,7 +5,7 @@ use crate::{
     Result,
     id::{FrameSeq, Millis},
     snapshot::{FrameSnapshot, check_range},
-    veil::{Frame, History, Sealed},
+    veil::{Frame, History, SealedFrame},
 };
 
 /// When frames are sealed with what they rendered to. Whenever that is, a frame is rendered from
@@ -78,7 +78,7 @@ impl Hud {
                 }
                 snapshot => snapshot.clone(),
             };
-            Ok(Sealed { snapshot, tail })
+            Ok(SealedFrame { snapshot, tail })
         })
     }
 

@@ -3,7 +3,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use crate::{
     id::{FacetId, FrameSeq, Role},
     json::{Object, ObjectExt, Value},
-    snapshot::{ChunkRef, FrameSnapshot, SnapshotIdentity, Stands, Substitution},
+    snapshot::{ChunkRef, FrameSnapshot, SnapshotIdentity, Substitution, SubstitutionKind},
     text::{TextRange, common_prefix},
     tokens::TokenCounter,
 };
@@ -34,11 +34,11 @@ pub struct Message {
 pub(super) struct Piece {
     /// Where the run begins in the message.
     pub(super) start: usize,
-    pub(super) from: From,
+    pub(super) from: PieceSource,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum From {
+pub(super) enum PieceSource {
     Frame(FrameSeq, Arc<FrameSnapshot>),
     /// A range of the tail's text.
     Tail(Arc<FrameSnapshot>, TextRange),
@@ -47,13 +47,13 @@ pub(super) enum From {
     Framing(&'static str, Arc<str>),
 }
 
-impl From {
+impl PieceSource {
     fn text(&self) -> &str {
         match self {
-            From::Frame(_, snapshot) => snapshot.text(),
-            From::Tail(snapshot, range) => range.of(snapshot.text()),
-            From::Block(block) => block.snapshot.text(),
-            From::Framing(_, text) => text,
+            PieceSource::Frame(_, snapshot) => snapshot.text(),
+            PieceSource::Tail(snapshot, range) => range.of(snapshot.text()),
+            PieceSource::Block(block) => block.snapshot.text(),
+            PieceSource::Framing(_, text) => text,
         }
     }
 }
@@ -62,12 +62,11 @@ impl Piece {
     /// The chunks of the piece, each with where it begins in the message.
     fn chunks(&self) -> impl Iterator<Item = (usize, ChunkRef<'_>)> {
         let (snapshot, range) = match &self.from {
-            From::Frame(_, snapshot) => (Some(snapshot), TextRange::at(0, snapshot.text().len())),
-            From::Tail(snapshot, range) => (Some(snapshot), *range),
-            From::Block(Substitution { snapshot, .. }) => {
+            PieceSource::Frame(_, snapshot) | PieceSource::Block(Substitution { snapshot, .. }) => {
                 (Some(snapshot), TextRange::at(0, snapshot.text().len()))
             }
-            From::Framing(..) => (None, TextRange::default()),
+            PieceSource::Tail(snapshot, range) => (Some(snapshot), *range),
+            PieceSource::Framing(..) => (None, TextRange::default()),
         };
         snapshot
             .into_iter()
@@ -87,10 +86,10 @@ impl Piece {
     fn owner(&self, chunk: ChunkRef<'_>, context: &str) -> Owner {
         let facet_ids = chunk.owned_facet_ids().into_vec();
         match &self.from {
-            From::Frame(frame, _) => {
+            PieceSource::Frame(frame, _) => {
                 Owner::Chunk { frame: *frame, chunk: chunk.index(), facet_ids }
             }
-            From::Block(block) => {
+            PieceSource::Block(block) => {
                 Owner::Block { block: Arc::clone(&block.block), chunk: chunk.index(), facet_ids }
             }
             _ => Owner::Tail { context: context.to_owned(), index: chunk.index(), facet_ids },
@@ -220,13 +219,13 @@ impl Message {
 
     /// Whether a block stands here for its frames, or what was shortened.
     pub fn is_block(&self) -> bool {
-        matches!(self.pieces.first(), Some(Piece { from: From::Block(_), .. }))
+        matches!(self.pieces.first(), Some(Piece { from: PieceSource::Block(_), .. }))
     }
 
     /// What stands here in place of frames; `None` where they stand for themselves.
-    pub fn stands(&self) -> Option<Stands> {
+    pub fn stands(&self) -> Option<SubstitutionKind> {
         match &self.pieces.first()?.from {
-            From::Block(block) => Some(block.stands),
+            PieceSource::Block(block) => Some(block.stands),
             _ => None,
         }
     }
@@ -241,7 +240,7 @@ impl Message {
     pub fn chunks(&self) -> impl Iterator<Item = (Option<FrameSeq>, ChunkRef<'_>)> {
         self.pieces.iter().flat_map(|piece| {
             let frame = match piece.from {
-                From::Frame(frame, _) => Some(frame),
+                PieceSource::Frame(frame, _) => Some(frame),
                 _ => None,
             };
             piece.chunks().map(move |(_, chunk)| (frame, chunk))
@@ -309,7 +308,7 @@ impl RenderedContext {
     pub fn spans(&self, message: &Message) -> Vec<Span> {
         let mut spans = Vec::new();
         for piece in &message.pieces {
-            if let From::Framing(name, text) = &piece.from {
+            if let PieceSource::Framing(name, text) = &piece.from {
                 let range = TextRange::at(piece.start, text.len());
                 spans.push(Span { range, owner: Owner::Framing(name) });
             }
@@ -327,7 +326,7 @@ impl RenderedContext {
     pub fn runs<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = Run<'a>> {
         message.pieces.iter().flat_map(move |piece| {
             let framing = match &piece.from {
-                From::Framing(name, text) => {
+                PieceSource::Framing(name, text) => {
                     Some(Run { text, owner: Owner::Framing(name), chunk: None })
                 }
                 _ => None,
@@ -346,10 +345,10 @@ impl RenderedContext {
     pub fn identities(&self) -> impl Iterator<Item = &Arc<SnapshotIdentity>> {
         self.messages.iter().flat_map(|message| &message.pieces).filter_map(|piece| {
             match &piece.from {
-                From::Frame(_, snapshot)
-                | From::Tail(snapshot, _)
-                | From::Block(Substitution { snapshot, .. }) => snapshot.identity(),
-                From::Framing(..) => None,
+                PieceSource::Frame(_, snapshot)
+                | PieceSource::Tail(snapshot, _)
+                | PieceSource::Block(Substitution { snapshot, .. }) => snapshot.identity(),
+                PieceSource::Framing(..) => None,
             }
         })
     }
@@ -362,16 +361,16 @@ impl RenderedContext {
         let piece = message.pieces.get(after.checked_sub(1)?)?;
         let inside = offset - piece.start;
         let chunk = match &piece.from {
-            From::Framing(name, text) => {
+            PieceSource::Framing(name, text) => {
                 return (inside < text.len()).then_some(Owner::Framing(name));
             }
-            From::Frame(_, snapshot) | From::Block(Substitution { snapshot, .. }) => {
+            PieceSource::Frame(_, snapshot) | PieceSource::Block(Substitution { snapshot, .. }) => {
                 snapshot.chunk_at(inside)?
             }
-            From::Tail(snapshot, range) if inside < range.len() => {
+            PieceSource::Tail(snapshot, range) if inside < range.len() => {
                 snapshot.chunk_at(range.start() + inside)?
             }
-            From::Tail(..) => return None,
+            PieceSource::Tail(..) => return None,
         };
         Some(piece.owner(chunk, &self.id))
     }

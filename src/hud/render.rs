@@ -7,7 +7,7 @@ use crate::{
     json::{Object, Value},
     snapshot::{FrameSnapshot, Rendering, SnapshotIdentity, SnapshotOptions, Tiling},
     tokens::TokenCounter,
-    veil::{Facet, Frame, Shown, Source, TagSet},
+    veil::{Facet, Frame, Source, TagSet, VisibleFacets},
 };
 
 /// The version of the renderer and of the built-in formats. It rises when the same facets would
@@ -169,7 +169,12 @@ impl Hud {
     ///
     /// # Errors
     /// Those of the format, with frame and facet.
-    pub fn render_frame(&self, frame: &Frame, shown: &Shown, now: Millis) -> Result<FrameSnapshot> {
+    pub fn render_frame(
+        &self,
+        frame: &Frame,
+        shown: &VisibleFacets,
+        now: Millis,
+    ) -> Result<FrameSnapshot> {
         let role = self.role_of(&frame.source);
         let facets = shown.facets.iter().map(AsRef::as_ref);
         let tiling = self
@@ -211,7 +216,7 @@ impl Hud {
     ) -> Result<Tiling> {
         let separator = self.format.separator(role);
         let marks = !separator.is_empty();
-        let mut likely = turn.map_or_else(Likely::default, |(open, close)| Likely {
+        let mut likely = turn.map_or_else(SizeEstimate::default, |(open, close)| SizeEstimate {
             chunks: 2,
             bytes: open.len() + close.len(),
         });
@@ -240,12 +245,12 @@ impl Hud {
 
 /// About what facets render to. A guess that is off costs an allocation.
 #[derive(Clone, Copy, Default)]
-struct Likely {
+struct SizeEstimate {
     chunks: usize,
     bytes: usize,
 }
 
-impl Likely {
+impl SizeEstimate {
     /// Adds what a facet renders to: what it says, its parameters, and, in a format that `marks`
     /// facets, its tags and the separator before it.
     fn add(&mut self, facet: &Facet, marks: bool) {

@@ -11,7 +11,7 @@ use crate::{
     id::{FrameSeq, Millis},
     snapshot::FrameSnapshot,
     veil::{Frame, History, Source},
-    window::{Budget, ContextWindow, Dropped, Shortened},
+    window::{Budget, ContextWindow, DroppedFrames, ShortenedFrame},
 };
 
 /// How contexts are kept within the budget.
@@ -54,8 +54,8 @@ pub struct Replay {
 struct Request {
     context: Option<RenderedContext>,
     epoch: Option<Epoch>,
-    dropped: Arc<Vec<Dropped>>,
-    shortened: Arc<Vec<Shortened>>,
+    dropped: Arc<Vec<DroppedFrames>>,
+    shortened: Arc<Vec<ShortenedFrame>>,
 }
 
 #[derive(Debug)]
@@ -75,9 +75,9 @@ pub struct Turn<'r> {
     /// What changed of the request before.
     pub epoch: Option<Epoch>,
     /// What is left out. Shared with the turns before and after, as long as nothing changes.
-    pub dropped: Arc<Vec<Dropped>>,
+    pub dropped: Arc<Vec<DroppedFrames>>,
     /// What is shortened.
-    pub shortened: Arc<Vec<Shortened>>,
+    pub shortened: Arc<Vec<ShortenedFrame>>,
     /// The frames so far, the turn's own among them.
     pub history: &'r History,
 }

@@ -7,16 +7,16 @@ use crate::{
     compress::Unit,
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
-    snapshot::{FrameSnapshotBuilder, Stands, Substitution},
+    snapshot::{FrameSnapshotBuilder, Substitution, SubstitutionKind},
     veil::History,
-    window::{Budget, Dropped},
+    window::{Budget, DroppedFrames},
 };
 
 /// What gave way.
 #[derive(Debug, Default)]
 pub(super) struct Sliding {
     /// The oldest units, in order.
-    dropped: Arc<Vec<Dropped>>,
+    dropped: Arc<Vec<DroppedFrames>>,
     /// The same for a renderer: units with nothing between them are one.
     gaps: Vec<Substitution>,
     /// The index of the frame after the last of them.
@@ -33,7 +33,7 @@ impl Sliding {
         budget: &Budget,
         units: &[Unit],
         now: Millis,
-    ) -> Result<Option<(RenderedContext, Arc<Vec<Dropped>>)>> {
+    ) -> Result<Option<(RenderedContext, Arc<Vec<DroppedFrames>>)>> {
         let per_message = ProviderFraming::default().per_message;
         loop {
             let context = hud.render_with(history, &RenderRequest::default(), &self.gaps, now)?;
@@ -61,7 +61,7 @@ impl Sliding {
 
     fn drop_unit(&mut self, hud: &Hud, unit: &Unit, tokens: u64, now: Millis) {
         let (from, to) = (unit.from, unit.to);
-        let dropped = Dropped { from, to, tokens, block: None };
+        let dropped = DroppedFrames { from, to, tokens, block: None };
         let range = unit.range();
         match self.gaps.last_mut().filter(|_| self.end == range.start) {
             Some(gap) => gap.to = to,
@@ -73,8 +73,8 @@ impl Sliding {
 }
 
 /// Nothing in the place of what gave way.
-fn gap(hud: &Hud, dropped: &Dropped, now: Millis) -> Substitution {
+fn gap(hud: &Hud, dropped: &DroppedFrames, now: Millis) -> Substitution {
     let (from, to): (FrameSeq, FrameSeq) = (dropped.from, dropped.to);
     let snapshot = Arc::new(FrameSnapshotBuilder::new(&**hud.counter()).build(now));
-    Substitution { block: dropped.id(), stands: Stands::Dropped, from, to, snapshot }
+    Substitution { block: dropped.id(), stands: SubstitutionKind::Dropped, from, to, snapshot }
 }

@@ -9,7 +9,7 @@ use crate::{
     json::Value,
     snapshot::FrameSnapshot,
     transcript::{Record, TranscriptFormat},
-    veil::{FacetChange, FacetOp, Frame, Shown, Source, Veil},
+    veil::{FacetChange, FacetOp, Frame, Source, Veil, VisibleFacets},
 };
 
 /// Renders the frames of a transcript as they come, session by session, and keeps none of them.
@@ -104,7 +104,7 @@ impl<'h> Viewer<'h> {
     ///
     /// # Errors
     /// What the veil has against the frame.
-    pub fn follow(&mut self, session: &Arc<str>, frame: &Frame) -> Result<Shown> {
+    pub fn follow(&mut self, session: &Arc<str>, frame: &Frame) -> Result<VisibleFacets> {
         let session = self.sessions.entry(Arc::clone(session)).or_default();
         let shown = session.veil.apply(frame)?;
         if !self.keeps_facets {

@@ -39,5 +39,5 @@ pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,
     get_snapshot_facets, group_chunks_by_role,
 };
-pub use substitution::{Stands, Substitution};
+pub use substitution::{Substitution, SubstitutionKind};
 pub(crate) use tiling::{Nesting, Tiling};

@@ -5,7 +5,7 @@ use crate::id::FrameSeq;
 
 /// What stands in a context in place of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum SubstitutionKind {
     /// A summary of the frames, which has nothing of theirs but what it says.
     Block,
     /// The frame itself, with texts that are shorter.
@@ -20,7 +20,7 @@ pub struct Substitution {
     /// The id of what stands there.
     pub block: Arc<str>,
     /// What it is.
-    pub stands: Stands,
+    pub stands: SubstitutionKind,
     /// The first frame that it replaces.
     pub from: FrameSeq,
     /// The last frame that it replaces.

@@ -6,13 +6,13 @@ use crate::json::Value;
 /// Reads `{"system": …, "messages": [message]}`. The mapping is that of chat lists, which know the
 /// blocks too; what is told apart here is the name.
 #[derive(Default)]
-pub(super) struct Reader(chat::Reader);
+pub(super) struct AnthropicReader(chat::ChatReader);
 
-impl Reader {
+impl AnthropicReader {
     /// A chat list with a system prompt in a field of its own, or with blocks that only the
     /// Messages API has.
     pub(super) fn is_document(value: &Value) -> bool {
-        chat::Reader::is_document(value)
+        chat::ChatReader::is_document(value)
             && (value.get("system").is_some_and(|system| !system.is_null()) || has_blocks(value))
     }
 
@@ -37,7 +37,7 @@ fn has_blocks(value: &Value) -> bool {
     )
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for AnthropicReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         self.0.record(value, line, sink);
     }

@@ -12,11 +12,11 @@ use crate::{
 
 /// Reads `[message]`, `{"messages": [message]}`, and either of them, or bare messages, by line.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct ChatReader {
     documents: u64,
 }
 
-impl Reader {
+impl ChatReader {
     /// A document: a list of messages, or an object that holds one.
     pub(super) fn is_document(value: &Value) -> bool {
         messages_of(value).is_some_and(|list| list.iter().all(is_message))
@@ -37,7 +37,7 @@ fn is_message(value: &Value) -> bool {
         && value.get("type").is_none_or(|kind| kind == &Value::from("message"))
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for ChatReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let (messages, mut rest) = match value {
             Value::Array(messages) => (messages, Object::new()),

@@ -5,7 +5,7 @@ use super::{
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
-    sink::{Compacted, Draft, Sink},
+    sink::{CompactionRecord, Draft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -41,7 +41,7 @@ const METADATA: [&str; 20] = [
 ];
 
 /// Reads the records of a session and of the subagents whose messages stand among its own.
-pub(super) struct Reader {
+pub(super) struct ClaudeCodeReader {
     /// The name of the session: the first `sessionId` of the file. Others come from a resume.
     name: Option<String>,
     joining: Joining,
@@ -54,7 +54,7 @@ pub(super) struct Reader {
     kept: Option<(String, u64)>,
 }
 
-impl Default for Reader {
+impl Default for ClaudeCodeReader {
     fn default() -> Self {
         let (name, joining, sidechains, kept) = Default::default();
         let (chains, lines) = (Recent::new(RECORDS), Recent::new(RECORDS));
@@ -62,7 +62,7 @@ impl Default for Reader {
     }
 }
 
-impl Reader {
+impl ClaudeCodeReader {
     /// A record that only Claude Code writes.
     pub(super) fn is_line(value: &Value) -> bool {
         let Some(kind) = value.str_at("type") else { return false };
@@ -121,7 +121,8 @@ impl Reader {
             }
             let kept = self.kept.take().filter(|(of, _)| *of == session);
             let kept_from = kept.map(|(_, line)| line);
-            draft.compacted = Some(Compacted { engine: "claude-code", kept_from, summary: None });
+            draft.compacted =
+                Some(CompactionRecord { engine: "claude-code", kept_from, summary: None });
         }
         let has_result = draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT);
         let part = match id {
@@ -203,7 +204,7 @@ fn bare_block(mut record: Object, kind: &str, line: u64) -> Draft {
     draft
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for ClaudeCodeReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let Value::Object(record) = value else {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);

@@ -5,16 +5,16 @@ use crate::json::Value;
 
 /// Reads `{"loglines": [record]}`.
 #[derive(Default)]
-pub(super) struct Reader(claude_code::Reader);
+pub(super) struct ClaudeWebReader(claude_code::ClaudeCodeReader);
 
-impl Reader {
+impl ClaudeWebReader {
     /// An object with `loglines`.
     pub(super) fn is_document(value: &Value) -> bool {
         value.get("loglines").is_some_and(|lines| lines.as_array().is_some())
     }
 }
 
-impl Decoder for Reader {
+impl Decoder for ClaudeWebReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         match value {
             Value::Object(mut object) => match object.shift_remove("loglines") {

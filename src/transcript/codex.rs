@@ -4,7 +4,7 @@ use super::{
     chat, items,
     parts::{self, take_text},
     responses,
-    sink::{Compacted, Draft, Sink},
+    sink::{CompactionRecord, Draft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -18,11 +18,11 @@ const METADATA: [&str; 4] =
 
 /// Reads rollouts, and the older files whose items stand on the lines themselves.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct CodexReader {
     has_session: bool,
 }
 
-impl Reader {
+impl CodexReader {
     /// A record of a rollout, or one of the flat shape that no other format has.
     pub(super) fn is_line(value: &Value) -> bool {
         let has_object =
@@ -69,7 +69,7 @@ fn compacted(mut payload: Object, line: u64, timestamp: Option<String>, sink: &m
     if summary.content.is_empty() && summary.children.is_empty() {
         return sink.skip("compacted");
     }
-    let told = Compacted { engine: "codex", kept_from: None, summary: Some(summary) };
+    let told = CompactionRecord { engine: "codex", kept_from: None, summary: Some(summary) };
     let mut draft = Draft::record(Source::Environment, line);
     draft.timestamp = timestamp;
     draft.payload.put("record", payload);
@@ -99,7 +99,7 @@ fn is_header(value: &Value) -> bool {
         && (has("instructions") || has("git"))
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for CodexReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let is_header = is_header(&value);
         let Value::Object(mut record) = value else {

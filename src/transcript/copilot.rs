@@ -12,16 +12,16 @@ use crate::{
 };
 
 /// Reads lines of `{type, data, id, parentId, timestamp}`.
-pub(super) struct Reader;
+pub(super) struct CopilotReader;
 
-impl Reader {
+impl CopilotReader {
     pub(super) fn is_line(value: &Value) -> bool {
         let is_dotted = value.str_at("type").is_some_and(|kind| kind.contains('.'));
         is_dotted && value.get("data").is_some_and(|data| data.as_object().is_some())
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for CopilotReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let mut event = match value {
             Value::Object(event) => event,

@@ -73,58 +73,58 @@ fn never(_: &Value) -> bool {
 formats! {
     /// Frames of afterimage, as JSONL or in a document.
     Frames "frames" by "records with `sequence` and a list `deltas`, or a list of them in `frames` or `frameHistory`":
-        frames::Reader::is_document, frames::Reader::is_line, frames::Reader;
+        frames::FramesFileReader::is_document, frames::FramesFileReader::is_line, frames::FramesFileReader;
     /// Recorded requests and responses of the three APIs.
     Wire "wire" by "an object with a list `interactions`":
-        wire::Reader::is_document, never, wire::Reader::default();
+        wire::WireReader::is_document, never, wire::WireReader::default();
     /// Sessions of Claude Code on the web.
     ClaudeWeb "claude-web" by "an object with a list `loglines`":
-        claude_web::Reader::is_document, never, claude_web::Reader::default();
+        claude_web::ClaudeWebReader::is_document, never, claude_web::ClaudeWebReader::default();
     /// Rollouts of Codex.
     Codex "codex" by "lines with a `type` and an object `payload`, or a first line with `id`, `timestamp` and no `type`":
-        never, codex::Reader::is_line, codex::Reader::default();
+        never, codex::CodexReader::is_line, codex::CodexReader::default();
     /// Sessions of pi.
     Pi "pi" by "lines of type `session` with `cwd` and `id`, or of type `message` with an object `message`":
-        never, pi::Reader::is_line, pi::Reader::default();
+        never, pi::PiReader::is_line, pi::PiReader::default();
     /// Logs of inspect, the evaluation framework.
     Inspect "inspect" by "an object with `eval` and a list `samples`, or with `eval`, `version` and `plan`":
-        inspect::Reader::is_document, never, inspect::Reader::default();
+        inspect::InspectReader::is_document, never, inspect::InspectReader::default();
     /// Answers of ToolBench.
     ToolBench "toolbench" by "an object with a list `answer_generation.train_messages`":
-        toolbench::Reader::is_document, never, toolbench::Reader;
+        toolbench::ToolBenchReader::is_document, never, toolbench::ToolBenchReader;
     /// Trajectories of SWE-agent.
     SweAgent "swe-agent" by "an object with a list `history` of messages":
-        swe_agent::Reader::is_document, never, swe_agent::Reader;
+        swe_agent::SweAgentReader::is_document, never, swe_agent::SweAgentReader;
     /// Trajectories of mini-swe-agent.
     MiniSweAgent "mini-swe-agent" by "an object with a list `messages`, and with `trajectory_format` or `info`":
-        mini_swe_agent::Reader::is_document, never, mini_swe_agent::Reader;
+        mini_swe_agent::MiniSweAgentReader::is_document, never, mini_swe_agent::MiniSweAgentReader;
     /// Sessions of the Gemini CLI.
     Gemini "gemini" by "`messages` beside `projectHash`, `sessionId` beside `projectHash`, or messages of type `gemini`":
-        gemini::Reader::is_document, gemini::Reader::is_line, gemini::Reader::default();
+        gemini::GeminiReader::is_document, gemini::GeminiReader::is_line, gemini::GeminiReader::default();
     /// Results of tau-bench.
     TauBench "tau-bench" by "a list of objects with a list `traj`":
-        tau_bench::Reader::is_document, never, tau_bench::Reader::default();
+        tau_bench::TauBenchReader::is_document, never, tau_bench::TauBenchReader::default();
     /// Events of OpenHands, and the output of its resolver.
     OpenHands "openhands" by "a list of events with `source`, or lines with a list `history` and an `instruction`":
-        openhands::Reader::is_document, openhands::Reader::is_line, openhands::Reader::default();
+        openhands::OpenHandsReader::is_document, openhands::OpenHandsReader::is_line, openhands::OpenHandsReader::default();
     /// Events of the Copilot CLI.
     Copilot "copilot" by "lines with an object `data` and a dotted `type`, for example `session.start`":
-        never, copilot::Reader::is_line, copilot::Reader;
+        never, copilot::CopilotReader::is_line, copilot::CopilotReader;
     /// Wire logs of the Kimi CLI.
     Kimi "kimi" by "lines of type `metadata` with `protocol_version`, or of a type that begins `context.append_`":
-        never, kimi::Reader::is_line, kimi::Reader::default();
+        never, kimi::KimiReader::is_line, kimi::KimiReader::default();
     /// Sessions of Claude Code.
     ClaudeCode "claude-code" by "lines of type `user` or `assistant` with `message`, or with `sessionId`, `uuid` or `leafUuid`":
-        never, claude_code::Reader::is_line, claude_code::Reader::default();
+        never, claude_code::ClaudeCodeReader::is_line, claude_code::ClaudeCodeReader::default();
     /// Items of the Responses API.
     Responses "openai-responses" by "a list of items, or an object with items in `input` or `output`":
-        responses::Reader::is_document, responses::Reader::is_line, responses::Reader::default();
+        responses::ResponsesReader::is_document, responses::ResponsesReader::is_line, responses::ResponsesReader::default();
     /// Requests and message lists of Anthropic's Messages API.
     Anthropic "anthropic" by "messages with a `role`, beside `system` or with blocks that only this API has":
-        anthropic::Reader::is_document, anthropic::Reader::is_line, anthropic::Reader::default();
+        anthropic::AnthropicReader::is_document, anthropic::AnthropicReader::is_line, anthropic::AnthropicReader::default();
     /// Chat lists of OpenAI and its relatives.
     Chat "openai-chat" by "messages with a `role`, in a list, in `messages` or by line":
-        chat::Reader::is_document, chat::Reader::is_line, chat::Reader::default();
+        chat::ChatReader::is_document, chat::ChatReader::is_line, chat::ChatReader::default();
 }
 
 impl TranscriptFormat {

@@ -4,12 +4,12 @@ use super::{sink::Sink, take};
 use crate::{json::Value, veil::Frame};
 
 /// Reads frames, one a line or as a list. They are kept as they are.
-pub(super) struct Reader;
+pub(super) struct FramesFileReader;
 
 /// The members under which a document may hold frames.
 const LISTS: [&str; 2] = ["frames", "frameHistory"];
 
-impl Reader {
+impl FramesFileReader {
     pub(super) fn is_document(value: &Value) -> bool {
         let of_object = || LISTS.iter().find_map(|key| value.get(key)?.as_array());
         value.as_array().or_else(of_object).is_some_and(|frames| frames.iter().any(Self::is_line))
@@ -45,7 +45,7 @@ impl Reader {
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for FramesFileReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         match value {
             Value::Array(frames) => {

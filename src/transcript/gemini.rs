@@ -26,7 +26,7 @@ const HELD_BYTES: usize = 64 << 20;
 
 /// Reads `{sessionId, projectHash, messages}`, and the same messages by line.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct GeminiReader {
     /// The messages that may still be replaced, in the order of their first lines.
     held: IndexMap<Key, (u64, Object)>,
     held_bytes: usize,
@@ -43,7 +43,7 @@ enum Key {
     Nameless(u64),
 }
 
-impl Reader {
+impl GeminiReader {
     pub(super) fn is_document(value: &Value) -> bool {
         let Some(messages) = value.get("messages").and_then(Value::as_array) else { return false };
         let is_gemini = |message: &Value| message.str_at("type") == Some("gemini");
@@ -121,7 +121,7 @@ fn id_of(message: &Object) -> Option<String> {
     message.get("id")?.as_str().map(str::to_owned)
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for GeminiReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let mut object = match value {
             Value::Object(object) => object,

@@ -15,11 +15,11 @@ use crate::{
 
 /// Reads `{version, eval, samples: [{id, epoch, messages, attachments}]}`.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct InspectReader {
     names: Names,
 }
 
-impl Reader {
+impl InspectReader {
     /// A log, with samples or without (a header only).
     pub(super) fn is_document(value: &Value) -> bool {
         let has_samples = value.get("samples").is_some_and(|samples| samples.as_array().is_some());
@@ -53,7 +53,7 @@ impl Reader {
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for InspectReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let mut log = match value {
             Value::Object(log) => log,

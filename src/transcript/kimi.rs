@@ -16,7 +16,7 @@ use crate::{
 
 /// Reads lines of `{type, time, …}`.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct KimiReader {
     open: Option<Step>,
     /// Steps whose message was given out.
     given: Recent<()>,
@@ -47,7 +47,7 @@ impl Step {
     }
 }
 
-impl Reader {
+impl KimiReader {
     pub(super) fn is_line(value: &Value) -> bool {
         match value.str_at("type") {
             Some("metadata") => value.get("protocol_version").is_some(),
@@ -192,7 +192,7 @@ impl Reader {
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for KimiReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let record = match value {
             Value::Object(record) => record,

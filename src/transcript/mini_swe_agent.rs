@@ -11,16 +11,16 @@ use crate::json::{Object, ObjectExt, Value};
 const REASONING: &str = "extra.response.choices.0.message.reasoning";
 
 /// Reads `{info, messages, trajectory_format}`. A bare list of messages is a chat list.
-pub(super) struct Reader;
+pub(super) struct MiniSweAgentReader;
 
-impl Reader {
+impl MiniSweAgentReader {
     pub(super) fn is_document(value: &Value) -> bool {
         let is_trajectory = value.get("trajectory_format").is_some() || value.get("info").is_some();
         is_trajectory && value.get("messages").is_some_and(|messages| messages.as_array().is_some())
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for MiniSweAgentReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let mut document = match value {
             Value::Object(document) => document,

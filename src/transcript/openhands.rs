@@ -16,11 +16,11 @@ use crate::{
 
 /// Reads a list of events, and lines of the resolver, each with such a list as its `history`.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct OpenHandsReader {
     names: Names,
 }
 
-impl Reader {
+impl OpenHandsReader {
     pub(super) fn is_document(value: &Value) -> bool {
         value.as_array().is_some_and(|events| events.iter().any(is_event))
     }
@@ -46,7 +46,7 @@ impl Reader {
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for OpenHandsReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         match value {
             Value::Array(events) => session(events, line, sink),

@@ -4,7 +4,7 @@ use super::{
     chat,
     parts::{self, take_text, with_origin},
     recent::Recent,
-    sink::{Compacted, Draft, Sink},
+    sink::{CompactionRecord, Draft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -18,14 +18,14 @@ const METADATA: [&str; 6] =
 
 /// Reads the entries of a session.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct PiReader {
     has_session: bool,
     entries: u64,
     /// The line of an entry, by its index (as `#7`) and by its id.
     lines: Recent<u64>,
 }
 
-impl Reader {
+impl PiReader {
     /// The first line of a session, or a message in an envelope of its own type.
     pub(super) fn is_line(value: &Value) -> bool {
         match value.str_at("type") {
@@ -48,7 +48,7 @@ impl Reader {
 
     /// What a compaction says of the entries before it: older versions name the first that was
     /// kept by its index, newer ones by its id.
-    fn compacted(&self, record: &Object) -> Compacted {
+    fn compacted(&self, record: &Object) -> CompactionRecord {
         let by_id = record.get("firstKeptEntryId").and_then(Value::as_str);
         let by_index = record.get("firstKeptEntryIndex").and_then(Value::as_u64);
         let kept_from = match (by_id, by_index) {
@@ -56,11 +56,11 @@ impl Reader {
             (None, Some(index)) => self.lines.get(&format!("#{index}")),
             (None, None) => None,
         };
-        Compacted { engine: "pi", kept_from, summary: None }
+        CompactionRecord { engine: "pi", kept_from, summary: None }
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for PiReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let Value::Object(mut record) = value else {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);

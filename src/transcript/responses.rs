@@ -8,11 +8,11 @@ use crate::json::{Object, ObjectExt, Value};
 
 /// Reads a list of items, a request (`input`), a response (`output`), or both in one object.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct ResponsesReader {
     documents: u64,
 }
 
-impl Reader {
+impl ResponsesReader {
     /// A list of items of which one is more than a chat message, or an object that holds items.
     pub(super) fn is_document(value: &Value) -> bool {
         match value {
@@ -44,7 +44,7 @@ impl Reader {
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for ResponsesReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         self.documents += 1;
         sink.session(&self.documents.to_string());

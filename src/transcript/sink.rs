@@ -93,12 +93,12 @@ pub(super) struct Draft {
     /// What the message holds, in order. Ids are given when the frame is made.
     pub(super) facets: Vec<Facet>,
     /// That a summary took the place of earlier frames here.
-    pub(super) compacted: Option<Compacted>,
+    pub(super) compacted: Option<CompactionRecord>,
 }
 
 /// A compaction as its source tells it.
 #[derive(Debug)]
-pub(super) struct Compacted {
+pub(super) struct CompactionRecord {
     /// The program that made the summary.
     pub(super) engine: &'static str,
     /// The line of the first record that was kept; without one all that came before gave way.
@@ -217,7 +217,7 @@ impl Sink {
     }
 
     /// The event of a compaction; none where no frame of the session gave way.
-    fn compaction(&self, session: &Arc<str>, told: Compacted) -> Option<Value> {
+    fn compaction(&self, session: &Arc<str>, told: CompactionRecord) -> Option<Value> {
         let from = self.places.first(session)?;
         let to = match told.kept_from {
             Some(line) => self.places.last_before(session, line)?,

@@ -4,9 +4,9 @@ use super::{chat, sink::Sink, take};
 use crate::json::{Object, Value};
 
 /// Reads `{environment, trajectory, history, info}`.
-pub(super) struct Reader;
+pub(super) struct SweAgentReader;
 
-impl Reader {
+impl SweAgentReader {
     pub(super) fn is_document(value: &Value) -> bool {
         let Some(history) = value.get("history").and_then(Value::as_array) else { return false };
         let is_message = |message: &Value| message.str_at("role").is_some();
@@ -14,7 +14,7 @@ impl Reader {
     }
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for SweAgentReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let mut document = match value {
             Value::Object(document) => document,

@@ -13,11 +13,11 @@ use crate::{
 
 /// Reads `[{task_id, trial, reward, info, traj: [message]}]`.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct TauBenchReader {
     names: Names,
 }
 
-impl Reader {
+impl TauBenchReader {
     pub(super) fn is_document(value: &Value) -> bool {
         value.as_array().is_some_and(|entries| entries.iter().any(is_entry))
     }
@@ -40,7 +40,7 @@ fn is_entry(value: &Value) -> bool {
     value.get("traj").is_some_and(|traj| traj.as_array().is_some())
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for TauBenchReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let entries = match value {
             Value::Array(entries) => entries,

@@ -71,7 +71,7 @@ impl Threads {
             earlier.map(|thread| (thread.print, thread.bytes)).unwrap_or_default();
         let mut prints = Vec::with_capacity(messages.len());
         for message in &messages {
-            let mut hasher = Wide::default();
+            let mut hasher = WideThread::default();
             print.hash(&mut hasher);
             feed(message, &mut hasher);
             print = Print { length: print.length + 1, hash: hasher.hash() };
@@ -145,12 +145,12 @@ impl Threads {
 }
 
 /// A hasher of 128 bits that counts what it is fed.
-struct Wide {
+struct WideThread {
     halves: [DefaultHasher; 2],
     bytes: usize,
 }
 
-impl Default for Wide {
+impl Default for WideThread {
     fn default() -> Self {
         let mut halves = [DefaultHasher::new(), DefaultHasher::new()];
         for (half, hasher) in halves.iter_mut().enumerate() {
@@ -160,13 +160,13 @@ impl Default for Wide {
     }
 }
 
-impl Wide {
+impl WideThread {
     fn hash(&self) -> [u64; 2] {
         self.halves.each_ref().map(Hasher::finish)
     }
 }
 
-impl Hasher for Wide {
+impl Hasher for WideThread {
     fn finish(&self) -> u64 {
         let [first, _] = self.hash();
         first
@@ -180,7 +180,7 @@ impl Hasher for Wide {
 
 /// Hashes a value; the order of members does not count, nor do cache markers, which move from turn
 /// to turn.
-fn feed(value: &Value, hasher: &mut Wide) {
+fn feed(value: &Value, hasher: &mut WideThread) {
     match value {
         Value::Null => hasher.write_u8(0),
         Value::Bool(bool) => (1_u8, bool).hash(hasher),

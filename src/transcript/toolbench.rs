@@ -4,9 +4,9 @@ use super::{chat, sink::Sink, take};
 use crate::json::{Object, Value};
 
 /// Reads `answer_generation.train_messages`: the states of the search, each a list of messages.
-pub(super) struct Reader;
+pub(super) struct ToolBenchReader;
 
-impl Reader {
+impl ToolBenchReader {
     pub(super) fn is_document(value: &Value) -> bool {
         states(value).is_some()
     }
@@ -21,7 +21,7 @@ fn take_states(answer: &mut Object) -> Option<Vec<Value>> {
     take::list(generation, "train_messages")
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for ToolBenchReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let mut answer = match value {
             Value::Object(answer) => answer,

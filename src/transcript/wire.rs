@@ -22,7 +22,7 @@ const REPEATED: Budget = Budget { messages: 1 << 16, bytes: 64 << 20 };
 
 /// Reads `{"interactions": [{uri, request, status, response}]}`.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct WireReader {
     conversations: Vec<Conversation>,
     /// The conversation whose last request has these messages.
     ends: HashMap<(Api, Print), usize>,
@@ -44,7 +44,7 @@ struct Conversation {
     thread: ThreadId,
 }
 
-impl Reader {
+impl WireReader {
     /// An object with `interactions`, each of them a request to somewhere.
     pub(super) fn is_document(value: &Value) -> bool {
         let is_exchange =
@@ -132,7 +132,7 @@ fn with_outcome(item: Value, outcomes: &HashMap<String, Value>, budget: &mut Bud
     whole.filter(|whole| budget.take(0, joining::size(whole))).cloned().unwrap_or(item)
 }
 
-impl super::Decoder for Reader {
+impl super::Decoder for WireReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let interactions = match value {
             Value::Object(mut object) => match object.shift_remove("interactions") {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Frame, Shown, Veil};
+use super::{Frame, Veil, VisibleFacets};
 use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
 
 /// The frames of one session with the veil that they lead to. A frame in a history never changes,
@@ -17,7 +17,7 @@ pub struct History {
 }
 
 /// What a frame is sealed with.
-pub(crate) struct Sealed {
+pub(crate) struct SealedFrame {
     pub(crate) snapshot: Option<Arc<FrameSnapshot>>,
     pub(crate) tail: Option<Arc<FrameSnapshot>>,
 }
@@ -69,7 +69,7 @@ impl History {
     /// # Errors
     /// [`ErrorKind::Sequence`] where the sequence is not greater than the last, and what
     /// [`Veil::apply`] refuses. The history is then as it was.
-    pub fn push(&mut self, frame: Frame) -> Result<Shown> {
+    pub fn push(&mut self, frame: Frame) -> Result<VisibleFacets> {
         self.expect(frame.sequence)?;
         let shown = self.veil.apply(&frame)?;
         self.frames.push(Arc::new(frame));
@@ -81,7 +81,7 @@ impl History {
     pub(crate) fn push_sealed(
         &mut self,
         frame: Frame,
-        seal: impl FnOnce(&Frame, &Shown) -> Result<Sealed>,
+        seal: impl FnOnce(&Frame, &VisibleFacets) -> Result<SealedFrame>,
     ) -> Result<Arc<Frame>> {
         self.expect(frame.sequence)?;
         let prepared = self.veil.prepare(&frame)?;
@@ -103,7 +103,7 @@ impl History {
         &mut self,
         until: usize,
         is_wanted: impl Fn(&Frame) -> bool,
-        mut seal: impl FnMut(&Frame, &Shown) -> Result<Arc<FrameSnapshot>>,
+        mut seal: impl FnMut(&Frame, &VisibleFacets) -> Result<Arc<FrameSnapshot>>,
     ) -> Result<usize> {
         let is_next = |frame: &Frame| frame.rendered_snapshot.is_none() && is_wanted(frame);
         let from = self.followed.as_ref().map_or(0, |(at, _)| *at);

@@ -153,7 +153,7 @@ pub(super) fn rewritten(facet: &Facet, changes: &Object, unset: &[Path]) -> Resu
         merge(object, changes);
     }
     if !unset.is_empty() {
-        let mut unsets = Unset::default();
+        let mut unsets = MemberRemoval::default();
         unset.iter().for_each(|path| unsets.note(path.elements()));
         unsets.apply(&mut value);
     }
@@ -175,13 +175,13 @@ fn merge(into: &mut Object, changes: &Object) {
 /// The members to take away, as a tree: so that each object and list is gone through once,
 /// however many of its members go, and all paths speak of the value as it was before.
 #[derive(Default)]
-struct Unset<'p> {
+struct MemberRemoval<'p> {
     /// Whether the value at this place goes itself.
     goes: bool,
-    inside: HashMap<&'p PathElement, Unset<'p>>,
+    inside: HashMap<&'p PathElement, MemberRemoval<'p>>,
 }
 
-impl<'p> Unset<'p> {
+impl<'p> MemberRemoval<'p> {
     fn note(&mut self, path: &'p [PathElement]) {
         // No value is nested that deep, so nothing is at the end of a longer path.
         if path.is_empty() || path.len() > 2 * json::MAX_DEPTH {

@@ -23,7 +23,7 @@ pub struct Veil {
 
 /// What a frame shows, in order: each facet in the form that it has at the end of the frame.
 #[derive(Clone, Debug, Default)]
-pub struct Shown {
+pub struct VisibleFacets {
     /// The facets that the frame shows.
     pub facets: Vec<Arc<Facet>>,
     /// The [`tag_name`] of every display name that was in the veil up to this frame: what the
@@ -32,8 +32,8 @@ pub struct Shown {
 }
 
 /// A frame's effect on the veil, worked out and not yet applied.
-pub(super) struct Prepared<'f> {
-    pub(super) shown: Shown,
+pub(super) struct PreparedOps<'f> {
+    pub(super) shown: VisibleFacets,
     /// Each facet that the frame changes, in the order in which its ops name them.
     changes: Vec<(&'f FacetId, Change)>,
 }
@@ -103,7 +103,7 @@ impl Veil {
     /// [`ErrorKind::UnknownFacet`] where an op names a facet that does not hold, and
     /// [`ErrorKind::Shape`] where a rewrite makes no facet; both name frame, op and facet. The veil
     /// is then as it was.
-    pub fn apply(&mut self, frame: &Frame) -> Result<Shown> {
+    pub fn apply(&mut self, frame: &Frame) -> Result<VisibleFacets> {
         let prepared = self.prepare(frame)?;
         Ok(self.commit(prepared))
     }
@@ -117,7 +117,7 @@ impl Veil {
     }
 
     /// Works out what a frame comes to. Changes nothing.
-    pub(super) fn prepare<'f>(&self, frame: &'f Frame) -> Result<Prepared<'f>> {
+    pub(super) fn prepare<'f>(&self, frame: &'f Frame) -> Result<PreparedOps<'f>> {
         let changes = self.changes(frame)?;
         let mut tags = Arc::clone(&self.tags);
         for facet in changes.iter().filter_map(|(_, change)| change.now.as_ref()) {
@@ -127,7 +127,7 @@ impl Veil {
             changes.iter().filter_map(|(_, change)| change.shown()).collect();
         shown.sort_unstable_by_key(|(at, _)| *at);
         let facets = shown.into_iter().map(|(_, facet)| facet).collect();
-        Ok(Prepared { shown: Shown { facets, tags }, changes })
+        Ok(PreparedOps { shown: VisibleFacets { facets, tags }, changes })
     }
 
     fn changes<'f>(&self, frame: &'f Frame) -> Result<Vec<(&'f FacetId, Change)>> {
@@ -160,8 +160,8 @@ impl Veil {
     }
 
     /// Puts what was worked out into effect.
-    pub(super) fn commit(&mut self, prepared: Prepared<'_>) -> Shown {
-        let Prepared { shown, mut changes } = prepared;
+    pub(super) fn commit(&mut self, prepared: PreparedOps<'_>) -> VisibleFacets {
+        let PreparedOps { shown, mut changes } = prepared;
         // The order of the veil is that of the additions, not that in which ops first name facets.
         changes.sort_by_key(|(_, change)| change.added);
         for (id, change) in changes {

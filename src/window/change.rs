@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::{
     id::FrameSeq,
-    snapshot::{FrameSnapshot, Stands, Substitution},
+    snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
     tokens::TokenCounter,
 };
 
 /// Frames that a context leaves out; they stay in the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedFrames {
     /// The first frame.
     pub from: FrameSeq,
     /// The last frame.
@@ -22,7 +22,7 @@ pub struct Dropped {
     pub block: Option<Arc<str>>,
 }
 
-impl Dropped {
+impl DroppedFrames {
     /// The id under which they are found: `dropped-FROM-TO`.
     pub fn id(&self) -> Arc<str> {
         format!("dropped-{}-{}", self.from, self.to).into()
@@ -31,7 +31,7 @@ impl Dropped {
 
 /// A frame of whose texts the middle is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shortened {
+pub struct ShortenedFrame {
     /// The frame.
     pub frame: FrameSeq,
     /// The id that its marker names: `shortened-FRAME`.
@@ -45,8 +45,8 @@ pub struct Shortened {
 /// What a range of frames gives way to.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    Dropped(Dropped),
-    Shortened { what: Shortened, snapshot: Arc<FrameSnapshot> },
+    Dropped(DroppedFrames),
+    Shortened { what: ShortenedFrame, snapshot: Arc<FrameSnapshot> },
 }
 
 impl Change {
@@ -64,14 +64,14 @@ impl Change {
         }
     }
 
-    pub(super) fn dropped(&self) -> Option<&Dropped> {
+    pub(super) fn dropped(&self) -> Option<&DroppedFrames> {
         match self {
             Self::Dropped(dropped) => Some(dropped),
             Self::Shortened { .. } => None,
         }
     }
 
-    pub(super) fn shortened(&self) -> Option<&Shortened> {
+    pub(super) fn shortened(&self) -> Option<&ShortenedFrame> {
         match self {
             Self::Shortened { what, .. } => Some(what),
             Self::Dropped(_) => None,
@@ -95,8 +95,8 @@ impl Change {
         };
         let snapshot = Arc::clone(snapshot);
         let stands = match self {
-            Self::Dropped(_) => Stands::Dropped,
-            Self::Shortened { .. } => Stands::Shortened,
+            Self::Dropped(_) => SubstitutionKind::Dropped,
+            Self::Shortened { .. } => SubstitutionKind::Shortened,
         };
         Substitution { block: self.id(), stands, from: self.from(), to: self.to(), snapshot }
     }
@@ -112,7 +112,7 @@ impl Change {
         let marker = |tokens| format!("\n[… {tokens} tokens left out; expand {id} …]\n");
         let snapshot = original.shortened(counter, limit, marker)?;
         let tokens = |of: &FrameSnapshot| of.exact_tokens().unwrap_or(of.total_tokens());
-        let what = Shortened {
+        let what = ShortenedFrame {
             frame,
             original_tokens: tokens(original),
             tokens: tokens(&snapshot),

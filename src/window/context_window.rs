@@ -1,6 +1,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Breakdown, Budget, Dropped, Shortened, change::Change, standing::Standing};
+use super::{
+    Breakdown, Budget, DroppedFrames, ShortenedFrame, change::Change, standing::Fallbacks,
+};
 use crate::{
     Error, ErrorKind, Result,
     compress::{
@@ -38,14 +40,14 @@ pub struct ContextWindow {
     /// What changed since the last context.
     pending: Option<Epoch>,
     /// What stands for frames, and how often that changed.
-    pub(super) standing: Option<Standing>,
+    pub(super) standing: Option<Fallbacks>,
     pub(super) version: u64,
     /// A snapshot without text, for what is left out.
     pub(super) nothing: Arc<FrameSnapshot>,
 }
 
 /// What is to be done for a context to fit.
-enum Next {
+enum NextStep {
     Job(CompressionJob),
     /// No job is left. The context as it stands, with the version that it is of, where it is known.
     Finish(Option<(u64, RenderedContext)>),
@@ -62,9 +64,9 @@ pub struct FittedContext {
     pub epoch: Option<Epoch>,
     /// The frames that are left out, in order; those since long ago too.
     /// Shared with the contexts before and after, as long as nothing changes.
-    pub dropped: Arc<Vec<Dropped>>,
+    pub dropped: Arc<Vec<DroppedFrames>>,
     /// The frames that are shortened, in order; those since long ago too.
-    pub shortened: Arc<Vec<Shortened>>,
+    pub shortened: Arc<Vec<ShortenedFrame>>,
 }
 
 impl ContextWindow {
@@ -120,12 +122,12 @@ impl ContextWindow {
     ) -> Result<FittedContext> {
         loop {
             match self.next(history, request, now)? {
-                Next::Job(job) => {
+                NextStep::Job(job) => {
                     if let Err(error) = self.run(&job, history, engine, now) {
                         self.fail(&job, error.to_string(), now)?;
                     }
                 }
-                Next::Finish(known) => return self.finish_with(history, request, known, now),
+                NextStep::Finish(known) => return self.finish_with(history, request, known, now),
             }
         }
     }
@@ -169,20 +171,25 @@ impl ContextWindow {
         now: Millis,
     ) -> Result<Option<CompressionJob>> {
         match self.next(history, request, now)? {
-            Next::Job(job) => Ok(Some(job)),
-            Next::Finish(_) => Ok(None),
+            NextStep::Job(job) => Ok(Some(job)),
+            NextStep::Finish(_) => Ok(None),
         }
     }
 
-    fn next(&mut self, history: &History, request: &RenderRequest, now: Millis) -> Result<Next> {
+    fn next(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        now: Millis,
+    ) -> Result<NextStep> {
         self.look(history, now)?;
         loop {
             if let Some(job) = self.transform.next_job(history, now)? {
-                return Ok(Next::Job(job));
+                return Ok(NextStep::Job(job));
             }
             if self.transform.is_under_way() {
                 // What it saves is not known yet.
-                return Ok(Next::Finish(None));
+                return Ok(NextStep::Finish(None));
             }
             self.apply();
             let context = self.context(history, request, now)?;
@@ -192,7 +199,7 @@ impl ContextWindow {
             self.is_compressing = total > enough;
             if !self.is_compressing || !self.plan(history, request, &context)? {
                 self.is_compressing = false;
-                return Ok(Next::Finish(Some((self.version, context))));
+                return Ok(NextStep::Finish(Some((self.version, context))));
             }
         }
     }
@@ -344,7 +351,7 @@ impl ContextWindow {
         self.seen = history.frames().last().map(|frame| frame.sequence);
         let epoch = self.pending.take();
         self.epochs += u64::from(epoch.is_some());
-        let Standing { dropped, shortened, .. } = self.standing();
+        let Fallbacks { dropped, shortened, .. } = self.standing();
         Ok(FittedContext { context, epoch, dropped, shortened })
     }
 

@@ -46,11 +46,11 @@ mod breakdown;
 mod budget;
 mod change;
 mod context_window;
+mod keep_rank;
 mod shrink;
 mod standing;
-mod worth;
 
 pub use breakdown::Breakdown;
 pub use budget::Budget;
-pub use change::{Dropped, Shortened};
+pub use change::{DroppedFrames, ShortenedFrame};
 pub use context_window::{ContextWindow, FittedContext};

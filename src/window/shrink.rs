@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
-use super::{ContextWindow, Dropped, change::Change, worth::Worth};
+use super::{ContextWindow, DroppedFrames, change::Change, keep_rank::KeepRank};
 use crate::{
     Result,
     compress::CompressionBlock,
@@ -129,14 +129,14 @@ impl ContextWindow {
         history: &History,
         request: &RenderRequest,
         context: &RenderedContext,
-    ) -> Vec<(Worth, Dropped)> {
+    ) -> Vec<(KeepRank, DroppedFrames)> {
         let steps = self.transform.steps();
         let live: BTreeMap<FrameSeq, u64> =
             self.live_frames(history, context).into_iter().collect();
         let mut frames = live.keys().copied().peekable();
         let per_message = request.framing.per_message;
         let recent = steps.len().saturating_sub(self.transform.options().protected_frames);
-        let mut candidates: Vec<(Worth, Dropped)> = Vec::new();
+        let mut candidates: Vec<(KeepRank, DroppedFrames)> = Vec::new();
         while let Some(frame) = frames.next() {
             let units = self.transform.units();
             let at = units.partition_point(|unit| unit.to < frame);
@@ -148,16 +148,16 @@ impl ContextWindow {
                 .fold((0, 0), |(count, sum), (_, tokens)| (count + 1, sum + tokens));
             let is_recent = range.end > recent;
             let frames: &[Arc<Frame>] = history.frames().get(range).unwrap_or_default();
-            let worth = Worth::of_frames(frames.iter().map(AsRef::as_ref), from, is_recent);
+            let worth = KeepRank::of_frames(frames.iter().map(AsRef::as_ref), from, is_recent);
             let tokens = tokens + messages * per_message;
-            candidates.push((worth, Dropped { from, to, tokens, block: None }));
+            candidates.push((worth, DroppedFrames { from, to, tokens, block: None }));
         }
         let first_recent = steps.get(recent).map(|step| step.sequence);
         candidates.extend(self.live_blocks(context).map(|block| {
             let (from, to) = (block.from, block.to);
-            let worth = Worth::of_block(from, first_recent.is_some_and(|first| to >= first));
+            let worth = KeepRank::of_block(from, first_recent.is_some_and(|first| to >= first));
             let tokens = block.tokens + per_message;
-            (worth, Dropped { from, to, tokens, block: Some(Arc::clone(&block.id)) })
+            (worth, DroppedFrames { from, to, tokens, block: Some(Arc::clone(&block.id)) })
         }));
         let newest = candidates.iter().map(|(_, dropped)| dropped.to).max();
         candidates.retain(|(_, dropped)| Some(dropped.to) != newest);

@@ -2,28 +2,28 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{ContextWindow, Dropped, Shortened, change::Change};
+use super::{ContextWindow, DroppedFrames, ShortenedFrame, change::Change};
 use crate::{id::FrameSeq, snapshot::Substitution};
 
 /// What stands for frames.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct Fallbacks {
     /// The same for a renderer, in order.
     pub(super) substitutions: Arc<Vec<Substitution>>,
     /// What is left out, in order.
-    pub(super) dropped: Arc<Vec<Dropped>>,
+    pub(super) dropped: Arc<Vec<DroppedFrames>>,
     /// What is shortened, in order.
-    pub(super) shortened: Arc<Vec<Shortened>>,
+    pub(super) shortened: Arc<Vec<ShortenedFrame>>,
 }
 
 impl ContextWindow {
     /// What stands for frames. Costs nothing while nothing of it changes.
-    pub(super) fn standing(&mut self) -> Standing {
+    pub(super) fn standing(&mut self) -> Fallbacks {
         if let Some(standing) = &self.standing {
             return standing.clone();
         }
         let changes = || self.changes.values();
-        let standing = Standing {
+        let standing = Fallbacks {
             substitutions: Arc::new(self.substitutions()),
             dropped: Arc::new(changes().filter_map(Change::dropped).cloned().collect()),
             shortened: Arc::new(changes().filter_map(Change::shortened).cloned().collect()),

@@ -194,8 +194,9 @@ fn a_frame_that_brings_a_snapshot_keeps_it_and_an_answer_its_tail() {
     for policy in [CapturePolicy::OnPush, CapturePolicy::OnFirstRender, CapturePolicy::OlderThan(0)]
     {
         let (mut history, hud) = (History::new(), hud("plain", policy));
-        let brought =
-            hud.render_frame(&say(0, ""), &afterimage::veil::Shown::default(), NOW).unwrap();
+        let brought = hud
+            .render_frame(&say(0, ""), &afterimage::veil::VisibleFacets::default(), NOW)
+            .unwrap();
         let brought = Arc::new(brought);
         let frame = Frame { rendered_snapshot: Some(Arc::clone(&brought)), ..say(0, "text") };
         hud.capture(&mut history, frame, NOW).unwrap();

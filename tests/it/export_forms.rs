@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use afterimage::{
     export::{
-        Breakpoints, Export, ExportOptions, Exported, Orphans, PrefixRules, Unanswered,
+        Breakpoints, Export, ExportOptions, Exported, Orphans, PrefixRules, UnansweredCalls,
         prefix_report,
     },
     hud::{Hud, NativeFormat, RenderRequest},
     id::{FacetType, FrameSeq, Millis, Role},
     json::{self, Value},
-    snapshot::{SnapshotOptions, Stands, Substitution},
+    snapshot::{SnapshotOptions, Substitution, SubstitutionKind},
     tokens::Chars4,
     transcript::Transcript,
     veil::{Facet, History, TagSet},
@@ -185,7 +185,7 @@ dropped {"reasoning_at_end":1}"#,
 #[test]
 fn the_calls_of_a_run_are_one_chat_message() {
     let options = ExportOptions {
-        unanswered: Unanswered::Drop,
+        unanswered: UnansweredCalls::Drop,
         orphans: Orphans::Drop,
         breakpoints: Breakpoints::None,
     };
@@ -234,7 +234,7 @@ fn stand_in(id: &str, from: u64, to: u64, content: &str) -> Substitution {
     let (hud, now) = (hud().build(), Millis::new(0));
     let snapshot = hud.render_facet(&facet, Role::User, &TagSet::default(), now).unwrap();
     let (from, to) = (FrameSeq::new(from), FrameSeq::new(to));
-    let stands = Stands::Block;
+    let stands = SubstitutionKind::Block;
     Substitution { block: id.into(), stands, from, to, snapshot: Arc::new(snapshot) }
 }
 
@@ -283,8 +283,11 @@ fn breakpoints_stand_after_blocks_that_stand_for_frames() {
         ["Be brief.", "What 1 to 2 said.", "Line 11."]
     );
     // A frame that was shortened is no block.
-    let shortened =
-        Substitution { block: "shortened-3".into(), stands: Stands::Shortened, ..block(3, 3) };
+    let shortened = Substitution {
+        block: "shortened-3".into(),
+        stands: SubstitutionKind::Shortened,
+        ..block(3, 3)
+    };
     assert_eq!(marked(vec![shortened], Breakpoints::Blocks), ["Be brief.", "Line 11."]);
 }
 

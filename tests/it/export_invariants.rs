@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use afterimage::{
     export::{
-        Breakpoints, Export, ExportOptions, Exported, Orphans, PrefixRules, RepairKind, Unanswered,
-        prefix_report,
+        Breakpoints, Export, ExportOptions, Exported, Orphans, PrefixRules, RepairKind,
+        UnansweredCalls, prefix_report,
     },
     hud::{Hud, Merge, NativeFormat, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
@@ -36,7 +36,7 @@ fn capture(hud: &Hud, frames: Vec<Frame>) -> History {
 }
 
 fn options() -> impl Strategy<Value = ExportOptions> {
-    let unanswered = prop_oneof![Just(Unanswered::default()), Just(Unanswered::Drop)];
+    let unanswered = prop_oneof![Just(UnansweredCalls::default()), Just(UnansweredCalls::Drop)];
     let orphans = prop_oneof![Just(Orphans::Text), Just(Orphans::Drop)];
     let frames = vec((0..40_u64).prop_map(FrameSeq::from), 0..6);
     let breakpoints = prop_oneof![

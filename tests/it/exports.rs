@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fmt::Write, path::PathBuf, sync::Arc};
 use afterimage::{
     export::{
         Breakpoints, Export, ExportOptions, ExportReport, Exported, Orphans, PrefixRules,
-        Unanswered, prefix_report,
+        UnansweredCalls, prefix_report,
     },
     hud::{Hud, NativeFormat, Owner, RenderRequest, RenderedContext},
     id::Millis,
@@ -74,7 +74,7 @@ fn every_export_of_every_recording_is_accepted_at_every_cut() {
     let choices = [
         ExportOptions::default(),
         ExportOptions {
-            unanswered: Unanswered::Drop,
+            unanswered: UnansweredCalls::Drop,
             orphans: Orphans::Drop,
             breakpoints: Breakpoints::Recorded,
         },

@@ -205,7 +205,7 @@ fn references_stand_beside_the_blocks_of_a_compression() {
     let own = play.references.substitutions();
     assert_eq!([own[0].from, own[1].from], [first, second]);
     let block = afterimage::snapshot::Substitution {
-        stands: afterimage::snapshot::Stands::Block,
+        stands: afterimage::snapshot::SubstitutionKind::Block,
         block: "block-1".into(),
         from: FrameSeq::new(0),
         to: first,

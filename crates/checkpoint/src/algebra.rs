@@ -4,7 +4,7 @@ use super::{
     delta::CheckpointDelta,
     diff::{Header, header_value, written},
     document::Document,
-    exact::Ends,
+    exact::PatchEnds,
     full_state::Checkpoint,
     lines::Lines,
     patch::Patch,
@@ -73,7 +73,7 @@ fn differences(found: &Lines, expected: &Lines) -> Vec<Difference> {
 struct Exact {
     header: Header,
     patch: Patch,
-    ends: Ends,
+    ends: PatchEnds,
 }
 
 impl Exact {
@@ -123,7 +123,7 @@ pub fn invert(delta: &CheckpointDelta) -> Result<CheckpointDelta> {
     let Exact { header: Header { from, to, created }, patch, ends } = Exact::of(delta)?;
     let header = Header { from: to, to: from, created };
     let patch = patch.inverted();
-    let ends = Ends { before: ends.after, after: ends.before };
+    let ends = PatchEnds { before: ends.after, after: ends.before };
     rewritten(&header, &patch, &ends)
 }
 
@@ -156,12 +156,12 @@ pub fn compose(first: &CheckpointDelta, second: &CheckpointDelta) -> Result<Chec
     let patch = first.patch.then(&second.patch);
     let header =
         Header { from: first.header.from, to: second.header.to, created: second.header.created };
-    let ends = Ends { before: first.ends.before, after: second.ends.after };
+    let ends = PatchEnds { before: first.ends.before, after: second.ends.after };
     rewritten(&header, &patch, &ends)
 }
 
 /// A delta of a patch alone: what it says to people is made of the lines that it knows.
-fn rewritten(header: &Header, patch: &Patch, ends: &Ends) -> Result<CheckpointDelta> {
+fn rewritten(header: &Header, patch: &Patch, ends: &PatchEnds) -> Result<CheckpointDelta> {
     let changes = changes_of(patch)?;
     CheckpointDelta::parse(written(header, &changes, patch, ends, |_| String::new()))
 }

@@ -3,10 +3,10 @@ use super::{
     delta::CheckpointDelta,
     diff::header_value,
     document::Document,
-    exact::{End, Ends, Step, patch_of},
+    exact::{End, PatchEnds, Step, patch_of},
     full_state::Checkpoint,
     instructions::{Instruction, Instructions},
-    lines::Edited,
+    lines::EditedLine,
     names::normal,
     patch::Patch,
     preview::preview,
@@ -67,7 +67,7 @@ pub(super) fn expect_little_work(
 pub(super) fn exact(
     delta: &CheckpointDelta,
     instructions: &Instructions,
-) -> Result<Option<(Patch, Option<Ends>)>> {
+) -> Result<Option<(Patch, Option<PatchEnds>)>> {
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let (mut written, mut wrong) = (None, None);
     for given in &instructions.given {
@@ -174,14 +174,14 @@ fn whole(
     instructions: &Instructions,
     lines: &[String],
     line: usize,
-    ends: &Ends,
+    ends: &PatchEnds,
 ) -> Result<Document> {
     if let Some(given) = instructions.given.first() {
         let expected = "nothing beside the whole checkpoint";
         return Err(Error::unmet(given.line, expected, "an instruction"));
     }
     expect_end("a checkpoint", &ends.before, base, line)?;
-    let lines: Vec<Edited> = lines.iter().cloned().map(Edited::New).collect();
+    let lines: Vec<EditedLine> = lines.iter().cloned().map(EditedLine::New).collect();
     let result = base.rewritten(&lines)?;
     expect_end("a result", &ends.after, &result, line)?;
     Ok(result)

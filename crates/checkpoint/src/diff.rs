@@ -7,7 +7,7 @@ use super::{
     changes::{Changes, Group, Row, changes_between},
     delta::CheckpointDelta,
     document::Document,
-    exact::{self, End, Ends, Step},
+    exact::{self, End, PatchEnds, Step},
     front_matter::quoted,
     full_state::Checkpoint,
     matching::patch_between,
@@ -96,7 +96,7 @@ pub fn diff(a: &Checkpoint, b: &Checkpoint, options: &DiffOptions) -> Result<Che
         Header { from: id(a, "first")?, to: id(b, "second")?, created: header_value(created) };
     let patch = patch_between(&a.document().lines, &b.document().lines);
     let changes = changes_between(a.document(), b.document());
-    let ends = Ends { before: End::of(a.document()), after: End::of(b.document()) };
+    let ends = PatchEnds { before: End::of(a.document()), after: End::of(b.document()) };
     let exact = written(&header, &changes, &patch, &ends, |line| name_at(a.document(), line));
     let text = match options.form {
         DiffForm::Exact => exact,
@@ -154,7 +154,7 @@ pub(super) fn written(
     header: &Header,
     changes: &Changes,
     patch: &Patch,
-    ends: &Ends,
+    ends: &PatchEnds,
     name_at: impl Fn(usize) -> String,
 ) -> String {
     let steps = exact::steps_of(patch);
@@ -189,7 +189,7 @@ fn begun(Header { from, to, created }: &Header, summary: &str) -> String {
 }
 
 /// The text of a delta that has the checkpoint that it leads to as a whole.
-fn with_target(header: &Header, summary: &str, ends: &Ends, target: &Document) -> String {
+fn with_target(header: &Header, summary: &str, ends: &PatchEnds, target: &Document) -> String {
     let mut text = begun(header, summary);
     let ends = ends.write();
     let ends = ends.trim_end_matches('.');

@@ -3,7 +3,7 @@ use std::ops::Range;
 use super::{
     blocks::{self, Block, BlockKind},
     front_matter::FrontMatter,
-    lines::{Edited, Lines},
+    lines::{EditedLine, Lines},
     names::{SectionKind, normal},
 };
 use crate::{Error, ErrorKind, Result};
@@ -238,7 +238,7 @@ impl Document {
     }
 
     /// The document with the lines that `edited` names.
-    pub(super) fn rewritten(&self, edited: &[Edited]) -> Result<Self> {
+    pub(super) fn rewritten(&self, edited: &[EditedLine]) -> Result<Self> {
         Self::parse(self.lines.rewritten(edited))
     }
 }

@@ -6,7 +6,7 @@ use super::{
     blocks::{Block, BlockKind},
     document::{Document, Section},
     front_matter::quoted,
-    lines::Edited,
+    lines::EditedLine,
     table,
 };
 use crate::Result;
@@ -50,11 +50,11 @@ impl Document {
         let mut lines = Vec::with_capacity(self.lines.len());
         let mut next = 0;
         for edit in edits {
-            lines.extend((next..edit.at.start.max(next)).map(Edited::Kept));
-            lines.extend(edit.lines.into_iter().map(Edited::New));
+            lines.extend((next..edit.at.start.max(next)).map(EditedLine::Kept));
+            lines.extend(edit.lines.into_iter().map(EditedLine::New));
             next = next.max(edit.at.end);
         }
-        lines.extend((next..self.lines.len()).map(Edited::Kept));
+        lines.extend((next..self.lines.len()).map(EditedLine::Kept));
         self.rewritten(&lines)
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use afterimage_json::error::{Expectation, Instead};
+use afterimage_json::error::{Expectation, Replacement};
 
 /// What kind of thing went wrong.
 #[non_exhaustive]
@@ -42,7 +42,7 @@ impl Error {
         found: impl fmt::Display,
     ) -> Self {
         let message = format!("expected {expected}, found {found}");
-        Self::refusal(line, message, expected, Instead::Found(found.to_string()))
+        Self::refusal(line, message, expected, Replacement::Found(found.to_string()))
     }
 
     /// What is wrong, and what was expected: "W: expected E".
@@ -52,12 +52,12 @@ impl Error {
         expected: impl fmt::Display,
     ) -> Self {
         let message = format!("{wrong}: expected {expected}");
-        Self::refusal(line, message, expected, Instead::Wrong(wrong.to_string()))
+        Self::refusal(line, message, expected, Replacement::Wrong(wrong.to_string()))
     }
 
     /// What was expected, where nothing stands in its place: "expected E".
     pub(crate) fn missing(line: usize, expected: impl fmt::Display) -> Self {
-        Self::refusal(line, format!("expected {expected}"), expected, Instead::Nothing)
+        Self::refusal(line, format!("expected {expected}"), expected, Replacement::Nothing)
     }
 
     /// A sentence that says all of it.
@@ -69,7 +69,7 @@ impl Error {
         line: usize,
         message: String,
         expected: impl fmt::Display,
-        instead: Instead,
+        instead: Replacement,
     ) -> Self {
         let mut error = Self::refused(line, message);
         error.0.expectation = Some(Expectation { expected: expected.to_string(), instead });

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// What a patch is from and to: the number of lines and their fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ends {
+pub(super) struct PatchEnds {
     pub(super) before: End,
     pub(super) after: End,
 }
@@ -28,7 +28,7 @@ impl End {
     }
 }
 
-impl Ends {
+impl PatchEnds {
     pub(super) fn write(&self) -> String {
         let Self { before, after } = self;
         format!(
@@ -37,7 +37,7 @@ impl Ends {
         )
     }
 
-    /// Whether a text begins as one that [`Ends::write`] wrote, whole or not.
+    /// Whether a text begins as one that [`PatchEnds::write`] wrote, whole or not.
     pub(super) fn begins(text: &str) -> bool {
         let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
         rest.len() < text.len() && rest.starts_with(" lines `")

@@ -4,7 +4,7 @@ use super::{
     blocks::{Block, BlockKind},
     declared::{is_comment, is_nothing},
     delta::{CheckpointDelta, item_text, mark_width},
-    exact::{self, Ends, Step},
+    exact::{self, PatchEnds, Step},
     grammar::{Order, order},
 };
 use crate::{Error, Result};
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 #[derive(Debug, Default)]
 pub(super) struct Instructions {
     /// What the exact instructions are from and to, with its line.
-    pub(super) ends: Option<(usize, Ends)>,
+    pub(super) ends: Option<(usize, PatchEnds)>,
     /// The lines of the checkpoint that the delta leads to, where it has all of them.
     pub(super) whole: Option<Vec<String>>,
     pub(super) given: Vec<InstructionAt>,
@@ -54,10 +54,10 @@ impl CheckpointDelta {
             let text = document.text_of(block);
             match block.kind {
                 BlockKind::ListItem { .. } => found.given.push(given(&text, block.line())),
-                BlockKind::Paragraph if Ends::read(text.trim()).is_some() => {
-                    found.ends = Ends::read(text.trim()).map(|ends| (block.line(), ends));
+                BlockKind::Paragraph if PatchEnds::read(text.trim()).is_some() => {
+                    found.ends = PatchEnds::read(text.trim()).map(|ends| (block.line(), ends));
                 }
-                BlockKind::Paragraph if Ends::begins(text.trim()) => {
+                BlockKind::Paragraph if PatchEnds::begins(text.trim()) => {
                     let expected = "``N lines `HASH` become M `HASH`.``";
                     found.given.push(misread(&text, block.line(), expected));
                 }

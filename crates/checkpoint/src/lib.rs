@@ -80,7 +80,7 @@ pub use history::{History, Problem, ProblemKind};
 pub use lint::{Diagnostic, DocumentKind, Severity, lint, lint_checkpoint, lint_delta};
 pub use names::{MergeRule, Priority, SectionKind};
 pub use preview::{Effect, Preview, lint_against, preview};
-pub use shrink::{Gone, Shrunk, shrink};
+pub use shrink::{RemovedText, ShrunkCheckpoint, shrink};
 pub use timestamp::{is_moment, is_timestamp, timestamp};
 pub use trigger::{Occasion, Trigger, TriggerPolicy};
 

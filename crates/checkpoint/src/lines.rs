@@ -106,17 +106,17 @@ impl Lines {
 
     /// The text with the lines that `edited` names. Lines that are kept keep their bytes, new ones
     /// end as lines usually do here.
-    pub(super) fn rewritten(&self, edited: &[Edited]) -> String {
+    pub(super) fn rewritten(&self, edited: &[EditedLine]) -> String {
         let mut text = String::with_capacity(self.text.len());
         text.push_str(self.text.get(..self.start).unwrap_or_default());
         let last = edited.len().saturating_sub(1);
         for (at, line) in edited.iter().enumerate() {
             let (content, end) = match line {
-                Edited::Kept(index) => match self.end(*index) {
+                EditedLine::Kept(index) => match self.end(*index) {
                     "" if at < last => (self.get(*index), self.usual_end()),
                     end => (self.get(*index), end),
                 },
-                Edited::New(content) => (content.as_str(), self.usual_end()),
+                EditedLine::New(content) => (content.as_str(), self.usual_end()),
             };
             if content.is_empty() && end == "\n" && text.ends_with('\r') {
                 // The two would be read as the end of one line.
@@ -137,7 +137,7 @@ impl PartialEq for Lines {
 
 /// A line of a text that is written anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Edited {
+pub(super) enum EditedLine {
     /// The line at this index of the text before.
     Kept(usize),
     /// A line without its end.
@@ -148,8 +148,8 @@ pub(super) enum Edited {
 mod tests {
     use super::*;
 
-    fn kept(range: Range<usize>) -> Vec<Edited> {
-        range.map(Edited::Kept).collect()
+    fn kept(range: Range<usize>) -> Vec<EditedLine> {
+        range.map(EditedLine::Kept).collect()
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
     fn ends_of_lines_never_melt_into_one() {
         let lines = Lines::new("a\rX\n\nb".to_owned());
         assert_eq!(lines.iter().collect::<Vec<_>>(), ["a", "X", "", "b"]);
-        let edited = [Edited::Kept(0), Edited::Kept(2), Edited::Kept(3)];
+        let edited = [EditedLine::Kept(0), EditedLine::Kept(2), EditedLine::Kept(3)];
         let text = lines.rewritten(&edited);
         assert_eq!(Lines::new(text).iter().collect::<Vec<_>>(), ["a", "", "b"]);
     }
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_line_after_one_that_was_not_ended_is_a_line_of_its_own() {
         let lines = Lines::new("a\r\nb".to_owned());
-        let edited = [Edited::Kept(1), Edited::New("x".to_owned()), Edited::Kept(0)];
+        let edited = [EditedLine::Kept(1), EditedLine::New("x".to_owned()), EditedLine::Kept(0)];
         assert_eq!(lines.rewritten(&edited), "b\r\nx\r\na\r\n");
     }
 }

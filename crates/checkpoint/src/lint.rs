@@ -6,7 +6,7 @@ mod tables;
 
 use std::{collections::HashSet, fmt};
 
-use afterimage_json::error::Instead;
+use afterimage_json::error::Replacement;
 pub use checkpoint::lint_checkpoint;
 pub use delta::lint_delta;
 
@@ -74,9 +74,9 @@ impl Diagnostic {
         let (message, expected) = match error.expectation() {
             Some(parts) => {
                 let message = match &parts.instead {
-                    Instead::Found(found) => format!("found {found}"),
-                    Instead::Wrong(wrong) => wrong.clone(),
-                    Instead::Nothing => "it cannot be applied".to_owned(),
+                    Replacement::Found(found) => format!("found {found}"),
+                    Replacement::Wrong(wrong) => wrong.clone(),
+                    Replacement::Nothing => "it cannot be applied".to_owned(),
                 };
                 (message, parts.expected.clone())
             }

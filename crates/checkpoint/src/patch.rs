@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, ops::Range};
 
-use super::lines::{Edited, Lines};
+use super::lines::{EditedLine, Lines};
 
 /// What makes one text of another, line by line: exact in both directions.
 ///
@@ -83,11 +83,11 @@ impl Patch {
     }
 
     /// The lines of the target.
-    pub(super) fn edited(&self) -> Vec<Edited> {
-        let of = |piece: &Piece| -> Vec<Edited> {
+    pub(super) fn edited(&self) -> Vec<EditedLine> {
+        let of = |piece: &Piece| -> Vec<EditedLine> {
             match piece {
-                Piece::Copy(range) => range.clone().map(Edited::Kept).collect(),
-                Piece::New(lines) => lines.iter().cloned().map(Edited::New).collect(),
+                Piece::Copy(range) => range.clone().map(EditedLine::Kept).collect(),
+                Piece::New(lines) => lines.iter().cloned().map(EditedLine::New).collect(),
             }
         };
         self.target.iter().flat_map(of).collect()

@@ -19,12 +19,12 @@ pub(super) struct Presence {
 
 /// A checkpoint before the instructions of a delta and after them.
 #[derive(Clone, Copy)]
-pub(super) struct Told<'d> {
+pub(super) struct AppliedInstructions<'d> {
     pub(super) base: &'d Document,
     pub(super) told: &'d Document,
 }
 
-impl Told<'_> {
+impl AppliedInstructions<'_> {
     /// Whether the instructions have made a change. Otherwise it is still to be made.
     ///
     /// # Errors

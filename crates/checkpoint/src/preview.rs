@@ -14,7 +14,7 @@ use super::{
     modified,
     names::{SectionKind, normal},
     perform::Performing,
-    presence::{Presence, Told},
+    presence::{AppliedInstructions, Presence},
     states,
     timestamp::is_timestamp,
 };
@@ -242,8 +242,8 @@ impl<'a> Run<'a> {
         self.told = instructions.map(|_| self.document.clone());
     }
 
-    fn told(&self) -> Option<Told<'_>> {
-        self.told.as_ref().map(|told| Told { base: self.base, told })
+    fn told(&self) -> Option<AppliedInstructions<'_>> {
+        self.told.as_ref().map(|told| AppliedInstructions { base: self.base, told })
     }
 
     /// Entries of Removed that no instruction took away.

@@ -15,18 +15,18 @@ const NEWEST_STEPS: usize = 3;
 
 /// A checkpoint that was made smaller.
 #[derive(Clone, Debug)]
-pub struct Shrunk {
+pub struct ShrunkCheckpoint {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
     /// Its tokens.
     pub tokens: usize,
     /// What went, in the order in which it did.
-    pub gone: Vec<Gone>,
+    pub gone: Vec<RemovedText>,
 }
 
 /// Something that went when a checkpoint was made smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gone {
+pub struct RemovedText {
     /// The section that it was in.
     pub section: String,
     /// The line in the checkpoint before, from one.
@@ -67,7 +67,7 @@ pub fn shrink(
     checkpoint: &Checkpoint,
     tokens: usize,
     counter: &dyn TokenCounter,
-) -> Result<Shrunk> {
+) -> Result<ShrunkCheckpoint> {
     let document = checkpoint.document();
     let candidates = candidates(document);
     let text_of = |count: usize| -> Result<Document> {
@@ -93,13 +93,13 @@ pub fn shrink(
         low += 1;
     }
     let document = text_of(low)?;
-    let gone = candidates.iter().take(low).map(|candidate| Gone {
+    let gone = candidates.iter().take(low).map(|candidate| RemovedText {
         section: candidate.section.clone(),
         line: candidate.lines.start + 1,
         text: checkpoint.document().lines.joined(candidate.lines.clone()),
         is_summarised: candidate.stand_in.is_some(),
     });
-    Ok(Shrunk {
+    Ok(ShrunkCheckpoint {
         tokens: counter.count(document.text()),
         gone: gone.collect(),
         checkpoint: match checkpoint.id() {

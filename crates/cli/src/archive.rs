@@ -11,7 +11,7 @@ use afterimage::{
 use crate::{
     args,
     failure::Outcome,
-    input::{self, Refused},
+    input::{self, InputRefusal},
     json::object,
     lens::{Counting, Lenses},
     moment::moment,
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
     let mut builder = store::create(directory)?;
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     // An archive of a part of what was named would be taken for one of all.
-    input::read(&args.input, true, Refused::Ends, |source| {
+    input::read(&args.input, true, InputRefusal::Ends, |source| {
         let lens = lenses.of(source)?;
         let from = TranscriptSource {
             file: source.name(),

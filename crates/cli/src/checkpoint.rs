@@ -13,8 +13,8 @@ use std::io::Write;
 
 use afterimage::{
     checkpoint::{
-        Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Gone, Occasion, Trigger, TriggerPolicy,
-        compose, diff, invert, is_timestamp, preview, shrink, validate,
+        Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Occasion, RemovedText, Trigger,
+        TriggerPolicy, compose, diff, invert, is_timestamp, preview, shrink, validate,
     },
     json::{Object, Value},
     tokens,
@@ -180,7 +180,7 @@ fn valid(before: &Checkpoint, delta: &CheckpointDelta, after: &Checkpoint) -> St
 }
 
 /// The first line of what went, and how many there were.
-fn gone_in_short(gone: &Gone) -> String {
+fn gone_in_short(gone: &RemovedText) -> String {
     let mut lines = gone.text.trim().lines();
     let first = lines.next().unwrap_or_default();
     match lines.count() as u64 {

@@ -10,7 +10,7 @@ use afterimage::{
     id::{FacetId, Role},
     json::{Object, Value},
     session::Fit,
-    window::{Dropped, FittedContext, Shortened},
+    window::{DroppedFrames, FittedContext, ShortenedFrame},
 };
 use sha2::{Digest, Sha256};
 
@@ -191,7 +191,7 @@ fn block_json(session: &Session<'_>, block: &CompressionBlock) -> Outcome<Value>
     }))
 }
 
-fn dropped_json(dropped: &Dropped) -> Object {
+fn dropped_json(dropped: &DroppedFrames) -> Object {
     let mut object = object! {
         "id": &*dropped.id(),
         "from": dropped.from.get(),
@@ -204,7 +204,7 @@ fn dropped_json(dropped: &Dropped) -> Object {
     object
 }
 
-fn shortened_json(shortened: &Shortened) -> Object {
+fn shortened_json(shortened: &ShortenedFrame) -> Object {
     object! {
         "id": &*shortened.id,
         "frame": shortened.frame.get(),

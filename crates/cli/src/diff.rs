@@ -14,7 +14,7 @@ use afterimage::{
 };
 
 use self::{
-    loaded::{Loaded, load_both},
+    loaded::{LoadedContext, load_both},
     unit::{Change, changes},
 };
 use crate::{
@@ -55,8 +55,8 @@ fn rules(cache: Cache) -> PrefixRules {
 
 /// Two contexts, and what is between them.
 struct Comparison<'c> {
-    previous: &'c Loaded,
-    next: &'c Loaded,
+    previous: &'c LoadedContext,
+    next: &'c LoadedContext,
     report: PrefixReport,
     previous_tokens: u64,
     changes: Vec<Change>,
@@ -73,8 +73,8 @@ struct Place<'d> {
 
 impl<'c> Comparison<'c> {
     fn of(
-        previous: &'c Loaded,
-        next: &'c Loaded,
+        previous: &'c LoadedContext,
+        next: &'c LoadedContext,
         counter: &dyn TokenCounter,
         rules: PrefixRules,
     ) -> Self {
@@ -153,7 +153,7 @@ impl<'c> Comparison<'c> {
 
 /// Who wrote the byte: where it is a word of the form, as a role, whoever speaks the message.
 fn speaker<'d>(
-    of: &'d Loaded,
+    of: &'d LoadedContext,
     divergence: &'d Divergence,
     owner: Option<&'d Owner>,
 ) -> Option<&'d Owner> {

@@ -21,7 +21,7 @@ pub(crate) use source::Source;
 
 /// What comes of a file that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum InputRefusal {
     /// It is reported, and the others are still read.
     IsPassedOver,
     /// Nothing more is read: the outcome is made of all files, or of none.
@@ -36,14 +36,14 @@ pub(crate) fn each(
     shows_progress: bool,
     command: impl FnMut(&mut Source) -> Outcome,
 ) -> Outcome {
-    read(input, shows_progress, Refused::IsPassedOver, command)
+    read(input, shows_progress, InputRefusal::IsPassedOver, command)
 }
 
 /// As [`each`], with what comes of a file that is refused.
 pub(crate) fn read(
     input: &Input,
     shows_progress: bool,
-    refused: Refused,
+    refused: InputRefusal,
     mut command: impl FnMut(&mut Source) -> Outcome,
 ) -> Outcome {
     let format = input.input_format;
@@ -61,7 +61,7 @@ pub(crate) fn read(
             read
         });
         match read {
-            Err(Stop::Failure(failure)) if refused == Refused::IsPassedOver => {
+            Err(Stop::Failure(failure)) if refused == InputRefusal::IsPassedOver => {
                 failure.report();
                 outcome = Err(Stop::Reported);
             }

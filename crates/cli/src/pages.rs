@@ -17,7 +17,7 @@ use crate::{
     input::Source,
     lens::Lens,
     trace::Phrase,
-    wanted::{Place, Wanted},
+    wanted::{FrameFilter, Place},
 };
 
 /// What a frame rendered to.
@@ -46,7 +46,7 @@ pub(crate) struct Pages<'s, 'l> {
 
 /// Where a session stands after the frames that were wanted.
 #[derive(Clone, Copy, Default)]
-struct Ended {
+struct SessionEnd {
     messages: usize,
     has_tail: bool,
     /// Whether frames follow.
@@ -84,7 +84,7 @@ impl<'s, 'l> Pages<'s, 'l> {
     }
 
     /// The next page that is wanted.
-    pub(crate) fn next(&mut self, wanted: &mut Wanted) -> Outcome<Option<Page>> {
+    pub(crate) fn next(&mut self, wanted: &mut FrameFilter) -> Outcome<Option<Page>> {
         if self.source.archived().is_some() {
             return self.next_archived(wanted);
         }
@@ -108,7 +108,7 @@ impl<'s, 'l> Pages<'s, 'l> {
         Ok(None)
     }
 
-    fn next_archived(&mut self, wanted: &mut Wanted) -> Outcome<Option<Page>> {
+    fn next_archived(&mut self, wanted: &mut FrameFilter) -> Outcome<Option<Page>> {
         let Some(archived) = self.source.archived() else { return Ok(None) };
         let rows = archived.rows()?;
         for index in self.rows.by_ref() {
@@ -171,7 +171,7 @@ impl<'s, 'l> Pages<'s, 'l> {
         let ended = self.ended(archived)?;
         for session in sessions {
             let Some(index) = archived.session_index(session.as_ref()) else { continue };
-            let Some(Ended { messages, has_tail: true, goes_on }) =
+            let Some(SessionEnd { messages, has_tail: true, goes_on }) =
                 ended.get(index as usize).copied()
             else {
                 continue;
@@ -197,8 +197,8 @@ impl<'s, 'l> Pages<'s, 'l> {
         }
     }
 
-    fn ended(&self, archived: &ArchivedTranscript) -> Outcome<Vec<Ended>> {
-        let mut ended = vec![Ended::default(); archived.entry().sessions.len()];
+    fn ended(&self, archived: &ArchivedTranscript) -> Outcome<Vec<SessionEnd>> {
+        let mut ended = vec![SessionEnd::default(); archived.entry().sessions.len()];
         for (index, row) in archived.rows()?.iter().enumerate() {
             let Some(of) = ended.get_mut(row.session as usize) else { continue };
             if index >= self.end {

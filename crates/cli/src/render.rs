@@ -22,12 +22,12 @@ use crate::{
     style,
     text::counted,
     view,
-    wanted::{Place, Wanted},
+    wanted::{FrameFilter, Place},
 };
 
 pub(crate) fn run(args: &args::Render) -> Outcome {
     let mut out = Output::new(args.coloring.color);
-    let mut wanted = Wanted::new(args.from, args.to)?;
+    let mut wanted = FrameFilter::new(args.from, args.to)?;
     let default = if args.json { RenderAs::Messages } else { RenderAs::Text };
     let what = args.what.unwrap_or(default);
     let streams = what != RenderAs::Messages;
@@ -69,7 +69,7 @@ impl Text {
         &mut self,
         source: &mut Source,
         lens: &Lens,
-        wanted: &mut Wanted,
+        wanted: &mut FrameFilter,
         out: &mut Output,
     ) -> Outcome {
         self.session = None;
@@ -126,7 +126,12 @@ impl Text {
     }
 }
 
-fn snapshots(source: &mut Source, lens: &Lens, wanted: &mut Wanted, out: &mut Output) -> Outcome {
+fn snapshots(
+    source: &mut Source,
+    lens: &Lens,
+    wanted: &mut FrameFilter,
+    out: &mut Output,
+) -> Outcome {
     let mut pages = Pages::new(source, lens)?;
     while let Some(page) = pages.next(wanted)? {
         let mut line = object! {
@@ -140,7 +145,12 @@ fn snapshots(source: &mut Source, lens: &Lens, wanted: &mut Wanted, out: &mut Ou
     Ok(())
 }
 
-fn messages(source: &mut Source, lens: &Lens, wanted: &mut Wanted, out: &mut Output) -> Outcome {
+fn messages(
+    source: &mut Source,
+    lens: &Lens,
+    wanted: &mut FrameFilter,
+    out: &mut Output,
+) -> Outcome {
     let mut sessions: IndexMap<Arc<str>, (History, bool)> = IndexMap::new();
     while let Some(record) = source.next() {
         let record = record?;

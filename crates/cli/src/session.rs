@@ -186,15 +186,15 @@ fn read_json(path: &Path) -> Outcome<json::Value> {
     let name = if is_stdin { PathBuf::from("standard input") } else { path.to_owned() };
     read.map_err(|error| Failure::cannot_open(&error).file(&name))?;
     let (value, mended) = json::read_mended(&bytes).map_err(|error| error.in_file(name))?;
-    drop(Mended(mended));
+    drop(MendedEscapes(mended));
     Ok(value)
 }
 
 /// How many escapes were read as U+FFFD, which is said when this goes.
 #[derive(Default)]
-struct Mended(u64);
+struct MendedEscapes(u64);
 
-impl Drop for Mended {
+impl Drop for MendedEscapes {
     fn drop(&mut self) {
         if self.0 > 0 {
             note(&json::mended_note(self.0));

@@ -27,7 +27,7 @@ use crate::{
     table::Table,
     text::{counted, grouped},
     view,
-    wanted::Wanted,
+    wanted::FrameFilter,
 };
 
 pub(crate) fn run(args: &args::Trace) -> Outcome {
@@ -175,7 +175,7 @@ impl Tracing<'_> {
     fn search(&self, mut pages: Pages<'_, '_>, hits: &mut Hits, out: &mut Output) -> Outcome {
         let wanted = self.args.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
-        while let Some(page) = pages.next(&mut Wanted::default())? {
+        while let Some(page) = pages.next(&mut FrameFilter::default())? {
             if is_wanted(&page.session) {
                 let of = (&page.session, Some(page.sequence.get()), page.message);
                 self.search_in(&page.snapshot, page.places, of, hits, out)?;
@@ -245,7 +245,7 @@ impl Tracing<'_> {
             let hit = Hit::of_chunk((of.0, of.1, Some(message)), snapshot, chunk, tokens);
             hits.found(&hit.marking_byte(byte), out)
         };
-        while let Some(page) = pages.next(&mut Wanted::default())? {
+        while let Some(page) = pages.next(&mut FrameFilter::default())? {
             let wanted = session.get_or_insert_with(|| Arc::clone(&page.session));
             if *wanted == page.session && page.message == Some(message) {
                 let of = (&page.session, Some(page.sequence.get()));

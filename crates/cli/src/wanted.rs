@@ -9,7 +9,7 @@ use crate::{
 
 /// The frames that are wanted, and those that there were.
 #[derive(Default)]
-pub(crate) struct Wanted {
+pub(crate) struct FrameFilter {
     pub(crate) from: Option<u64>,
     pub(crate) to: Option<u64>,
     /// The first and the last sequence, and whether one of them was wanted.
@@ -25,7 +25,7 @@ pub(crate) enum Place {
     After,
 }
 
-impl Wanted {
+impl FrameFilter {
     /// A range; `None` is without an end.
     ///
     /// # Errors

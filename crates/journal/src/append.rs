@@ -9,7 +9,8 @@ use super::{
     machine::Logic,
     read::another_log,
     request::{
-        Append, At, Failure, Head, Mark, Page, Request, Response, Step, Writing, unexpected,
+        Append, Failure, Head, LogPosition, Mark, Page, Request, Response, Step, Writing,
+        unexpected,
     },
     retry::MAY_BE_DONE,
     tail::{OpenTail, Tail},
@@ -30,7 +31,7 @@ const MOST_RACES: u32 = 1_000;
 /// never can be.
 pub(super) struct AppendLogic {
     entries: Vec<Entry>,
-    outcomes: Vec<Option<Result<Landed>>>,
+    outcomes: Vec<Option<Result<StoredEvent>>>,
     group: Group,
     window: usize,
     tail: Option<Tail>,
@@ -49,7 +50,7 @@ pub(super) struct Entry {
     pub(super) event: NewEvent,
     pub(super) expected: Expected,
     /// The event that it is to follow, where its caller knows more of it than the sequence.
-    pub(super) follows: Option<At>,
+    pub(super) follows: Option<LogPosition>,
     pub(super) now: Millis,
     /// From which sequence on it may be, where an attempt of its caller may have taken effect.
     pub(super) tried: Option<u64>,
@@ -61,13 +62,13 @@ impl Entry {
     }
 
     /// What is to be said where the event was found by its id.
-    fn found(&self, sequence: u64) -> Landed {
+    fn found(&self, sequence: u64) -> StoredEvent {
         let appended = Appended { sequence, was_there: self.tried.is_none() };
-        Landed { appended, at: None }
+        StoredEvent { appended, at: None }
     }
 
     /// An event that follows what is known of the log.
-    pub(super) fn after(at: Option<&At>, event: NewEvent, now: Millis) -> Self {
+    pub(super) fn after(at: Option<&LogPosition>, event: NewEvent, now: Millis) -> Self {
         let expected = Expected::Last(at.map_or(0, |at| at.mark.sequence));
         Self { follows: at.cloned(), ..Self::new(event, expected, now) }
     }
@@ -75,11 +76,11 @@ impl Entry {
 
 /// Where an event came to be.
 #[derive(Clone, Debug)]
-pub(super) struct Landed {
+pub(super) struct StoredEvent {
     pub(super) appended: Appended,
     /// Its place, where the store acknowledged it. An event that was found by its id may have been
     /// written by somebody else, and have another body.
-    pub(super) at: Option<At>,
+    pub(super) at: Option<LogPosition>,
 }
 
 /// How much may be written together; it is always of one kind.
@@ -97,14 +98,14 @@ impl Group {
 }
 
 /// What became of an event that was to be appended.
-pub(super) struct Fate {
+pub(super) struct AppendOutcome {
     #[cfg_attr(
         not(feature = "nats"),
         allow(dead_code, reason = "only where some append for others does one wait again")
     )]
     pub(super) entry: Entry,
     /// Nothing where it is not known, or nothing was done yet.
-    pub(super) outcome: Option<Result<Landed>>,
+    pub(super) outcome: Option<Result<StoredEvent>>,
 }
 
 enum Stage {
@@ -158,13 +159,16 @@ impl AppendLogic {
 
     /// What became of each event, and the end of the log as far as it is known for sure. May be
     /// called at any time: what was being written then may be there or not.
-    pub(super) fn take_parts(&mut self, session: &SessionName) -> (Vec<Fate>, Option<Tail>) {
+    pub(super) fn take_parts(
+        &mut self,
+        session: &SessionName,
+    ) -> (Vec<AppendOutcome>, Option<Tail>) {
         self.note_attempt();
         let entries = std::mem::take(&mut self.entries);
         let outcomes = std::mem::take(&mut self.outcomes);
         let fates = entries.into_iter().zip(outcomes).map(|(entry, outcome)| {
             let named = |error: Error| error.in_session(session.as_str());
-            Fate { entry, outcome: outcome.map(|outcome| outcome.map_err(named)) }
+            AppendOutcome { entry, outcome: outcome.map(|outcome| outcome.map_err(named)) }
         });
         let fates = fates.collect();
         let mut tail = self.tail.take();
@@ -179,7 +183,7 @@ impl AppendLogic {
         mut self,
         result: Result<()>,
         session: &SessionName,
-    ) -> (Result<Landed>, Option<Tail>) {
+    ) -> (Result<StoredEvent>, Option<Tail>) {
         let (fates, tail) = self.take_parts(session);
         match (result, fates.into_iter().next().and_then(|fate| fate.outcome)) {
             (Ok(()), Some(outcome)) => (outcome, tail),
@@ -285,8 +289,8 @@ impl AppendLogic {
             tail.push(mark.clone());
             if let Some(outcome) = self.outcomes.get_mut(*at) {
                 let appended = Appended { sequence, was_there: false };
-                let at = Some(At { life: Arc::clone(&tail.life), mark });
-                *outcome = Some(Ok(Landed { appended, at }));
+                let at = Some(LogPosition { life: Arc::clone(&tail.life), mark });
+                *outcome = Some(Ok(StoredEvent { appended, at }));
             }
         }
         self.stage = Stage::Decide;

@@ -15,15 +15,15 @@ use super::{
     SessionName,
     id_parts::Part,
     name::from_token,
-    request::{Append, Failure, Head, Kept, Page, Position, Request, Response},
-    session_log::{ACKNOWLEDGED, SessionLog, Whose, end_path, unrepaired},
+    request::{Append, Failure, Head, Page, Position, Request, Response, StoredSnapshot},
+    session_log::{ACKNOWLEDGED, LogOwner, SessionLog, end_path, unrepaired},
     snapshot,
     store::Store,
 };
 use crate::{
     Error, ErrorKind, Result,
     log::{
-        CutTail, DirLock, Files, HighWater, Holder, LogMark, LostEnd, OpenMode, Torn, TornTail,
+        CutTail, DirLock, Files, HighWater, Holder, LogMark, LostEnd, OpenMode, TornEnd, TornTail,
         create_dirs, read_file, write_atomic,
     },
 };
@@ -184,7 +184,7 @@ impl Directory {
         self.saw_tail(file, torn.cloned());
     }
 
-    fn saw_tail(&mut self, file: PathBuf, torn: Option<Torn>) {
+    fn saw_tail(&mut self, file: PathBuf, torn: Option<TornEnd>) {
         self.torn.retain(|tail| tail.file != file);
         self.torn.extend(torn.map(|torn| TornTail { file, torn }));
     }
@@ -248,12 +248,12 @@ impl Directory {
         }
     }
 
-    fn snapshot(&mut self, session: &SessionName, age: usize) -> Result<Option<Kept>> {
+    fn snapshot(&mut self, session: &SessionName, age: usize) -> Result<Option<StoredSnapshot>> {
         if self.lock.is_none() && age == 0 {
             self.look()?;
         }
         let found = self.kept(session, age);
-        if self.lock.is_some() || !matches!(found, Some(Kept::Unreadable(_))) {
+        if self.lock.is_some() || !matches!(found, Some(StoredSnapshot::Unreadable(_))) {
             return Ok(found);
         }
         // A newer one may have taken its place meanwhile.
@@ -261,13 +261,13 @@ impl Directory {
         Ok(self.kept(session, age))
     }
 
-    fn kept(&self, session: &SessionName, age: usize) -> Option<Kept> {
+    fn kept(&self, session: &SessionName, age: usize) -> Option<StoredSnapshot> {
         let token = session.token();
         let number = *self.snapshots.get(token)?.iter().rev().nth(age)?;
         let path = self.snapshot_path(token, number);
         Some(match read_file(&*self.files, &path, snapshot::MOST_BYTES) {
-            Ok(bytes) => Kept::Bytes(bytes),
-            Err(error) => Kept::Unreadable(error.into()),
+            Ok(bytes) => StoredSnapshot::Bytes(bytes),
+            Err(error) => StoredSnapshot::Unreadable(error.into()),
         })
     }
 
@@ -275,13 +275,13 @@ impl Directory {
     fn covered(&self, session: &SessionName) -> u64 {
         let Some(log) = self.logs.get(session) else { return 0 };
         let covered = |age| match self.kept(session, age)? {
-            Kept::Bytes(bytes) => match snapshot::look(&bytes) {
+            StoredSnapshot::Bytes(bytes) => match snapshot::look(&bytes) {
                 Ok((header, _, Ok(()))) if *header.session == *session.as_str() => {
                     Some(log.covered_by(&header).unwrap_or_default())
                 }
                 _ => Some(0),
             },
-            Kept::Unreadable(_) => Some(0),
+            StoredSnapshot::Unreadable(_) => Some(0),
         };
         (0..).map_while(covered).max().unwrap_or_default()
     }
@@ -298,7 +298,7 @@ impl Directory {
             Some(log) => log.lost().map_or(Ok(log.last()), |lost| Err(unrepaired(lost)))?,
             None => 0,
         };
-        if let Some(Kept::Bytes(newest)) = self.kept(session, 0)
+        if let Some(StoredSnapshot::Bytes(newest)) = self.kept(session, 0)
             && let Some(newer) = snapshot::standing(&newest, bytes, last)
         {
             return Ok(Response::Stands(newer));
@@ -419,8 +419,8 @@ impl Store for Directory {
         for token in self.tokens.clone() {
             let path = self.events_path(&token);
             match SessionLog::name_of(&*self.files, &path) {
-                Ok(Whose::Session(name)) if name.token() == token => sessions.push(name),
-                Ok(Whose::Nobody(torn)) if self.is_empty(&path) => self.saw_tail(path, torn),
+                Ok(LogOwner::Session(name)) if name.token() == token => sessions.push(name),
+                Ok(LogOwner::Nobody(torn)) if self.is_empty(&path) => self.saw_tail(path, torn),
                 // Removed meanwhile.
                 Err(error)
                     if error.kind() == ErrorKind::Io
@@ -537,8 +537,8 @@ mod tests {
 
     fn kept(directory: &mut Directory, age: usize) -> Option<Vec<u8>> {
         match directory.snapshot(&session(), age).unwrap()? {
-            Kept::Bytes(bytes) => Some(bytes),
-            Kept::Unreadable(reason) => panic!("{reason}"),
+            StoredSnapshot::Bytes(bytes) => Some(bytes),
+            StoredSnapshot::Unreadable(reason) => panic!("{reason}"),
         }
     }
 

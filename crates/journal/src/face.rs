@@ -10,13 +10,13 @@ use std::{
 use super::{
     Appended, Event, EventId, Expected, JournalOptions, Live, LoadReport, Loaded, NewEvent,
     Recorded, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo, SnapshotPolicy,
-    append::{Entry, Landed},
+    append::{Entry, StoredEvent},
     fetch::FetchLogic,
     load::LoadLogic,
     machine::Logic,
     read::{PAGE, ReadLogic, Reading},
-    request::At,
-    save::{SaveLogic, Taken},
+    request::LogPosition,
+    save::{PendingSnapshot, SaveLogic},
     status::StatusLogic,
 };
 use crate::{Millis, Result};
@@ -195,7 +195,7 @@ pub(crate) trait Steps {
         retries: Retries,
     ) -> Result<L::Output>;
 
-    async fn append_entry(&mut self, session: &SessionName, entry: Entry) -> Result<Landed>;
+    async fn append_entry(&mut self, session: &SessionName, entry: Entry) -> Result<StoredEvent>;
 
     /// Refuses a log that is known to have lost its end.
     fn check_end(&self, session: &SessionName) -> Result<()> {
@@ -257,7 +257,7 @@ pub(crate) async fn write_snapshot<J: Steps, S: Replay>(
     after_sequence: u64,
     now: Millis,
 ) -> Result<SnapshotInfo> {
-    let taken = Taken::of(state, after_sequence, now)?;
+    let taken = PendingSnapshot::of(state, after_sequence, now)?;
     let retries = journal.options().retries;
     save(journal, session, taken, retries).await
 }
@@ -265,7 +265,7 @@ pub(crate) async fn write_snapshot<J: Steps, S: Replay>(
 async fn save<J: Steps>(
     journal: &mut J,
     session: &SessionName,
-    taken: Taken,
+    taken: PendingSnapshot,
     retries: Retries,
 ) -> Result<SnapshotInfo> {
     let logic = SaveLogic::new(session, taken, journal.options().kept_snapshots);
@@ -289,7 +289,7 @@ pub(crate) async fn load<J: Steps, S: Replay>(
 async fn load_at<J: Steps, S: Replay>(
     journal: &mut J,
     session: &SessionName,
-) -> Result<(Loaded<S>, Option<At>)> {
+) -> Result<(Loaded<S>, Option<LogPosition>)> {
     let logic = LoadLogic::<S>::new(session.clone());
     let (loaded, at) = run(journal, logic, session, "load the state").await?;
     journal.loaded(session, &loaded.report);
@@ -305,7 +305,7 @@ pub(crate) async fn accept_loss<J: Steps, S: Replay>(
     let (loaded, at) = run(journal, logic, session, "load the state").await?;
     journal.check_end(session)?;
     if !loaded.report.lost.is_empty() {
-        let taken = Taken::of_loaded(&loaded, at, now)?;
+        let taken = PendingSnapshot::of_loaded(&loaded, at, now)?;
         let retries = journal.options().retries;
         save(journal, session, taken, retries).await?;
     }
@@ -330,7 +330,7 @@ pub(crate) async fn record<J: Steps, S: Replay>(
     let new = live.prepare(id, event)?;
     let bytes = new.body.len() as u64;
     let entry = Entry::after(live.at(), new, now);
-    let Landed { appended, at } = journal.append_entry(live.session(), entry).await?;
+    let StoredEvent { appended, at } = journal.append_entry(live.session(), entry).await?;
     if !live.is_ahead(appended)? {
         return Ok(Recorded { appended, snapshot: None });
     }
@@ -343,7 +343,7 @@ pub(crate) async fn record<J: Steps, S: Replay>(
     if !live.is_due(event) {
         return Ok(Recorded { appended, snapshot: None });
     }
-    let snapshot = match Taken::of_live(live, now) {
+    let snapshot = match PendingSnapshot::of_live(live, now) {
         Ok(taken) => {
             let retries = journal.options().snapshot_retries;
             save(journal, live.session(), taken, retries).await
@@ -359,7 +359,7 @@ pub(crate) async fn snapshot<J: Steps, S: Replay>(
     live: &mut Live<S>,
     now: Millis,
 ) -> Result<SnapshotInfo> {
-    let taken = Taken::of_live(live, now)?;
+    let taken = PendingSnapshot::of_live(live, now)?;
     let retries = journal.options().retries;
     let info = save(journal, live.session(), taken, retries).await?;
     live.count_anew();

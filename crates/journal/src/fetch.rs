@@ -1,7 +1,7 @@
 use super::{
     PassReason, Replay, SessionName, Snapshot,
     machine::Logic,
-    request::{Failure, Kept, Request, Response, Step, unexpected},
+    request::{Failure, Request, Response, Step, StoredSnapshot, unexpected},
     snapshot::{self, Opened},
 };
 use crate::{Error, ErrorKind, Result};
@@ -9,10 +9,10 @@ use crate::{Error, ErrorKind, Result};
 /// Reads the newest snapshot, as it is.
 pub(super) struct FetchLogic<S> {
     session: SessionName,
-    fetched: Fetched<S>,
+    fetched: FetchedEvents<S>,
 }
 
-enum Fetched<S> {
+enum FetchedEvents<S> {
     NotYet,
     None,
     Some(Box<Snapshot<S>>),
@@ -20,17 +20,19 @@ enum Fetched<S> {
 
 impl<S: Replay> FetchLogic<S> {
     pub(super) fn new(session: SessionName) -> Self {
-        Self { session, fetched: Fetched::NotYet }
+        Self { session, fetched: FetchedEvents::NotYet }
     }
 
-    fn open(&self, kept: Option<Kept>) -> Result<Option<Snapshot<S>>> {
+    fn open(&self, kept: Option<StoredSnapshot>) -> Result<Option<Snapshot<S>>> {
         let opened = match kept {
             None => return Ok(None),
-            Some(Kept::Unreadable(error)) => {
+            Some(StoredSnapshot::Unreadable(error)) => {
                 let message = format!("the snapshot cannot be used: {}", error.message());
                 return Err(Error::new(error.kind(), message).with_source(error));
             }
-            Some(Kept::Bytes(bytes)) => snapshot::open::<S>(&bytes, &self.session, |_| Ok(())),
+            Some(StoredSnapshot::Bytes(bytes)) => {
+                snapshot::open::<S>(&bytes, &self.session, |_| Ok(()))
+            }
         };
         let opened = opened.and_then(|Opened { info, state, .. }| {
             let (after_sequence, created_at) = (info.after_sequence, info.created_at);
@@ -51,10 +53,10 @@ impl<S: Replay> Logic for FetchLogic<S> {
     type Output = Option<Snapshot<S>>;
 
     fn want(&mut self) -> Result<Step<Self::Output>> {
-        Ok(match std::mem::replace(&mut self.fetched, Fetched::NotYet) {
-            Fetched::NotYet => Step::Do(Request::Snapshot { age: 0 }),
-            Fetched::None => Step::Done(None),
-            Fetched::Some(snapshot) => Step::Done(Some(*snapshot)),
+        Ok(match std::mem::replace(&mut self.fetched, FetchedEvents::NotYet) {
+            FetchedEvents::NotYet => Step::Do(Request::Snapshot { age: 0 }),
+            FetchedEvents::None => Step::Done(None),
+            FetchedEvents::Some(snapshot) => Step::Done(Some(*snapshot)),
         })
     }
 
@@ -62,8 +64,8 @@ impl<S: Replay> Logic for FetchLogic<S> {
         match response {
             Response::Snapshot(kept) => {
                 let snapshot = self.open(kept).map_err(Failure::Final)?;
-                self.fetched =
-                    snapshot.map_or(Fetched::None, |found| Fetched::Some(Box::new(found)));
+                self.fetched = snapshot
+                    .map_or(FetchedEvents::None, |found| FetchedEvents::Some(Box::new(found)));
                 Ok(())
             }
             response => Err(Failure::Final(unexpected(&response))),

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Appended, EventId, Expected, Memory, NewEvent, Replay, Retries, SessionName,
-    append::{AppendLogic, Entry, Group, Landed},
+    append::{AppendLogic, Entry, Group, StoredEvent},
     load::LoadLogic,
-    machine::Retried,
+    machine::RetriedRequest,
     request::{Append, Failure, Machine, Request, Response, Step},
-    save::{SaveLogic, Taken},
+    save::{PendingSnapshot, SaveLogic},
     store::Store,
     tail::Tail,
 };
@@ -97,7 +97,7 @@ impl Flaky {
         self.others += 1;
         let new = event(&format!("other {}", self.others));
         let mut logic = AppendLogic::one(None, Entry::new(new, Expected::Any, NOW), 4);
-        let mut machine = Retried::new(&mut logic, session, Retries::default(), "append");
+        let mut machine = RetriedRequest::new(&mut logic, session, Retries::default(), "append");
         super::store::drive(&mut self.memory, session, &mut machine).unwrap();
     }
 
@@ -165,7 +165,7 @@ proptest! {
             // As a process does that is started again until the step is done.
             let landed = loop {
                 let mut logic = AppendLogic::one(tail.take(), Entry::new(event(&id), Expected::Any, NOW), 64);
-                let mut machine = Retried::new(&mut logic, &session, retries, "append");
+                let mut machine = RetriedRequest::new(&mut logic, &session, retries, "append");
                 let result = store.run(&session, &mut machine);
                 match logic.into_outcome(result, &session) {
                     (Ok(landed), end) => {
@@ -177,9 +177,9 @@ proptest! {
             };
             acknowledged.push((landed.appended.sequence, id));
             if n % 4 == 3 && let Ok(loaded) = load(&mut store, &session, retries) {
-                let taken = Taken::of(&loaded.state, loaded.sequence, NOW).unwrap();
+                let taken = PendingSnapshot::of(&loaded.state, loaded.sequence, NOW).unwrap();
                 let logic = SaveLogic::new(&session, taken, 1);
-                let mut machine = Retried::new(logic, &session, retries, "save");
+                let mut machine = RetriedRequest::new(logic, &session, retries, "save");
                 // It may fail, and nothing depends on it.
                 let _ = store.run(&session, &mut machine);
             }
@@ -218,7 +218,7 @@ proptest! {
             }).collect();
             let limits = Group { events: most, bytes: 4, size: |_| 1 };
             let mut logic = AppendLogic::new(tail.take(), entries, limits, 64);
-            let mut machine = Retried::new(&mut logic, &session, Retries::default(), "append");
+            let mut machine = RetriedRequest::new(&mut logic, &session, Retries::default(), "append");
             let result = store.run(&session, &mut machine);
             let (fates, end) = logic.take_parts(&session);
             tail = end.filter(|_| result.is_ok());
@@ -260,12 +260,12 @@ proptest! {
             let (tail, last, n) = &mut writers[turn];
             let id = format!("{turn} {n}");
             let mut logic = AppendLogic::one(tail.take(), Entry::new(event(&id), Expected::Last(*last), NOW), 64);
-            let mut machine = Retried::new(&mut logic, &session, Retries::default(), "append");
+            let mut machine = RetriedRequest::new(&mut logic, &session, Retries::default(), "append");
             let result = store.run(&session, &mut machine);
             let (outcome, end) = logic.into_outcome(result, &session);
             *tail = end;
             match outcome {
-                Ok(Landed { appended: Appended { sequence, .. }, .. }) => {
+                Ok(StoredEvent { appended: Appended { sequence, .. }, .. }) => {
                     prop_assert_eq!(sequence, *last + 1);
                     prop_assert!(winners.iter().all(|(won, _)| *won != sequence));
                     winners.push((sequence, id));
@@ -292,7 +292,7 @@ proptest! {
 
 fn load(store: &mut Flaky, session: &SessionName, retries: Retries) -> Result<super::Loaded<Ids>> {
     let logic = LoadLogic::<Ids>::new(session.clone());
-    Ok(store.run(session, &mut Retried::new(logic, session, retries, "load"))?.0)
+    Ok(store.run(session, &mut RetriedRequest::new(logic, session, retries, "load"))?.0)
 }
 
 fn session() -> SessionName {
@@ -313,7 +313,7 @@ fn unsure(request: Request, memory: &mut Memory, appends: &mut u32) -> Response 
 fn attempts_are_counted_although_a_look_between_them_works() {
     let retries = Retries { attempts: 5, ..Retries::default() };
     let mut logic = AppendLogic::one(None, Entry::new(event("a"), Expected::Any, NOW), 4);
-    let mut machine = Retried::new(&mut logic, &session(), retries, "append");
+    let mut machine = RetriedRequest::new(&mut logic, &session(), retries, "append");
     let (mut memory, mut appends, mut waits) = (Memory::new(), 0, Vec::new());
     let error = loop {
         match machine.step() {
@@ -334,7 +334,7 @@ fn attempts_are_counted_although_a_look_between_them_works() {
 #[test]
 fn a_refusal_after_an_attempt_that_nobody_knows_of_says_so() {
     let mut logic = AppendLogic::one(None, Entry::new(event("a"), Expected::Any, NOW), 4);
-    let mut machine = Retried::new(&mut logic, &session(), Retries::default(), "append");
+    let mut machine = RetriedRequest::new(&mut logic, &session(), Retries::default(), "append");
     let (mut memory, mut appends) = (Memory::new(), 0);
     loop {
         match machine.step() {
@@ -362,7 +362,7 @@ fn a_snapshot_that_is_newer_than_the_head_belongs_to_a_later_head() {
     store.overtake(&session());
     let logic = LoadLogic::<Ids>::new(session());
     let session = session();
-    let mut machine = Retried::new(logic, &session, Retries::default(), "load");
+    let mut machine = RetriedRequest::new(logic, &session, Retries::default(), "load");
     let mut is_first = true;
     let (loaded, _) = loop {
         match machine.step() {
@@ -371,9 +371,10 @@ fn a_snapshot_that_is_newer_than_the_head_belongs_to_a_later_head() {
                 if matches!(request, Request::Snapshot { .. }) && std::mem::take(&mut is_first) {
                     store.overtake(&session);
                     let all = Ids(vec!["other 1".to_owned(), "other 2".to_owned()]);
-                    let taken = Taken::of(&all, 2, NOW).unwrap();
+                    let taken = PendingSnapshot::of(&all, 2, NOW).unwrap();
                     let logic = SaveLogic::new(&session, taken, 1);
-                    let mut machine = Retried::new(logic, &session, Retries::default(), "save");
+                    let mut machine =
+                        RetriedRequest::new(logic, &session, Retries::default(), "save");
                     store.run(&session, &mut machine).unwrap();
                 }
                 machine.take(store.perform(&session, request));
@@ -399,7 +400,8 @@ fn an_event_is_found_where_it_was_tried_however_many_came_after_it() {
             let (mut fates, mut tries) = (Vec::new(), 0);
             while fates.is_empty() {
                 let mut logic = AppendLogic::new(None, vec![entry.clone()], Group::ALONE, 4);
-                let mut machine = Retried::new(&mut logic, &session, Retries::default(), "append");
+                let mut machine =
+                    RetriedRequest::new(&mut logic, &session, Retries::default(), "append");
                 loop {
                     match machine.step() {
                         Step::Done(result) => {
@@ -445,7 +447,7 @@ fn restarted(store: &mut Flaky, ids: impl IntoIterator<Item = u64>) -> (Vec<bool
     for id in ids {
         let entry = Entry::new(event(&format!("mine {id}")), Expected::Any, NOW);
         let mut logic = AppendLogic::one(tail.take(), entry, usize::MAX);
-        let mut machine = Retried::new(&mut logic, &session, Retries::default(), "append");
+        let mut machine = RetriedRequest::new(&mut logic, &session, Retries::default(), "append");
         let result = loop {
             match machine.step() {
                 Step::Done(output) => break output,
@@ -522,7 +524,7 @@ proptest! {
             while step < steps {
                 let entry = Entry::new(event(&format!("mine {step}")), Expected::Any, NOW);
                 let mut logic = AppendLogic::one(tail.take(), entry, usize::MAX);
-                let mut machine = Retried::new(&mut logic, &session, Retries::default(), "append");
+                let mut machine = RetriedRequest::new(&mut logic, &session, Retries::default(), "append");
                 let result = store.run(&session, &mut machine);
                 let (outcome, end) = logic.into_outcome(result, &session);
                 tail = end;

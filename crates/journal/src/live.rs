@@ -1,6 +1,6 @@
 use super::{
     Appended, EventId, LoadReport, NewEvent, Replay, SessionName, SnapshotInfo, SnapshotPolicy,
-    policy::Since, read::Reading, replay::apply_stored, request::At,
+    policy::SinceSnapshot, read::Reading, replay::apply_stored, request::LogPosition,
 };
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ pub struct Live<S> {
     session: SessionName,
     state: S,
     /// The newest event that is in the state.
-    at: Option<At>,
+    at: Option<LogPosition>,
     policy: SnapshotPolicy,
-    since: Since,
+    since: SinceSnapshot,
 }
 
 /// What became of an event that was recorded.
@@ -34,10 +34,10 @@ impl<S: Replay> Live<S> {
     pub(super) fn of(
         session: &SessionName,
         policy: SnapshotPolicy,
-        (loaded, at): (super::Loaded<S>, Option<At>),
+        (loaded, at): (super::Loaded<S>, Option<LogPosition>),
     ) -> (Self, LoadReport) {
         let super::Loaded { state, report, .. } = loaded;
-        let since = Since { events: report.events, bytes: report.bytes };
+        let since = SinceSnapshot { events: report.events, bytes: report.bytes };
         (Self { session: session.clone(), state, at, policy, since }, report)
     }
 
@@ -51,7 +51,7 @@ impl<S: Replay> Live<S> {
         self.at.as_ref().map_or(0, |at| at.mark.sequence)
     }
 
-    pub(super) fn at(&self) -> Option<&At> {
+    pub(super) fn at(&self) -> Option<&LogPosition> {
         self.at.as_ref()
     }
 
@@ -63,7 +63,7 @@ impl<S: Replay> Live<S> {
     pub(super) fn take(&mut self, reading: &Reading) -> Result<()> {
         for placed in &reading.events {
             apply_stored(&mut self.state, &placed.event)?;
-            self.at = Some(At { life: Arc::clone(&reading.life), mark: placed.mark() });
+            self.at = Some(LogPosition { life: Arc::clone(&reading.life), mark: placed.mark() });
             self.count(placed.event.body.len() as u64);
         }
         Ok(())
@@ -98,7 +98,7 @@ impl<S: Replay> Live<S> {
     }
 
     /// Applies the event that was appended.
-    pub(super) fn follow(&mut self, at: At, event: &S::Event, bytes: u64) -> Result<()> {
+    pub(super) fn follow(&mut self, at: LogPosition, event: &S::Event, bytes: u64) -> Result<()> {
         let sequence = at.mark.sequence;
         self.state.apply(sequence, event).map_err(|error| error.at_event(sequence))?;
         self.at = Some(at);
@@ -114,6 +114,6 @@ impl<S: Replay> Live<S> {
     /// Counts what is to come, after a snapshot: also where it could not be written, so that not each
     /// event waits for what fails.
     pub(super) fn count_anew(&mut self) {
-        self.since = Since::default();
+        self.since = SinceSnapshot::default();
     }
 }

@@ -4,8 +4,8 @@ use super::{
     read::PAGE,
     replay::{apply_stored, read_stored},
     request::{
-        At, Failure, Head, Kept, Mark, Page, Placed, Position, Proof, Request, Response, Step,
-        unexpected,
+        Failure, Head, LogPosition, Mark, Page, Position, PositionedEvent, Proof, Request,
+        Response, Step, StoredSnapshot, unexpected,
     },
     session_log::unrepaired,
     snapshot::{self, Header, Opened},
@@ -46,7 +46,7 @@ pub(super) struct LoadLogic<S> {
     age: usize,
     loaded: Option<Loaded<S>>,
     /// The newest event that is in the state.
-    at: Option<At>,
+    at: Option<LogPosition>,
     from: Position,
 }
 
@@ -107,13 +107,13 @@ impl<S: Replay> LoadLogic<S> {
         }
     }
 
-    fn got_snapshot(&mut self, kept: Option<Kept>) {
+    fn got_snapshot(&mut self, kept: Option<StoredSnapshot>) {
         let bytes = match kept {
             None => return self.replay(),
-            Some(Kept::Unreadable(error)) => {
+            Some(StoredSnapshot::Unreadable(error)) => {
                 return self.pass_over(None, PassReason::Unreadable(error.to_string()));
             }
-            Some(Kept::Bytes(bytes)) => bytes,
+            Some(StoredSnapshot::Bytes(bytes)) => bytes,
         };
         // One that was written since the head was asked for belongs to a later head.
         if !self.is_asked_again
@@ -143,7 +143,7 @@ impl<S: Replay> LoadLogic<S> {
                 }
                 self.is_unproven = header.mark.sequence < self.last();
                 self.stage = if self.is_unproven { Stage::Events } else { Stage::Done };
-                self.at = Some(At { life: header.life, mark: header.mark });
+                self.at = Some(LogPosition { life: header.life, mark: header.mark });
             }
         }
     }
@@ -210,17 +210,17 @@ impl<S: Replay> LoadLogic<S> {
         }
     }
 
-    fn apply(&mut self, placed: &Placed) -> Result<()> {
+    fn apply(&mut self, placed: &PositionedEvent) -> Result<()> {
         let event = &placed.event;
         if self.accepts_loss && self.lose_before(event)? {
-            self.at = Some(At { life: Arc::clone(&self.head.life), mark: placed.mark() });
+            self.at = Some(LogPosition { life: Arc::clone(&self.head.life), mark: placed.mark() });
             return Ok(());
         }
         let Some(loaded) = &mut self.loaded else { return Ok(()) };
         in_order(loaded.sequence.saturating_add(1), event.sequence).map_err(with_recovery_hint)?;
         let was_applied = apply_stored(&mut loaded.state, event)?;
         loaded.sequence = event.sequence;
-        self.at = Some(At { life: Arc::clone(&self.head.life), mark: placed.mark() });
+        self.at = Some(LogPosition { life: Arc::clone(&self.head.life), mark: placed.mark() });
         let report = &mut loaded.report;
         report.events += 1;
         report.bytes = report.bytes.saturating_add(event.body.len() as u64);
@@ -263,7 +263,7 @@ impl<S: Replay> LoadLogic<S> {
         let dropped = self.head.floor.saturating_sub(1);
         let position = if dropped > before { dropped } else { self.head.ceiling };
         let life = Arc::clone(&self.head.life);
-        self.at = Mark::lost(reached, position).map(|mark| At { life, mark });
+        self.at = Mark::lost(reached, position).map(|mark| LogPosition { life, mark });
     }
 }
 
@@ -357,7 +357,7 @@ pub(super) fn of_lost_end(lost: &LostEnd, error: Error) -> Error {
 
 impl<S: Replay> Logic for LoadLogic<S> {
     /// The state, and the newest event that is in it.
-    type Output = (Loaded<S>, Option<At>);
+    type Output = (Loaded<S>, Option<LogPosition>);
 
     fn want(&mut self) -> Result<Step<Self::Output>> {
         if self.accepts_loss && self.stage == Stage::Done {

@@ -64,7 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Event, EventId, Millis, request::Placed};
+    use crate::{Event, EventId, Millis, request::PositionedEvent};
 
     proptest! {
         #[test]
@@ -74,11 +74,11 @@ mod tests {
             target in 1_u64..70,
         ) {
             let mut position = 0;
-            let events: Vec<Placed> = steps.iter().zip(first..).map(|(step, sequence)| {
+            let events: Vec<PositionedEvent> = steps.iter().zip(first..).map(|(step, sequence)| {
                 position += step;
                 let id = EventId::new(format!("{sequence}")).unwrap();
                 let event = Event { sequence, id, kind: "k".into(), recorded_at: Millis::new(0), body: Vec::new() };
-                Placed { position, event }
+                PositionedEvent { position, event }
             }).collect();
             let last = events.last().unwrap().mark();
             prop_assume!(target <= last.sequence);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::Result;
 
-/// What an operation decides. It knows neither time nor failure: [`Retried`] puts it on its feet.
+/// What an operation decides. It knows neither time nor failure: [`RetriedRequest`] puts it on its feet.
 pub(super) trait Logic {
     type Output;
 
@@ -56,7 +56,7 @@ impl<L: Logic> Logic for &mut L {
 }
 
 /// A [`Logic`] with attempts and waits.
-pub(super) struct Retried<L: Logic> {
+pub(super) struct RetriedRequest<L: Logic> {
     logic: L,
     session: SessionName,
     budget: Budget,
@@ -65,7 +65,7 @@ pub(super) struct Retried<L: Logic> {
     over: Option<crate::Error>,
 }
 
-impl<L: Logic> Retried<L> {
+impl<L: Logic> RetriedRequest<L> {
     pub(super) fn new(
         logic: L,
         session: &SessionName,
@@ -85,7 +85,7 @@ impl<L: Logic> Retried<L> {
     }
 }
 
-impl<L: Logic> Machine for Retried<L> {
+impl<L: Logic> Machine for RetriedRequest<L> {
     type Output = Result<L::Output>;
 
     fn step(&mut self) -> Step<Self::Output> {

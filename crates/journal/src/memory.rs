@@ -6,7 +6,9 @@ use std::{
 use super::{
     Event, SessionName,
     id_parts::Part,
-    request::{Append, Head, Kept, Page, Placed, Position, Request, Response, Writing},
+    request::{
+        Append, Head, Page, Position, PositionedEvent, Request, Response, StoredSnapshot, Writing,
+    },
     snapshot,
     store::Store,
 };
@@ -27,7 +29,7 @@ struct Sessions {
 #[derive(Debug)]
 struct Session {
     life: Arc<str>,
-    events: Vec<Placed>,
+    events: Vec<PositionedEvent>,
     /// The newest last.
     snapshots: Vec<Arc<[u8]>>,
     /// The ids of the events, in parts.
@@ -79,7 +81,7 @@ impl Sessions {
         for (sequence, writing) in append.numbered() {
             *position += 1;
             let event = writing.to_event(sequence);
-            session.events.push(Placed { position: *position, event });
+            session.events.push(PositionedEvent { position: *position, event });
         }
         Response::Appended { last: *position, life: Some(Arc::clone(&session.life)) }
     }
@@ -100,7 +102,7 @@ impl Sessions {
 
 impl Session {
     fn head(&self) -> Head {
-        let last = self.events.last().map(Placed::mark);
+        let last = self.events.last().map(PositionedEvent::mark);
         let ceiling = last.as_ref().map_or(0, |last| last.position);
         let reached = last.as_ref().map_or(0, |last| last.sequence);
         Head { life: Arc::clone(&self.life), last, floor: 0, ceiling, reached }
@@ -108,13 +110,14 @@ impl Session {
 
     fn page(&self, from: Position, most: usize) -> Page {
         let start = self.events.partition_point(|event| event.position < from);
-        let events: Vec<Placed> = self.events.iter().skip(start).take(most).cloned().collect();
+        let events: Vec<PositionedEvent> =
+            self.events.iter().skip(start).take(most).cloned().collect();
         let is_end = start + events.len() == self.events.len();
         Page { events, is_end }
     }
 
-    fn snapshot(&self, age: usize) -> Option<Kept> {
-        self.snapshots.iter().rev().nth(age).map(|bytes| Kept::Bytes(bytes.to_vec()))
+    fn snapshot(&self, age: usize) -> Option<StoredSnapshot> {
+        self.snapshots.iter().rev().nth(age).map(|bytes| StoredSnapshot::Bytes(bytes.to_vec()))
     }
 }
 

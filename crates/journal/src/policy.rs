@@ -15,13 +15,13 @@ pub enum SnapshotPolicy {
 
 /// What came since the last snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Since {
+pub(super) struct SinceSnapshot {
     pub(super) events: u64,
     pub(super) bytes: u64,
 }
 
 impl SnapshotPolicy {
-    pub(super) fn is_due(self, since: Since, ends_iteration: bool) -> bool {
+    pub(super) fn is_due(self, since: SinceSnapshot, ends_iteration: bool) -> bool {
         match self {
             Self::IterationEnd => ends_iteration,
             Self::Events(events) => since.events >= events.max(1),

@@ -6,7 +6,8 @@ use super::{
     locate::Locate,
     machine::Logic,
     request::{
-        At, Failure, Head, Page, Placed, Position, Proof, Request, Response, Step, unexpected,
+        Failure, Head, LogPosition, Page, Position, PositionedEvent, Proof, Request, Response,
+        Step, unexpected,
     },
     tail::cut_off,
 };
@@ -17,19 +18,19 @@ pub(super) const PAGE: usize = if cfg!(test) { 3 } else { 2_000 };
 
 /// Reads events from a place on.
 pub(super) struct ReadLogic {
-    from: From,
+    from: ReadFrom,
     most: usize,
     head: Head,
     stage: Stage,
     /// Whether the log has still to show the event that is known.
     is_unproven: bool,
-    events: Vec<Placed>,
+    events: Vec<PositionedEvent>,
 }
 
-enum From {
+enum ReadFrom {
     Sequence(u64),
     /// After an event that the log is to have; from the first one on where there is none.
-    After(Option<At>),
+    After(Option<LogPosition>),
 }
 
 enum Stage {
@@ -43,7 +44,7 @@ enum Stage {
 pub(super) struct Reading {
     /// Of which log.
     pub(super) life: Arc<str>,
-    pub(super) events: Vec<Placed>,
+    pub(super) events: Vec<PositionedEvent>,
 }
 
 impl Reading {
@@ -54,23 +55,23 @@ impl Reading {
 
 impl ReadLogic {
     pub(super) fn new(first: u64, most: usize) -> Self {
-        Self::of(From::Sequence(first.max(1)), most)
+        Self::of(ReadFrom::Sequence(first.max(1)), most)
     }
 
     /// What comes after an event. That the log has another one there is a conflict.
-    pub(super) fn after(at: Option<At>, most: usize) -> Self {
-        Self::of(From::After(at), most)
+    pub(super) fn after(at: Option<LogPosition>, most: usize) -> Self {
+        Self::of(ReadFrom::After(at), most)
     }
 
-    fn of(from: From, most: usize) -> Self {
+    fn of(from: ReadFrom, most: usize) -> Self {
         let (head, stage, events) = (Head::empty(), Stage::Head, Vec::new());
         Self { from, most, head, stage, is_unproven: false, events }
     }
 
     fn first(&self) -> u64 {
         match &self.from {
-            From::Sequence(first) => *first,
-            From::After(at) => at.as_ref().map_or(0, |at| at.mark.sequence).saturating_add(1),
+            ReadFrom::Sequence(first) => *first,
+            ReadFrom::After(at) => at.as_ref().map_or(0, |at| at.mark.sequence).saturating_add(1),
         }
     }
 
@@ -86,7 +87,7 @@ impl ReadLogic {
     fn got_head(&mut self, head: Head) -> Result<()> {
         self.head = head;
         let (first, last) = (self.first(), self.last());
-        if let From::After(Some(at)) = &self.from {
+        if let ReadFrom::After(Some(at)) = &self.from {
             let is_known = match &self.head.last {
                 None => self.head.reached >= at.mark.sequence,
                 Some(last) if last.sequence == at.mark.sequence => last.may_be(&at.mark),
@@ -102,10 +103,10 @@ impl ReadLogic {
             return Err(gap(first, self.head.reached));
         } else {
             self.stage = match (&self.from, &self.head.last) {
-                (From::Sequence(first), Some(last)) if *first > 1 => {
+                (ReadFrom::Sequence(first), Some(last)) if *first > 1 => {
                     Stage::Locate(Locate::new(*first, last))
                 }
-                (From::After(Some(at)), _) => {
+                (ReadFrom::After(Some(at)), _) => {
                     self.is_unproven = true;
                     Stage::Events(at.mark.position)
                 }
@@ -120,7 +121,7 @@ impl ReadLogic {
             if self.events.len() >= self.most {
                 break;
             }
-            if let From::After(Some(at)) = &self.from
+            if let ReadFrom::After(Some(at)) = &self.from
                 && std::mem::take(&mut self.is_unproven)
             {
                 match at.prove(&placed, self.head.floor) {
@@ -159,8 +160,8 @@ impl ReadLogic {
 }
 
 /// The error of a log that is not the one that an event was read from.
-pub(super) fn another_log(at: &At) -> Error {
-    let At { mark, .. } = at;
+pub(super) fn another_log(at: &LogPosition) -> Error {
+    let LogPosition { mark, .. } = at;
     let message = format!(
         "the session is another one than the state comes from: it has no event {} with the id {:?} any more; load it anew",
         mark.sequence,

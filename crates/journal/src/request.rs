@@ -75,7 +75,7 @@ pub(super) enum Response {
         allow(dead_code, reason = "files take every event, or none any more")
     )]
     Rejected(Error),
-    Snapshot(Option<Kept>),
+    Snapshot(Option<StoredSnapshot>),
     Ids(Option<Vec<u8>>),
     /// The snapshot was not written, for this newer one is there.
     Stands(SnapshotInfo),
@@ -146,20 +146,20 @@ impl Mark {
 
 /// An event in its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct At {
+pub(super) struct LogPosition {
     /// Which log; empty where that was not known yet.
     pub(super) life: Arc<str>,
     pub(super) mark: Mark,
 }
 
-impl At {
+impl LogPosition {
     /// Whether the event may be in the log with this life.
     pub(super) fn may_be_in(&self, life: &str) -> bool {
         self.life.is_empty() || life.is_empty() || *self.life == *life
     }
 
     /// What the first event that is read from its place on says of it.
-    pub(super) fn prove(&self, found: &Placed, floor: Position) -> Proof {
+    pub(super) fn prove(&self, found: &PositionedEvent, floor: Position) -> Proof {
         if found.mark().may_be(&self.mark) {
             Proof::Itself
         } else if found.event.sequence == self.mark.sequence {
@@ -191,18 +191,18 @@ pub(super) enum Proof {
 /// Events in order.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    pub(super) events: Vec<Placed>,
+    pub(super) events: Vec<PositionedEvent>,
     /// Whether the log ends after them.
     pub(super) is_end: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct PositionedEvent {
     pub(super) position: Position,
     pub(super) event: Event,
 }
 
-impl Placed {
+impl PositionedEvent {
     pub(super) fn mark(&self) -> Mark {
         let Event { sequence, id, .. } = &self.event;
         Mark { sequence: *sequence, position: self.position, id: id.clone() }
@@ -217,7 +217,7 @@ impl Placed {
 
 /// A snapshot as a store keeps it.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum StoredSnapshot {
     Bytes(Vec<u8>),
     /// It is there, and cannot be had.
     Unreadable(Error),

@@ -5,7 +5,10 @@ use super::{
     locate::Locate,
     machine::Logic,
     read::another_log,
-    request::{At, Failure, Head, Mark, Page, Placed, Request, Response, Step, unexpected},
+    request::{
+        Failure, Head, LogPosition, Mark, Page, PositionedEvent, Request, Response, Step,
+        unexpected,
+    },
     snapshot::{self, Header},
 };
 use crate::{Error, ErrorKind, Millis, Result};
@@ -13,7 +16,7 @@ use crate::{Error, ErrorKind, Millis, Result};
 /// Writes a snapshot of a state that was taken after an event.
 pub(super) struct SaveLogic {
     session: SessionName,
-    taken: Taken,
+    taken: PendingSnapshot,
     keep: usize,
     head: Head,
     stage: Stage,
@@ -29,17 +32,17 @@ enum Stage {
 }
 
 /// What a snapshot is to be made of.
-pub(super) struct Taken {
+pub(super) struct PendingSnapshot {
     /// The state as JSON.
     state: Vec<u8>,
     schema: u32,
     after_sequence: u64,
     /// The event, where more than its sequence is known.
-    at: Option<At>,
+    at: Option<LogPosition>,
     now: Millis,
 }
 
-impl Taken {
+impl PendingSnapshot {
     pub(super) fn of<S: Replay>(state: &S, after_sequence: u64, now: Millis) -> Result<Self> {
         let state = serde_json::to_vec(state).map_err(|error| {
             let message = format!("the state does not become JSON: {error}");
@@ -51,7 +54,7 @@ impl Taken {
     /// Of a state that was loaded.
     pub(super) fn of_loaded<S: Replay>(
         loaded: &Loaded<S>,
-        at: Option<At>,
+        at: Option<LogPosition>,
         now: Millis,
     ) -> Result<Self> {
         Ok(Self { at, ..Self::of(&loaded.state, loaded.sequence, now)? })
@@ -64,7 +67,7 @@ impl Taken {
 }
 
 impl SaveLogic {
-    pub(super) fn new(session: &SessionName, taken: Taken, keep: usize) -> Self {
+    pub(super) fn new(session: &SessionName, taken: PendingSnapshot, keep: usize) -> Self {
         let (session, keep, head) = (session.clone(), keep.max(1), Head::empty());
         Self { session, taken, keep, head, stage: Stage::Head }
     }
@@ -121,7 +124,7 @@ impl SaveLogic {
     }
 
     fn got_event(&mut self, page: &Page) -> Result<()> {
-        let mark = page.events.first().map(Placed::mark);
+        let mark = page.events.first().map(PositionedEvent::mark);
         if let Some(at) = self.taken.at.clone() {
             // What the store has dropped as old is followed by what is newer.
             let is_dropped = at.mark.position < self.head.floor;

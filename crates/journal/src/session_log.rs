@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Event, SessionName, record,
-    request::{Append, Head, Mark, Page, Placed, Position, Response},
+    request::{Append, Head, Mark, Page, Position, PositionedEvent, Response},
     snapshot::Header,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     json::{self, Fields, Object, ObjectExt, Value},
     log::{
         self, CutTail, EndProblem, Entry, FileKind, Files, FoundMark, HighWater, LogMark, LostEnd,
-        RecordFile, RecordWriter, Survey, Torn,
+        RecordFile, RecordWriter, Survey, TornEnd,
     },
 };
 
@@ -40,7 +40,7 @@ pub(super) struct SessionLog {
     /// does not, as in logs of earlier programs, each new event says it.
     first_has_mark: bool,
     /// What follows the last event, and is passed over.
-    torn: Option<Torn>,
+    torn: Option<TornEnd>,
     /// How far the events were acknowledged; none for reading, and of a log that remembers nothing
     /// yet.
     mark: Option<HighWater>,
@@ -50,10 +50,10 @@ pub(super) struct SessionLog {
 }
 
 /// Whose log a file is.
-pub(super) enum Whose {
+pub(super) enum LogOwner {
     Session(SessionName),
     /// No event is in it; what it ends with, where that is torn.
-    Nobody(Option<Torn>),
+    Nobody(Option<TornEnd>),
 }
 
 #[derive(Debug)]
@@ -107,9 +107,9 @@ impl SessionLog {
     }
 
     /// The session whose log a file is.
-    pub(super) fn name_of(files: &dyn Files, path: &Path) -> Result<Whose> {
+    pub(super) fn name_of(files: &dyn Files, path: &Path) -> Result<LogOwner> {
         let Some(records) = RecordFile::open_unless_empty(files, path, KIND)? else {
-            return Ok(Whose::Nobody(None));
+            return Ok(LogOwner::Nobody(None));
         };
         let first = records.outline()?.take(3).collect::<Result<Vec<_>, log::Error>>()?;
         if first.iter().filter(|entry| matches!(entry, Entry::Record(_))).count() < 3 {
@@ -119,13 +119,13 @@ impl SessionLog {
                 return Err(damage.to_error().into());
             }
             if found.records.len() < 2 {
-                return Ok(Whose::Nobody(found.torn));
+                return Ok(LogOwner::Nobody(found.torn));
             }
         }
-        let Some(Entry::Record(record)) = first.first() else { return Ok(Whose::Nobody(None)) };
+        let Some(Entry::Record(record)) = first.first() else { return Ok(LogOwner::Nobody(None)) };
         session_record(&records.read(record.position)?)
             .and_then(|first| SessionName::new(first.name))
-            .map(Whose::Session)
+            .map(LogOwner::Session)
             .map_err(|error| error.in_file(path))
     }
 
@@ -227,7 +227,7 @@ impl SessionLog {
     }
 
     /// What follows the last event, and was passed over when the log was opened.
-    pub(super) fn torn(&self) -> Option<&Torn> {
+    pub(super) fn torn(&self) -> Option<&TornEnd> {
         self.torn.as_ref()
     }
 
@@ -293,7 +293,7 @@ impl SessionLog {
         while sequence <= self.last() && page.events.len() < most && bytes < PAGE_BYTES {
             let event = self.event(sequence)?;
             bytes += event.body.len();
-            page.events.push(Placed { position: sequence, event });
+            page.events.push(PositionedEvent { position: sequence, event });
             sequence += 1;
         }
         page.is_end = sequence > self.last();

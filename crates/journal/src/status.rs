@@ -3,7 +3,8 @@ use super::{
     load::{fits, is_left_of},
     machine::Logic,
     request::{
-        At, Failure, Head, Kept, Page, Position, Proof, Request, Response, Step, unexpected,
+        Failure, Head, LogPosition, Page, Position, Proof, Request, Response, Step, StoredSnapshot,
+        unexpected,
     },
     snapshot,
 };
@@ -28,17 +29,19 @@ pub(super) struct StatusLogic {
     head: Option<Head>,
     status: Option<SessionStatus>,
     /// The event of the snapshot, which the log has still to show.
-    unproven: Option<At>,
+    unproven: Option<LogPosition>,
 }
 
 impl StatusLogic {
-    fn got_snapshot(&mut self, kept: Option<Kept>) {
+    fn got_snapshot(&mut self, kept: Option<StoredSnapshot>) {
         let Some(head) = &self.head else { return };
         let mut status = SessionStatus { last_sequence: head.reached, ..SessionStatus::default() };
         let reason = match kept {
             None => None,
-            Some(Kept::Unreadable(error)) => Some(PassReason::Unreadable(error.to_string())),
-            Some(Kept::Bytes(bytes)) => match snapshot::look(&bytes) {
+            Some(StoredSnapshot::Unreadable(error)) => {
+                Some(PassReason::Unreadable(error.to_string()))
+            }
+            Some(StoredSnapshot::Bytes(bytes)) => match snapshot::look(&bytes) {
                 Err(reason) => Some(reason),
                 Ok((header, info, state)) => {
                     if is_left_of(&header, head) {
@@ -48,7 +51,7 @@ impl StatusLogic {
                     let reason = fits(&header, head).and(state).err();
                     let last = head.last.as_ref().map_or(0, |last| last.sequence);
                     if reason.is_none() && header.mark.sequence < last {
-                        self.unproven = Some(At { life: header.life, mark: header.mark });
+                        self.unproven = Some(LogPosition { life: header.life, mark: header.mark });
                     }
                     reason
                 }

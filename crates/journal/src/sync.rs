@@ -3,12 +3,12 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 use super::{
     Appended, Event, EventId, Expected, JournalOptions, Live, LoadReport, Loaded, Memory, NewEvent,
     Recorded, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo, SnapshotPolicy,
-    append::{AppendLogic, Entry, Landed},
+    append::{AppendLogic, Entry, StoredEvent},
     directory::Directory,
     face::{self, EventJournal, Steps, sealed},
     fetch::DeleteLogic,
     load::of_lost_end,
-    machine::{Logic, Retried},
+    machine::{Logic, RetriedRequest},
     session_log::unrepaired,
     store::{Store, drive},
     tail::Tail,
@@ -345,12 +345,12 @@ impl Steps for Journal {
         doing: &'static str,
         retries: Retries,
     ) -> Result<L::Output> {
-        let mut machine = Retried::new(logic, session, retries, doing);
+        let mut machine = RetriedRequest::new(logic, session, retries, doing);
         let done = drive(&mut *self.store, session, &mut machine);
         done.map_err(|error| self.explained(session, error))
     }
 
-    async fn append_entry(&mut self, session: &SessionName, entry: Entry) -> Result<Landed> {
+    async fn append_entry(&mut self, session: &SessionName, entry: Entry) -> Result<StoredEvent> {
         let tail = self.tails.remove(session);
         let mut logic = AppendLogic::one(tail, entry, self.options.known_ids);
         let retries = self.options.retries;

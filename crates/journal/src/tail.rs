@@ -11,7 +11,8 @@ use super::{
     machine::Logic,
     read::PAGE,
     request::{
-        At, Failure, Head, Mark, Page, Placed, Position, Request, Response, Step, unexpected,
+        Failure, Head, LogPosition, Mark, Page, Position, PositionedEvent, Request, Response, Step,
+        unexpected,
     },
     snapshot,
 };
@@ -52,7 +53,7 @@ impl Tail {
     }
 
     /// Whether the newest event is this one, as far as that can be told.
-    pub(super) fn is_at(&self, at: &At) -> bool {
+    pub(super) fn is_at(&self, at: &LogPosition) -> bool {
         let is_known = self.last().is_none_or(|last| at.mark.may_be(&last));
         is_known && self.sequence == at.mark.sequence && at.may_be_in(&self.life)
     }
@@ -111,31 +112,31 @@ struct Scan {
 }
 
 impl Scan {
-    fn take(&mut self, placed: &Placed) -> Result<Proven> {
+    fn take(&mut self, placed: &PositionedEvent) -> Result<ProvenTail> {
         let mark = placed.mark();
         self.from = placed.position.saturating_add(1);
         if let Some(at) = self.unproven.take() {
             if mark.may_be(&at) {
                 self.tail.push(mark);
-                return Ok(Proven::Yes);
+                return Ok(ProvenTail::Yes);
             }
             // What was dropped as old is followed by what is newer.
             let is_dropped = at.position < self.head.floor && mark.sequence > at.sequence;
             if !is_dropped {
-                return Ok(Proven::No);
+                return Ok(ProvenTail::No);
             }
         }
         if let Some(parts) = &mut self.parts {
             parts.push(&mark)?;
         }
         self.tail.push(mark);
-        Ok(Proven::Yes)
+        Ok(ProvenTail::Yes)
     }
 }
 
 /// Whether the ids that the store keeps are those of the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Proven {
+enum ProvenTail {
     Yes,
     No,
 }
@@ -208,7 +209,7 @@ impl OpenTail {
     fn got_page(&mut self, page: &Page) -> Result<(), Failure> {
         let Stage::Scan(scan) = &mut self.stage else { return Ok(()) };
         for placed in &page.events {
-            if scan.take(placed).map_err(Failure::Final)? == Proven::No {
+            if scan.take(placed).map_err(Failure::Final)? == ProvenTail::No {
                 let (head, last) = (scan.head.clone(), scan.last.clone());
                 let parts = IdParts::new(&head.life);
                 self.scan(head, last, 0);
@@ -268,7 +269,7 @@ impl Logic for OpenTail {
             (Stage::Snapshot(head), Response::Snapshot(kept)) => {
                 let head = head.clone();
                 let bytes = match &kept {
-                    Some(super::request::Kept::Bytes(bytes)) => Some(bytes.as_slice()),
+                    Some(super::request::StoredSnapshot::Bytes(bytes)) => Some(bytes.as_slice()),
                     _ => None,
                 };
                 self.got_snapshot(&head, bytes);

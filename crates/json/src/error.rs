@@ -121,7 +121,7 @@ impl fmt::Display for Place {
 ///
 /// Every error type that [`error_type!`](crate::error_type) makes implements this, so that a
 /// function that is generic over its caller's error can still say where it was.
-pub trait Placed: Sized {
+pub trait WithPlace: Sized {
     /// The error with what `fill` says of its place.
     #[must_use]
     fn at(self, fill: impl FnOnce(&mut Place)) -> Self;
@@ -143,13 +143,13 @@ pub struct Parts<K> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     pub expected: String,
-    pub instead: Instead,
+    pub instead: Replacement,
 }
 
 /// What there is instead of what was expected.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Instead {
+pub enum Replacement {
     /// Something else, which the message quotes.
     Found(String),
     /// What is wrong, as a sentence.
@@ -169,7 +169,7 @@ impl<K> Parts<K> {
 /// Makes an error type of an enum of kinds, which has the variants `Shape` and `Io`.
 ///
 /// The type is one pointer wide and has `new`, `with_source`, `at`, `kind`, `place`, `message`,
-/// [`Placed`], `From<std::io::Error>`, and the traits of an error.
+/// [`WithPlace`], `From<std::io::Error>`, and the traits of an error.
 #[macro_export]
 macro_rules! error_type {
     ($(#[$meta:meta])* pub struct $error:ident($kind:ty);) => {
@@ -264,7 +264,7 @@ macro_rules! error_type {
             }
         }
 
-        impl $crate::Placed for $error {
+        impl $crate::WithPlace for $error {
             fn at(self, fill: impl FnOnce(&mut $crate::Place)) -> Self {
                 $error::at(self, fill)
             }

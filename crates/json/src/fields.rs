@@ -1,7 +1,7 @@
 //! Taking an object apart field by field: typed, named in errors, and the rest kept.
 
 use super::{Number, Object, Value};
-use crate::{Error, Placed, Result};
+use crate::{Error, Result, WithPlace};
 
 /// The members of an object that are not taken yet.
 ///
@@ -51,7 +51,7 @@ impl Fields {
     ///
     /// # Errors
     /// Those of `load`, with the member's name in their path.
-    pub fn nested<T, E: Placed>(
+    pub fn nested<T, E: WithPlace>(
         &mut self,
         key: &str,
         load: impl FnOnce(Value) -> Result<T, E>,

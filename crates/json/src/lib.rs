@@ -34,7 +34,7 @@ mod serde;
 mod value;
 mod write;
 
-pub use error::{Error, ErrorKind, Place, Placed};
+pub use error::{Error, ErrorKind, Place, WithPlace};
 pub use fields::{Fields, ObjectExt};
 pub use millis::Millis;
 pub use number::Number;

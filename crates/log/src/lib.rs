@@ -33,7 +33,7 @@
 //!
 //! Everything goes through [`Files`], an object-safe trait over the few operations that stores
 //! need: [`DiskFiles`] is the operating system's. [`RecordWriter`] appends records and
-//! [`RecordFile`] reads them; a [`Scan`] tells sound records, [`Damage`] and a [`Torn`] tail apart,
+//! [`RecordFile`] reads them; a [`Scan`] tells sound records, [`Damage`] and a [`TornEnd`] tail apart,
 //! and covers each byte of the file. [`write_atomic`] is for small files that are replaced as a
 //! whole, [`line`](mod@line) for lines of JSON that carry their checksum. `docs/FORMAT.md` describes the bytes.
 //!
@@ -81,7 +81,7 @@ pub use name::{escape, file_name};
 pub use packed::{pack, pack_file, unpack, unpack_file};
 pub use record_file::{Position, RecordFile, RecordInfo};
 pub use record_writer::{CutTail, RecordWriter, Recovery, TornTail};
-pub use scan::{Entry, Scan, Torn};
+pub use scan::{Entry, Scan, TornEnd};
 pub use survey::Survey;
 pub use within::{borrowed_within, within};
 

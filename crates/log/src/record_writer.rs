@@ -5,7 +5,7 @@ use std::{
 };
 
 use super::{
-    Damage, FileKind, Files, OpenMode, Position, RecordFile, Survey, Torn,
+    Damage, FileKind, Files, OpenMode, Position, RecordFile, Survey, TornEnd,
     atomic::replace,
     files::with_suffix,
     layout::{RECORD_HEADER, RecordHeader},
@@ -57,7 +57,7 @@ pub struct Recovery {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutTail {
     /// What was cut, and why.
-    pub torn: Torn,
+    pub torn: TornEnd,
     /// Where a copy of the bytes is: the path of the file with `.torn-` and the offset at its end,
     /// and a further number where that is taken. A hole at the end of the file is not in it.
     pub copy: PathBuf,
@@ -76,7 +76,7 @@ pub struct TornTail {
     /// The file, as it was opened.
     pub file: PathBuf,
     /// What it ends with.
-    pub torn: Torn,
+    pub torn: TornEnd,
 }
 
 impl fmt::Display for TornTail {
@@ -271,7 +271,7 @@ fn recover(files: &dyn Files, records: &RecordFile, found: Survey) -> Result<(Re
 }
 
 /// Writes a copy of a torn tail beside the file, durably.
-fn copy_tail(files: &dyn Files, records: &RecordFile, torn: &Torn) -> Result<PathBuf> {
+fn copy_tail(files: &dyn Files, records: &RecordFile, torn: &TornEnd) -> Result<PathBuf> {
     let copy = free_name(files, &with_suffix(records.path(), format!(".torn-{}", torn.offset)))?;
     let mut block = vec![0; usize::try_from(torn.length).unwrap_or(BLOCK).min(BLOCK)];
     replace(files, &copy, |file| {

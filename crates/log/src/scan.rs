@@ -19,12 +19,12 @@ pub enum Entry {
     /// Damage that is no torn tail: a record follows it, or once did.
     Damage(Damage),
     /// The end of the file holds no record: what a crash leaves of writes that were not synced.
-    Torn(Torn),
+    Torn(TornEnd),
 }
 
 /// The end of a file, in which no record passes its check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Torn {
+pub struct TornEnd {
     /// The index of the first record that it cut.
     pub record: u64,
     /// Where it begins: after the last sound record.
@@ -35,7 +35,7 @@ pub struct Torn {
     pub reason: Reason,
 }
 
-impl Torn {
+impl TornEnd {
     /// Whether the file ends before the record does: so an append that did not come to its end leaves
     /// it. Otherwise the bytes are there and fail their check. A loss of power can do that to what
     /// was not synced; so can a disk that changes what was.
@@ -58,7 +58,7 @@ pub(super) fn cause(is_cut: bool) -> &'static str {
     }
 }
 
-impl fmt::Display for Torn {
+impl fmt::Display for TornEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { record, offset, length, reason } = self;
         write!(f, "torn tail of {length} bytes: {reason} (record {record}, offset {offset})")
@@ -228,7 +228,7 @@ impl<'f> Scan<'f> {
             self.ready.extend(self.pending.drain(..).map(Entry::Damage));
             self.ready.extend((!is_named).then_some(Entry::Damage(displaced)));
         } else if let Some(first) = self.pending.drain(..).next() {
-            self.ready.push_back(Entry::Torn(Torn {
+            self.ready.push_back(Entry::Torn(TornEnd {
                 record: first.record,
                 offset: first.offset,
                 length: self.end - first.offset,

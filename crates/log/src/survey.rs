@@ -1,4 +1,4 @@
-use super::{Damage, Entry, Reason, RecordFile, RecordInfo, Torn, layout::FILE_HEADER};
+use super::{Damage, Entry, Reason, RecordFile, RecordInfo, TornEnd, layout::FILE_HEADER};
 use crate::Result;
 
 /// What a record file holds, and where it ends: what a [`RecordWriter`](super::RecordWriter) goes on
@@ -10,7 +10,7 @@ pub struct Survey {
     /// Damage in the middle.
     pub damage: Vec<Damage>,
     /// What follows the last record: what a crash left of one, or what a writer has written of one.
-    pub torn: Option<Torn>,
+    pub torn: Option<TornEnd>,
 }
 
 impl RecordFile {
@@ -59,7 +59,7 @@ impl RecordFile {
             found.damage.iter().find(|stretch| stretch.offset == offset && stretch.length > 0);
         let reason = first.map(|stretch| stretch.reason).or(reason);
         found.damage.retain(|stretch| stretch.offset < offset);
-        found.torn = reason.filter(|_| offset < length).map(|reason| Torn {
+        found.torn = reason.filter(|_| offset < length).map(|reason| TornEnd {
             record,
             offset,
             length: length - offset,

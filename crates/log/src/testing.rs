@@ -37,7 +37,7 @@ pub enum Fault {
 
 /// What is left of bytes that were appended and not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsynced {
+pub enum UnsyncedFate {
     /// Nothing.
     Lost,
     /// The first half.
@@ -74,7 +74,7 @@ enum Node {
 
 /// What becomes of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Course {
+enum FaultPlan {
     Done,
     Lost,
     Half,
@@ -135,7 +135,7 @@ impl MemoryFiles {
 
     /// The disk after a loss of power, sound again: with what is left of unsynced bytes, and with
     /// the names that were not synced or without.
-    pub fn crash(&self, unsynced: Unsynced, keeps_names: bool) -> Self {
+    pub fn crash(&self, unsynced: UnsyncedFate, keeps_names: bool) -> Self {
         let disk = self.disk();
         let names = if keeps_names { &disk.live } else { &disk.durable };
         // What is in a directory that is lost is lost with it.
@@ -163,7 +163,7 @@ impl MemoryFiles {
 }
 
 impl Content {
-    fn after(&self, unsynced: Unsynced) -> Self {
+    fn after(&self, unsynced: UnsyncedFate) -> Self {
         let same = self.live.iter().zip(&self.durable).take_while(|(a, b)| a == b).count();
         let (kept, new) = self.live.split_at(same);
         // What was written over other bytes ends before those that are the same again.
@@ -175,14 +175,14 @@ impl Content {
         };
         let (first, second) = new.split_at(end / 2);
         let bytes = match unsynced {
-            Unsynced::Lost => self.durable.clone(),
+            UnsyncedFate::Lost => self.durable.clone(),
             // Of bytes that were written over others, the old ones are left.
-            Unsynced::Halved => {
+            UnsyncedFate::Halved => {
                 let old = self.durable.get(same + first.len()..).unwrap_or_default();
                 [kept, first, old].concat()
             }
-            Unsynced::Zeroed => [kept, &vec![0; first.len()], second].concat(),
-            Unsynced::Kept => self.live.clone(),
+            UnsyncedFate::Zeroed => [kept, &vec![0; first.len()], second].concat(),
+            UnsyncedFate::Kept => self.live.clone(),
         };
         Self { live: bytes.clone(), durable: bytes, locked: false }
     }
@@ -190,20 +190,20 @@ impl Content {
 
 impl Disk {
     /// Counts an operation and says what becomes of it; an error where nothing does.
-    fn operate(&mut self) -> io::Result<Course> {
+    fn operate(&mut self) -> io::Result<FaultPlan> {
         if self.crashed {
             return Err(injected());
         }
         let fault = self.faults.get(&self.operations).copied();
         self.operations += 1;
         match fault {
-            None => Ok(Course::Done),
-            Some(Fault::Lose) => Ok(Course::Lost),
+            None => Ok(FaultPlan::Done),
+            Some(Fault::Lose) => Ok(FaultPlan::Lost),
             Some(Fault::Fail) => Err(injected()),
-            Some(Fault::Short) => Ok(Course::Half),
+            Some(Fault::Short) => Ok(FaultPlan::Half),
             Some(Fault::Crash) => {
                 self.crashed = true;
-                Ok(Course::Half)
+                Ok(FaultPlan::Half)
             }
         }
     }
@@ -211,9 +211,9 @@ impl Disk {
     /// [`Disk::operate`] for what cannot be done by half; whether it is to be done.
     fn operate_whole(&mut self) -> io::Result<bool> {
         match self.operate()? {
-            Course::Done => Ok(true),
-            Course::Lost => Ok(false),
-            Course::Half => Err(injected()),
+            FaultPlan::Done => Ok(true),
+            FaultPlan::Lost => Ok(false),
+            FaultPlan::Half => Err(injected()),
         }
     }
 
@@ -371,16 +371,16 @@ impl OpenFile for MemoryFile {
         let mut disk = self.disk.disk();
         let course = disk.operate()?;
         let wanted = match course {
-            Course::Done => bytes.len(),
-            Course::Lost => return Ok(()),
-            Course::Half => bytes.len() / 2,
+            FaultPlan::Done => bytes.len(),
+            FaultPlan::Lost => return Ok(()),
+            FaultPlan::Half => bytes.len() / 2,
         };
         let room = disk.room.map_or(usize::MAX, |room| usize::try_from(room).unwrap_or(usize::MAX));
         let written = bytes.get(..wanted.min(room)).unwrap_or_default();
         disk.room = disk.room.map(|room| room.saturating_sub(written.len() as u64));
         disk.content(self.content)?.live.extend_from_slice(written);
         match course {
-            Course::Half => Err(injected()),
+            FaultPlan::Half => Err(injected()),
             _ if written.len() < wanted => Err(io::ErrorKind::StorageFull.into()),
             _ => Ok(()),
         }
@@ -390,9 +390,9 @@ impl OpenFile for MemoryFile {
         let mut disk = self.disk.disk();
         let course = disk.operate()?;
         let wanted = match course {
-            Course::Done => bytes.len(),
-            Course::Lost => return Ok(()),
-            Course::Half => bytes.len() / 2,
+            FaultPlan::Done => bytes.len(),
+            FaultPlan::Lost => return Ok(()),
+            FaultPlan::Half => bytes.len() / 2,
         };
         let live = &mut disk.content(self.content)?.live;
         let start = usize::try_from(offset).map_err(|_| io::ErrorKind::FileTooLarge)?;
@@ -400,7 +400,7 @@ impl OpenFile for MemoryFile {
         if let Some(place) = live.get_mut(start..start + wanted) {
             place.copy_from_slice(bytes.get(..wanted).unwrap_or_default());
         }
-        if course == Course::Half { Err(injected()) } else { Ok(()) }
+        if course == FaultPlan::Half { Err(injected()) } else { Ok(()) }
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -408,10 +408,10 @@ impl OpenFile for MemoryFile {
         let course = disk.operate()?;
         let content = disk.content(self.content)?;
         match course {
-            Course::Done => content.durable.clone_from(&content.live),
-            Course::Lost => {}
-            Course::Half => {
-                content.durable = content.after(Unsynced::Halved).live;
+            FaultPlan::Done => content.durable.clone_from(&content.live),
+            FaultPlan::Lost => {}
+            FaultPlan::Half => {
+                content.durable = content.after(UnsyncedFate::Halved).live;
                 return Err(injected());
             }
         }

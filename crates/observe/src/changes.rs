@@ -2,7 +2,7 @@ use jiter::Jiter;
 
 use super::{
     Pointer,
-    written::{Part, Written},
+    written::{Part, SerializedPayload},
 };
 use crate::json::{Object, Value};
 
@@ -49,7 +49,7 @@ impl Changes {
     /// where their texts do.
     ///
     /// Runs in O(length). What is the same is compared and not read.
-    pub(super) fn between(&mut self, old: &str, value: &Value, new: &Written) {
+    pub(super) fn between(&mut self, old: &str, value: &Value, new: &SerializedPayload) {
         let depth = self.path.len();
         let mut comparison =
             Comparison { old: old.as_bytes(), new: new.text().as_bytes(), changes: self };
@@ -198,7 +198,7 @@ mod tests {
     fn between(old: &str, new: &str) -> Vec<String> {
         let mut changes = Changes::default();
         let new = json::read(new.as_bytes()).unwrap();
-        changes.between(old, &new, &Written::of(&new, 0));
+        changes.between(old, &new, &SerializedPayload::of(&new, 0));
         changes.into_paths().iter().map(Pointer::to_string).collect()
     }
 

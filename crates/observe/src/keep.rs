@@ -13,7 +13,7 @@ use super::{
     response::check_depth,
     shape,
     shown::{self, LABEL_CHARS},
-    written::Written,
+    written::SerializedPayload,
 };
 use crate::{
     ErrorKind, Result,
@@ -175,7 +175,7 @@ impl Observations {
     ) -> Result<Option<Ignored>> {
         let value = reported.call.response.payload();
         check_depth(value, 0)?;
-        let written = Written::of(value, reported.call.response.size_hint());
+        let written = SerializedPayload::of(value, reported.call.response.size_hint());
         let known = Self::readable(store, account, &reported.name)?;
         let mut changes = Changes::default();
         let mut since = reported.seen;

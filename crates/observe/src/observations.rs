@@ -22,7 +22,7 @@ pub struct Observations {
 }
 
 /// An account, and what is known of it.
-struct Found {
+struct FoundObservation {
     account: Account,
     infos: Vec<ObservationInfo>,
     asides: Vec<AsideInfo>,
@@ -136,14 +136,18 @@ impl Observations {
     }
 
     /// What a summary of an account is made of.
-    fn found(&self, store: &dyn StoreReader, account: Option<Account>) -> Result<Option<Found>> {
+    fn found(
+        &self,
+        store: &dyn StoreReader,
+        account: Option<Account>,
+    ) -> Result<Option<FoundObservation>> {
         let Some(account) = account else { return Ok(None) };
         let infos = self.infos_of(store, &account.name)?;
-        Ok(Some(Found { asides: store.asides(&account.name)?, infos, account }))
+        Ok(Some(FoundObservation { asides: store.asides(&account.name)?, infos, account }))
     }
 
-    fn summary_of(&self, found: Option<Found>, now: Moment, limit: usize) -> Summary {
-        let Some(Found { infos, asides, account }) = found else {
+    fn summary_of(&self, found: Option<FoundObservation>, now: Moment, limit: usize) -> Summary {
+        let Some(FoundObservation { infos, asides, account }) = found else {
             let text = format!("{}\n", self.policy.signed_out);
             let tokens = self.counter.count_up_to(&text, limit);
             return tokens.map_or_else(Summary::default, |tokens| Summary {

@@ -110,7 +110,7 @@ DROP TABLE game_state_figures_old;
 /// Sets a connection up, and brings the tables up to date.
 pub(super) fn prepare(connection: &mut Connection, options: SqliteOptions) -> Result<()> {
     // In one transaction: what another process makes meanwhile is there whole or not at all.
-    let found = Found::of(&*connection.transaction().map_err(|error| failed(&error))?)?;
+    let found = FoundObservation::of(&*connection.transaction().map_err(|error| failed(&error))?)?;
     if options.read_only {
         return match found.state()? {
             State::Current => Ok(()),
@@ -169,7 +169,7 @@ fn migrate(connection: &mut Connection) -> Result<()> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(|error| failed(&error))?;
     // Another process may have come first.
-    let script = match Found::of(&transaction)?.state()? {
+    let script = match FoundObservation::of(&transaction)?.state()? {
         State::Current => return Ok(()),
         State::Empty => TABLES.to_owned(),
         State::Specification => format!(
@@ -204,14 +204,14 @@ enum State {
 }
 
 /// What a file says that it is.
-struct Found {
+struct FoundObservation {
     application: i64,
     version: i64,
     tables: Vec<String>,
     columns: Vec<String>,
 }
 
-impl Found {
+impl FoundObservation {
     fn of(connection: &Connection) -> Result<Self> {
         let read = || -> rusqlite::Result<Self> {
             let number = |name| connection.pragma_query_value(None, name, |row| row.get(0));

@@ -3,7 +3,7 @@ use std::ops::Range;
 use crate::json::{Value, write_array, write_object};
 
 /// A payload as compact JSON, and where in it the parts stand that may change by themselves.
-pub(super) struct Written {
+pub(super) struct SerializedPayload {
     text: String,
     root: Part,
 }
@@ -15,7 +15,7 @@ pub(super) struct Part {
     inside: Vec<Part>,
 }
 
-impl Written {
+impl SerializedPayload {
     /// Writes a value that takes about `hint` bytes.
     pub(super) fn of(value: &Value, hint: usize) -> Self {
         // A text that grows is copied again and again.
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn what_is_written_is_the_value_and_the_parts_are_its_parts() {
         let text = r#"{"a":[1,{"b":[2]},"]"],"c":{"d":{},"é\n":null}}"#;
-        let written = Written::of(&json::read(text.as_bytes()).unwrap(), 0);
+        let written = SerializedPayload::of(&json::read(text.as_bytes()).unwrap(), 0);
         assert_eq!(written.text(), text);
         let texts = |parts: &[Part]| -> Vec<String> {
             parts.iter().map(|part| written.text()[part.range()].to_owned()).collect()

@@ -206,7 +206,7 @@ impl Data {
     /// The checksum of the canonical text: BLAKE3, the first 128 bits in hexadecimal digits. Runs
     /// in O(n) time.
     pub fn checksum(&self) -> String {
-        let mut text = Hashed(blake3::Hasher::new(), String::new());
+        let mut text = HashedState(blake3::Hasher::new(), String::new());
         // Hashing cannot fail.
         let _ = self.write(&mut text);
         text.0.update(text.1.as_bytes());
@@ -226,9 +226,9 @@ impl Data {
 }
 
 /// What is written is hashed, a block at a time.
-struct Hashed(blake3::Hasher, String);
+struct HashedState(blake3::Hasher, String);
 
-impl Write for Hashed {
+impl Write for HashedState {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.1.push_str(text);
         if self.1.len() > 1 << 16 {

@@ -80,7 +80,7 @@ pub(super) fn check_id(id: &str) -> Result<()> {
 
 /// A turn that was checked, with the state after it.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedTurn {
     pub(super) record: Arc<TurnRecord>,
     pub(super) state: Data,
     drift: Vec<Drift>,
@@ -187,7 +187,7 @@ impl Timeline {
     }
 
     /// Works out what a turn comes to.
-    pub(super) fn prepare(&self, mut turn: TurnRecord) -> Result<Prepared> {
+    pub(super) fn prepare(&self, mut turn: TurnRecord) -> Result<PreparedTurn> {
         let turn_id = self.last_turn() + 1;
         if turn.turn_id != 0 && turn.turn_id != turn_id {
             let message = format!("expected turn {turn_id}, found turn {}", turn.turn_id);
@@ -225,12 +225,12 @@ impl Timeline {
         if !said.is_empty() {
             turn.summary.significant_changes = said;
         }
-        Ok(Prepared { record: Arc::new(turn), state, drift, repeated, unmapped })
+        Ok(PreparedTurn { record: Arc::new(turn), state, drift, repeated, unmapped })
     }
 
     /// Takes a turn over that was prepared.
-    pub(super) fn commit(&mut self, prepared: Prepared, slot: Slot) -> Result<Pushed> {
-        let Prepared { record, state, drift, repeated, unmapped } = prepared;
+    pub(super) fn commit(&mut self, prepared: PreparedTurn, slot: Slot) -> Result<Pushed> {
+        let PreparedTurn { record, state, drift, repeated, unmapped } = prepared;
         self.turns.push(slot);
         self.head = state;
         self.range.extended(&record.deltas);

@@ -115,7 +115,7 @@ impl Entry<'_> {
 
 /// The entries of a job, results beside their calls.
 pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
-    let mut said = Said::default();
+    let mut said = EntryCollector::default();
     for (passage, of) in job.passages.iter().enumerate() {
         for (role, chunk) in chunks(std::slice::from_ref(of)) {
             let text = chunk.content();
@@ -139,13 +139,13 @@ pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
 
 /// The entries so far.
 #[derive(Default)]
-struct Said<'j> {
+struct EntryCollector<'j> {
     entries: Vec<Entry<'j>>,
     open: Open<'j>,
     has_task: bool,
 }
 
-impl<'j> Said<'j> {
+impl<'j> EntryCollector<'j> {
     fn push(&mut self, passage: usize, speaker: Speaker<'j>, fields: Vec<Field<'j>>) {
         let is_task = speaker == Speaker::User && !self.has_task;
         self.has_task |= is_task;

@@ -51,7 +51,7 @@ pub(super) struct Names {
 }
 
 /// What is known of an identifier when the job is planned.
-struct Known<'e> {
+struct KnownName<'e> {
     text: &'e str,
     kind: Kind,
     home: usize,
@@ -71,14 +71,14 @@ impl Names {
         counter: &dyn TokenCounter,
     ) -> Self {
         let mut by_text: HashMap<&str, usize> = HashMap::new();
-        let mut known: Vec<Known<'_>> = Vec::new();
+        let mut known: Vec<KnownName<'_>> = Vec::new();
         let mut mentions: Vec<Vec<Mention>> = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
             let mut here = Vec::new();
             for (field, (text, range, kind)) in named(entry) {
                 let name = *by_text.entry(text).or_insert(known.len());
                 if name == known.len() {
-                    known.push(Known::new(text, kind));
+                    known.push(KnownName::new(text, kind));
                 }
                 if let Some(known) = known.get_mut(name) {
                     known.see(at, entry, kind);
@@ -174,8 +174,8 @@ impl Names {
     }
 
     /// What stands around each name where it is kept, in tokens.
-    fn homes(&self, entries: &[Entry<'_>], counter: &dyn TokenCounter) -> Homes {
-        let mut homes = Homes {
+    fn homes(&self, entries: &[Entry<'_>], counter: &dyn TokenCounter) -> NameGroups {
+        let mut homes = NameGroups {
             group_of: vec![0; self.names.len()],
             group_tokens: vec![CONTEXT_TOKENS],
             entry_tokens: Vec::new(),
@@ -212,7 +212,7 @@ impl Names {
 }
 
 /// What stands around names.
-struct Homes {
+struct NameGroups {
     /// The group of each name: the names under one key of one entry. Group 0 is those without key,
     /// each of which has words of its own.
     group_of: Vec<usize>,
@@ -253,7 +253,7 @@ fn is_name(entry: &Entry<'_>, field: &Field<'_>) -> bool {
         && identifiers(text).next().is_none()
 }
 
-impl<'e> Known<'e> {
+impl<'e> KnownName<'e> {
     fn new(text: &'e str, kind: Kind) -> Self {
         Self {
             text,

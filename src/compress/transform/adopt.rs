@@ -80,7 +80,7 @@ impl CompressionTransform {
         told: &Compaction,
         now: Millis,
         render: &mut impl FnMut(&Facet) -> Result<FrameSnapshot>,
-    ) -> Result<Vec<Entering>> {
+    ) -> Result<Vec<NewBlock>> {
         let steps = self.walk.steps();
         let index = |sequence: FrameSeq| steps.partition_point(|step| step.sequence < sequence);
         let (start, told_at) = (index(told.from), index(told.told_at));
@@ -119,7 +119,7 @@ impl CompressionTransform {
             let facet = facet.clone();
             let block = self.imported(&frames, passages, facet, snapshot)?;
             let block = CompressionBlock { net_ops, engine, created_at: now, ..block };
-            entering.push(Entering { block, frames });
+            entering.push(NewBlock { block, frames });
         }
         Ok(entering)
     }
@@ -206,8 +206,8 @@ impl CompressionTransform {
     }
 
     /// Lets a block take effect; says from which frame on, and its id.
-    fn enter(&mut self, entering: Entering) -> (FrameSeq, Arc<str>) {
-        let Entering { block, frames } = entering;
+    fn enter(&mut self, entering: NewBlock) -> (FrameSeq, Arc<str>) {
+        let NewBlock { block, frames } = entering;
         let steps = self.walk.steps().get(frames.clone()).unwrap_or_default();
         let is_within = |step: FrameSeq| {
             block.inner.iter().any(|inner| (inner.from..=inner.to).contains(&step))
@@ -238,7 +238,7 @@ impl CompressionTransform {
 }
 
 /// A block that is to take effect, and the indices of the frames that it stands for.
-struct Entering {
+struct NewBlock {
     block: CompressionBlock,
     frames: Range<usize>,
 }

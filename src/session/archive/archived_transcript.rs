@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    FrameRow, TranscriptEntry, damaged, frame_table::Captured, frames_reader::FramesReader,
+    FrameRow, TranscriptEntry, damaged, frame_table::SnapshotPlace, frames_reader::FramesReader,
     sessions::Sessions,
 };
 use crate::{
@@ -167,8 +167,8 @@ impl ArchivedTranscript {
     /// Those of [`ArchivedTranscript::view`] and [`ArchivedTranscript::frame`].
     pub fn snapshot(&self, index: usize, row: FrameRow) -> Result<Arc<FrameSnapshot>> {
         let own = match row.captured {
-            Captured::Apart => self.frame(index)?.rendered_snapshot,
-            Captured::No | Captured::Archived => None,
+            SnapshotPlace::Apart => self.frame(index)?.rendered_snapshot,
+            SnapshotPlace::No | SnapshotPlace::Archived => None,
         };
         own.map_or_else(|| self.archived(row), Ok)
     }
@@ -189,7 +189,7 @@ impl ArchivedTranscript {
     /// Those of [`ArchivedTranscript::frame`] and [`ArchivedTranscript::view`].
     pub fn record(&self, index: usize, row: FrameRow) -> Result<Record> {
         let mut frame = self.frame(index)?;
-        if row.captured == Captured::Archived {
+        if row.captured == SnapshotPlace::Archived {
             frame.rendered_snapshot = Some(self.archived(row)?);
         }
         Ok(Record { session: self.session_name(row), frame })

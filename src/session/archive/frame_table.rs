@@ -10,7 +10,7 @@ const HAS_TAIL: u8 = 4;
 
 /// Whether a frame came with a snapshot of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Captured {
+pub(super) enum SnapshotPlace {
     No,
     /// The snapshot that is archived.
     Archived,
@@ -27,7 +27,7 @@ pub struct FrameRow {
     pub sequence: FrameSeq,
     /// The index of its message in the session; `None` where it shows nothing.
     pub message: Option<u32>,
-    pub(super) captured: Captured,
+    pub(super) captured: SnapshotPlace,
     /// Whether ambient facets hold after it.
     pub has_tail: bool,
 }
@@ -66,9 +66,9 @@ impl FrameTable {
             out.extend(row.sequence.get().to_le_bytes());
             out.extend(row.message.map_or(0, |message| message + 1).to_le_bytes());
             let captured = match row.captured {
-                Captured::No => 0,
-                Captured::Archived => 1,
-                Captured::Apart => 2,
+                SnapshotPlace::No => 0,
+                SnapshotPlace::Archived => 1,
+                SnapshotPlace::Apart => 2,
             };
             out.push(captured | if row.has_tail { HAS_TAIL } else { 0 });
         }
@@ -110,9 +110,9 @@ fn row(bytes: &[u8]) -> Option<FrameRow> {
         sequence: FrameSeq::new(u64::from_le_bytes(*sequence)),
         message: u32::from_le_bytes(*message).checked_sub(1),
         captured: match flags & !HAS_TAIL {
-            0 => Captured::No,
-            1 => Captured::Archived,
-            2 => Captured::Apart,
+            0 => SnapshotPlace::No,
+            1 => SnapshotPlace::Archived,
+            2 => SnapshotPlace::Apart,
             _ => return None,
         },
         has_tail: flags & HAS_TAIL != 0,
@@ -135,9 +135,9 @@ mod tests {
         FrameTable {
             batches: vec![batch(32, 1), batch(999, 2)],
             rows: vec![
-                row(0, 0, None, Captured::No, true),
-                row(1, u64::MAX, Some(0), Captured::Archived, false),
-                row(0, 7, Some(3), Captured::Apart, true),
+                row(0, 0, None, SnapshotPlace::No, true),
+                row(1, u64::MAX, Some(0), SnapshotPlace::Archived, false),
+                row(0, 7, Some(3), SnapshotPlace::Apart, true),
             ],
         }
     }

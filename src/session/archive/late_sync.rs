@@ -17,17 +17,17 @@ use crate::log::{DiskFiles, Files, OpenFile, OpenMode};
 /// each file and folder is synced once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LateSync {
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingSync>>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingSync {
     files: BTreeSet<PathBuf>,
     directories: BTreeSet<PathBuf>,
 }
 
 impl LateSync {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingSync> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -36,7 +36,7 @@ impl LateSync {
     /// # Errors
     /// What the system refuses; which of the files are durable is then unknown.
     pub(super) fn sync(&self) -> Result<(), (io::Error, PathBuf)> {
-        let Waiting { files, directories } = std::mem::take(&mut *self.waiting());
+        let PendingSync { files, directories } = std::mem::take(&mut *self.waiting());
         for path in files {
             // Not every system syncs a file that is open for reading alone.
             let synced = DiskFiles.open(&path, OpenMode::Append).and_then(|file| file.sync());

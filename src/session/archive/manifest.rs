@@ -95,14 +95,14 @@ impl TranscriptEntry {
         object
     }
 
-    fn from_json(value: &Value) -> Result<Self, Wrong> {
+    fn from_json(value: &Value) -> Result<Self, ManifestFault> {
         let mut report = Report { sessions: number(value, "sessionsSeen")?, ..Report::default() };
         let skipped = value.get("skipped").and_then(Value::as_object);
-        let skipped = skipped.ok_or(Wrong::Member("skipped"))?.iter();
+        let skipped = skipped.ok_or(ManifestFault::Member("skipped"))?.iter();
         report.skipped = skipped
             .map(|(kind, count)| Some((kind.clone(), count.as_u64()?)))
             .collect::<Option<BTreeMap<_, _>>>()
-            .ok_or(Wrong::Member("skipped"))?;
+            .ok_or(ManifestFault::Member("skipped"))?;
         if let Some(first) = value.get("notUnderstood") {
             report.unknown_records = number(first, "records")?;
             let reason = text(first, "reason")?.to_owned();
@@ -117,7 +117,7 @@ impl TranscriptEntry {
         let sessions = array(value, "sessions")?;
         Ok(Self {
             file: text(value, "file")?.to_owned(),
-            input_format: input_format.ok_or(Wrong::Member("inputFormat"))?,
+            input_format: input_format.ok_or(ManifestFault::Member("inputFormat"))?,
             format: text(value, "format")?.to_owned(),
             tokenizer: text(value, "tokenizer")?.to_owned(),
             tally: Tally {
@@ -149,7 +149,7 @@ impl SessionEntry {
         object
     }
 
-    fn from_json(value: &Value) -> Result<Self, Wrong> {
+    fn from_json(value: &Value) -> Result<Self, ManifestFault> {
         let tail = value.get("tail").cloned().map(FrameSnapshot::from_json).transpose();
         let totals = Totals {
             frames: number(value, "frames")?,
@@ -157,7 +157,7 @@ impl SessionEntry {
             bytes: number(value, "bytes")?,
             tokens: number(value, "tokens")?,
         };
-        let tail = tail.map_err(Wrong::Error)?.map(Arc::new);
+        let tail = tail.map_err(ManifestFault::Error)?.map(Arc::new);
         Ok(Self { session: text(value, "session")?.into(), totals, tail })
     }
 }
@@ -190,12 +190,12 @@ pub(super) fn read(directory: &Path) -> Result<Vec<TranscriptEntry>> {
     let bytes = read_file(&DiskFiles, &path, MOST_BYTES)?;
     parse(&bytes).map_err(|wrong| {
         let error = match wrong {
-            Wrong::Error(error) => error,
-            Wrong::Member(name) => Error::new(
+            ManifestFault::Error(error) => error,
+            ManifestFault::Member(name) => Error::new(
                 ErrorKind::Shape,
                 format!("the list of the archive is not as it should be at `{name}`"),
             ),
-            Wrong::Version(found) => Error::new(
+            ManifestFault::Version(found) => Error::new(
                 ErrorKind::Version,
                 format!(
                     "the archive is of version {found}, and this program reads version {VERSION}"
@@ -206,35 +206,36 @@ pub(super) fn read(directory: &Path) -> Result<Vec<TranscriptEntry>> {
     })
 }
 
-enum Wrong {
+enum ManifestFault {
     Error(Error),
     Member(&'static str),
     Version(u64),
 }
 
-fn parse(bytes: &[u8]) -> Result<Vec<TranscriptEntry>, Wrong> {
+fn parse(bytes: &[u8]) -> Result<Vec<TranscriptEntry>, ManifestFault> {
     // What is not UTF-8 fails the check, too.
     let text = String::from_utf8_lossy(bytes);
     let line = line::open(text.strip_suffix('\n').unwrap_or(&text))
-        .map_err(|error| Wrong::Error(error.into()))?;
-    let manifest = json::read(line.as_bytes()).map_err(|error| Wrong::Error(error.into()))?;
+        .map_err(|error| ManifestFault::Error(error.into()))?;
+    let manifest =
+        json::read(line.as_bytes()).map_err(|error| ManifestFault::Error(error.into()))?;
     if manifest.str_at("kind") != Some(KIND) {
-        return Err(Wrong::Member("kind"));
+        return Err(ManifestFault::Member("kind"));
     }
     match number(&manifest, "version")? {
         VERSION => array(&manifest, "files")?.iter().map(TranscriptEntry::from_json).collect(),
-        version => Err(Wrong::Version(version)),
+        version => Err(ManifestFault::Version(version)),
     }
 }
 
-fn number(value: &Value, key: &'static str) -> Result<u64, Wrong> {
-    value.get(key).and_then(Value::as_u64).ok_or(Wrong::Member(key))
+fn number(value: &Value, key: &'static str) -> Result<u64, ManifestFault> {
+    value.get(key).and_then(Value::as_u64).ok_or(ManifestFault::Member(key))
 }
 
-fn text<'v>(value: &'v Value, key: &'static str) -> Result<&'v str, Wrong> {
-    value.str_at(key).ok_or(Wrong::Member(key))
+fn text<'v>(value: &'v Value, key: &'static str) -> Result<&'v str, ManifestFault> {
+    value.str_at(key).ok_or(ManifestFault::Member(key))
 }
 
-fn array<'v>(value: &'v Value, key: &'static str) -> Result<&'v [Value], Wrong> {
-    value.get(key).and_then(Value::as_array).ok_or(Wrong::Member(key))
+fn array<'v>(value: &'v Value, key: &'static str) -> Result<&'v [Value], ManifestFault> {
+    value.get(key).and_then(Value::as_array).ok_or(ManifestFault::Member(key))
 }

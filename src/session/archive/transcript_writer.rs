@@ -3,7 +3,7 @@ use std::{path::PathBuf, sync::Arc};
 use indexmap::IndexMap;
 
 use super::{
-    FrameRow, SessionEntry, TranscriptEntry, folder, frame_table::Captured,
+    FrameRow, SessionEntry, TranscriptEntry, folder, frame_table::SnapshotPlace,
     frames_writer::FramesWriter, late_sync::LateSync, recount, session_writer::SessionWriter,
 };
 use crate::{
@@ -97,11 +97,11 @@ impl<'b> TranscriptWriter<'b> {
         self.unknown_records += unknown_records(&frame);
         let archived = recount::counted_by(&*self.counter, &snapshot)?;
         let captured = match &frame.rendered_snapshot {
-            None => Captured::No,
-            Some(own) if Arc::ptr_eq(own, &archived) => Captured::Archived,
-            Some(_) => Captured::Apart,
+            None => SnapshotPlace::No,
+            Some(own) if Arc::ptr_eq(own, &archived) => SnapshotPlace::Archived,
+            Some(_) => SnapshotPlace::Apart,
         };
-        if captured == Captured::Archived {
+        if captured == SnapshotPlace::Archived {
             frame.rendered_snapshot = None;
         }
 

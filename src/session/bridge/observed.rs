@@ -11,8 +11,8 @@ use crate::{
     hud::Hud,
     id::{FacetType, FrameSeq, Millis},
     observe::{Interception, Moment, ObservationInfo, Observations, Summary},
-    snapshot::{FrameSnapshot, Stands, Substitution},
-    veil::{Facet, FacetChange, FacetOp, Frame, History, Shown, Veil},
+    snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
+    veil::{Facet, FacetChange, FacetOp, Frame, History, Veil, VisibleFacets},
 };
 
 /// The id of the facet that holds the summary.
@@ -237,12 +237,18 @@ impl PayloadReferences {
         }
         let Some(replaced) = with_references(found, &reference) else { return Ok(false) };
         let shown = Veil::default().apply(&replaced)?;
-        let shown = Shown { tags: Arc::clone(history.veil().tags()), ..shown };
+        let shown = VisibleFacets { tags: Arc::clone(history.veil().tags()), ..shown };
         let snapshot = Arc::new(hud.render_frame(&replaced, &shown, now)?);
         let block = format!("observation-{frame}").into();
         self.replaced.insert(
             at,
-            Substitution { block, stands: Stands::Shortened, from: frame, to: frame, snapshot },
+            Substitution {
+                block,
+                stands: SubstitutionKind::Shortened,
+                from: frame,
+                to: frame,
+                snapshot,
+            },
         );
         Ok(true)
     }

@@ -109,7 +109,7 @@ pub(super) struct Cursor {
 
 /// Where a frame is, as far as is known without tables.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Found {
+pub(super) enum FrameLookup {
     At(Cursor),
     /// In this segment or right after it: the first frame from this sequence on.
     In(u32, u64),
@@ -235,7 +235,7 @@ impl State {
 
     /// Where the first frame is whose sequence is not below `sequence`, as far as is known without
     /// the tables. Runs in O(log n) time over the segments.
-    pub(super) fn find(&self, sequence: u64) -> Found {
+    pub(super) fn find(&self, sequence: u64) -> FrameLookup {
         let open = &self.open.tables;
         let mut sealed = self.sealed.beginning_by(sequence) as u32;
         let begins_by = |segment: u32| {
@@ -245,25 +245,25 @@ impl State {
             && !open.frames.is_empty()
             && open.first_sequence <= sequence
         {
-            return Found::In(sealed, sequence);
+            return FrameLookup::In(sealed, sequence);
         }
-        let Some(last) = sealed.checked_sub(1) else { return Found::In(0, sequence) };
+        let Some(last) = sealed.checked_sub(1) else { return FrameLookup::In(0, sequence) };
         if !begins_by(last) {
-            return Found::In(last, sequence);
+            return FrameLookup::In(last, sequence);
         }
         // Of segments that are lost, several may begin with the same.
         sealed = last;
         while sealed > 0 && begins_by(sealed - 1) {
             sealed -= 1;
         }
-        Found::At(Cursor { segment: sealed, frame: 0, before: self.before(sealed) })
+        FrameLookup::At(Cursor { segment: sealed, frame: 0, before: self.before(sealed) })
     }
 
     /// The place before the frame that was found.
-    pub(super) fn cursor(&self, found: Found) -> Result<Cursor> {
+    pub(super) fn cursor(&self, found: FrameLookup) -> Result<Cursor> {
         let (segment, sequence) = match found {
-            Found::At(cursor) => return Ok(cursor),
-            Found::In(segment, sequence) => (segment, sequence),
+            FrameLookup::At(cursor) => return Ok(cursor),
+            FrameLookup::In(segment, sequence) => (segment, sequence),
         };
         let entry = self.sealed.get(segment);
         // Most often the rows of the frames are all that is read.

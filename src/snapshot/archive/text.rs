@@ -5,12 +5,12 @@ use std::ops::Range;
 pub(super) struct SegmentText {
     text: String,
     /// The runs that are left, rising; `None` where nothing was dropped.
-    kept: Option<Box<[Kept]>>,
+    kept: Option<Box<[KeptRun]>>,
 }
 
 /// A run of the segment's text that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct KeptRun {
     /// Where it stands in the segment.
     pub(super) start: u32,
     pub(super) len: u32,
@@ -20,7 +20,7 @@ pub(super) struct Kept {
 
 impl SegmentText {
     /// What is left of a segment's text; `None` where the runs do not fit the text.
-    pub(super) fn from_parts(text: String, kept: Option<Box<[Kept]>>) -> Option<Self> {
+    pub(super) fn from_parts(text: String, kept: Option<Box<[KeptRun]>>) -> Option<Self> {
         let mut end = (0, 0);
         for kept in kept.iter().flatten() {
             let is_next = kept.at as usize == end.1 && kept.start as usize >= end.0;
@@ -41,7 +41,7 @@ impl SegmentText {
         &self.text
     }
 
-    pub(super) fn kept(&self) -> Option<&[Kept]> {
+    pub(super) fn kept(&self) -> Option<&[KeptRun]> {
         self.kept.as_deref()
     }
 
@@ -88,8 +88,8 @@ impl SegmentText {
 
     /// The text without this range of the segment, which is `len` bytes long. Copies what stays.
     pub(super) fn without(&self, len: u32, dropped: &Range<u32>) -> Self {
-        let whole = [Kept { start: 0, len, at: 0 }];
-        let mut runs: Vec<Kept> = Vec::new();
+        let whole = [KeptRun { start: 0, len, at: 0 }];
+        let mut runs: Vec<KeptRun> = Vec::new();
         let mut text = String::new();
         for kept in self.kept.as_deref().unwrap_or(&whole) {
             let (start, end) = (kept.start, kept.start + kept.len);
@@ -100,7 +100,7 @@ impl SegmentText {
                 match runs.last_mut().filter(|last| last.start + last.len == start) {
                     // Nothing was dropped between them.
                     Some(last) => last.len += len,
-                    None => runs.push(Kept { start, len, at: text.len() as u32 }),
+                    None => runs.push(KeptRun { start, len, at: text.len() as u32 }),
                 }
                 text.push_str(self.get(range).unwrap_or_default());
             }

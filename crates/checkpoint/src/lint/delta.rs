@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use afterimage_json::error::Instead;
+use afterimage_json::error::Replacement;
 
 use super::{Diagnostic, Findings, Severity};
 use crate::{
@@ -247,7 +247,7 @@ fn instructions(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
             let parts = error.expectation();
             let expected = parts.map_or(EXPECTED, |parts| &parts.expected);
             let found = match parts.map(|parts| &parts.instead) {
-                Some(Instead::Found(found)) => found,
+                Some(Replacement::Found(found)) => found,
                 _ => "this instruction",
             };
             findings.error(

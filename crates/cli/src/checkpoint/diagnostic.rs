@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What is shown of a finding.
-pub(super) struct Shown<'a> {
+pub(super) struct DiagnosticView<'a> {
     pub(super) path: &'a Path,
     pub(super) document: &'a Document,
     pub(super) paint: Paint,
@@ -24,7 +24,7 @@ pub(super) struct Shown<'a> {
     pub(super) columns: usize,
 }
 
-impl Shown<'_> {
+impl DiagnosticView<'_> {
     /// Writes a finding: what is wrong, where, the line, and below it what was expected.
     pub(super) fn write(&self, out: &mut impl Write, found: &Diagnostic) -> io::Result<()> {
         let (name, color) = match found.severity {
@@ -88,7 +88,7 @@ pub(super) fn refusal(path: &Path, document: &Document, error: Error) -> Stop {
 /// Reports why something cannot be applied, each reason with its line of the delta.
 pub(super) fn refusals(path: &Path, document: &Document, errors: &[Error]) -> Stop {
     let mut block = Message::new();
-    let shown = Shown { path, document, paint: block.paint, columns: 100 };
+    let shown = DiagnosticView { path, document, paint: block.paint, columns: 100 };
     for error in errors {
         // Writing to memory cannot fail.
         let _ = shown.write(&mut block, &Diagnostic::refused(error, document));

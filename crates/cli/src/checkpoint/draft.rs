@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage::{
     ErrorKind,
-    checkpoint::{self, DiffOptions, Shrunk, diff},
+    checkpoint::{self, DiffOptions, ShrunkCheckpoint, diff},
     json::Value,
     session::bridge::checkpoint::{Draft, DraftOptions},
     tokens::{self, TokenCounter},
@@ -89,7 +89,7 @@ fn made(
     stem: &str,
     args: &args::Draft,
     counter: &dyn TokenCounter,
-) -> Outcome<Shrunk> {
+) -> Outcome<ShrunkCheckpoint> {
     let id = match draft.last_frame() {
         Some(frame) => format!("{stem}-{frame}"),
         None => stem.to_owned(),

@@ -2,8 +2,8 @@
 
 use afterimage::{
     checkpoint::{
-        Change, Checkpoint, CheckpointDelta, Diagnostic, Difference, Effect, Gone, Part, Problem,
-        Severity,
+        Change, Checkpoint, CheckpointDelta, Diagnostic, Difference, Effect, Part, Problem,
+        RemovedText, Severity,
     },
     json::{Object, Value},
 };
@@ -93,7 +93,7 @@ pub(super) fn problem(problem: &Problem) -> Object {
     }
 }
 
-pub(super) fn gone(gone: &Gone) -> Object {
+pub(super) fn gone(gone: &RemovedText) -> Object {
     object! {
         "section": gone.section.as_str(),
         "line": gone.line as u64,

@@ -84,7 +84,8 @@ pub(super) fn run(args: &args::Lint) -> Outcome {
             continue;
         }
         let columns = out.width;
-        let shown = diagnostic::Shown { path, document: &document, paint: out.paint, columns };
+        let shown =
+            diagnostic::DiagnosticView { path, document: &document, paint: out.paint, columns };
         found.iter().try_for_each(|found: &Diagnostic| shown.write(&mut out, found))?;
         if let (Some(said), Some(base)) = (&said, &base) {
             effects(said, base, &mut out)?;

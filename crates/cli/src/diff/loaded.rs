@@ -29,13 +29,13 @@ use crate::{
 };
 
 /// A context with where it comes from.
-pub(super) struct Loaded {
+pub(super) struct LoadedContext {
     pub(super) name: String,
     pub(super) session: Option<String>,
     pub(super) exported: Exported,
 }
 
-impl Loaded {
+impl LoadedContext {
     pub(super) fn to_json(&self) -> Object {
         object! {
             "file": self.name.as_str(),
@@ -47,7 +47,7 @@ impl Loaded {
 const WHAT: &str = "a context is what `render --as messages` or `compress --as …` prints";
 
 /// Loads both contexts.
-pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(Loaded, Loaded)> {
+pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContext, LoadedContext)> {
     if input::is_stdin(&args.previous) && input::is_stdin(&args.next) {
         return Err(Failure::new("standard input can be read once, and stands for A and B").into());
     }
@@ -59,7 +59,11 @@ pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(Loaded, Load
 }
 
 /// The context of the session that is asked for, or the only one.
-fn chosen(contexts: Vec<Loaded>, session: Option<&str>, path: &Path) -> Outcome<Loaded> {
+fn chosen(
+    contexts: Vec<LoadedContext>,
+    session: Option<&str>,
+    path: &Path,
+) -> Outcome<LoadedContext> {
     let names: Vec<&str> =
         contexts.iter().map(|context| context.session.as_deref().unwrap_or("(none)")).collect();
     let names = names.join(", ");
@@ -85,14 +89,14 @@ fn chosen(contexts: Vec<Loaded>, session: Option<&str>, path: &Path) -> Outcome<
 }
 
 /// A context as it was written.
-struct Written {
+struct WrittenContext {
     /// `None` of a report that has none.
     context: Option<Value>,
     owners: Option<Value>,
     session: Option<String>,
 }
 
-impl Written {
+impl WrittenContext {
     /// The context that is this JSON, or that stands in it.
     fn of(mut value: Value) -> afterimage::Result<Self> {
         let session = value.str_at("session").map(str::to_owned);
@@ -138,7 +142,7 @@ impl Reading<'_> {
     }
 
     /// The contexts of the file: at least one.
-    fn contexts(&self) -> Outcome<Vec<Loaded>> {
+    fn contexts(&self) -> Outcome<Vec<LoadedContext>> {
         if !input::is_stdin(self.path) && self.path.is_dir() {
             if store::open(self.path)?.is_some() {
                 return self.of_archive();
@@ -155,7 +159,7 @@ impl Reading<'_> {
         }
     }
 
-    fn of_text(&self, bytes: Vec<u8>) -> Outcome<Loaded> {
+    fn of_text(&self, bytes: Vec<u8>) -> Outcome<LoadedContext> {
         let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
         let Some(text) = text else {
             return Err(self
@@ -165,15 +169,18 @@ impl Reading<'_> {
         };
         // A text that was printed ends its last line.
         let text = text.strip_suffix('\n').map(str::to_owned).unwrap_or(text);
-        self.loaded(Written { context: Some(text.into()), owners: None, session: None })
+        self.loaded(WrittenContext { context: Some(text.into()), owners: None, session: None })
     }
 
-    fn of_json(&self, bytes: &[u8]) -> Outcome<Vec<Loaded>> {
+    fn of_json(&self, bytes: &[u8]) -> Outcome<Vec<LoadedContext>> {
         // A document, or one a line.
         let read = json::read(bytes).map(|value| vec![value]);
         let written = read.or_else(|error| Self::by_line(bytes).map_err(|_| error));
         let written = written.map_err(afterimage::Error::from).and_then(|values| {
-            values.into_iter().map(Written::of).collect::<afterimage::Result<Vec<Written>>>()
+            values
+                .into_iter()
+                .map(WrittenContext::of)
+                .collect::<afterimage::Result<Vec<WrittenContext>>>()
         });
         let refused = match written {
             Ok(written) => return written.into_iter().map(|of| self.loaded(of)).collect(),
@@ -193,19 +200,19 @@ impl Reading<'_> {
         lines.map(|line| Ok(json::read(line)?)).collect()
     }
 
-    fn loaded(&self, written: Written) -> Outcome<Loaded> {
-        let Written { context, owners, session } = written;
+    fn loaded(&self, written: WrittenContext) -> Outcome<LoadedContext> {
+        let WrittenContext { context, owners, session } = written;
         let Some(context) = context else {
             let failure = self.fail("expected a context, found a report without one");
             return Err(failure.hint("`compress --json --as …` puts it in").into());
         };
         let exported = Exported::from_json(context, owners);
         let exported = exported.map_err(|error| self.refuse(error))?;
-        Ok(Loaded { name: self.path.display().to_string(), session, exported })
+        Ok(LoadedContext { name: self.path.display().to_string(), session, exported })
     }
 
     /// The contexts of a transcript, after its last frame; `None` where it is none.
-    fn of_transcript(&self, bytes: &[u8]) -> Outcome<Option<Vec<Loaded>>> {
+    fn of_transcript(&self, bytes: &[u8]) -> Outcome<Option<Vec<LoadedContext>>> {
         let Ok(transcript) = Transcript::new(bytes) else { return Ok(None) };
         let mut histories: IndexMap<Arc<str>, History> = IndexMap::new();
         for record in transcript {
@@ -222,11 +229,11 @@ impl Reading<'_> {
     }
 
     /// The contexts of the transcripts in an archive.
-    fn of_archive(&self) -> Outcome<Vec<Loaded>> {
+    fn of_archive(&self) -> Outcome<Vec<LoadedContext>> {
         let input = Input { files: vec![self.path.to_owned()], input_format: None };
         let mut lenses = Lenses::new(self.rendering, Counting::Always);
         let mut contexts = Vec::new();
-        input::read(&input, true, input::Refused::Ends, |source| {
+        input::read(&input, true, input::InputRefusal::Ends, |source| {
             let lens = lenses.of(source)?;
             let histories = histories(source, &lens)?;
             let rendered = rendered(&source.name(), histories, &lens);
@@ -245,10 +252,10 @@ fn rendered(
     name: &str,
     histories: IndexMap<Arc<str>, History>,
     lens: &Lens,
-) -> afterimage::Result<Vec<Loaded>> {
+) -> afterimage::Result<Vec<LoadedContext>> {
     let contexts = histories.into_iter().map(|(session, history)| {
         let context = lens.hud.render(&history, &RenderRequest::default(), Millis::default())?;
-        Ok(Loaded {
+        Ok(LoadedContext {
             name: name.to_owned(),
             session: Some(session.to_string()),
             exported: Exported::of_context(&context),

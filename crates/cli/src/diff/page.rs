@@ -46,7 +46,7 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
 
 /// The names of both, which together take at most so many columns.
 fn title(comparison: &Comparison<'_>, columns: usize) -> String {
-    let name = |loaded: &super::Loaded| match &loaded.session {
+    let name = |loaded: &super::LoadedContext| match &loaded.session {
         Some(session) => format!("{} ({session})", loaded.name),
         None => loaded.name.clone(),
     };

@@ -1,7 +1,7 @@
 //! Contexts message by message, and which of them changed.
 
 use afterimage::{
-    export::{Exported, Owned},
+    export::{Exported, OwnedJson},
     hud::Owner,
     id::{FrameSeq, Role},
     json::Object,
@@ -122,15 +122,15 @@ fn keys(units: &[Unit]) -> Vec<(&str, &str)> {
     units.iter().map(|unit| (unit.role.as_str(), unit.text.as_str())).collect()
 }
 
-fn units(root: &Owned) -> Vec<Unit> {
-    let all = |list: &[Owned]| -> Vec<Unit> {
+fn units(root: &OwnedJson) -> Vec<Unit> {
+    let all = |list: &[OwnedJson]| -> Vec<Unit> {
         list.iter().enumerate().map(|(index, message)| unit(Some(index), message)).collect()
     };
     match root {
-        Owned::List(list) => all(list),
-        Owned::Map(members) => {
+        OwnedJson::List(list) => all(list),
+        OwnedJson::Map(members) => {
             let units = members.iter().flat_map(|(key, value)| match value {
-                Owned::List(list) if key == "messages" => all(list),
+                OwnedJson::List(list) if key == "messages" => all(list),
                 value => vec![Unit { role: key.clone(), ..unit(None, value) }],
             });
             units.collect()
@@ -139,7 +139,7 @@ fn units(root: &Owned) -> Vec<Unit> {
     }
 }
 
-fn unit(index: Option<usize>, message: &Owned) -> Unit {
+fn unit(index: Option<usize>, message: &OwnedJson) -> Unit {
     let word = |key: &str| Some(message.get(key)?.as_text()?.as_str().to_owned());
     let role = word("role").or_else(|| word("type")).unwrap_or_else(|| "message".to_owned());
     let mut lines = Vec::new();
@@ -155,22 +155,22 @@ fn unit(index: Option<usize>, message: &Owned) -> Unit {
 const CONTENT: [&str; 5] = ["content", "text", "output", "thinking", "system"];
 
 /// What a message says as lines: texts as they are, other values after the name of their member.
-fn write(value: &Owned, key: Option<&str>, lines: &mut Vec<String>) {
+fn write(value: &OwnedJson, key: Option<&str>, lines: &mut Vec<String>) {
     let named = |value: &str| match key {
         None => value.to_owned(),
         Some(key) if CONTENT.contains(&key) => value.to_owned(),
         Some(key) => format!("{key}: {value}"),
     };
     match value {
-        Owned::Text(text) if matches!((key, text.as_str()), (Some("role"), _)) => {}
-        Owned::Text(text)
+        OwnedJson::Text(text) if matches!((key, text.as_str()), (Some("role"), _)) => {}
+        OwnedJson::Text(text)
             if matches!((key, text.as_str()), (Some("type"), "text" | "message" | "function")) => {}
-        Owned::Text(text) => lines.push(named(text.as_str())),
-        Owned::Null => {}
-        Owned::Bool(flag) => lines.push(named(&flag.to_string())),
-        Owned::Number(number) => lines.push(named(&number.to_string())),
-        Owned::List(list) => list.iter().for_each(|value| write(value, key, lines)),
-        Owned::Map(members) => {
+        OwnedJson::Text(text) => lines.push(named(text.as_str())),
+        OwnedJson::Null => {}
+        OwnedJson::Bool(flag) => lines.push(named(&flag.to_string())),
+        OwnedJson::Number(number) => lines.push(named(&number.to_string())),
+        OwnedJson::List(list) => list.iter().for_each(|value| write(value, key, lines)),
+        OwnedJson::Map(members) => {
             let members = members.iter().filter(|(key, _)| key != "cache_control");
             members.for_each(|(key, value)| write(value, Some(key), lines));
         }

@@ -17,14 +17,14 @@ use crate::{
 const LARGE: u64 = 4 << 20;
 
 /// A file, or standard input, with the progress of reading it.
-pub(super) struct Counted {
+pub(super) struct CountedFrame {
     input: Box<dyn Read>,
     pub(super) bar: ProgressBar,
     /// Bytes that are still to be read before progress is shown; `None` once it is, or never is.
     hidden: Option<u64>,
 }
 
-impl Counted {
+impl CountedFrame {
     pub(super) fn open(path: &Path, shows: bool) -> Outcome<Self> {
         let cannot = |error: io::Error| Failure::cannot_open(&error).file(path);
         let (input, size): (Box<dyn Read>, _) = if is_stdin(path) {
@@ -52,7 +52,7 @@ impl Counted {
     }
 }
 
-impl Read for Counted {
+impl Read for CountedFrame {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.bar.inc(read as u64);

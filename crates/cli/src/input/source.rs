@@ -14,7 +14,7 @@ use afterimage::{
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{counted::Counted, name};
+use super::{counted::CountedFrame, name};
 use crate::{
     failure::{Failure, Outcome, Stop},
     moment::moment,
@@ -38,7 +38,7 @@ pub(crate) struct Source {
 }
 
 enum Reader {
-    Transcript(Box<Transcript<BufReader<Counted>>>),
+    Transcript(Box<Transcript<BufReader<CountedFrame>>>),
     /// From an archive, with the index of the next frame.
     Archived(Box<ArchivedTranscript>, usize),
 }
@@ -50,7 +50,7 @@ impl Source {
         shows_progress: bool,
         format: Option<TranscriptFormat>,
     ) -> Outcome<Self> {
-        let counted = Counted::open(path, shows_progress)?;
+        let counted = CountedFrame::open(path, shows_progress)?;
         let bar = counted.bar.clone();
         let reader = BufReader::with_capacity(1 << 16, counted);
         let transcript = Transcript::with_format(reader, format).map_err(|error| {

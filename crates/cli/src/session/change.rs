@@ -17,7 +17,7 @@ use afterimage::{
     },
 };
 
-use super::{Mended, args::Target, close, folder_name, now, open, options, read_json};
+use super::{MendedEscapes, args::Target, close, folder_name, now, open, options, read_json};
 use crate::{
     failure::{Failure, Outcome, Stop},
     json::object,
@@ -96,11 +96,16 @@ pub(super) fn append(
 }
 
 /// The next turn whose durability is to be said.
-struct Said {
+struct DurabilityProgress {
     next: u64,
 }
 
-fn say_durable(session: &SessionDir, said: &mut Said, json: bool, out: &mut Output) -> Outcome {
+fn say_durable(
+    session: &SessionDir,
+    said: &mut DurabilityProgress,
+    json: bool,
+    out: &mut Output,
+) -> Outcome {
     while said.next <= session.durable_turn() {
         if json {
             out.json(object! { "turnId": said.next })?;
@@ -114,8 +119,8 @@ fn say_durable(session: &SessionDir, said: &mut Said, json: bool, out: &mut Outp
 
 fn append_lines(session: &mut SessionDir, file: &Path, json: bool, out: &mut Output) -> Outcome {
     let mut lines = Lines::open(file)?;
-    let mut said = Said { next: session.timeline().last_turn() + 1 };
-    let mut mended = Mended::default();
+    let mut said = DurabilityProgress { next: session.timeline().last_turn() + 1 };
+    let mut mended = MendedEscapes::default();
     let outcome = loop {
         let Some(line) = lines.next()? else { break Ok(()) };
         match turn(line, &mut mended).and_then(|turn| Ok(session.push(turn)?)) {
@@ -181,7 +186,7 @@ impl Lines {
 }
 
 /// A line as a turn: an event by itself is a turn of its actor.
-pub(super) fn turn(line: &[u8], mended: &mut Mended) -> Result<TurnRecord, Error> {
+pub(super) fn turn(line: &[u8], mended: &mut MendedEscapes) -> Result<TurnRecord, Error> {
     let (value, count) = json::read_mended(line)?;
     mended.0 += count;
     let has = |key: &str| value.get(key).is_some();

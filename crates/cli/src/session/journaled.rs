@@ -11,10 +11,10 @@ use afterimage::{
 };
 
 use super::{
-    Mended,
+    MendedEscapes,
     args::{InJournal, Target},
     change::{Lines, odd, turn},
-    line_ids::{Digested, LineIds},
+    line_ids::{LineDigest, LineIds},
     now, show,
 };
 use crate::{
@@ -50,7 +50,7 @@ impl Appending {
 }
 
 /// What became of a line.
-enum Came {
+enum LineOutcome {
     New(Pushed),
     /// It was there, as this turn.
     Before(u64),
@@ -210,18 +210,18 @@ impl Journaled {
         let mut appending = Appending { ids: LineIds::new(id), newest: None, lenient };
         let mut timeline = self.noted(&mut appending)?;
         self.journal.notes().iter().for_each(|text| note(&printable(text)));
-        let (mut were_there, mut mended) = (0, Mended::default());
+        let (mut were_there, mut mended) = (0, MendedEscapes::default());
         while let Some(line) = lines.next()? {
-            let (digested, read) = (Digested::of(line), turn(line, &mut mended));
+            let (digested, read) = (LineDigest::of(line), turn(line, &mut mended));
             let read = read.map_err(|error| lines.refused(error))?;
             let id = appending.ids.id(lines.number(), digested)?;
             let came = self.push(&mut timeline, &read, &id, &mut appending, &lines)?;
             let turn = match &came {
-                Came::New(pushed) => {
+                LineOutcome::New(pushed) => {
                     odd(pushed);
                     pushed.record.turn_id
                 }
-                Came::Before(turn) => {
+                LineOutcome::Before(turn) => {
                     were_there += 1;
                     *turn
                 }
@@ -232,7 +232,7 @@ impl Journaled {
                 writeln!(out, "turn {turn}")?;
             }
             out.flush()?;
-            if let Came::New(Pushed { snapshot: Some(_), .. }) = came {
+            if let LineOutcome::New(Pushed { snapshot: Some(_), .. }) = came {
                 self.snapshot(&timeline);
             }
         }
@@ -281,11 +281,11 @@ impl Journaled {
         id: &EventId,
         appending: &mut Appending,
         lines: &Lines,
-    ) -> Outcome<Came> {
+    ) -> Outcome<LineOutcome> {
         let mut races = 0;
         loop {
             if let Some(turn) = appending.ids.turn(id) {
-                return Ok(Came::Before(turn));
+                return Ok(LineOutcome::Before(turn));
             }
             let mut next = timeline.clone();
             let pushed = next.push(turn.clone()).map_err(|error| lines.refused(error.into()))?;
@@ -299,14 +299,14 @@ impl Journaled {
                 Ok(appended) if !appended.was_there => {
                     *timeline = next;
                     appending.newest = Some(id.clone());
-                    return Ok(Came::New(pushed));
+                    return Ok(LineOutcome::New(pushed));
                 }
                 Err(error) if error.kind() != ErrorKind::Conflict || races >= MOST_RACES => {
                     return Err(error.into());
                 }
                 // It was there before the turns that are at hand.
                 Ok(appended) if appended.sequence <= timeline.last_turn() => {
-                    return Ok(Came::Before(appended.sequence));
+                    return Ok(LineOutcome::Before(appended.sequence));
                 }
                 // Others came first; or the same lines, from another run.
                 Ok(_) | Err(_) => self.catch_up(timeline, appending)?,

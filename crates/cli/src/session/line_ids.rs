@@ -26,7 +26,7 @@ impl LineIds {
     }
 
     /// The id of a line.
-    pub(super) fn id(&self, number: u64, line: Digested) -> Result<EventId> {
+    pub(super) fn id(&self, number: u64, line: LineDigest) -> Result<EventId> {
         EventId::new(format!("{}{number}:{:016x}", self.name, line.0))
     }
 
@@ -45,9 +45,9 @@ impl LineIds {
 
 /// A line by its hash.
 #[derive(Clone, Copy)]
-pub(super) struct Digested(u64);
+pub(super) struct LineDigest(u64);
 
-impl Digested {
+impl LineDigest {
     pub(super) fn of(line: &[u8]) -> Self {
         let hash = Sha256::digest(line.trim_ascii());
         Self(hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)))

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Error, Result, SessionName,
-    append::{AppendLogic, Entry, Fate, Group, Landed},
+    append::{AppendLogic, AppendOutcome, Entry, Group, StoredEvent},
     record,
     tail::Tail,
 };
@@ -34,22 +34,26 @@ const MOST_BYTES: usize = 256 << 10;
 pub(super) struct Slot {
     pub(super) tail: Turn<Option<Tail>>,
     /// In the order in which they were begun.
-    waiting: Mutex<VecDeque<Waiting>>,
+    waiting: Mutex<VecDeque<WaitingAppend>>,
 }
 
-struct Waiting {
+struct WaitingAppend {
     entry: Entry,
     answer: Answer,
 }
 
-type Answer = oneshot::Sender<Result<Landed>>;
+type Answer = oneshot::Sender<Result<StoredEvent>>;
 
 impl NatsJournal {
     /// Appends one event, by itself or with others.
-    pub(super) async fn append_entry(&self, session: &SessionName, entry: Entry) -> Result<Landed> {
+    pub(super) async fn append_entry(
+        &self,
+        session: &SessionName,
+        entry: Entry,
+    ) -> Result<StoredEvent> {
         let slot = self.slot(session);
         let (answer, mut answered) = oneshot::channel();
-        slot.waiting().push_back(Waiting { entry, answer });
+        slot.waiting().push_back(WaitingAppend { entry, answer });
         loop {
             match select(&mut answered, pin!(slot.tail.lock())).await {
                 Either::Left((answered, _)) => {
@@ -135,7 +139,7 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let (fates, _) = self.logic.take_parts(self.session);
         let mut waiting = self.slot.waiting();
-        for (answer, Fate { mut entry, outcome }) in
+        for (answer, AppendOutcome { mut entry, outcome }) in
             std::mem::take(&mut self.answers).into_iter().zip(fates).rev()
         {
             match outcome {
@@ -144,7 +148,7 @@ impl Drop for Batch<'_> {
                     if let Some(Ok(landed)) = &outcome {
                         entry.tried.get_or_insert(landed.appended.sequence);
                     }
-                    waiting.push_front(Waiting { entry, answer });
+                    waiting.push_front(WaitingAppend { entry, answer });
                 }
             }
         }
@@ -161,7 +165,7 @@ pub(super) fn group(connection: &Connection) -> Group {
 }
 
 impl Slot {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<WaitingAppend>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Connection {
     pub(super) objects: ObjectStore,
     /// What the object store is kept in.
     pub(super) object_stream: stream::Stream,
-    checked: Arc<Checked>,
+    checked: Arc<CheckedServer>,
     /// What the server does not let this user do.
     pub(super) denials: Denials,
     /// In which way less is promised than could be.
@@ -47,7 +47,7 @@ pub(super) struct Connection {
 }
 
 /// Which server was found to be new enough.
-struct Checked {
+struct CheckedServer {
     /// How often the client had connected.
     connects: AtomicU64,
     /// Which of the server's clients it was.
@@ -80,14 +80,14 @@ pub(super) async fn connect(options: &NatsOptions) -> Result<Connection> {
     let connects = client.statistics().connects.load(Ordering::Relaxed);
     let server = client.server_info();
     check_version(&server.version)?;
-    let checked = Checked { connects: connects.into(), client: server.client_id.into() };
+    let checked = CheckedServer { connects: connects.into(), client: server.client_id.into() };
     let mut context = jetstream::new(client.clone());
     context.set_timeout(options.timeout);
     let needs = Needs::anything();
     let provisioned = trying(&options.journal.retries, "prepare the stream", options, || {
         denials.allowing(&needs, Box::pin(provision(&context, options)))
     });
-    let Provisioned { stream, snapshots, objects, object_stream } = provisioned.await?;
+    let ProvisionedStores { stream, snapshots, objects, object_stream } = provisioned.await?;
     let mut warnings = warnings(&stream.cached_info().config);
     for kept in [&snapshots.stream, &object_stream] {
         let more = warnings_of_snapshots(&kept.cached_info().config);
@@ -206,14 +206,17 @@ fn check_version(version: &str) -> Result<()> {
 }
 
 /// What is there on the server.
-struct Provisioned {
+struct ProvisionedStores {
     stream: stream::Stream,
     snapshots: kv::Store,
     objects: ObjectStore,
     object_stream: stream::Stream,
 }
 
-async fn provision(context: &jetstream::Context, options: &NatsOptions) -> Result<Provisioned> {
+async fn provision(
+    context: &jetstream::Context,
+    options: &NatsOptions,
+) -> Result<ProvisionedStores> {
     let stream = if options.creates {
         let stream = context.get_or_create_stream(stream_config(options)).await;
         stream.map_err(|error| match error.kind() {
@@ -252,7 +255,7 @@ async fn provision(context: &jetstream::Context, options: &NatsOptions) -> Resul
     };
     let object_stream = context.get_stream(format!("OBJ_{}", options.bucket)).await;
     let object_stream = object_stream.map_err(|error| no_objects(&error))?;
-    Ok(Provisioned { stream, snapshots, objects, object_stream })
+    Ok(ProvisionedStores { stream, snapshots, objects, object_stream })
 }
 
 /// The bucket of snapshots, which keeps at least as many as asked.

@@ -17,10 +17,10 @@ use crate::{
     Appended, Event, EventId, Expected, JournalOptions, Live, LoadReport, Loaded, Millis, NewEvent,
     Recorded, Replay, Result, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo,
     SnapshotPolicy,
-    append::{Entry, Group, Landed},
+    append::{Entry, Group, StoredEvent},
     face::{self, EventJournal, Steps, sealed},
     fetch::DeleteLogic,
-    machine::{Logic, Retried},
+    machine::{Logic, RetriedRequest},
     request::{Failure, Machine, Request, Response, Step},
     retry::Budget,
 };
@@ -110,7 +110,7 @@ impl NatsJournal {
         doing: &'static str,
         retries: Retries,
     ) -> Result<L::Output> {
-        let mut machine = Retried::new(logic, session, retries, doing);
+        let mut machine = RetriedRequest::new(logic, session, retries, doing);
         loop {
             match machine.step() {
                 Step::Done(output) => return output,
@@ -380,7 +380,7 @@ impl Steps for &NatsJournal {
         self.run_within(logic, session, doing, retries).await
     }
 
-    async fn append_entry(&mut self, session: &SessionName, entry: Entry) -> Result<Landed> {
+    async fn append_entry(&mut self, session: &SessionName, entry: Entry) -> Result<StoredEvent> {
         NatsJournal::append_entry(self, session, entry).await
     }
 

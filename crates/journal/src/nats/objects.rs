@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result, SessionName,
     json::{self, Value},
-    request::Kept,
+    request::StoredSnapshot,
 };
 
 /// The largest object that is fetched: what a snapshot can have at most, and more.
@@ -33,19 +33,19 @@ const CHUNK: usize = 128 << 10;
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// What is said of a snapshot that is there, and whose bytes are not.
-pub(super) fn unreadable(reason: String) -> Kept {
-    Kept::Unreadable(Error::new(ErrorKind::Damaged, reason))
+pub(super) fn unreadable(reason: String) -> StoredSnapshot {
+    StoredSnapshot::Unreadable(Error::new(ErrorKind::Damaged, reason))
 }
 
 impl NatsJournal {
     /// The object of a snapshot.
-    pub(super) async fn object(&self, pointer: &Pointer) -> Result<Kept> {
+    pub(super) async fn object(&self, pointer: &Pointer) -> Result<StoredSnapshot> {
         timeout(self.patience(pointer.bytes), self.read_object(pointer))
             .await
             .unwrap_or_else(|_| Err(unavailable("the object store did not answer in time")))
     }
 
-    async fn read_object(&self, pointer: &Pointer) -> Result<Kept> {
+    async fn read_object(&self, pointer: &Pointer) -> Result<StoredSnapshot> {
         let name = &pointer.object;
         let object = match self.connection.objects.get(name).await {
             Ok(object) => object,
@@ -69,7 +69,7 @@ impl NatsJournal {
                 bytes.reserve(CHUNK.max(bytes.len()));
             }
             match timeout(SILENCE, limited.read_buf(&mut bytes)).await {
-                Ok(Ok(0)) => return Ok(Kept::Bytes(bytes)),
+                Ok(Ok(0)) => return Ok(StoredSnapshot::Bytes(bytes)),
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
                     return Ok(unreadable(error.to_string()));

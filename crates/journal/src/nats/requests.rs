@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result, SessionName,
     json::{Object, ObjectExt, Value},
-    request::{Append, Failure, Head, Kept, Page, Position, Request, Response},
+    request::{Append, Failure, Head, Page, Position, Request, Response, StoredSnapshot},
 };
 
 /// The most bytes of a page.
@@ -73,12 +73,16 @@ impl NatsJournal {
     }
 
     /// A snapshot; one that this user may not read is passed over.
-    async fn readable_snapshot(&self, session: &SessionName, age: usize) -> Result<Option<Kept>> {
+    async fn readable_snapshot(
+        &self,
+        session: &SessionName,
+        age: usize,
+    ) -> Result<Option<StoredSnapshot>> {
         let needs = self.needs_of_snapshot();
         match self.allowed(&needs, Box::pin(self.snapshot_bytes(session, age))).await {
             // Said once, for the newest.
             Err(error) if error.kind() == ErrorKind::Denied => {
-                Ok((age == 0).then(|| Kept::Unreadable(error)))
+                Ok((age == 0).then(|| StoredSnapshot::Unreadable(error)))
             }
             found => found,
         }

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result, SessionName, SnapshotInfo,
     json::{self, Value},
-    request::{Kept, Mark},
+    request::{Mark, StoredSnapshot},
     snapshot,
 };
 
@@ -38,7 +38,7 @@ const MOST_PUTS: usize = 16;
 const HANDED_ON: u64 = 2;
 
 /// What the newest snapshot is to one that is to be written.
-enum Standing {
+enum SnapshotWrite {
     Older,
     /// The very same, whole.
     Same,
@@ -54,7 +54,7 @@ impl NatsJournal {
         &self,
         session: &SessionName,
         age: usize,
-    ) -> Result<Option<Kept>> {
+    ) -> Result<Option<StoredSnapshot>> {
         let entry = match age {
             0 => self.newest(session).await.map(Some),
             age => self.entry_of_age(session, age).await,
@@ -70,15 +70,15 @@ impl NatsJournal {
         for _ in 0..MOST_LOOKS {
             let Some(Entry { revision, value: Some(value), .. }) = entry else { return Ok(None) };
             let Some(pointer) = Pointer::read(&value) else {
-                return Ok(Some(Kept::Bytes(value.to_vec())));
+                return Ok(Some(StoredSnapshot::Bytes(value.to_vec())));
             };
             let reason = match self.object(&pointer).await? {
-                Kept::Unreadable(reason) => reason,
-                kept @ Kept::Bytes(_) => return Ok(Some(kept)),
+                StoredSnapshot::Unreadable(reason) => reason,
+                kept @ StoredSnapshot::Bytes(_) => return Ok(Some(kept)),
             };
             entry = self.entry_of_age(session, age).await?;
             if entry.as_ref().is_some_and(|entry| entry.revision == revision) {
-                return Ok(Some(Kept::Unreadable(reason)));
+                return Ok(Some(StoredSnapshot::Unreadable(reason)));
             }
         }
         Err(unavailable("snapshots are replaced faster than they can be read"))
@@ -212,9 +212,9 @@ impl NatsJournal {
         };
         for _ in 0..MOST_PUTS {
             match self.standing(&newest, bytes).await? {
-                Standing::Older => {}
-                Standing::Same => return Ok(None),
-                Standing::Newer(info) => return Ok(Some(info)),
+                SnapshotWrite::Older => {}
+                SnapshotWrite::Same => return Ok(None),
+                SnapshotWrite::Newer(info) => return Ok(Some(info)),
             }
             let mut objects = newest.handed_on();
             // One snapshot more than are kept has its object still: somebody may be reading it.
@@ -250,8 +250,8 @@ impl NatsJournal {
         self.connection.client.max_payload().min(limit.unwrap_or(usize::MAX))
     }
 
-    async fn standing(&self, newest: &Entry, bytes: &[u8]) -> Result<Standing> {
-        let Some(value) = &newest.value else { return Ok(Standing::Older) };
+    async fn standing(&self, newest: &Entry, bytes: &[u8]) -> Result<SnapshotWrite> {
+        let Some(value) = &newest.value else { return Ok(SnapshotWrite::Older) };
         let pointer = Pointer::read(value);
         let line = pointer.as_ref().map_or(first_line(value), |found| &found.first_line);
         if line == first_line(bytes) {
@@ -259,20 +259,20 @@ impl NatsJournal {
                 Some(found) => self.is_whole(found).await?,
                 None => **value == *bytes,
             };
-            return Ok(if is_whole { Standing::Same } else { Standing::Older });
+            return Ok(if is_whole { SnapshotWrite::Same } else { SnapshotWrite::Older });
         }
         let (Ok(theirs), Ok(ours)) = (snapshot::header(line), snapshot::header(bytes)) else {
-            return Ok(Standing::Older);
+            return Ok(SnapshotWrite::Older);
         };
         if !theirs.is_newer_than(&ours) || !self.has_event(&theirs.mark).await? {
-            return Ok(Standing::Older);
+            return Ok(SnapshotWrite::Older);
         }
         if let Some(found) = &pointer
             && !self.is_whole(found).await?
         {
-            return Ok(Standing::Older);
+            return Ok(SnapshotWrite::Older);
         }
-        Ok(Standing::Newer(SnapshotInfo {
+        Ok(SnapshotWrite::Newer(SnapshotInfo {
             after_sequence: theirs.mark.sequence,
             created_at: theirs.created_at,
             schema: theirs.schema,

@@ -8,7 +8,7 @@ use crate::{
     json::{self, Value},
     name::token,
     record,
-    request::{Append, Mark, Placed, Position},
+    request::{Append, Mark, Position, PositionedEvent},
 };
 
 /// The position of the newest event, and the subjects among which it is looked for.
@@ -91,10 +91,10 @@ fn required<'h>(headers: &'h HeaderMap, name: &str) -> Result<&'h str> {
 }
 
 /// The events of a message, with their positions.
-pub(super) fn placed(message: u64, payload: &[u8]) -> Result<Vec<Placed>> {
+pub(super) fn placed(message: u64, payload: &[u8]) -> Result<Vec<PositionedEvent>> {
     let events = events(payload).map_err(|error| foreign(message, &error))?;
     let first = last_position(message).saturating_sub(events.len() as u64 - 1);
-    Ok((first..).zip(events).map(|(position, event)| Placed { position, event }).collect())
+    Ok((first..).zip(events).map(|(position, event)| PositionedEvent { position, event }).collect())
 }
 
 /// At least one event, with sequences that rise by one.
@@ -117,7 +117,7 @@ fn events(payload: &[u8]) -> Result<Vec<Event>> {
 
 /// The last event's place in a message.
 pub(super) fn mark(message: u64, payload: &[u8]) -> Result<Option<Mark>> {
-    Ok(placed(message, payload)?.last().map(Placed::mark))
+    Ok(placed(message, payload)?.last().map(PositionedEvent::mark))
 }
 
 /// The error of a message that no journal wrote.

@@ -11,7 +11,7 @@ use afterimage_journal::{
 use afterimage_json::Millis;
 use afterimage_log::{
     DiskFiles, Holder,
-    testing::{Fault, MemoryFiles, Unsynced},
+    testing::{Fault, MemoryFiles, UnsyncedFate},
 };
 use journal_work::{Step, Work, event, forget, name, note, state_of};
 
@@ -71,11 +71,11 @@ fn whatever_operation_fails_no_acknowledged_event_is_lost_or_doubled() {
     for operation in 0..clean.operations() {
         for fault in [Fault::Fail, Fault::Short, Fault::Crash] {
             for (unsynced, keeps_names) in [
-                (Unsynced::Lost, false),
-                (Unsynced::Lost, true),
-                (Unsynced::Halved, true),
-                (Unsynced::Zeroed, true),
-                (Unsynced::Kept, true),
+                (UnsyncedFate::Lost, false),
+                (UnsyncedFate::Lost, true),
+                (UnsyncedFate::Halved, true),
+                (UnsyncedFate::Zeroed, true),
+                (UnsyncedFate::Kept, true),
             ] {
                 let files = MemoryFiles::new();
                 files.fault_at(operation, fault);
@@ -120,7 +120,7 @@ fn an_event_that_was_found_there_is_as_durable_as_one_that_was_appended() {
             let new = event(acknowledged, &step);
             let appended = journal.append(&name("a"), Expected::Any, new, NOW).unwrap();
             found += usize::from(appended.was_there);
-            let after = files.crash(Unsynced::Lost, false);
+            let after = files.crash(UnsyncedFate::Lost, false);
             assert_eq!(loaded(&after), acknowledged + 1, "{operation} {fault:?}");
         }
     }
@@ -136,7 +136,9 @@ fn a_session_whose_first_write_was_torn_takes_events() {
     let clean = MemoryFiles::new();
     append(&clean).unwrap();
     for operation in 0..clean.operations() {
-        for unsynced in [Unsynced::Lost, Unsynced::Halved, Unsynced::Zeroed, Unsynced::Kept] {
+        for unsynced in
+            [UnsyncedFate::Lost, UnsyncedFate::Halved, UnsyncedFate::Zeroed, UnsyncedFate::Kept]
+        {
             let files = MemoryFiles::new();
             files.fault_at(operation, Fault::Crash);
             append(&files).unwrap_err();
@@ -372,7 +374,7 @@ fn a_log_that_is_cut_at_any_byte_loads_what_is_whole() {
         let whole = ends.iter().filter(|end| **end <= cut).count();
         let events = whole.saturating_sub(1);
         files.put(EVENTS, bytes[..cut].to_vec());
-        let after = files.crash(Unsynced::Kept, true);
+        let after = files.crash(UnsyncedFate::Kept, true);
         let mut journal = open(&after).unwrap();
         let loaded = journal.load::<Work>(&name("a")).unwrap();
         assert_eq!(loaded.state, state_of(&steps(events)), "{cut}");

@@ -9,7 +9,7 @@ use afterimage_journal::{ErrorKind, Expected, Journal, JournalOptions, Result, S
 use afterimage_json::Millis;
 use afterimage_log::{
     Files, HighWater, Holder,
-    testing::{Fault, MemoryFiles, Unsynced},
+    testing::{Fault, MemoryFiles, UnsyncedFate},
 };
 use journal_work::{Work, event, forget, name, note, state_of};
 
@@ -155,7 +155,7 @@ fn a_log_that_lost_its_end_and_grew_again_is_told_from_one_that_did_not() {
 fn a_journal_without_a_mark_is_read_and_gets_one_with_its_next_event() {
     let files = journal(6);
     forget(&files, EVENTS);
-    let cut_off = files.crash(Unsynced::Kept, true);
+    let cut_off = files.crash(UnsyncedFate::Kept, true);
     cut(&cut_off, 3);
     assert_eq!(open(&cut_off).load::<Work>(&name("a")).unwrap().sequence, 3);
     let mut journal = open(&files);
@@ -189,7 +189,7 @@ fn a_journal_that_gets_its_mark_is_sound_wherever_the_append_is_broken_off() {
     append(&mut open(&clean), 3).unwrap();
     for operation in start..clean.operations() {
         for (unsynced, keeps_names) in
-            [(Unsynced::Lost, false), (Unsynced::Lost, true), (Unsynced::Kept, true)]
+            [(UnsyncedFate::Lost, false), (UnsyncedFate::Lost, true), (UnsyncedFate::Kept, true)]
         {
             let files = begun();
             files.fault_at(operation, Fault::Crash);
@@ -244,9 +244,11 @@ fn an_interrupted_removal_never_looks_like_a_lost_end() {
     assert_eq!(clean.paths(), [Path::new("journal/lock")]);
     for operation in start..clean.operations() {
         for fault in [Fault::Fail, Fault::Short, Fault::Crash] {
-            for (unsynced, keeps_names) in
-                [(Unsynced::Lost, false), (Unsynced::Lost, true), (Unsynced::Kept, true)]
-            {
+            for (unsynced, keeps_names) in [
+                (UnsyncedFate::Lost, false),
+                (UnsyncedFate::Lost, true),
+                (UnsyncedFate::Kept, true),
+            ] {
                 let files = journal(4);
                 files.fault_at(operation, fault);
                 let options = JournalOptions::default();

@@ -36,7 +36,7 @@ fn options(servers: &[Server]) -> NatsOptions {
 
 /// What a writer was told.
 #[derive(Default)]
-struct Told {
+struct AppendReport {
     /// The id of each event that was acknowledged, by sequence.
     acknowledged: BTreeMap<u64, String>,
     /// For which sequences it was told that another writer came first.
@@ -49,8 +49,8 @@ async fn write(
     (writer, at_a_time): (usize, u64),
     session: SessionName,
     stop: Arc<AtomicBool>,
-) -> Told {
-    let mut told = Told::default();
+) -> AppendReport {
+    let mut told = AppendReport::default();
     let (mut last, mut n) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
         let begun = (last..last + at_a_time).map(|expected| {

@@ -26,7 +26,7 @@ use crate::{
     },
     slot::{Line, Slot},
     snapshot::iso8601,
-    timeline::{Prepared, check_id},
+    timeline::{PreparedTurn, check_id},
 };
 
 /// A timeline in a directory.
@@ -265,7 +265,7 @@ impl SessionDir {
     }
 
     /// Writes a turn that was prepared, and takes it over.
-    fn append(&mut self, prepared: Prepared) -> Result<Pushed> {
+    fn append(&mut self, prepared: PreparedTurn) -> Result<Pushed> {
         let turn_id = prepared.record.turn_id;
         let text = prepared.record.to_json().to_string();
         let mut sealed = line::seal(&text)?;

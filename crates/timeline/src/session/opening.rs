@@ -40,7 +40,7 @@ pub(super) fn meta(
 
 /// The turns that a branch shares with the session that it came from, and where their snapshots are.
 #[derive(Default)]
-pub(super) struct Past {
+pub(super) struct PastStates {
     pub(super) slots: Vec<Slot>,
     pub(super) shelf: Option<(Arc<Shelf>, u64)>,
     /// How many sessions came before the branch, one out of the other.
@@ -53,8 +53,8 @@ pub(super) fn past(
     directory: &Path,
     meta: &SessionMeta,
     depth: usize,
-) -> Result<Past> {
-    let Some(parent) = &meta.parent else { return Ok(Past::default()) };
+) -> Result<PastStates> {
+    let Some(parent) = &meta.parent else { return Ok(PastStates::default()) };
     if depth >= MOST_GENERATIONS {
         let message =
             format!("more than {MOST_GENERATIONS} branches of branches, or a circle of them");
@@ -84,7 +84,7 @@ pub(super) fn past(
                     Shelf::new(Arc::clone(files), &place, (first, turns.crcs), before.shelf)?;
                 slots.truncate(usize::try_from(parent.turn).unwrap_or(usize::MAX));
                 let shelf = Some((Arc::new(shelf), parent.turn));
-                return Ok(Past { slots, shelf, generations: before.generations + 1 });
+                return Ok(PastStates { slots, shelf, generations: before.generations + 1 });
             }
             _ => {}
         }

@@ -8,7 +8,8 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     checkpoint::{
-        Checkpoint, SectionKind, Shrunk, expect_time, header_line, is_moment, shrink, table,
+        Checkpoint, SectionKind, ShrunkCheckpoint, expect_time, header_line, is_moment, shrink,
+        table,
     },
     id::{FacetType, FrameSeq},
     tokens::TokenCounter,
@@ -268,7 +269,11 @@ impl Draft {
     /// [`Markdown`](crate::checkpoint::ErrorKind::Markdown) where neither the options nor the frames
     /// say when it is made, or the options not in ISO 8601, [`ErrorKind::Limit`] where it cannot be
     /// made as small as it must be.
-    pub fn checkpoint(&self, options: &DraftOptions, counter: &dyn TokenCounter) -> Result<Shrunk> {
+    pub fn checkpoint(
+        &self,
+        options: &DraftOptions,
+        counter: &dyn TokenCounter,
+    ) -> Result<ShrunkCheckpoint> {
         let created = options.created.as_ref().or(self.last_time.as_ref()).ok_or_else(|| {
             let message =
                 "expected the time at which the checkpoint is made, found none in the frames";

@@ -72,7 +72,7 @@ pub struct CheckpointEngine {
     inner: Arc<dyn Engine>,
     /// Whether the open sections go to the inner engine as a passage, or as what is read after.
     shows_sections: bool,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptSections>,
 }
 
 #[derive(Clone, Default)]
@@ -83,7 +83,7 @@ struct State {
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptSections {
     now: State,
     /// The last job with the state before it.
     last: Option<(Arc<str>, State)>,
@@ -112,7 +112,7 @@ impl CheckpointEngine {
         self.kept().now.checkpoint.clone()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, KeptSections> {
         // What is kept is replaced as a whole, so it is whole whatever happened to another thread.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

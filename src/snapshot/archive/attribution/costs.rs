@@ -75,7 +75,7 @@ struct Costs<'a>(IndexMap<&'a str, FacetCost<'a>, foldhash::fast::RandomState>);
 
 /// A facet of the segment that is being added.
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownFacet {
     /// Where its cost is.
     place: usize,
     /// The chunk that was counted last, so that one that names a facet twice counts once.
@@ -86,7 +86,7 @@ impl<'a> Costs<'a> {
     /// Adds some frames of a segment.
     fn add(&mut self, tables: &'a Tables, frames: Range<u32>) {
         // Facets are numbered in each segment anew; an id is looked up once a segment.
-        let mut known: Vec<Option<Known>> = vec![None; tables.facets.len()];
+        let mut known: Vec<Option<KnownFacet>> = vec![None; tables.facets.len()];
         for frame in frames {
             for chunk in tables.before(frame).chunk_end..tables.before(frame + 1).chunk_end {
                 for number in tables.facets_of(tables.chunk_row_at(chunk).facets).iter().copied() {
@@ -98,7 +98,7 @@ impl<'a> Costs<'a> {
                         || self.place(tables.facets.get(number), tables.sequence(frame)),
                         |known| known.place,
                     );
-                    *known = Some(Known { place, counted: chunk });
+                    *known = Some(KnownFacet { place, counted: chunk });
                     if let Some((_, cost)) = self.0.get_index_mut(place) {
                         cost.add(tables, chunk);
                     }

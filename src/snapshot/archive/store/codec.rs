@@ -9,7 +9,7 @@ use super::{
         names::Names,
         sealed_tables::SealedTables,
         tables::{ChunkRow, FIRST, Kind, PartKind, RareRows, SET, Tables},
-        text::{Kept, SegmentText},
+        text::{KeptRun, SegmentText},
     },
     bytes::{Bytes, Put, damaged},
 };
@@ -61,7 +61,7 @@ pub(super) fn unpack_text(payload: &[u8], tables: &Tables) -> Result<SegmentText
             let mut runs = Vec::with_capacity(count as usize);
             while let (Some(start), Some(len)) = (column.next(), column.next()) {
                 let end = start.checked_add(len).filter(|end| *end <= whole);
-                runs.push(Kept { start, len, at });
+                runs.push(KeptRun { start, len, at });
                 at = end
                     .map(|_| at.wrapping_add(len))
                     .ok_or_else(|| damaged("a run in the text", "one past its end"))?;

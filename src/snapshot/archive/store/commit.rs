@@ -20,12 +20,12 @@ pub(in super::super) struct Places {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Commit {
     pub(super) counted_by: CountedBy,
-    pub(super) segments: Vec<Committed>,
+    pub(super) segments: Vec<CommitRecord>,
 }
 
 /// A segment that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Committed {
+pub(super) struct CommitRecord {
     pub(super) number: u32,
     pub(super) first: FrameSeq,
     pub(super) last: FrameSeq,
@@ -61,13 +61,13 @@ impl Commit {
         };
         let mut segments = Vec::new();
         while bytes.end().is_err() {
-            segments.push(Committed::take(&mut bytes)?);
+            segments.push(CommitRecord::take(&mut bytes)?);
         }
         Ok(Self { counted_by, segments })
     }
 }
 
-impl Committed {
+impl CommitRecord {
     fn put(&self, out: &mut Vec<u8>) {
         out.put_u64(self.number.into());
         out.put_u64(self.first.get());

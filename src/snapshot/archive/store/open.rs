@@ -12,7 +12,7 @@ use super::{
         state::{CountedBy, State},
         writer::Home,
     },
-    commit::{Commit, Committed, ENTRY_BYTES},
+    commit::{Commit, CommitRecord, ENTRY_BYTES},
     files::{SEGMENTS, StoreFiles},
 };
 use crate::{
@@ -106,7 +106,7 @@ struct Opening {
 
 impl Opening {
     /// Adds a segment. Those between it and the last one are lost.
-    fn add(&mut self, segment: &Committed, counted_by: &CountedBy) -> Result<()> {
+    fn add(&mut self, segment: &CommitRecord, counted_by: &CountedBy) -> Result<()> {
         let state = &mut self.state;
         let number = segment.number;
         let refused =

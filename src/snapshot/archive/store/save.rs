@@ -14,7 +14,7 @@ use super::{
         writer::Home,
     },
     Places, codec,
-    commit::{Commit, Committed},
+    commit::{Commit, CommitRecord},
     files::{SEGMENTS, StoreFiles, TABLES, TEXTS},
 };
 use crate::{
@@ -120,7 +120,7 @@ impl SnapshotArchive {
     }
 
     /// Makes `store`, with so many commits, the archive's own: these segments were written to it.
-    fn mark(&mut self, store: &Arc<StoreFiles>, written: &[Committed], records: u64) {
+    fn mark(&mut self, store: &Arc<StoreFiles>, written: &[CommitRecord], records: u64) {
         let state = Arc::make_mut(&mut self.reader.state);
         for segment in written {
             if let Some(entry) = state.sealed.get_mut(segment.number) {
@@ -185,7 +185,7 @@ const NEW_SEGMENTS: (&str, FileKind) = ("segments.rec.new", SEGMENTS.1);
 
 /// Writes all segments, each with a commit of its own. They are there at once, when the file of
 /// their commits gets its name.
-fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<Committed>> {
+fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<CommitRecord>> {
     let (mut texts, mut tables) = (writer(store, TEXTS)?, writer(store, TABLES)?);
     let written = write_segments(&mut texts, &mut tables, state, 0)?;
     let (path, new) = (store.path(SEGMENTS), store.path(NEW_SEGMENTS));
@@ -234,7 +234,7 @@ impl Writers {
         state: &State,
         from: u32,
         records: u64,
-    ) -> Result<Vec<Committed>> {
+    ) -> Result<Vec<CommitRecord>> {
         let found = self.commits.next_index();
         if found != records {
             let message = format!(
@@ -267,7 +267,7 @@ fn exists(store: &StoreFiles, file: (&str, FileKind)) -> Result<bool> {
     }
 }
 
-fn commit(state: &State, segments: Vec<Committed>) -> Result<Vec<u8>> {
+fn commit(state: &State, segments: Vec<CommitRecord>) -> Result<Vec<u8>> {
     Commit { counted_by: state.counted_by.clone(), segments }.to_bytes()
 }
 
@@ -281,7 +281,7 @@ fn write_segments(
     tables: &mut RecordWriter,
     state: &State,
     from: u32,
-) -> Result<Vec<Committed>> {
+) -> Result<Vec<CommitRecord>> {
     let mut written = Vec::new();
     for number in from..state.open_segment() {
         let of = state.tables(number)?;
@@ -292,7 +292,7 @@ fn write_segments(
         let text = texts.append(&text)?;
         let tables = tables.append(&codec::pack_tables(of)?)?;
         let (before, frames) = (state.before(number), of.frames.len() as u32);
-        written.push(Committed {
+        written.push(CommitRecord {
             number,
             first: of.sequence(0),
             last: of.sequence(frames.saturating_sub(1)),

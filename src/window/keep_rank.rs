@@ -9,7 +9,7 @@ use crate::{
 /// How much it is worth to keep; what compares less goes first. Saliency decides, then the type,
 /// then age.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub(super) struct Worth {
+pub(super) struct KeepRank {
     is_recent: bool,
     is_reference: bool,
     /// Below zero where it loses its worth fast.
@@ -18,7 +18,7 @@ pub(super) struct Worth {
     from: u64,
 }
 
-impl Worth {
+impl KeepRank {
     /// Of a block that stands for frames.
     pub(super) fn of_block(from: FrameSeq, is_recent: bool) -> Self {
         Self { is_recent, is_reference: true, lasting: 0.0, kind: 0, from: from.get() }
