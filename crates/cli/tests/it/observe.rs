@@ -265,7 +265,7 @@ fn a_pipe_is_read_as_a_transcript_and_refused_as_a_policy_or_a_document() {
         let mut command = support::afterimage(args);
         let output = command.timeout(Duration::from_secs(20)).output().unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {err}");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");
         assert!(err.contains("only regular files are opened"), "{args:?}: {err}");
     }
     // Who links a policy means what the link leads to.
