@@ -15,7 +15,7 @@ use std::{
 };
 
 use afterimage::{
-    compress::{CompressionOptions, CompressionTransform},
+    compress::{CompressionOptions, CompressionTransform, Summary},
     hud::Hud,
     id::{Millis, Role},
     snapshot::FrameSnapshot,
@@ -45,7 +45,14 @@ fn compressed(hud: &Hud, history: &History) -> CompressionTransform {
         while let Some(job) = transform.next_job(history, NOW).unwrap() {
             let render =
                 |facet: &_| hud.render_facet(facet, Role::User, history.veil().tags(), NOW);
-            transform.complete(&job, "They looked into it.", "none", NOW, render).unwrap();
+            transform
+                .complete(
+                    &job,
+                    Summary { text: "They looked into it.", engine: "none" },
+                    NOW,
+                    render,
+                )
+                .unwrap();
         }
         if transform.apply().is_none() {
             return transform;

@@ -18,6 +18,15 @@ pub trait Engine: fmt::Debug + Send + Sync {
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String>;
 }
 
+/// The answer of an engine to a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary<'a> {
+    /// What it says of the job's passages.
+    pub text: &'a str,
+    /// The engine that wrote it: [`Engine::id`], or the name of a model.
+    pub engine: &'a str,
+}
+
 /// An answer without the white space around it.
 ///
 /// # Errors

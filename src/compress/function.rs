@@ -37,7 +37,7 @@ impl<F> FnEngine<F> {
     pub fn new<E>(id: &str, function: F) -> Self
     where
         F: Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E> + Send + Sync,
-        E: fmt::Display,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         Self { id: id.into(), function }
     }
@@ -46,7 +46,7 @@ impl<F> FnEngine<F> {
 impl<F, E> Engine for FnEngine<F>
 where
     F: Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E> + Send + Sync,
-    E: fmt::Display,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     fn id(&self) -> &str {
         &self.id
@@ -56,7 +56,10 @@ where
         let failed =
             |why: &dyn fmt::Display| Error::new(ErrorKind::Engine, format!("{}: {why}", self.id));
         let answer = match catch_unwind(AssertUnwindSafe(|| (self.function)(job, counter))) {
-            Ok(answer) => answer.map_err(|error| failed(&error))?,
+            Ok(answer) => answer.map_err(|error| {
+                let error = error.into();
+                failed(&error).with_source(error)
+            })?,
             Err(panic) => return Err(failed(&format_args!("panicked: {}", said(&*panic)))),
         };
         bounded(&self.id, answer, job, counter)

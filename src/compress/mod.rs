@@ -32,7 +32,7 @@ mod walk;
 pub use block::CompressionBlock;
 #[cfg(feature = "command")]
 pub use command::CommandEngine;
-pub use engine::Engine;
+pub use engine::{Engine, Summary};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};

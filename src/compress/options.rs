@@ -17,7 +17,9 @@ pub struct CompressionOptions {
     pub tries: u32,
     /// How long a job that failed waits, in milliseconds. 30,000 by default.
     pub retry_delay_ms: i64,
-    /// The newest frames that are never compressed. 8 by default.
+    /// The newest frames that are never compressed. 8 by default. In a
+    /// [`ContextWindow`](crate::window::ContextWindow) they are only as many as
+    /// [`Budget::recent`](crate::window::Budget::recent) has room for.
     pub protected_frames: usize,
     /// A summary may have one token for so many of the original. 5 by default; at least 2.
     pub ratio: u64,

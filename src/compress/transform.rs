@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    CompressionBlock, CompressionJob, CompressionOptions, CompressionState, Passage, Unit,
+    CompressionBlock, CompressionJob, CompressionOptions, CompressionState, Passage, Summary, Unit,
     block::{Originals, content_hash},
     walk::{Step, Walk},
 };
@@ -507,13 +507,13 @@ impl CompressionTransform {
     pub fn complete(
         &mut self,
         job: &CompressionJob,
-        summary: &str,
-        engine: &str,
+        summary: Summary<'_>,
         now: Millis,
         render: impl FnOnce(&Facet) -> Result<FrameSnapshot>,
     ) -> Result<Arc<CompressionBlock>> {
         let (number, range) = self.handed_out(job)?;
-        let summary = summary.trim();
+        let Summary { text, engine } = summary;
+        let summary = text.trim();
         let refused =
             |message: String| Err(Error::new(ErrorKind::Limit, message).at_frame(job.from.get()));
         if summary.is_empty() {
@@ -584,7 +584,10 @@ impl CompressionTransform {
         let numbers = self.under_way.iter();
         let mut found = numbers.filter_map(|at| Some((*at, self.ranges.get(*at).filter(is_it)?)));
         found.next().map(|(number, range)| (number, range.clone())).ok_or_else(|| {
-            let message = format!("{} is not under way in try {}", job.id, job.attempt);
+            let message = format!(
+                "the job {} is not running in attempt {}; ask `next_job` for another",
+                job.id, job.attempt
+            );
             Error::new(ErrorKind::Conflict, message).at_frame(job.from.get())
         })
     }

@@ -1,7 +1,7 @@
 //! `system` and `messages` of Anthropic's Messages.
 
 use super::{
-    ExportOptions, Exported, Form,
+    ExportOptions, ExportedRequest, Form,
     anthropic_block::{Blocks, is_of_provider, is_thinking},
     breakpoints,
     ids::IdRules,
@@ -42,7 +42,7 @@ pub(super) struct Block {
     pub(super) in_tail: bool,
 }
 
-pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exported {
+pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> ExportedRequest {
     let mut report = ExportReport::default();
     let paired = pairing::pair(turns, &RULES, options, &mut report);
     let mut system: Option<Message> = None;
@@ -89,7 +89,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
         root.put("system", system.content());
     }
     root.put("messages", OwnedJson::List(messages.into_iter().map(Message::owned).collect()));
-    Exported { form: Form::Anthropic, root, report }
+    ExportedRequest { form: Form::Anthropic, root, report }
 }
 
 /// Whether a turn of the operator changes the tools in the middle of a conversation: the one kind

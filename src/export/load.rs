@@ -1,7 +1,7 @@
 //! Contexts that were written down, read back: what they say and, where that is known, who wrote it.
 
 use super::{
-    Exported, Form,
+    ExportedRequest, Form,
     owned::{OwnedJson, OwnedText},
     report::ExportReport,
 };
@@ -13,7 +13,7 @@ use crate::{
 
 const UNRECORDED: Owner = Owner::Framing(Owner::UNRECORDED);
 
-impl Exported {
+impl ExportedRequest {
     /// A context in the [`Form::Messages`], so that it can be compared like a request.
     pub fn of_context(context: &RenderedContext) -> Self {
         let message = |message| {
@@ -31,7 +31,7 @@ impl Exported {
 
     /// The context that was written as this JSON: that of
     /// [`RenderedContext::to_json`](crate::hud::RenderedContext::to_json), or one of the forms of
-    /// providers. `owners` is what [`Exported::owners`] gave for it; messages of a rendered context
+    /// providers. `owners` is what [`ExportedRequest::owners`] gave for it; messages of a rendered context
     /// have theirs in them. Where nobody says who wrote a string, it is framing by the name of
     /// [`Owner::UNRECORDED`].
     ///

@@ -84,7 +84,7 @@ pub struct Export<'a> {
 
 /// A context in the form of a provider, with an owner for every byte of every string.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exported {
+pub struct ExportedRequest {
     form: Form,
     root: OwnedJson,
     report: ExportReport,
@@ -113,29 +113,29 @@ impl<'a> Export<'a> {
 
     /// The `messages` of OpenAI's Chat Completions: an array. Runs in linear time in what the
     /// context holds, like all exports.
-    pub fn openai_chat(&self, options: &ExportOptions) -> Exported {
+    pub fn openai_chat(&self, options: &ExportOptions) -> ExportedRequest {
         openai_chat::write(turns::collect(self.history, self.context), options)
     }
 
     /// The `input` items of OpenAI's Responses: an array.
-    pub fn responses(&self, options: &ExportOptions) -> Exported {
+    pub fn responses(&self, options: &ExportOptions) -> ExportedRequest {
         responses::write(turns::collect(self.history, self.context), options)
     }
 
     /// `{"system": …, "messages": […]}` of Anthropic's Messages; without `system` where the
     /// context has none.
-    pub fn anthropic(&self, options: &ExportOptions) -> Exported {
+    pub fn anthropic(&self, options: &ExportOptions) -> ExportedRequest {
         anthropic::write(turns::collect(self.history, self.context), options)
     }
 
     /// One text, for people and for models without messages: a string. Each turn begins with a line
     /// that says who speaks.
-    pub fn plain(&self, options: &ExportOptions) -> Exported {
+    pub fn plain(&self, options: &ExportOptions) -> ExportedRequest {
         plain::write(turns::collect(self.history, self.context), options)
     }
 }
 
-impl Exported {
+impl ExportedRequest {
     /// The form that it has.
     pub fn form(&self) -> Form {
         self.form
@@ -152,7 +152,7 @@ impl Exported {
     }
 
     /// Who wrote each string: a list of `path` (a JSON pointer) and `spans`, in the order in which
-    /// the strings stand. What [`Exported::from_json`] takes beside the JSON.
+    /// the strings stand. What [`ExportedRequest::from_json`] takes beside the JSON.
     pub fn owners(&self) -> Value {
         let owners = self.root.texts().into_iter().map(|(path, text)| {
             let mut object = Object::new();

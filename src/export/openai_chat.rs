@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    ExportOptions, Exported, Form,
+    ExportOptions, ExportedRequest, Form,
     ids::{self, IdRules},
     image::Image,
     members::{self, Member},
@@ -38,7 +38,7 @@ const LEGACY: &str = "function_call";
 /// Fields in which relatives of OpenAI have the reasoning.
 const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
-pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exported {
+pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> ExportedRequest {
     let mut report = ExportReport::default();
     let paired = pairing::pair(turns, &RULES, options, &mut report);
     let mut writer = Writer { paired: &paired, legacy: HashSet::new(), report: &mut report };
@@ -56,7 +56,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
             voice => writer.message(voice, group),
         });
     }
-    Exported { form: Form::OpenaiChat, root: OwnedJson::List(messages), report }
+    ExportedRequest { form: Form::OpenaiChat, root: OwnedJson::List(messages), report }
 }
 
 /// How many turns make the next message: a turn of the agent with calls goes on until the results

@@ -1,7 +1,7 @@
 //! A context as one text.
 
 use super::{
-    ExportOptions, Exported, Form,
+    ExportOptions, ExportedRequest, Form,
     ids::IdRules,
     owned::{OwnedJson, OwnedText},
     pairing::{self, PairRules},
@@ -15,7 +15,7 @@ const RULES: PairRules = PairRules {
     inline: |_, _| false,
 };
 
-pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exported {
+pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> ExportedRequest {
     let mut report = ExportReport::default();
     let paired = pairing::pair(turns, &RULES, options, &mut report);
     let mut text = OwnedText::default();
@@ -35,7 +35,7 @@ pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exp
             say(item, &mut text);
         }
     }
-    Exported { form: Form::Plain, root: OwnedJson::Text(text), report }
+    ExportedRequest { form: Form::Plain, root: OwnedJson::Text(text), report }
 }
 
 fn say(item: &Item<'_>, text: &mut OwnedText) {

@@ -1,7 +1,7 @@
 //! How much of a request its provider has seen before.
 
 use super::{
-    Exported,
+    ExportedRequest,
     owned::{OwnedJson, OwnedText},
 };
 use crate::{
@@ -77,8 +77,8 @@ pub struct Divergence {
 ///
 /// Reads both in linear time and counts each string of `next` once.
 pub fn prefix_report(
-    previous: &Exported,
-    next: &Exported,
+    previous: &ExportedRequest,
+    next: &ExportedRequest,
     counter: &dyn TokenCounter,
     rules: PrefixRules,
 ) -> PrefixReport {

@@ -1,7 +1,7 @@
 //! `input` items of OpenAI's Responses.
 
 use super::{
-    ExportOptions, Exported, Form,
+    ExportOptions, ExportedRequest, Form,
     ids::{self, IdRules},
     image::Image,
     members::{self, Member},
@@ -26,7 +26,7 @@ fn is_hosted(turn: &Turn<'_>) -> bool {
     turn.items.len() <= 1 && turn.payload_str("type").is_some_and(|kind| HOSTED.contains(&kind))
 }
 
-pub(super) fn write<'a>(mut turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> Exported {
+pub(super) fn write<'a>(mut turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> ExportedRequest {
     let mut report = ExportReport::default();
     // A hosted call needs no result: it is no pair.
     for turn in turns.iter_mut().filter(|turn| is_hosted(turn)) {
@@ -41,7 +41,7 @@ pub(super) fn write<'a>(mut turns: Vec<Turn<'a>>, options: &'a ExportOptions) ->
     }
     let mut items = writer.items;
     drop_loose_reasoning(&mut items, &mut report);
-    Exported { form: Form::Responses, root: OwnedJson::List(items), report }
+    ExportedRequest { form: Form::Responses, root: OwnedJson::List(items), report }
 }
 
 /// Reasoning must be followed by what came of it.

@@ -1,7 +1,7 @@
 use crate::{
     ErrorKind, Result,
     compress::{CompressionJob, CompressionOptions, Engine, FailureLimit},
-    export::{Export, ExportOptions, Exported, Form, PrefixRules, prefix_report},
+    export::{Export, ExportOptions, ExportedRequest, Form, PrefixRules, prefix_report},
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::Millis,
     veil::History,
@@ -57,7 +57,7 @@ pub struct FittedRequest {
     /// The context that fits.
     pub fit: Fit,
     /// The context as a request, where a form was asked for and it fits.
-    pub exported: Option<Exported>,
+    pub exported: Option<ExportedRequest>,
     /// The tokens of what fits; 0 where nothing does.
     pub tokens_after: u64,
 }
@@ -160,7 +160,7 @@ impl RequestFitter {
         &self,
         history: &History,
         context: &RenderedContext,
-    ) -> Result<(Option<Exported>, u64)> {
+    ) -> Result<(Option<ExportedRequest>, u64)> {
         let export = || Export::of(history, context);
         let exported = match self.form {
             Some(Form::OpenaiChat) => export()?.openai_chat(&self.export),

@@ -1,4 +1,13 @@
-//! Where the halves of an agent's memory meet: the one layer that may know all the others.
+//! What joins the other modules: archives of transcripts, a viewer, budgets for requests, bridges.
+//!
+//! | item | does |
+//! |---|---|
+//! | `archive` (feature `storage`) | writes and reads the directories of `afterimage archive` |
+//! | [`Viewer`] | renders the frames of a transcript as they come |
+//! | [`RequestFitter`] | fits a session's request into a budget |
+//! | [`bridge`] | joins observations, journals and checkpoints with frames |
+//!
+//! This is the only layer that may use all others.
 
 #[cfg(feature = "storage")]
 pub mod archive;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::sink::Draft;
+use super::sink::FrameDraft;
 use crate::{
     id::FacetType,
     json::{ObjectExt, Value},
@@ -59,13 +59,13 @@ impl Bundle {
     }
 
     /// The record that keeps them.
-    pub(super) fn into_draft(mut self) -> Draft {
+    pub(super) fn into_draft(mut self) -> FrameDraft {
         self.end_range();
         let mut facet = Facet::new("", FacetType::UNKNOWN, "");
         facet.attributes.put("reason", self.reason);
         facet.attributes.put("records", self.records);
         facet.attributes.put("lines", self.lines);
         facet.state = Some(Value::String(self.text));
-        Draft { facets: vec![facet], ..Draft::record(Source::Environment, self.line) }
+        FrameDraft { facets: vec![facet], ..FrameDraft::record(Source::Environment, self.line) }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     parts::{self, Arguments, with_origin},
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -64,7 +64,7 @@ impl super::Decoder for ChatReader {
 
 /// A system prompt that stands apart from the messages. It is no message.
 pub(super) fn system_prompt(system: Value, line: u64, sink: &mut Sink) {
-    let mut draft = Draft::record(Source::System, line);
+    let mut draft = FrameDraft::record(Source::System, line);
     content(system, &FacetType::SYSTEM, &mut draft);
     if !draft.facets.is_empty() {
         sink.push(draft);
@@ -94,10 +94,10 @@ pub(super) fn source_of_role(role: &str) -> (Source, FacetType) {
 }
 
 /// A message with its parts in the order in which a model writes them: reasoning, text, calls.
-pub(super) fn message(mut object: Object, line: u64) -> Draft {
+pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
     let role = object.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
     let (source, text_type) = source_of_role(&role);
-    let mut draft = Draft::message(source, line);
+    let mut draft = FrameDraft::message(source, line);
     draft.timestamp = object.get("timestamp").and_then(Value::as_str).map(str::to_owned);
     for key in ["reasoning_content", "reasoning"] {
         if let Some(Value::String(text)) = object.get(key)
@@ -146,7 +146,7 @@ pub(super) fn message_with_parts(
     mut object: Object,
     line: u64,
     part: impl Fn(Value, &FacetType) -> Vec<Facet>,
-) -> Draft {
+) -> FrameDraft {
     let parts = match object.get_mut("content") {
         Some(Value::Array(list)) => std::mem::take(list),
         _ => Vec::new(),
@@ -171,7 +171,7 @@ pub(super) fn message_with_parts(
 
 /// Says of the result that a message is what its format writes in places of its own.
 pub(super) fn complete_result(
-    draft: &mut Draft,
+    draft: &mut FrameDraft,
     call_id: Option<&str>,
     name: Option<&str>,
     failed: bool,
@@ -235,7 +235,7 @@ fn function_call(call: Value) -> Facet {
 }
 
 /// A message that is the result of a call. Text is its own; other parts are children.
-fn result(body: Option<Value>, call_id: Option<&str>, name: Option<&str>, draft: &mut Draft) {
+fn result(body: Option<Value>, call_id: Option<&str>, name: Option<&str>, draft: &mut FrameDraft) {
     let facet = match body {
         Some(Value::String(text)) => parts::result(call_id, name, text, false),
         Some(Value::Array(list)) => {
@@ -259,7 +259,7 @@ fn result(body: Option<Value>, call_id: Option<&str>, name: Option<&str>, draft:
 }
 
 /// The content of a message: a string, a list of parts, `null`, or something else.
-pub(super) fn content(body: Value, text_type: &FacetType, draft: &mut Draft) {
+pub(super) fn content(body: Value, text_type: &FacetType, draft: &mut FrameDraft) {
     match body {
         Value::String(text) if text.is_empty() => draft.payload.put("form", "empty"),
         Value::String(text) => draft.facets.push(parts::text(text_type.clone(), text)),

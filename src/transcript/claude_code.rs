@@ -5,7 +5,7 @@ use super::{
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
-    sink::{CompactionRecord, Draft, Sink},
+    sink::{CompactionRecord, FrameDraft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -147,7 +147,7 @@ impl ClaudeCodeReader {
 }
 
 /// The id that the record names stands in where a result has none.
-fn stand_in_for_ids(draft: &mut Draft, record: &Object) {
+fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
     let Some(id) = record.get("sourceToolUseID").and_then(Value::as_str) else { return };
     for facet in draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::RESULT) {
         if let Some(Value::Object(state)) = &mut facet.state
@@ -166,7 +166,7 @@ fn stand_in_for_ids(draft: &mut Draft, record: &Object) {
 
 /// What the record says of the message: its time and its id, and the rest in the payload. The
 /// result in another form (`toolUseResult`) is not kept twice.
-fn describe(draft: &mut Draft, mut record: Object) {
+fn describe(draft: &mut FrameDraft, mut record: Object) {
     draft.timestamp = take_text(&mut record, "timestamp");
     draft.uuid = take_text(&mut record, "uuid");
     record.shift_remove("toolUseResult");
@@ -176,7 +176,7 @@ fn describe(draft: &mut Draft, mut record: Object) {
 }
 
 /// Calls and results that are records of their own, in old files.
-fn bare_block(mut record: Object, kind: &str, line: u64) -> Draft {
+fn bare_block(mut record: Object, kind: &str, line: u64) -> FrameDraft {
     let id = take_text(&mut record, "id").or_else(|| take_text(&mut record, "tool_use_id"));
     let name = take_text(&mut record, "name");
     let (source, facet) = if kind == "tool_use" {
@@ -199,7 +199,7 @@ fn bare_block(mut record: Object, kind: &str, line: u64) -> Draft {
         };
         (Source::Environment, facet)
     };
-    let mut draft = Draft { facets: vec![facet], ..Draft::record(source, line) };
+    let mut draft = FrameDraft { facets: vec![facet], ..FrameDraft::record(source, line) };
     describe(&mut draft, record);
     draft
 }

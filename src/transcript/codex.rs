@@ -4,7 +4,7 @@ use super::{
     chat, items,
     parts::{self, take_text},
     responses,
-    sink::{CompactionRecord, Draft, Sink},
+    sink::{CompactionRecord, FrameDraft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -70,7 +70,7 @@ fn compacted(mut payload: Object, line: u64, timestamp: Option<String>, sink: &m
         return sink.skip("compacted");
     }
     let told = CompactionRecord { engine: "codex", kept_from: None, summary: Some(summary) };
-    let mut draft = Draft::record(Source::Environment, line);
+    let mut draft = FrameDraft::record(Source::Environment, line);
     draft.timestamp = timestamp;
     draft.payload.put("record", payload);
     draft.compacted = Some(told);

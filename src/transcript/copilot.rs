@@ -2,7 +2,7 @@
 
 use super::{
     parts::{self, Arguments, with_origin},
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
     take,
 };
 use crate::{
@@ -30,7 +30,7 @@ impl super::Decoder for CopilotReader {
         let Some(kind) = event.get("type").and_then(Value::as_str).map(str::to_owned) else {
             return sink.unknown(line, "an event without a type", event.into());
         };
-        let read: fn(&mut Object, &mut Draft) = match kind.as_str() {
+        let read: fn(&mut Object, &mut FrameDraft) = match kind.as_str() {
             "user.message" => user_message,
             "assistant.message" => assistant_message,
             "tool.execution_complete" => result,
@@ -49,8 +49,10 @@ impl super::Decoder for CopilotReader {
             "tool.execution_complete" => Source::Environment,
             _ => Source::Agent,
         };
-        let mut draft =
-            Draft { is_message: kind.ends_with(".message"), ..Draft::message(source, line) };
+        let mut draft = FrameDraft {
+            is_message: kind.ends_with(".message"),
+            ..FrameDraft::message(source, line)
+        };
         // The system prompt is no message, whatever its type is called.
         draft.is_message &= kind != "system.message";
         read(data, &mut draft);
@@ -62,7 +64,7 @@ impl super::Decoder for CopilotReader {
 }
 
 /// The text in `content`; where there is none, the member stays with the event.
-fn text(data: &mut Object, facet_type: FacetType, draft: &mut Draft) {
+fn text(data: &mut Object, facet_type: FacetType, draft: &mut FrameDraft) {
     if let Some(content) = take::text(data, "content")
         && !content.is_empty()
     {
@@ -71,7 +73,7 @@ fn text(data: &mut Object, facet_type: FacetType, draft: &mut Draft) {
 }
 
 /// What the user typed; where it was rewritten, the model saw the rewritten text.
-fn user_message(data: &mut Object, draft: &mut Draft) {
+fn user_message(data: &mut Object, draft: &mut FrameDraft) {
     let typed = data.get("content").and_then(Value::as_str);
     let sent = data.get("transformedContent").and_then(Value::as_str).map(str::to_owned);
     match (typed, sent) {
@@ -90,7 +92,7 @@ fn user_message(data: &mut Object, draft: &mut Draft) {
     }
 }
 
-fn assistant_message(data: &mut Object, draft: &mut Draft) {
+fn assistant_message(data: &mut Object, draft: &mut FrameDraft) {
     let mut origin = Object::new();
     for key in ["reasoningOpaque", "encryptedContent"] {
         if data.get(key).is_some_and(|value| !value.is_null()) {
@@ -116,7 +118,7 @@ fn call(request: Value) -> Facet {
 }
 
 /// `result.content`, or, where the tool failed without one, what `error` says.
-fn result(data: &mut Object, draft: &mut Draft) {
+fn result(data: &mut Object, draft: &mut FrameDraft) {
     let id = take::text(data, "toolCallId");
     let failed = data.get("success").and_then(Value::as_bool) == Some(false);
     let mut field = "result";

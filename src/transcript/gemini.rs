@@ -6,7 +6,7 @@ use super::{
     chat, joining,
     parts::{self, Arguments, with_origin},
     recent::Recent,
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
     take,
 };
 use crate::{
@@ -178,8 +178,8 @@ fn give(mut message: Object, line: u64, sink: &mut Sink) {
             return sink.unknown(line, reason, message.into());
         }
     };
-    let mut draft = Draft::message(source, line);
-    let mut results = Draft::record(Source::Environment, line);
+    let mut draft = FrameDraft::message(source, line);
+    let mut results = FrameDraft::record(Source::Environment, line);
     draft.uuid = take::text(&mut message, "id");
     draft.timestamp = take::text(&mut message, "timestamp");
     let thoughts = take::list(&mut message, "thoughts").unwrap_or_default();
@@ -206,7 +206,7 @@ fn thought(value: Value) -> Facet {
     with_origin(parts::thought(text), value)
 }
 
-fn content(body: Option<Value>, text_type: &FacetType, draft: &mut Draft) {
+fn content(body: Option<Value>, text_type: &FacetType, draft: &mut FrameDraft) {
     match body {
         Some(Value::Array(list)) => {
             draft.payload.put("form", "parts");

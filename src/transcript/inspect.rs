@@ -4,7 +4,7 @@ use super::{
     chat,
     names::{Names, label},
     parts::{self, Arguments, with_origin},
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
     take,
 };
 use crate::{
@@ -105,7 +105,7 @@ impl Attachments {
 }
 
 /// A message. A tool's message names its tool as `function`, and its failure as `error`.
-fn message(object: Object, line: u64) -> Draft {
+fn message(object: Object, line: u64) -> FrameDraft {
     let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
     let (name, error) = (text("function"), object.get("error"));
     let failed = error.is_some_and(|error| !error.is_null());

@@ -6,7 +6,7 @@
 use super::{
     blocks, chat,
     parts::{self, Arguments, take_text, with_origin},
-    sink::Draft,
+    sink::FrameDraft,
 };
 use crate::{
     id::FacetType,
@@ -71,7 +71,7 @@ pub(super) fn has_outcome(item: &Value) -> bool {
 }
 
 /// An item as a frame, or why it is none.
-pub(super) fn draft(item: Value, line: u64) -> Result<Draft, (String, Value)> {
+pub(super) fn draft(item: Value, line: u64) -> Result<FrameDraft, (String, Value)> {
     let Value::Object(mut object) = item else {
         return Err((format!("{} is no item", item.kind()), item));
     };
@@ -82,10 +82,10 @@ pub(super) fn draft(item: Value, line: u64) -> Result<Draft, (String, Value)> {
         "message" => return Err(("a message without a role".to_owned(), object.into())),
         "" => return Err(("an item without a type".to_owned(), object.into())),
         "reasoning" => {
-            Draft { facets: reasoning(&mut object), ..Draft::record(Source::Agent, line) }
+            FrameDraft { facets: reasoning(&mut object), ..FrameDraft::record(Source::Agent, line) }
         }
         "agent_message" => {
-            let mut draft = Draft::record(Source::Environment, line);
+            let mut draft = FrameDraft::record(Source::Environment, line);
             chat::content(
                 object.shift_remove("content").unwrap_or_default(),
                 &FacetType::EVENT,
@@ -97,22 +97,23 @@ pub(super) fn draft(item: Value, line: u64) -> Result<Draft, (String, Value)> {
             }
             draft
         }
-        kind if is_call(kind) => {
-            Draft { facets: call(&mut object, kind), ..Draft::record(Source::Agent, line) }
-        }
+        kind if is_call(kind) => FrameDraft {
+            facets: call(&mut object, kind),
+            ..FrameDraft::record(Source::Agent, line)
+        },
         kind if is_output(kind) => {
             let id = take_text(&mut object, "call_id");
             let field = if object.contains_key("output") { "output" } else { "tools" };
             let output = object.shift_remove(field);
             let facet = outcome(id.as_deref(), None, field, output, &object);
-            Draft { facets: vec![facet], ..Draft::record(Source::Environment, line) }
+            FrameDraft { facets: vec![facet], ..FrameDraft::record(Source::Environment, line) }
         }
         kind => {
             let is_agents =
                 matches!(kind, "compaction" | "mcp_list_tools" | "mcp_approval_request");
             let source = if is_agents { Source::Agent } else { Source::Environment };
             let facet = parts::opaque(kind, std::mem::take(&mut object).into());
-            Draft { facets: vec![facet], ..Draft::record(source, line) }
+            FrameDraft { facets: vec![facet], ..FrameDraft::record(source, line) }
         }
     };
     draft.payload.extend(object);

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::{
     recent::Recent,
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
 };
 use crate::{
     json::{Object, ObjectExt, Value},
@@ -46,8 +46,8 @@ pub(super) struct Joining {
 #[derive(Debug)]
 struct Open {
     id: String,
-    draft: Draft,
-    after: Vec<Draft>,
+    draft: FrameDraft,
+    after: Vec<FrameDraft>,
     records: usize,
     bytes: usize,
 }
@@ -60,7 +60,7 @@ impl Default for Joining {
 
 impl Joining {
     /// Takes the next record of a session.
-    pub(super) fn take(&mut self, session: String, draft: Draft, part: Part, sink: &mut Sink) {
+    pub(super) fn take(&mut self, session: String, draft: FrameDraft, part: Part, sink: &mut Sink) {
         let bytes = bytes(&draft);
         let open = self.open.get_mut(&session).filter(|open| open.has_room(bytes));
         match (open, part) {
@@ -97,7 +97,7 @@ impl Joining {
         &mut self,
         session: String,
         id: String,
-        mut draft: Draft,
+        mut draft: FrameDraft,
         bytes: usize,
         sink: &mut Sink,
     ) {
@@ -131,7 +131,7 @@ impl Open {
 
     /// Adds a part. What the parts say of the whole message (usage, the reason to stop) is taken
     /// from the last; what tells the records apart is listed under `parts`.
-    fn join(&mut self, mut part: Draft, bytes: usize) {
+    fn join(&mut self, mut part: FrameDraft, bytes: usize) {
         self.grow(bytes);
         let first = note(&self.draft);
         let next = note(&part);
@@ -152,13 +152,13 @@ impl Open {
     }
 }
 
-fn give(session: &str, draft: Draft, sink: &mut Sink) {
+fn give(session: &str, draft: FrameDraft, sink: &mut Sink) {
     sink.session(session);
     sink.push(draft);
 }
 
 /// What tells a record from the others of its message: ids, time, and the number of its blocks.
-fn note(draft: &Draft) -> Value {
+fn note(draft: &FrameDraft) -> Value {
     let mut note = Object::new();
     note.put("line", draft.line);
     note.put_some("uuid", draft.uuid.as_deref());
@@ -185,7 +185,7 @@ pub(super) fn size_of_members(object: &Object) -> usize {
 }
 
 /// The size of a draft in bytes, roughly.
-pub(super) fn bytes(draft: &Draft) -> usize {
+pub(super) fn bytes(draft: &FrameDraft) -> usize {
     fn of_facet(facet: &Facet) -> usize {
         let values = facet.state.iter().chain(facet.attributes.values()).map(size).sum::<usize>();
         facet.content.len() + values + facet.children.iter().map(of_facet).sum::<usize>()

@@ -5,7 +5,7 @@ use super::{
     joining::{self, BYTES, RECORDS},
     parts::{self, Arguments, with_origin},
     recent::Recent,
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
     take,
 };
 use crate::{
@@ -28,9 +28,9 @@ pub(super) struct KimiReader {
 struct Step {
     /// Its `stepUuid`; events of older logs have none and belong to the step that is open.
     id: Option<String>,
-    message: Draft,
+    message: FrameDraft,
     /// Results that came before the message was whole; they follow it.
-    results: Vec<Draft>,
+    results: Vec<FrameDraft>,
     /// How many events it was made of, and how much they hold: memory is bounded.
     events: usize,
     bytes: usize,
@@ -91,7 +91,7 @@ impl KimiReader {
         let step = self.open.get_or_insert_with(|| {
             // A step whose message was closed by something in between goes on, uncounted.
             let goes_on = is_full || id.is_some_and(|id| given.get(id).is_some());
-            let mut message = Draft::message(Source::Agent, line);
+            let mut message = FrameDraft::message(Source::Agent, line);
             message.is_message = !goes_on;
             message.timestamp = time.map(str::to_owned);
             message.uuid = id.map(str::to_owned);
@@ -121,7 +121,7 @@ impl KimiReader {
                 step.message.facets.push(call(event));
             }
             "tool.result" => {
-                let draft = Draft { timestamp: time, ..result(event, line) };
+                let draft = FrameDraft { timestamp: time, ..result(event, line) };
                 if self.open.as_ref().is_some_and(|step| !step.has_room(bytes)) {
                     self.close(sink);
                 }
@@ -153,7 +153,7 @@ impl KimiReader {
             Some(Value::Object(message))
                 if message.get("role").is_some_and(|role| role.as_str().is_some()) =>
             {
-                sink.push(Draft { timestamp: time, ..message_of(message, line) });
+                sink.push(FrameDraft { timestamp: time, ..message_of(message, line) });
             }
             other => {
                 record.put_some("message", other);
@@ -177,7 +177,7 @@ impl KimiReader {
     /// What stands in for the compacted messages from then on.
     fn compaction(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
         self.close(sink);
-        let mut draft = Draft::record(Source::Environment, line);
+        let mut draft = FrameDraft::record(Source::Environment, line);
         draft.timestamp = time_of(&record);
         let is_text =
             |key: &&str| record.get(key).is_some_and(|summary| summary.as_str().is_some());
@@ -232,7 +232,7 @@ fn field(name: &str) -> Value {
 }
 
 /// A message as in a chat list, but for its spelling.
-fn message_of(message: Object, line: u64) -> Draft {
+fn message_of(message: Object, line: u64) -> FrameDraft {
     let mut draft = chat::message_with_parts(message, line, part);
     let calls = take::list(&mut draft.payload, "toolCalls").unwrap_or_default();
     draft.facets.extend(calls.into_iter().map(chat::tool_call));
@@ -272,8 +272,8 @@ fn call(mut event: Object) -> Facet {
 }
 
 /// A result: `{output, isError?}`, whose output is text or a list of parts.
-fn result(mut event: Object, line: u64) -> Draft {
-    let mut draft = Draft::record(Source::Environment, line);
+fn result(mut event: Object, line: u64) -> FrameDraft {
+    let mut draft = FrameDraft::record(Source::Environment, line);
     let id = take::text(&mut event, "toolCallId");
     let id = id.as_deref();
     let mut outcome = match event.shift_remove("result") {

@@ -2,7 +2,7 @@
 
 use super::{
     chat, parts,
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
     take,
 };
 use crate::json::{Object, ObjectExt, Value};
@@ -45,7 +45,7 @@ impl super::Decoder for MiniSweAgentReader {
     }
 }
 
-fn message(object: Object, line: u64) -> Draft {
+fn message(object: Object, line: u64) -> FrameDraft {
     let has_own = ["reasoning", "reasoning_content"]
         .iter()
         .any(|key| object.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty()));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{
     names::{Names, label},
     parts::{self, with_origin},
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
     take,
 };
 use crate::{
@@ -41,7 +41,7 @@ impl OpenHandsReader {
             id => label(id),
         };
         sink.session(&self.names.unique(name));
-        sink.push(Draft { payload: line_of, ..Draft::record(Source::Environment, line) });
+        sink.push(FrameDraft { payload: line_of, ..FrameDraft::record(Source::Environment, line) });
         session(events, line, sink);
     }
 }
@@ -182,13 +182,13 @@ impl History {
 
     /// A frame for the event, with the reasoning of its response where that is the first to tell
     /// it; and whether the event repeats a response.
-    fn draft(&mut self, event: &mut Object, line: u64) -> (Draft, bool) {
+    fn draft(&mut self, event: &mut Object, line: u64) -> (FrameDraft, bool) {
         let source = match event.get("source").and_then(Value::as_str) {
             Some("agent") => Source::Agent,
             Some("environment") | None => Source::Environment,
             Some(other) => Source::from(other),
         };
-        let mut draft = Draft::record(source, line);
+        let mut draft = FrameDraft::record(source, line);
         draft.timestamp = take::text(event, "timestamp");
         let Some(metadata) = event.get("tool_call_metadata") else { return (draft, false) };
         let id = metadata.get("model_response").and_then(|response| response.str_at("id"));
@@ -235,7 +235,7 @@ fn has_metadata(event: Option<&Object>) -> bool {
 }
 
 /// The text is `args.content`; the event's own `message` is a caption for people.
-fn message(action: &str, event: &mut Object, draft: &mut Draft) {
+fn message(action: &str, event: &mut Object, draft: &mut FrameDraft) {
     let text_type = match (&draft.source, action) {
         (_, "system") => {
             draft.source = Source::System;
@@ -261,7 +261,7 @@ fn message(action: &str, event: &mut Object, draft: &mut Draft) {
 }
 
 /// What the agent said before it acted.
-fn thought(event: &mut Object, draft: &mut Draft) {
+fn thought(event: &mut Object, draft: &mut FrameDraft) {
     let Some(Value::Object(args)) = event.get_mut("args") else { return };
     if let Some(Value::String(text)) = args.get_mut("thought")
         && !text.is_empty()

@@ -4,7 +4,7 @@ use super::{
     chat,
     parts::{self, take_text, with_origin},
     recent::Recent,
-    sink::{CompactionRecord, Draft, Sink},
+    sink::{CompactionRecord, FrameDraft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -89,12 +89,16 @@ impl super::Decoder for PiReader {
                 Some(summary) => {
                     let facets = vec![parts::text(FacetType::SUMMARY, summary)];
                     let compacted = (kind == "compaction").then(|| self.compacted(&record));
-                    Draft { facets, compacted, ..Draft::record(Source::Environment, line) }
+                    FrameDraft {
+                        facets,
+                        compacted,
+                        ..FrameDraft::record(Source::Environment, line)
+                    }
                 }
                 None => return sink.unknown(line, "a summary without text", record.into()),
             },
             "custom_message" => {
-                let mut draft = Draft::record(Source::Environment, line);
+                let mut draft = FrameDraft::record(Source::Environment, line);
                 let body = record.shift_remove("content").unwrap_or_default();
                 chat::content(body, &FacetType::EVENT, &mut draft);
                 draft
@@ -107,7 +111,7 @@ impl super::Decoder for PiReader {
 }
 
 /// The time of the entry, and what else it says, beside the message.
-fn described(mut draft: Draft, mut record: Object) -> Draft {
+fn described(mut draft: FrameDraft, mut record: Object) -> FrameDraft {
     draft.timestamp = take_text(&mut record, "timestamp");
     if draft.is_message {
         record.shift_remove("type");
@@ -118,12 +122,12 @@ fn described(mut draft: Draft, mut record: Object) -> Draft {
     draft
 }
 
-fn message(mut message: Object, line: u64) -> Draft {
+fn message(mut message: Object, line: u64) -> FrameDraft {
     match message.get("role").and_then(Value::as_str) {
         Some("toolResult") => result(message, line),
         Some("bashExecution") => bash(message, line),
         Some("custom" | "hookMessage") => {
-            let mut draft = Draft::message(Source::User, line);
+            let mut draft = FrameDraft::message(Source::User, line);
             match message.shift_remove("content") {
                 Some(body) => chat::content(body, &FacetType::EVENT, &mut draft),
                 None => draft.payload.put("form", "absent"),
@@ -136,8 +140,8 @@ fn message(mut message: Object, line: u64) -> Draft {
 }
 
 /// A message that is the result of a call.
-fn result(mut message: Object, line: u64) -> Draft {
-    let mut draft = Draft::message(Source::Environment, line);
+fn result(mut message: Object, line: u64) -> FrameDraft {
+    let mut draft = FrameDraft::message(Source::Environment, line);
     let id = take_text(&mut message, "toolCallId");
     let name = take_text(&mut message, "toolName");
     let failed = message.get("isError").and_then(Value::as_bool) == Some(true);
@@ -167,8 +171,8 @@ fn result(mut message: Object, line: u64) -> Draft {
 
 /// A command that the user ran, as pi tells the model of it. Where in the text the output stands
 /// is in the facet's origin.
-fn bash(mut message: Object, line: u64) -> Draft {
-    let mut draft = Draft::message(Source::User, line);
+fn bash(mut message: Object, line: u64) -> FrameDraft {
+    let mut draft = FrameDraft::message(Source::User, line);
     let command = message.get("command").and_then(Value::as_str).unwrap_or_default();
     let mut text = format!("Ran `{command}`\n");
     let output = take_text(&mut message, "output").unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::{
     chat, items,
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
 };
 use crate::json::{Object, ObjectExt, Value};
 
@@ -91,7 +91,7 @@ fn push_all(list: Vec<Value>, line: u64, sink: &mut Sink) {
 /// An item into the sink: a message, or a frame that is none.
 pub(super) fn push(item: Value, line: u64, timestamp: Option<String>, sink: &mut Sink) {
     match items::draft(item, line) {
-        Ok(draft) => sink.push(Draft { timestamp: timestamp.or(draft.timestamp), ..draft }),
+        Ok(draft) => sink.push(FrameDraft { timestamp: timestamp.or(draft.timestamp), ..draft }),
         Err((reason, item)) => sink.unknown(line, reason, item),
     }
 }

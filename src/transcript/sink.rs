@@ -81,7 +81,7 @@ pub struct UnknownRecord {
 
 /// A frame in the making: what a reader knows of one message or record.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct FrameDraft {
     pub(super) source: Source,
     pub(super) line: u64,
     pub(super) timestamp: Option<String>,
@@ -107,7 +107,7 @@ pub(super) struct CompactionRecord {
     pub(super) summary: Option<Facet>,
 }
 
-impl Draft {
+impl FrameDraft {
     pub(super) fn message(source: Source, line: u64) -> Self {
         let (timestamp, uuid, payload, facets, compacted) = Default::default();
         Self { source, line, timestamp, uuid, is_message: true, payload, facets, compacted }
@@ -129,7 +129,7 @@ pub(super) struct Sink {
     sessions: HashSet<Arc<str>>,
     pairing: Pairing,
     /// Records that were not understood and that came before any session.
-    early: Vec<Draft>,
+    early: Vec<FrameDraft>,
     early_bytes: usize,
     /// Records that were not understood and wait to become one frame.
     bundle: Option<Bundle>,
@@ -182,13 +182,13 @@ impl Sink {
     }
 
     /// Makes the next frame of the current session.
-    pub(super) fn push(&mut self, draft: Draft) {
+    pub(super) fn push(&mut self, draft: FrameDraft) {
         self.flush();
         self.push_next(draft);
     }
 
-    fn push_next(&mut self, draft: Draft) {
-        let Draft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
+    fn push_next(&mut self, draft: FrameDraft) {
+        let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
         let (mut facets, compacted) = (draft.facets, draft.compacted);
         let session = self.current();
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
@@ -304,7 +304,8 @@ impl Sink {
         let mut facet = Facet::new("", FacetType::UNKNOWN, "");
         facet.attributes.put("reason", reason);
         facet.state = Some(Value::String(text));
-        let draft = Draft { facets: vec![facet], ..Draft::record(Source::Environment, line) };
+        let draft =
+            FrameDraft { facets: vec![facet], ..FrameDraft::record(Source::Environment, line) };
         let bytes = self.early_bytes + joining::bytes(&draft);
         if self.session.is_none() && self.early.len() < EARLY_UNKNOWNS && bytes <= EARLY_BYTES {
             self.early_bytes = bytes;

@@ -3,7 +3,7 @@
 use super::{
     chat,
     names::{Names, label},
-    sink::{Draft, Sink},
+    sink::{FrameDraft, Sink},
     take,
 };
 use crate::{
@@ -29,7 +29,7 @@ impl TauBenchReader {
         let (task, trial) = (label(entry.get("task_id")), label(entry.get("trial")));
         sink.session(&self.names.unique(format!("task-{task}-trial-{trial}")));
         // The reward and the rest of the entry stand before the conversation, as a record.
-        sink.push(Draft { payload: entry, ..Draft::record(Source::Environment, line) });
+        sink.push(FrameDraft { payload: entry, ..FrameDraft::record(Source::Environment, line) });
         for message in messages {
             chat::message_or_unknown(message, line, sink);
         }

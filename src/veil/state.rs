@@ -197,7 +197,7 @@ impl Change {
     }
 
     fn take(&mut self, op: &FacetOp, index: usize) -> Result<()> {
-        let unknown = || Error::new(ErrorKind::UnknownFacet, "no facet with this id holds");
+        let unknown = || Error::new(ErrorKind::UnknownFacet, "the facet does not exist");
         match &op.change {
             FacetChange::Add(facet) => {
                 // What comes back after a removal in the same frame appears where it came back.

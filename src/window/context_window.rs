@@ -7,7 +7,7 @@ use crate::{
     Error, ErrorKind, Result,
     compress::{
         CompressionBlock, CompressionJob, CompressionOptions, CompressionTransform, Engine, Epoch,
-        Passage,
+        Passage, Summary,
     },
     hud::{Hud, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis, Role},
@@ -67,6 +67,8 @@ pub struct FittedContext {
     pub dropped: Arc<Vec<DroppedFrames>>,
     /// The frames that are shortened, in order; those since long ago too.
     pub shortened: Arc<Vec<ShortenedFrame>>,
+    /// The errors that [`ContextWindow::render`] got from the engine in place of summaries.
+    pub failures: Arc<[Error]>,
 }
 
 impl ContextWindow {
@@ -102,8 +104,9 @@ impl ContextWindow {
     }
 
     /// The context of `history` for `request`, within the budget. `engine` writes the summaries,
-    /// here and now; one that fails costs a try, and the context fits by other means. The
-    /// substitutions of the request give way to the window's own.
+    /// here and now. One that fails costs a try and fits the context by other means;
+    /// [`FittedContext::failures`] has its errors. The window's own substitutions replace those of
+    /// the request.
     ///
     /// Renders each context that it weighs from the frames' snapshots: no frame is rendered or
     /// counted again. Costs time in the frames of the context and in those that are new, however
@@ -120,14 +123,19 @@ impl ContextWindow {
         engine: &dyn Engine,
         now: Millis,
     ) -> Result<FittedContext> {
+        let mut failures = Vec::new();
         loop {
             match self.next(history, request, now)? {
                 NextStep::Job(job) => {
                     if let Err(error) = self.run(&job, history, engine, now) {
                         self.fail(&job, error.to_string(), now)?;
+                        failures.push(error);
                     }
                 }
-                NextStep::Finish(known) => return self.finish_with(history, request, known, now),
+                NextStep::Finish(known) => {
+                    let fitted = self.finish_with(history, request, known, now)?;
+                    return Ok(FittedContext { failures: failures.into(), ..fitted });
+                }
             }
         }
     }
@@ -147,8 +155,9 @@ impl ContextWindow {
     ) -> Result<Arc<CompressionBlock>> {
         let mut asked = job.clone();
         loop {
-            let summary = engine.summarize(&asked, &**self.hud.counter())?;
-            let done = self.complete(job, &summary, engine.id(), history, now);
+            let text = engine.summarize(&asked, &**self.hud.counter())?;
+            let summary = Summary { text: &text, engine: engine.id() };
+            let done = self.complete(job, summary, history, now);
             let is_over = |error: &Error| error.kind() == ErrorKind::Limit;
             if !done.as_ref().is_err_and(is_over) || asked.token_limit <= job.token_limit / 2 {
                 return done;
@@ -287,16 +296,14 @@ impl ContextWindow {
     pub fn complete(
         &mut self,
         job: &CompressionJob,
-        summary: &str,
-        engine: &str,
+        summary: Summary<'_>,
         history: &History,
         now: Millis,
     ) -> Result<Arc<CompressionBlock>> {
         let Self { hud, transform, .. } = self;
         let tags = history.veil().tags();
-        transform.complete(job, summary, engine, now, |facet| {
-            hud.render_facet(facet, Role::User, tags, now)
-        })
+        transform
+            .complete(job, summary, now, |facet| hud.render_facet(facet, Role::User, tags, now))
     }
 
     /// Takes note that a job failed: as [`CompressionTransform::fail`].
@@ -352,7 +359,7 @@ impl ContextWindow {
         let epoch = self.pending.take();
         self.epochs += u64::from(epoch.is_some());
         let Fallbacks { dropped, shortened, .. } = self.standing();
-        Ok(FittedContext { context, epoch, dropped, shortened })
+        Ok(FittedContext { context, epoch, dropped, shortened, failures: Arc::default() })
     }
 
     /// Drops and shortens until the context fits; changes nothing where it cannot.

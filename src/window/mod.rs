@@ -1,17 +1,21 @@
 //! Contexts that fit: the budget of a model's context window is kept, not warned about.
 //!
-//! A [`ContextWindow`] holds what was done to one history so that its contexts fit a [`Budget`]:
-//! blocks that stand for frames, texts whose middle is left out, frames that are left out. Each of
-//! them stays as it is until something else takes its place, and they come rarely and many at a
-//! time, since each change costs the provider's prompt cache from there on: what changed is
-//! reported as an [`Epoch`](crate::compress::Epoch).
+//! A [`ContextWindow`] remembers what it did to one history so that its contexts fit a [`Budget`].
+//! Blocks replace frames, long texts lose their middle, and some frames are dropped. Each change
+//! costs the provider's prompt cache from there on. So changes come rarely, many at a time, and
+//! stay until another replaces them. An [`Epoch`](crate::compress::Epoch) reports each.
 //!
-//! A result of a tool that is very large is shortened in its middle when it first comes, before
-//! any provider has cached it. Then, in this order, and each only where what came before was not
-//! enough: older frames are compressed down to the low mark; a text that takes more than half of the free room is
-//! shortened in its middle; newer frames are compressed too; frames and blocks are dropped, the
-//! least worth first; what stays is shortened further. Where even that does not fit, the answer is
-//! an error that says who takes the room ([`Breakdown`]), and no context.
+//! A very large tool result is shortened when it first comes, before any provider has cached it.
+//! The window then takes these steps, and stops as soon as the context fits:
+//!
+//! 1. It compresses older frames down to the low mark.
+//! 2. It shortens a text that takes more than half of the free room.
+//! 3. It compresses newer frames too.
+//! 4. It drops frames and blocks, the least valuable first.
+//! 5. It shortens what stays.
+//!
+//! If the context still does not fit, the answer is an error that says who takes the room
+//! ([`Breakdown`]), and no context.
 //!
 //! ```
 //! use std::sync::Arc;

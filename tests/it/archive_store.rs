@@ -13,7 +13,7 @@ use afterimage::{
     json::{self, Value},
     log::{
         Files, Holder,
-        testing::{Fault, MemoryFiles, UnsyncedFate},
+        testing::{Fault, MemoryFiles, UnsyncedBytes},
     },
     snapshot::{
         ArchiveOptions, ArchiveReader, ChunkOptions, FrameSnapshot, FrameSnapshotBuilder,
@@ -271,7 +271,7 @@ fn whatever_the_disk_does_the_archive_holds_what_it_held() {
             assert!(archive.directory().is_none());
             // The next attempt finds nothing in its way, whatever is left of this one.
             let left =
-                if fault == Fault::Crash { files.crash(UnsyncedFate::Kept, true) } else { files };
+                if fault == Fault::Crash { files.crash(UnsyncedBytes::Kept, true) } else { files };
             let saved = archive.save_on(Arc::new(left.clone()), directory, &holder());
             match saved {
                 Ok(()) => {}
@@ -326,7 +326,7 @@ fn what_was_read_of_an_opened_archive_is_given_back() {
 fn what_was_appended_is_there_after_a_crash_and_nothing_is_half() {
     let directory = Path::new("archive");
     for unsynced in
-        [UnsyncedFate::Lost, UnsyncedFate::Halved, UnsyncedFate::Zeroed, UnsyncedFate::Kept]
+        [UnsyncedBytes::Lost, UnsyncedBytes::Halved, UnsyncedBytes::Zeroed, UnsyncedBytes::Kept]
     {
         for operation in 0.. {
             let files = MemoryFiles::default();

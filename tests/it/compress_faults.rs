@@ -13,6 +13,7 @@ use afterimage::{
     Error, ErrorKind,
     compress::{
         CompressionJob, CompressionOptions, CompressionTransform, Engine, FnEngine, RangeState,
+        Summary,
     },
     hud::Hud,
     id::{FrameSeq, Millis},
@@ -126,7 +127,12 @@ fn drive(
         let before = (transform.live_tokens(), transform.substitutions());
         let render = render_with(hud, history);
         let done = engine.summarize(&job, &Chars4).and_then(|summary| {
-            transform.complete(&job, &summary, engine.id(), Millis::new(*now), render)
+            transform.complete(
+                &job,
+                Summary { text: &summary, engine: engine.id() },
+                Millis::new(*now),
+                render,
+            )
         });
         match done {
             Ok(block) => {

@@ -13,7 +13,7 @@ use std::{
 
 use afterimage::{
     Result,
-    compress::{CompressionJob, CompressionOptions, CompressionTransform, Engine},
+    compress::{CompressionJob, CompressionOptions, CompressionTransform, Engine, Summary},
     hud::{Canvas, Format, Hud, XmlFormat},
     id::{FacetType, Millis, Role},
     tokens::{Chars4, TokenCounter},
@@ -106,7 +106,9 @@ fn a_pass_over_ten_thousand_frames_reads_each_byte_once_and_renders_none_again()
         while let Some(job) = transform.next_job(&history, Millis::new(i64::MAX)).unwrap() {
             let summary = engine.summarize(&job, &Chars4).unwrap();
             let render = render_with(&hud, &history);
-            transform.complete(&job, &summary, engine.id(), NOW, render).unwrap();
+            transform
+                .complete(&job, Summary { text: &summary, engine: engine.id() }, NOW, render)
+                .unwrap();
             summaries += 1;
             of_frames += usize::from(job.level == 1);
         }

@@ -8,8 +8,8 @@ use afterimage_testkit::data;
 use std::{collections::HashMap, sync::Arc};
 
 use afterimage::{
-    compress::{CompressionBlock, CompressionTransform, Engine, OutlineEngine},
-    export::{Export, ExportOptions, Exported, PrefixRules, prefix_report},
+    compress::{CompressionBlock, CompressionTransform, Engine, OutlineEngine, Summary},
+    export::{Export, ExportOptions, ExportedRequest, PrefixRules, prefix_report},
     hud::{Message, RenderedContext},
     id::{FrameSeq, Millis},
     tokens::Chars4,
@@ -44,7 +44,9 @@ fn outline(transform: &mut CompressionTransform, history: &History) {
             let summary = OutlineEngine.summarize(&job, &Chars4);
             let done = summary.and_then(|summary| {
                 let render = render_with(&hud, history);
-                transform.complete(&job, &summary, "outline", NOW, render).map(drop)
+                transform
+                    .complete(&job, Summary { text: &summary, engine: "outline" }, NOW, render)
+                    .map(drop)
             });
             if let Err(error) = done {
                 transform.fail(&job, error.to_string(), NOW).unwrap();
@@ -83,7 +85,7 @@ fn lossless_block_and_same_state_over_recordings() {
     assert!(blocks > 500 || !has_recordings(), "{blocks}");
 }
 
-type Form = fn(&Export<'_>, &ExportOptions) -> Exported;
+type Form = fn(&Export<'_>, &ExportOptions) -> ExportedRequest;
 const FORMS: [Form; 3] = [
     |export, options| export.openai_chat(options),
     |export, options| export.responses(options),

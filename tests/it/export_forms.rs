@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use afterimage::{
     export::{
-        Breakpoints, Export, ExportOptions, Exported, Orphans, PrefixRules, UnansweredCalls,
+        Breakpoints, Export, ExportOptions, ExportedRequest, Orphans, PrefixRules, UnansweredCalls,
         prefix_report,
     },
     hud::{Hud, NativeFormat, RenderRequest},
@@ -35,8 +35,8 @@ fn hud() -> afterimage::hud::HudBuilder {
 fn export(
     transcript: &str,
     request: &RenderRequest,
-    form: impl Fn(&Export<'_>) -> Exported,
-) -> Exported {
+    form: impl Fn(&Export<'_>) -> ExportedRequest,
+) -> ExportedRequest {
     let history = history(transcript);
     let context = hud().build().render(&history, request, Millis::new(0)).unwrap();
     form(&Export::of(&history, &context).unwrap())
@@ -47,7 +47,7 @@ fn unmarked() -> ExportOptions {
 }
 
 /// One line for each message or item, then the report.
-fn lines(exported: &Exported) -> String {
+fn lines(exported: &ExportedRequest) -> String {
     let value = exported.value();
     let list = value.get("messages").unwrap_or(&value).as_array().unwrap();
     let system = value.get("system").map(|system| format!("system {system}"));
@@ -66,7 +66,7 @@ fn lines(exported: &Exported) -> String {
 }
 
 #[track_caller]
-fn check(transcript: &str, form: impl Fn(&Export<'_>) -> Exported, expected: &str) {
+fn check(transcript: &str, form: impl Fn(&Export<'_>) -> ExportedRequest, expected: &str) {
     let found = lines(&export(transcript, &RenderRequest::default(), form));
     assert_eq!(found, expected.trim(), "\nfound:\n{found}\n");
 }
@@ -309,7 +309,7 @@ fn a_mark_changes_nothing_but_itself() {
     let report = prefix_report(&bare, &marked, &Chars4, PrefixRules::EXACT);
     assert_eq!((report.divergence, report.tokens), (None, report.unchanged));
     let texts = |value: &Value| {
-        let export = Exported::from_json(unmark(value), None).unwrap();
+        let export = ExportedRequest::from_json(unmark(value), None).unwrap();
         let texts = export.root().texts();
         texts.into_iter().map(|(_, text)| text.as_str().to_owned()).collect::<Vec<_>>()
     };
@@ -444,7 +444,7 @@ fn an_export_never_writes_an_empty_encrypted_content() {
             text.replace(&full, r#""encrypted_content":"""#)
         });
         assert!(emptied.matches(r#""encrypted_content":"""#).count() > 0);
-        let forms: [fn(&Export<'_>) -> Exported; 3] = [
+        let forms: [fn(&Export<'_>) -> ExportedRequest; 3] = [
             |export| export.responses(&unmarked()),
             |export| export.anthropic(&unmarked()),
             |export| export.openai_chat(&unmarked()),

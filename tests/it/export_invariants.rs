@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use afterimage::{
     export::{
-        Breakpoints, Export, ExportOptions, Exported, Orphans, PrefixRules, RepairKind,
+        Breakpoints, Export, ExportOptions, ExportedRequest, Orphans, PrefixRules, RepairKind,
         UnansweredCalls, prefix_report,
     },
     hud::{Hud, Merge, NativeFormat, RenderRequest, RenderedContext},
@@ -222,10 +222,10 @@ proptest! {
         let history = capture(&hud, frames);
         let context = render(&hud, &history, &request);
         exporting::check(&Export::of(&history, &context).unwrap(), &options, "generated");
-        let exported = Exported::of_context(&context);
+        let exported = ExportedRequest::of_context(&context);
         exporting::assert_owned(&exported, "context");
         let written = json::read(context.to_json().to_string().as_bytes()).unwrap();
-        prop_assert_eq!(Exported::from_json(written, None).unwrap(), exported);
+        prop_assert_eq!(ExportedRequest::from_json(written, None).unwrap(), exported);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use afterimage::{
     ErrorKind,
-    export::{Export, ExportOptions, Exported, Form, PrefixRules, prefix_report},
+    export::{Export, ExportOptions, ExportedRequest, Form, PrefixRules, prefix_report},
     hud::{Hud, NativeFormat, Owner, RenderRequest, RenderedContext},
     id::{FacetType, Millis},
     json::{self, Value},
@@ -17,8 +17,8 @@ fn read(text: &str) -> Value {
     json::read(text.as_bytes()).unwrap()
 }
 
-fn load(text: &str) -> afterimage::Result<Exported> {
-    Exported::from_json(read(text), None)
+fn load(text: &str) -> afterimage::Result<ExportedRequest> {
+    ExportedRequest::from_json(read(text), None)
 }
 
 /// A history of a question and an answer with a call, and its context.
@@ -119,7 +119,7 @@ fn owners_beside_the_json_must_fit_it() {
     let chat = r#"[{"role":"user","content":"ab"}]"#;
     let spans =
         r#"[{"start":0,"end":2,"owner":{"block":"block-1-2","chunk":0,"facetIds":["block-1-2"]}}]"#;
-    let owned = |owners: &str| Exported::from_json(read(chat), Some(read(owners)));
+    let owned = |owners: &str| ExportedRequest::from_json(read(chat), Some(read(owners)));
     let loaded = owned(&format!(r#"[{{"path":"/0/content","spans":{spans}}}]"#)).unwrap();
     let owner = &loaded.root().pointer("/0/content").unwrap().spans()[0].owner;
     assert!(matches!(owner, Owner::Block { block, .. } if &**block == "block-1-2"));
@@ -160,7 +160,7 @@ fn data_that_no_tokenizer_reads_costs_nothing() {
 fn a_prefix_report_is_the_same_of_what_was_loaded() {
     let [one, other] = ["How many buoys?", "How many boats?"].map(sample);
     let options = ExportOptions::default();
-    let forms: [fn(&Export<'_>, &ExportOptions) -> Exported; 4] = [
+    let forms: [fn(&Export<'_>, &ExportOptions) -> ExportedRequest; 4] = [
         |of, by| of.openai_chat(by),
         |of, by| of.responses(by),
         |of, by| of.anthropic(by),
@@ -170,9 +170,9 @@ fn a_prefix_report_is_the_same_of_what_was_loaded() {
         let export =
             |of: &(History, RenderedContext)| form(&Export::of(&of.0, &of.1).unwrap(), &options);
         let (was, is) = (export(&one), export(&other));
-        let load = |of: &Exported, owners: bool| {
+        let load = |of: &ExportedRequest, owners: bool| {
             let owners = owners.then(|| read(&of.owners().to_string()));
-            Exported::from_json(read(&of.value().to_string()), owners).unwrap()
+            ExportedRequest::from_json(read(&of.value().to_string()), owners).unwrap()
         };
         let report = prefix_report(&was, &is, &Chars4, PrefixRules::EXACT);
         assert!(report.divergence.is_some());
@@ -190,7 +190,7 @@ fn a_prefix_report_is_the_same_of_what_was_loaded() {
         assert_eq!(divergence.path, report.divergence.unwrap().path);
         assert_eq!(divergence.owner, Some(Owner::Framing(Owner::UNRECORDED)));
     }
-    let contexts = [&one, &other].map(|(_, context)| Exported::of_context(context));
+    let contexts = [&one, &other].map(|(_, context)| ExportedRequest::of_context(context));
     let report = prefix_report(&contexts[0], &contexts[1], &Chars4, PrefixRules::EXACT);
     let divergence = report.divergence.unwrap();
     assert_eq!(divergence.path.to_string(), "/1/content/0/text");

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write, path::PathBuf, sync::Arc};
 
 use afterimage::{
     export::{
-        Breakpoints, Export, ExportOptions, ExportReport, Exported, Orphans, PrefixRules,
+        Breakpoints, Export, ExportOptions, ExportReport, ExportedRequest, Orphans, PrefixRules,
         UnansweredCalls, prefix_report,
     },
     hud::{Hud, NativeFormat, Owner, RenderRequest, RenderedContext},
@@ -98,7 +98,7 @@ fn unmarked() -> ExportOptions {
     ExportOptions { breakpoints: Breakpoints::None, ..ExportOptions::default() }
 }
 
-fn exports(path: &PathBuf, form: fn(&Export<'_>) -> Exported) -> Vec<(Value, ExportReport)> {
+fn exports(path: &PathBuf, form: fn(&Export<'_>) -> ExportedRequest) -> Vec<(Value, ExportReport)> {
     let whole = |(_, history): &(String, History)| {
         let context = context(history, history.frames().len());
         let exported = form(&Export::of(history, &context).unwrap());
@@ -562,7 +562,7 @@ fn with_placeholders(messages: impl IntoIterator<Item = Value>) -> Vec<Value> {
 #[test]
 fn a_request_begins_with_the_whole_of_the_one_before() {
     let options = ExportOptions::default();
-    let forms: [fn(&Export<'_>, &ExportOptions) -> Exported; 4] = [
+    let forms: [fn(&Export<'_>, &ExportOptions) -> ExportedRequest; 4] = [
         |export, options| export.openai_chat(options),
         |export, options| export.responses(options),
         |export, options| export.anthropic(options),
@@ -579,7 +579,7 @@ fn a_request_begins_with_the_whole_of_the_one_before() {
             let contexts: Vec<_> =
                 sent.iter().step_by(step).map(|cut| context(&history, *cut)).collect();
             for form in forms {
-                let requests: Vec<Exported> = contexts
+                let requests: Vec<ExportedRequest> = contexts
                     .iter()
                     .map(|context| form(&Export::of(&history, context).unwrap(), &options))
                     .collect();

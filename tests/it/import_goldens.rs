@@ -21,7 +21,7 @@ use afterimage::{
     snapshot::get_snapshot_facets,
     timeline::{
         ErrorKind, TimelineConfig,
-        session::{Recorded, read_recorded},
+        session::{ForeignTimeline, read_recorded},
     },
     transcript::Transcript,
 };
@@ -95,7 +95,7 @@ fn short_hash(name: &str) -> String {
 
 /// The turns and what was said of them; `is_short` leaves out what quotes the recording, and has
 /// hashes in the place of its names.
-fn outcome(recorded: &Recorded, is_short: bool) -> String {
+fn outcome(recorded: &ForeignTimeline, is_short: bool) -> String {
     let timeline = &recorded.timeline;
     let mut text = String::new();
     let named = |name: &str| if is_short { short_hash(name) } else { name.to_owned() };

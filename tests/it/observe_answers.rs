@@ -5,8 +5,8 @@ use crate::support::observing;
 
 use afterimage::{
     observe::{
-        Accepts, ErrorKind, Ignored, LineRule, Observations, PlannedCall, Policy, Response,
-        ToolCall, ToolRule, Verdict,
+        ErrorKind, IgnoreReason, LineRule, Observations, PlannedCall, Policy, ReplacementRule,
+        Response, ToolCall, ToolRule, Verdict,
     },
     session::bridge::observed::Repeats,
 };
@@ -36,20 +36,24 @@ fn figures(observations: &Observations, tool: &str) -> afterimage::observe::Figu
 fn an_answer_that_is_empty_an_error_or_of_another_shape_replaces_nothing_and_is_told() {
     let limited = "Rate limited, try again in 5 s";
     for (answer, reason, told) in [
-        ("", Ignored::Empty, "the answer was empty"),
-        ("  \n", Ignored::Empty, "the answer was empty"),
-        ("{}", Ignored::Empty, "the answer was empty: {}"),
-        ("[]", Ignored::Empty, "the answer was empty: []"),
-        ("{\"message\":\"slow down\",\"current_tick\":101}", Ignored::Empty, "slow down"),
-        ("{\"content\":[]}", Ignored::Empty, "the answer was empty"),
-        (limited, Ignored::Failed, "the call failed: Rate limited, try again in 5 s"),
-        ("429 Too Many Requests", Ignored::Failed, "the call failed: 429"),
-        ("Error: maintenance", Ignored::Failed, "the call failed: Error: maintenance"),
-        ("{\"error\":{\"code\":1}}", Ignored::Failed, "the call failed"),
-        ("The server restarts soon.", Ignored::OtherShape, "another shape: The server restarts"),
-        ("[1,2]", Ignored::OtherShape, "the answer had another shape: [1,2]"),
-        ("7", Ignored::OtherShape, "the answer had another shape: 7"),
-        ("{\"retry_after\":5,\"queue\":{}}", Ignored::OtherShape, "had another shape"),
+        ("", IgnoreReason::Empty, "the answer was empty"),
+        ("  \n", IgnoreReason::Empty, "the answer was empty"),
+        ("{}", IgnoreReason::Empty, "the answer was empty: {}"),
+        ("[]", IgnoreReason::Empty, "the answer was empty: []"),
+        ("{\"message\":\"slow down\",\"current_tick\":101}", IgnoreReason::Empty, "slow down"),
+        ("{\"content\":[]}", IgnoreReason::Empty, "the answer was empty"),
+        (limited, IgnoreReason::Failed, "the call failed: Rate limited, try again in 5 s"),
+        ("429 Too Many Requests", IgnoreReason::Failed, "the call failed: 429"),
+        ("Error: maintenance", IgnoreReason::Failed, "the call failed: Error: maintenance"),
+        ("{\"error\":{\"code\":1}}", IgnoreReason::Failed, "the call failed"),
+        (
+            "The server restarts soon.",
+            IgnoreReason::OtherShape,
+            "another shape: The server restarts",
+        ),
+        ("[1,2]", IgnoreReason::OtherShape, "the answer had another shape: [1,2]"),
+        ("7", IgnoreReason::OtherShape, "the answer had another shape: 7"),
+        ("{\"retry_after\":5,\"queue\":{}}", IgnoreReason::OtherShape, "had another shape"),
     ] {
         informed(|agent| {
             let before = agent.observations.get("Ada", "get_status").unwrap();
@@ -76,7 +80,7 @@ fn an_answer_that_is_empty_an_error_or_of_another_shape_replaces_nothing_and_is_
 }
 
 /// What becomes of an answer of a tool of which this is known.
-fn after(known: &str, answer: &str) -> Option<Ignored> {
+fn after(known: &str, answer: &str) -> Option<IgnoreReason> {
     let observations = Observations::in_memory(Policy::default()).unwrap();
     let says = |text: &str, at| {
         let response = Response::text(text).unwrap();
@@ -99,14 +103,14 @@ fn a_bare_scalar_of_json_is_empty_or_of_the_shape_that_it_says() {
     let line = "Docked at Earth";
     for known in [DASHBOARD, line, "{\"hull\":90}", "[1]", "7"] {
         for empty in ["null", " null\n", "\"\"", "\"  \""] {
-            assert_eq!(after(known, empty), Some(Ignored::Empty), "{known} {empty}");
+            assert_eq!(after(known, empty), Some(IgnoreReason::Empty), "{known} {empty}");
         }
         let limited = "\"Rate limited, try again\"";
-        assert_eq!(after(known, limited), Some(Ignored::Failed), "{known}");
+        assert_eq!(after(known, limited), Some(IgnoreReason::Failed), "{known}");
     }
     for scalar in ["7", "true", "-1.5e3"] {
-        assert_eq!(after(DASHBOARD, scalar), Some(Ignored::OtherShape), "{scalar}");
-        assert_eq!(after("{\"hull\":90}", scalar), Some(Ignored::OtherShape), "{scalar}");
+        assert_eq!(after(DASHBOARD, scalar), Some(IgnoreReason::OtherShape), "{scalar}");
+        assert_eq!(after("{\"hull\":90}", scalar), Some(IgnoreReason::OtherShape), "{scalar}");
         // A tool may say a number at one time, and a word at another.
         assert_eq!(after(line, scalar), None, "{scalar}");
         assert_eq!(after(scalar, line), None, "{scalar}");
@@ -140,7 +144,7 @@ fn a_line_that_tells_an_error_replaces_nothing_and_a_good_line_does() {
         "timeout of 3000 ms exceeded",
     ] {
         for known in [DASHBOARD, "Docked at Earth", "{\"hull\":90}"] {
-            assert_eq!(after(known, error), Some(Ignored::Failed), "{known}: {error}");
+            assert_eq!(after(known, error), Some(IgnoreReason::Failed), "{known}: {error}");
         }
     }
     let long = format!("Error: {}", "a log of many words ".repeat(20));
@@ -166,7 +170,7 @@ fn a_line_that_tells_an_error_replaces_nothing_and_a_good_line_does() {
 fn a_page_of_html_replaces_nothing_but_a_page() {
     for page in ["<html>502</html>", "\n<!DOCTYPE html>\n<html>\n<h1>502</h1>"] {
         for known in [DASHBOARD, "Docked at Earth", "{\"hull\":90}"] {
-            assert_eq!(after(known, page), Some(Ignored::OtherShape), "{known}: {page}");
+            assert_eq!(after(known, page), Some(IgnoreReason::OtherShape), "{known}: {page}");
         }
         assert_eq!(after("<html>the map</html>", page), None);
     }
@@ -191,7 +195,7 @@ fn escapes_that_were_mended_are_counted() {
 fn an_answer_that_arrives_late_replaces_nothing_newer() {
     informed(|agent| {
         let outcome = agent.calls("get_status", &status("Ada", 90, 100), tick(101));
-        assert_eq!(outcome.ignored, Some(Ignored::Older));
+        assert_eq!(outcome.ignored, Some(IgnoreReason::Older));
         assert_eq!(credits(agent.observations), 5_000);
         let seen = agent.sees(wall(1_010));
         assert!(seen.contains("### Status (get_status - just now)\n\n- Not updated"), "{seen}");
@@ -212,7 +216,7 @@ fn an_answer_that_arrives_late_replaces_nothing_newer() {
             observations.intercept(&call, wall(at)).unwrap()
         };
         says("{\"sky\":\"clear\"}", 60);
-        assert_eq!(says("{\"sky\":\"rain\"}", 30).ignored, Some(Ignored::Older));
+        assert_eq!(says("{\"sky\":\"rain\"}", 30).ignored, Some(IgnoreReason::Older));
         assert_eq!(says("{\"sky\":\"snow\"}", 60).changed, 1);
     });
 }
@@ -222,15 +226,15 @@ fn a_part_that_arrives_late_or_is_no_part_is_not_merged() {
     informed(|agent| {
         let late = "{\"current_tick\":90,\"player\":{\"credits\":1}}";
         let outcome = agent.calls("get_notifications", late, tick(101));
-        assert_eq!((outcome.ignored, outcome.merged.len()), (Some(Ignored::Older), 0));
+        assert_eq!((outcome.ignored, outcome.merged.len()), (Some(IgnoreReason::Older), 0));
         let garbage = "{\"current_tick\":101,\"player\":\"try again\"}";
         let outcome = agent.calls("get_notifications", garbage, tick(101));
-        assert_eq!(outcome.ignored, Some(Ignored::OtherShape));
+        assert_eq!(outcome.ignored, Some(IgnoreReason::OtherShape));
         assert_eq!(credits(agent.observations), 5_000);
         // A full answer that is older than a part would take the part back.
         agent.calls("get_notifications", "{\"player\":{\"credits\":5300}}", tick(110));
         let outcome = agent.calls("get_status", &status("Ada", 105, 5_100), tick(111));
-        assert_eq!(outcome.ignored, Some(Ignored::Older));
+        assert_eq!(outcome.ignored, Some(IgnoreReason::Older));
         assert_eq!(credits(agent.observations), 5_300);
     });
 }
@@ -275,7 +279,7 @@ fn an_answer_that_grows_shrinks_or_brings_json_for_text_replaces() {
 
 #[test]
 fn a_policy_may_take_answers_of_any_shape() {
-    let rule = ToolRule { accepts: Accepts::Any, ..ToolRule::new("run") };
+    let rule = ToolRule { accepts: ReplacementRule::Any, ..ToolRule::new("run") };
     let policy = Policy { tools: vec![rule], ..Policy::default() };
     assert_eq!(Policy::from_json(policy.to_json()).unwrap(), policy);
     on_each_store(&policy, |observations| {

@@ -16,6 +16,7 @@ use afterimage::{
     Error, ErrorKind, Result,
     compress::{
         CompressionJob, CompressionOptions, CompressionTransform, Engine, FnEngine, OutlineEngine,
+        Summary,
     },
     export::{Export, ExportOptions},
     hud::{Hud, Message, NativeFormat, Owner, RenderRequest, RenderedContext, XmlFormat},
@@ -503,7 +504,7 @@ proptest! {
                 5 => {
                     let Some(job) = open.pop() else { continue };
                     let summary = OutlineEngine.summarize(&job, &Chars4).unwrap_or_default();
-                    let answer = window.complete(&job, &summary, "outline", &history, now);
+                    let answer = window.complete(&job, Summary { text: &summary, engine: "outline" }, &history, now);
                     match answer {
                         Ok(block) => prop_assert_eq!(&block.id, &job.id),
                         Err(error) => {
@@ -520,7 +521,7 @@ proptest! {
                 }
                 7 => {
                     for job in &done {
-                        let again = window.complete(job, "again", "outline", &history, now);
+                        let again = window.complete(job, Summary { text: "again", engine: "outline" }, &history, now);
                         prop_assert_eq!(again.unwrap_err().kind(), ErrorKind::Conflict);
                         let again = window.fail(job, "again", now);
                         prop_assert_eq!(again.unwrap_err().kind(), ErrorKind::Conflict);
@@ -914,7 +915,9 @@ fn a_closure_that_panics_costs_a_try_and_no_more() {
     while window.next_job(&history, &request(), later).unwrap().is_some_and(|job| {
         assert_eq!(job.attempt, 2);
         let summary = OutlineEngine.summarize(&job, &Chars4).unwrap();
-        window.complete(&job, &summary, "outline", &history, later).unwrap();
+        window
+            .complete(&job, Summary { text: &summary, engine: "outline" }, &history, later)
+            .unwrap();
         true
     }) {}
     assert!(window.transform().blocks().count() > 0);

@@ -6,7 +6,7 @@ use std::{fmt::Write as _, io::Write};
 
 use afterimage::{
     compress::CompressionBlock,
-    export::{ExportReport, Exported, Repair},
+    export::{ExportReport, ExportedRequest, Repair},
     id::{FacetId, Role},
     json::{Object, Value},
     session::Fit,
@@ -68,7 +68,7 @@ impl Printer<'_> {
             CompressAs::Blocks if self.is_view => page::blocks(session, fitted, out),
             CompressAs::Blocks => out.json(with_blocks(session, fitted)?),
             CompressAs::Openai | CompressAs::Responses | CompressAs::Anthropic => {
-                out.json(session.exported.as_ref().map_or(Value::Null, Exported::value))
+                out.json(session.exported.as_ref().map_or(Value::Null, ExportedRequest::value))
             }
         }
     }
@@ -128,7 +128,7 @@ impl Printer<'_> {
         };
         let what = self.args.what;
         let exported = session.exported.as_ref();
-        let repaired = exported.map(Exported::report).map(repaired).unwrap_or_default();
+        let repaired = exported.map(ExportedRequest::report).map(repaired).unwrap_or_default();
         let failed = session.failed().into_iter().map(|(id, reason)| {
             object! { "id": &*id, "reason": reason }
         });

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &args::Expand) -> Outcome {
     let Some((_, text)) = found.pop() else {
         let failure = Failure::new(format!("there is no block {id:?}"));
         let hint = if known.is_empty() {
-            "nothing gave way: the context fits the budget as it is".to_owned()
+            "no block was needed: the context fits the budget as it is".to_owned()
         } else {
             format!("there are {}", known.join(", "))
         };

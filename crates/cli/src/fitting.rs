@@ -9,7 +9,7 @@ use afterimage::{
         CommandEngine, CompressionBlock, CompressionOptions, Engine, FailureLimit, OutlineEngine,
         RangeState,
     },
-    export::Exported,
+    export::ExportedRequest,
     id::Millis,
     session::{Fit, FittedRequest, FittingStep, RequestFitter},
     veil::History,
@@ -41,7 +41,7 @@ pub(crate) struct Session<'s> {
     pub(crate) window: ContextWindow,
     pub(crate) fit: Fit,
     /// The context as the request of a provider, where one is asked for and it fits.
-    pub(crate) exported: Option<Exported>,
+    pub(crate) exported: Option<ExportedRequest>,
     /// The tokens of what fits.
     pub(crate) tokens_after: u64,
 }

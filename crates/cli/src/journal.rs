@@ -11,8 +11,8 @@ use std::{io::Write, time::SystemTime};
 use afterimage::{
     id::Millis,
     journal::{
-        ErrorKind, LoadReport, Loaded, LostEvents, PassedOver, Replay, SessionName, SessionStatus,
-        SnapshotInfo,
+        ErrorKind, LoadReport, LoadedState, LostEvents, Replay, SessionName, SessionStatus,
+        SkippedSnapshot, SnapshotInfo,
     },
     json::{Object, Value},
     log::{EndProblem, LostEnd},
@@ -117,17 +117,17 @@ fn load(args: &OfSession) -> Outcome {
     let session = SessionName::new(args.session.as_str())?;
     let kind = newest_kind(&mut journal, &session)?;
     let (mut shown, report) = if kind.as_deref() == Some(FRAME) {
-        let Loaded { state, sequence, report } = journal.load::<ReplayedVeil>(&session)?;
+        let LoadedState { state, sequence, report } = journal.load::<ReplayedVeil>(&session)?;
         (
             object! { "session": session.as_str(), "sequence": sequence, "state": state.to_json() },
             report,
         )
     } else if kind.as_deref() == Some(TURN) {
-        let Loaded { state, sequence, report } = journal.load::<ReplayedTimeline>(&session)?;
+        let LoadedState { state, sequence, report } = journal.load::<ReplayedTimeline>(&session)?;
         let state = state.state().to_json();
         (object! { "session": session.as_str(), "sequence": sequence, "state": state }, report)
     } else {
-        let Loaded { state, sequence, report } = journal.load::<Anything>(&session)?;
+        let LoadedState { state, sequence, report } = journal.load::<Anything>(&session)?;
         let shown = object! {
             "session": session.as_str(),
             "sequence": sequence,
@@ -230,7 +230,7 @@ fn snapshot(args: &OfSession) -> Outcome {
 }
 
 fn snapshot_of<S: Replay>(journal: &mut Opened, session: &SessionName) -> Outcome<SnapshotInfo> {
-    let Loaded { state, sequence, .. } = journal.load::<S>(session)?;
+    let LoadedState { state, sequence, .. } = journal.load::<S>(session)?;
     Ok(journal.write_snapshot(session, &state, sequence, Millis::from(SystemTime::now()))?)
 }
 
@@ -325,7 +325,7 @@ fn lost_after(lost: &LostEnd, last: u64) -> Option<(u64, u64)> {
 }
 
 fn accepted<S: Replay>(journal: &mut Opened, session: &SessionName) -> Outcome<(u64, LoadReport)> {
-    let Loaded { sequence, report, .. } =
+    let LoadedState { sequence, report, .. } =
         journal.accept_loss::<S>(session, Millis::from(SystemTime::now()))?;
     Ok((sequence, report))
 }
@@ -381,7 +381,7 @@ fn snapshot_json(info: &SnapshotInfo) -> Object {
     }
 }
 
-fn passed_json(passed: &PassedOver) -> Object {
+fn passed_json(passed: &SkippedSnapshot) -> Object {
     object! {
         "afterSequence": or_null(passed.after_sequence),
         "reason": passed.reason.to_string(),

@@ -19,7 +19,7 @@ use afterimage::{
     log::{DiskFiles, Holder},
     timeline::{
         Difference, Drift, ErrorKind, Timeline,
-        session::{Recorded, SessionDir, SessionOptions, read_recorded},
+        session::{ForeignTimeline, SessionDir, SessionOptions, read_recorded},
     },
 };
 
@@ -98,7 +98,7 @@ fn options() -> SessionOptions {
 /// A session that is read: one of this program, or what another one wrote.
 enum Reading {
     Own(Box<SessionDir>),
-    Recorded(Box<Recorded>),
+    Recorded(Box<ForeignTimeline>),
 }
 
 impl Reading {

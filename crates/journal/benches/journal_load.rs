@@ -9,7 +9,7 @@ mod journal;
 
 use std::hint::black_box;
 
-use afterimage_journal::Loaded;
+use afterimage_journal::LoadedState;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use journal::{NOW, Work, fill, limited, session};
 
@@ -38,7 +38,7 @@ fn load(criterion: &mut Criterion) {
         {
             group.bench_function(BenchmarkId::new(name, count), |bench| {
                 bench.iter(|| {
-                    let loaded: Loaded<Work> = runtime.block_on(journal.load(of)).unwrap();
+                    let loaded: LoadedState<Work> = runtime.block_on(journal.load(of)).unwrap();
                     assert_eq!((loaded.sequence, loaded.report.events), (count, events));
                     black_box(loaded)
                 });

@@ -5,7 +5,7 @@ use std::{
 };
 
 use super::{
-    Appended, EventId, Expected, NewEvent, SessionName,
+    AppendReceipt, EventId, Expected, NewEvent, SessionName,
     machine::Logic,
     read::another_log,
     request::{
@@ -63,7 +63,7 @@ impl Entry {
 
     /// What is to be said where the event was found by its id.
     fn found(&self, sequence: u64) -> StoredEvent {
-        let appended = Appended { sequence, was_there: self.tried.is_none() };
+        let appended = AppendReceipt { sequence, was_there: self.tried.is_none() };
         StoredEvent { appended, at: None }
     }
 
@@ -77,7 +77,7 @@ impl Entry {
 /// Where an event came to be.
 #[derive(Clone, Debug)]
 pub(super) struct StoredEvent {
-    pub(super) appended: Appended,
+    pub(super) appended: AppendReceipt,
     /// Its place, where the store acknowledged it. An event that was found by its id may have been
     /// written by somebody else, and have another body.
     pub(super) at: Option<LogPosition>,
@@ -189,7 +189,8 @@ impl AppendLogic {
             (Ok(()), Some(outcome)) => (outcome, tail),
             (Err(error), _) => (Err(error), None),
             (Ok(()), _) => {
-                let message = "the append came to no end";
+                let message =
+                    "the append ended without an answer; append the event again with the same id";
                 (Err(Error::new(ErrorKind::Conflict, message)), None)
             }
         }
@@ -288,7 +289,7 @@ impl AppendLogic {
             let mark = Mark { sequence, position, id };
             tail.push(mark.clone());
             if let Some(outcome) = self.outcomes.get_mut(*at) {
-                let appended = Appended { sequence, was_there: false };
+                let appended = AppendReceipt { sequence, was_there: false };
                 let at = Some(LogPosition { life: Arc::clone(&tail.life), mark });
                 *outcome = Some(Ok(StoredEvent { appended, at }));
             }
@@ -365,7 +366,8 @@ impl AppendLogic {
     fn refused(&mut self) -> Result<(), Failure> {
         self.races += 1;
         if self.races > MOST_RACES {
-            let message = format!("{MOST_RACES} times another writer appended first");
+            let message =
+                format!("another writer appended first {MOST_RACES} times in a row; try again");
             return Err(Failure::Final(Error::new(ErrorKind::Conflict, message)));
         }
         self.stage = Stage::CatchUp { was_refused: true, found: false };
@@ -414,7 +416,7 @@ impl Logic for AppendLogic {
     fn got(&mut self, response: Response) -> Result<(), Failure> {
         match (&mut self.stage, response) {
             (Stage::Open, response) => return self.opening.got(response),
-            (Stage::Write { chosen }, Response::Appended { last, life }) => {
+            (Stage::Write { chosen }, Response::AppendReceipt { last, life }) => {
                 let chosen = std::mem::take(chosen);
                 if let (Some(tail), Some(life)) = (&mut self.tail, life) {
                     tail.life = life;

@@ -506,7 +506,7 @@ mod tests {
             let writing = Writing { event, recorded_at: Millis::new(log) };
             let append = Append { sequence: after + 1, after, events: vec![writing] };
             let appended = writer.append(&session(), &append).unwrap();
-            assert!(matches!(appended, Response::Appended { .. }));
+            assert!(matches!(appended, Response::AppendReceipt { .. }));
         }
     }
 

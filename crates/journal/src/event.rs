@@ -87,7 +87,7 @@ pub enum Expected {
 
 /// Where an event is that was appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// Its sequence.
     pub sequence: u64,
     /// Whether it was there before this call: an event of the session has its id.

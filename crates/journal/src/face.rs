@@ -8,8 +8,9 @@ use std::{
 };
 
 use super::{
-    Appended, Event, EventId, Expected, JournalOptions, Live, LoadReport, Loaded, NewEvent,
-    Recorded, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo, SnapshotPolicy,
+    AppendReceipt, Event, EventId, Expected, JournalOptions, Live, LoadReport, LoadedState,
+    NewEvent, RecordOutcome, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo,
+    SnapshotPolicy,
     append::{Entry, StoredEvent},
     fetch::FetchLogic,
     load::LoadLogic,
@@ -56,7 +57,7 @@ pub trait EventJournal: sealed::Sealed {
         expected: Expected,
         event: NewEvent,
         now: Millis,
-    ) -> impl Future<Output = Result<Appended>> + Send;
+    ) -> impl Future<Output = Result<AppendReceipt>> + Send;
 
     /// At most `most` events from sequence `first` on: [`Journal::read`](crate::Journal::read).
     ///
@@ -100,7 +101,7 @@ pub trait EventJournal: sealed::Sealed {
     fn load<S: Replay + Send>(
         &mut self,
         session: &SessionName,
-    ) -> impl Future<Output = Result<Loaded<S>>> + Send;
+    ) -> impl Future<Output = Result<LoadedState<S>>> + Send;
 
     /// Loads a session and accepts that its missing events are lost:
     /// [`Journal::accept_loss`](crate::Journal::accept_loss).
@@ -111,7 +112,7 @@ pub trait EventJournal: sealed::Sealed {
         &mut self,
         session: &SessionName,
         now: Millis,
-    ) -> impl Future<Output = Result<Loaded<S>>> + Send;
+    ) -> impl Future<Output = Result<LoadedState<S>>> + Send;
 
     /// Loads the state of a session, to go on with it: [`Journal::live`](crate::Journal::live).
     ///
@@ -134,7 +135,7 @@ pub trait EventJournal: sealed::Sealed {
         id: EventId,
         event: &S::Event,
         now: Millis,
-    ) -> impl Future<Output = Result<Recorded>> + Send;
+    ) -> impl Future<Output = Result<RecordOutcome>> + Send;
 
     /// Writes a snapshot of a state now: [`Journal::snapshot`](crate::Journal::snapshot).
     ///
@@ -282,14 +283,14 @@ pub(crate) async fn read_snapshot<J: Steps, S: Replay>(
 pub(crate) async fn load<J: Steps, S: Replay>(
     journal: &mut J,
     session: &SessionName,
-) -> Result<Loaded<S>> {
+) -> Result<LoadedState<S>> {
     Ok(load_at(journal, session).await?.0)
 }
 
 async fn load_at<J: Steps, S: Replay>(
     journal: &mut J,
     session: &SessionName,
-) -> Result<(Loaded<S>, Option<LogPosition>)> {
+) -> Result<(LoadedState<S>, Option<LogPosition>)> {
     let logic = LoadLogic::<S>::new(session.clone());
     let (loaded, at) = run(journal, logic, session, "load the state").await?;
     journal.loaded(session, &loaded.report);
@@ -300,7 +301,7 @@ pub(crate) async fn accept_loss<J: Steps, S: Replay>(
     journal: &mut J,
     session: &SessionName,
     now: Millis,
-) -> Result<Loaded<S>> {
+) -> Result<LoadedState<S>> {
     let logic = LoadLogic::<S>::accepting_loss(session.clone());
     let (loaded, at) = run(journal, logic, session, "load the state").await?;
     journal.check_end(session)?;
@@ -326,13 +327,13 @@ pub(crate) async fn record<J: Steps, S: Replay>(
     id: EventId,
     event: &S::Event,
     now: Millis,
-) -> Result<Recorded> {
+) -> Result<RecordOutcome> {
     let new = live.prepare(id, event)?;
     let bytes = new.body.len() as u64;
     let entry = Entry::after(live.at(), new, now);
     let StoredEvent { appended, at } = journal.append_entry(live.session(), entry).await?;
     if !live.is_ahead(appended)? {
-        return Ok(Recorded { appended, snapshot: None });
+        return Ok(RecordOutcome { appended, snapshot: None });
     }
     if let Some(at) = at {
         live.follow(at, event, bytes)?;
@@ -341,7 +342,7 @@ pub(crate) async fn record<J: Steps, S: Replay>(
         live.take(&reading)?;
     }
     if !live.is_due(event) {
-        return Ok(Recorded { appended, snapshot: None });
+        return Ok(RecordOutcome { appended, snapshot: None });
     }
     let snapshot = match PendingSnapshot::of_live(live, now) {
         Ok(taken) => {
@@ -351,7 +352,7 @@ pub(crate) async fn record<J: Steps, S: Replay>(
         Err(error) => Err(error),
     };
     live.count_anew();
-    Ok(Recorded { appended, snapshot: Some(snapshot) })
+    Ok(RecordOutcome { appended, snapshot: Some(snapshot) })
 }
 
 pub(crate) async fn snapshot<J: Steps, S: Replay>(

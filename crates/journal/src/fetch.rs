@@ -1,5 +1,5 @@
 use super::{
-    PassReason, Replay, SessionName, Snapshot,
+    Replay, SessionName, SkipReason, Snapshot,
     machine::Logic,
     request::{Failure, Request, Response, Step, StoredSnapshot, unexpected},
     snapshot::{self, Opened},
@@ -40,8 +40,8 @@ impl<S: Replay> FetchLogic<S> {
         });
         opened.map(Some).map_err(|reason| {
             let kind = match reason {
-                PassReason::Format(_) | PassReason::Schema { .. } => ErrorKind::Version,
-                PassReason::State(_) => ErrorKind::Shape,
+                SkipReason::Format(_) | SkipReason::Schema { .. } => ErrorKind::Version,
+                SkipReason::State(_) => ErrorKind::Shape,
                 _ => ErrorKind::Damaged,
             };
             Error::new(kind, format!("the snapshot cannot be used: {reason}"))

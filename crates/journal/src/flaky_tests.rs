@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Appended, EventId, Expected, Memory, NewEvent, Replay, Retries, SessionName,
+    AppendReceipt, EventId, Expected, Memory, NewEvent, Replay, Retries, SessionName,
     append::{AppendLogic, Entry, Group, StoredEvent},
     load::LoadLogic,
     machine::RetriedRequest,
@@ -265,7 +265,7 @@ proptest! {
             let (outcome, end) = logic.into_outcome(result, &session);
             *tail = end;
             match outcome {
-                Ok(StoredEvent { appended: Appended { sequence, .. }, .. }) => {
+                Ok(StoredEvent { appended: AppendReceipt { sequence, .. }, .. }) => {
                     prop_assert_eq!(sequence, *last + 1);
                     prop_assert!(winners.iter().all(|(won, _)| *won != sequence));
                     winners.push((sequence, id));
@@ -290,7 +290,11 @@ proptest! {
     }
 }
 
-fn load(store: &mut Flaky, session: &SessionName, retries: Retries) -> Result<super::Loaded<Ids>> {
+fn load(
+    store: &mut Flaky,
+    session: &SessionName,
+    retries: Retries,
+) -> Result<super::LoadedState<Ids>> {
     let logic = LoadLogic::<Ids>::new(session.clone());
     Ok(store.run(session, &mut RetriedRequest::new(logic, session, retries, "load"))?.0)
 }
@@ -432,7 +436,7 @@ fn an_event_is_found_where_it_was_tried_however_many_came_after_it() {
                 assert!(tries < 3);
             }
             let landed = fates.remove(0).outcome.unwrap().unwrap();
-            let there = Appended { sequence: 2, was_there: false };
+            let there = AppendReceipt { sequence: 2, was_there: false };
             assert_eq!(landed.appended, there, "{expected:?} {is_reopened}");
             assert_eq!(load(&mut store, &session, Retries::default()).unwrap().sequence, 22);
         }

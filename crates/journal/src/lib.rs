@@ -105,10 +105,10 @@ mod store;
 mod sync;
 mod tail;
 
-pub use event::{Appended, Event, EventId, Expected, NewEvent};
+pub use event::{AppendReceipt, Event, EventId, Expected, NewEvent};
 pub use face::EventJournal;
-pub use live::{Live, Recorded};
-pub use load::Loaded;
+pub use live::{Live, RecordOutcome};
+pub use load::LoadedState;
 pub use memory::Memory;
 pub use name::{MAX_SESSION_NAME, SessionName};
 #[cfg(feature = "nats")]
@@ -116,7 +116,7 @@ pub use nats::{Credentials, NatsJournal, NatsOptions};
 pub use options::JournalOptions;
 pub use policy::SnapshotPolicy;
 pub use replay::{Replay, refused};
-pub use report::{LoadReport, LostEvents, PassReason, PassedOver, SnapshotInfo};
+pub use report::{LoadReport, LostEvents, SkipReason, SkippedSnapshot, SnapshotInfo};
 pub use retry::Retries;
 pub use snapshot::Snapshot;
 pub use status::SessionStatus;

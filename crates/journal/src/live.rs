@@ -1,6 +1,7 @@
 use super::{
-    Appended, EventId, LoadReport, NewEvent, Replay, SessionName, SnapshotInfo, SnapshotPolicy,
-    policy::SinceSnapshot, read::Reading, replay::apply_stored, request::LogPosition,
+    AppendReceipt, EventId, LoadReport, NewEvent, Replay, SessionName, SnapshotInfo,
+    SnapshotPolicy, policy::SinceSnapshot, read::Reading, replay::apply_stored,
+    request::LogPosition,
 };
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -23,9 +24,9 @@ pub struct Live<S> {
 
 /// What became of an event that was recorded.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordOutcome {
     /// Where it is.
-    pub appended: Appended,
+    pub appended: AppendReceipt,
     /// What became of the snapshot, where one was due. The event is there in any case.
     pub snapshot: Option<Result<SnapshotInfo>>,
 }
@@ -34,9 +35,9 @@ impl<S: Replay> Live<S> {
     pub(super) fn of(
         session: &SessionName,
         policy: SnapshotPolicy,
-        (loaded, at): (super::Loaded<S>, Option<LogPosition>),
+        (loaded, at): (super::LoadedState<S>, Option<LogPosition>),
     ) -> (Self, LoadReport) {
-        let super::Loaded { state, report, .. } = loaded;
+        let super::LoadedState { state, report, .. } = loaded;
         let since = SinceSnapshot { events: report.events, bytes: report.bytes };
         (Self { session: session.clone(), state, at, policy, since }, report)
     }
@@ -77,7 +78,7 @@ impl<S: Replay> Live<S> {
     pub(super) fn prepare(&self, id: EventId, event: &S::Event) -> Result<NewEvent> {
         self.state.check(event)?;
         let body = serde_json::to_vec(event).map_err(|error| {
-            let message = format!("the event does not become JSON: {error}");
+            let message = format!("cannot write the event as JSON: {error}");
             Error::new(ErrorKind::Shape, message).with_source(error)
         })?;
         NewEvent::new(id, S::kind(event), body)
@@ -87,7 +88,7 @@ impl<S: Replay> Live<S> {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where others came between.
-    pub(super) fn is_ahead(&self, appended: Appended) -> Result<bool> {
+    pub(super) fn is_ahead(&self, appended: AppendReceipt) -> Result<bool> {
         let next = self.sequence().saturating_add(1);
         if appended.sequence > next {
             let message =

@@ -1,5 +1,5 @@
 use super::{
-    Event, LoadReport, LostEvents, PassReason, PassedOver, Replay, SessionName,
+    Event, LoadReport, LostEvents, Replay, SessionName, SkipReason, SkippedSnapshot,
     machine::Logic,
     read::PAGE,
     replay::{apply_stored, read_stored},
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// A state with the newest event that is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded<S> {
+pub struct LoadedState<S> {
     /// The state.
     pub state: S,
     /// The newest event that is in it; 0 where the session has none.
@@ -44,7 +44,7 @@ pub(super) struct LoadLogic<S> {
     /// Whether a state without the events that are gone will do.
     accepts_loss: bool,
     age: usize,
-    loaded: Option<Loaded<S>>,
+    loaded: Option<LoadedState<S>>,
     /// The newest event that is in the state.
     at: Option<LogPosition>,
     from: Position,
@@ -70,7 +70,7 @@ impl<S: Replay> LoadLogic<S> {
             is_asked_again: false,
             accepts_loss: false,
             age: 0,
-            loaded: Some(Loaded {
+            loaded: Some(LoadedState {
                 state: S::default(),
                 sequence: 0,
                 report: LoadReport::default(),
@@ -93,10 +93,10 @@ impl<S: Replay> LoadLogic<S> {
         self.loaded.as_mut().map(|loaded| &mut loaded.report)
     }
 
-    fn pass_over(&mut self, after_sequence: Option<u64>, reason: PassReason) {
+    fn pass_over(&mut self, after_sequence: Option<u64>, reason: SkipReason) {
         if let Some(report) = self.report() {
             report.snapshot = None;
-            report.passed_over.push(PassedOver { after_sequence, reason });
+            report.passed_over.push(SkippedSnapshot { after_sequence, reason });
         }
         self.age += 1;
         self.stage = Stage::Snapshot;
@@ -111,7 +111,7 @@ impl<S: Replay> LoadLogic<S> {
         let bytes = match kept {
             None => return self.replay(),
             Some(StoredSnapshot::Unreadable(error)) => {
-                return self.pass_over(None, PassReason::Unreadable(error.to_string()));
+                return self.pass_over(None, SkipReason::Unreadable(error.to_string()));
             }
             Some(StoredSnapshot::Bytes(bytes)) => bytes,
         };
@@ -158,7 +158,7 @@ impl<S: Replay> LoadLogic<S> {
                 let sequence = at.mark.sequence;
                 let reason = match at.prove(&placed, self.head.floor) {
                     Proof::Itself | Proof::Next => None,
-                    Proof::Another => Some(PassReason::AnotherEvent),
+                    Proof::Another => Some(SkipReason::AnotherEvent),
                     Proof::Unconnected
                         if placed.event.sequence == sequence.saturating_add(1)
                             || (self.accepts_loss && placed.event.sequence > sequence) =>
@@ -166,7 +166,7 @@ impl<S: Replay> LoadLogic<S> {
                         self.stage = Stage::First;
                         return Ok(());
                     }
-                    Proof::Unconnected => Some(PassReason::Unconnected),
+                    Proof::Unconnected => Some(SkipReason::Unconnected),
                 };
                 self.is_unproven = false;
                 if let Some(reason) = reason {
@@ -206,7 +206,7 @@ impl<S: Replay> LoadLogic<S> {
             self.is_unproven = false;
             self.stage = Stage::Events;
         } else {
-            self.pass_over(Some(sequence), PassReason::Unconnected);
+            self.pass_over(Some(sequence), SkipReason::Unconnected);
         }
     }
 
@@ -267,7 +267,7 @@ impl<S: Replay> LoadLogic<S> {
     }
 }
 
-impl<S: Replay> Loaded<S> {
+impl<S: Replay> LoadedState<S> {
     fn lose(&mut self, last: u64, refusal: Option<String>) {
         let first = self.sequence.saturating_add(1);
         self.state.skip_lost(first, last);
@@ -281,7 +281,7 @@ fn with_recovery_hint(error: Error) -> Error {
     if error.kind() != ErrorKind::Gap {
         return error;
     }
-    let message = format!("{}; accepting that loads the session without them", error.message());
+    let message = format!("{}; `accept_loss` loads the session without them", error.message());
     Error::new(error.kind(), message).at(|place| *place = error.place().clone())
 }
 
@@ -291,18 +291,18 @@ pub(super) fn is_left_of(header: &Header, head: &Head) -> bool {
 }
 
 /// What speaks against a snapshot before its event is seen.
-pub(super) fn fits(header: &Header, head: &Head) -> Result<(), PassReason> {
+pub(super) fn fits(header: &Header, head: &Head) -> Result<(), SkipReason> {
     if header.life != head.life {
-        return Err(PassReason::AnotherLog);
+        return Err(SkipReason::AnotherLog);
     }
     match &head.last {
         None if is_left_of(header, head) => Ok(()),
-        None => Err(PassReason::Ahead { last: 0 }),
+        None => Err(SkipReason::Ahead { last: 0 }),
         Some(last) if header.mark.sequence > last.sequence => {
-            Err(PassReason::Ahead { last: last.sequence })
+            Err(SkipReason::Ahead { last: last.sequence })
         }
         Some(last) if header.mark.sequence == last.sequence && !last.may_be(&header.mark) => {
-            Err(PassReason::AnotherEvent)
+            Err(SkipReason::AnotherEvent)
         }
         Some(_) => Ok(()),
     }
@@ -345,7 +345,7 @@ pub(super) fn of_lost_end(lost: &LostEnd, error: Error) -> Error {
         (EndProblem::Lost { acknowledged, last }, ErrorKind::Gap) => {
             let missing = missing(last + 1, *acknowledged);
             let message = format!(
-                "{missing}: the log lost its end; `afterimage journal repair` accepts that"
+                "{missing}: the log lost its end; `afterimage journal repair` accepts the loss"
             );
             let error = Error::new(ErrorKind::Gap, message);
             error.in_file(&lost.file).at_event(last + 1)
@@ -357,7 +357,7 @@ pub(super) fn of_lost_end(lost: &LostEnd, error: Error) -> Error {
 
 impl<S: Replay> Logic for LoadLogic<S> {
     /// The state, and the newest event that is in it.
-    type Output = (Loaded<S>, Option<LogPosition>);
+    type Output = (LoadedState<S>, Option<LogPosition>);
 
     fn want(&mut self) -> Result<Step<Self::Output>> {
         if self.accepts_loss && self.stage == Stage::Done {

@@ -83,7 +83,7 @@ impl Sessions {
             let event = writing.to_event(sequence);
             session.events.push(PositionedEvent { position: *position, event });
         }
-        Response::Appended { last: *position, life: Some(Arc::clone(&session.life)) }
+        Response::AppendReceipt { last: *position, life: Some(Arc::clone(&session.life)) }
     }
 
     fn put_snapshot(&mut self, name: &SessionName, bytes: Arc<[u8]>, keep: usize) -> Response {

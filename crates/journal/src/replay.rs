@@ -121,7 +121,7 @@ pub(super) fn read_stored<S: Replay>(event: &super::Event) -> Result<Option<S::E
         return Err(Error::new(ErrorKind::UnknownEvent, message).at_event(event.sequence));
     }
     let decoded = serde_json::from_slice(&event.body).map_err(|error| {
-        let message = format!("an event of kind {:?} does not read: {error}", event.kind);
+        let message = format!("cannot read an event of kind {:?}: {error}", event.kind);
         Error::new(ErrorKind::Shape, message).with_source(error).at_event(event.sequence)
     })?;
     Ok(Some(decoded))

@@ -8,7 +8,7 @@ pub struct LoadReport {
     /// The snapshot that it began with; `None` for a full replay.
     pub snapshot: Option<SnapshotInfo>,
     /// The snapshots that it passed over, the newest first.
-    pub passed_over: Vec<PassedOver>,
+    pub passed_over: Vec<SkippedSnapshot>,
     /// How many events were replayed, those that were skipped included.
     pub events: u64,
     /// The bytes of their bodies.
@@ -66,17 +66,17 @@ pub struct SnapshotInfo {
 
 /// A snapshot that was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct SkippedSnapshot {
     /// The newest event that it says to hold, where that can be read.
     pub after_sequence: Option<u64>,
     /// Why.
-    pub reason: PassReason,
+    pub reason: SkipReason,
 }
 
 /// Why a snapshot was not used.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PassReason {
+pub enum SkipReason {
     /// It is not what was written: the sentence says how.
     Damaged(String),
     /// It is there, and cannot be fetched, or may not be: the sentence says why.
@@ -105,7 +105,7 @@ pub enum PassReason {
     State(String),
 }
 
-impl fmt::Display for PassReason {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Damaged(reason) => write!(f, "it is damaged: {reason}"),
@@ -122,12 +122,12 @@ impl fmt::Display for PassReason {
             }
             Self::AnotherEvent => f.write_str("the log has another event at its sequence"),
             Self::Unconnected => f.write_str("the event that it was taken after is gone"),
-            Self::State(reason) => write!(f, "its state does not read: {reason}"),
+            Self::State(reason) => write!(f, "its state cannot be read: {reason}"),
         }
     }
 }
 
-impl fmt::Display for PassedOver {
+impl fmt::Display for SkippedSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.after_sequence {
             Some(sequence) => write!(f, "the snapshot after event {sequence}: {}", self.reason),

@@ -61,7 +61,7 @@ pub(super) enum Response {
     Head(Head),
     Events(Page),
     /// The positions of events that were written together rise by one.
-    Appended {
+    AppendReceipt {
         /// The position of the last of them.
         last: Position,
         /// Which log they are in, where that was decided now.
@@ -255,7 +255,7 @@ pub(super) enum Step<T> {
 
 /// An answer that does not belong to its request: a store that breaks its word.
 pub(super) fn unexpected(response: &Response) -> Error {
-    let message = format!("the store gave an answer that nobody asked for: {response:?}");
+    let message = format!("expected the answer to the request, found another: {response:?}");
     let message: String = message.chars().take(200).collect();
     Error::new(crate::ErrorKind::Damaged, message)
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Live, Loaded, Replay, SessionName, SnapshotInfo,
+    Live, LoadedState, Replay, SessionName, SnapshotInfo,
     locate::Locate,
     machine::Logic,
     read::another_log,
@@ -45,7 +45,7 @@ pub(super) struct PendingSnapshot {
 impl PendingSnapshot {
     pub(super) fn of<S: Replay>(state: &S, after_sequence: u64, now: Millis) -> Result<Self> {
         let state = serde_json::to_vec(state).map_err(|error| {
-            let message = format!("the state does not become JSON: {error}");
+            let message = format!("cannot write the state as JSON: {error}");
             Error::new(ErrorKind::Shape, message).with_source(error)
         })?;
         Ok(Self { state, schema: S::SCHEMA, after_sequence, at: None, now })
@@ -53,7 +53,7 @@ impl PendingSnapshot {
 
     /// Of a state that was loaded.
     pub(super) fn of_loaded<S: Replay>(
-        loaded: &Loaded<S>,
+        loaded: &LoadedState<S>,
         at: Option<LogPosition>,
         now: Millis,
     ) -> Result<Self> {

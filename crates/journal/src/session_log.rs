@@ -317,7 +317,7 @@ impl SessionLog {
         let result = self.write(files, append, session);
         self.has_failed |= result.is_err();
         let life = Some(Arc::clone(&self.life));
-        result.map(|()| Response::Appended { last: self.last(), life })
+        result.map(|()| Response::AppendReceipt { last: self.last(), life })
     }
 
     fn write(&mut self, files: &dyn Files, append: &Append, session: &SessionName) -> Result<()> {
@@ -379,7 +379,7 @@ fn life_of(append: &Append) -> Arc<str> {
 
 /// The error of a log that does not end where it was acknowledged.
 pub(super) fn unrepaired(lost: &LostEnd) -> Error {
-    let message = format!("{lost}; `afterimage journal repair` accepts that");
+    let message = format!("{lost}; `afterimage journal repair` accepts the loss");
     Error::new(ErrorKind::Damaged, message).in_file(&lost.file)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    EventId, PassReason, Replay, SessionName, SnapshotInfo,
+    EventId, Replay, SessionName, SkipReason, SnapshotInfo,
     request::{Mark, Position},
 };
 use crate::{
@@ -73,7 +73,7 @@ pub(super) fn seal(header: &Header, state: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// The first line, checked.
-pub(super) fn header(bytes: &[u8]) -> Result<Header, PassReason> {
+pub(super) fn header(bytes: &[u8]) -> Result<Header, SkipReason> {
     Ok(parts(bytes)?.header)
 }
 
@@ -81,7 +81,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header, PassReason> {
 #[allow(clippy::type_complexity, reason = "three answers to one look")]
 pub(super) fn look(
     bytes: &[u8],
-) -> Result<(Header, SnapshotInfo, Result<(), PassReason>), PassReason> {
+) -> Result<(Header, SnapshotInfo, Result<(), SkipReason>), SkipReason> {
     let parts = parts(bytes)?;
     let (info, state) = (parts.info(bytes), parts.check_state());
     Ok((parts.header, info, state))
@@ -115,13 +115,13 @@ struct Parts<'b> {
 }
 
 impl Parts<'_> {
-    fn check_state(&self) -> Result<(), PassReason> {
+    fn check_state(&self) -> Result<(), SkipReason> {
         let (expected, found) = (&self.crc, format!("{:08x}", crc32fast::hash(self.packed)));
         if found == *expected {
             return Ok(());
         }
         let reason = format!("its state fails its check: expected {expected}, found {found}");
-        Err(PassReason::Damaged(reason))
+        Err(SkipReason::Damaged(reason))
     }
 
     fn info(&self, bytes: &[u8]) -> SnapshotInfo {
@@ -134,8 +134,8 @@ impl Parts<'_> {
     }
 }
 
-fn parts(bytes: &[u8]) -> Result<Parts<'_>, PassReason> {
-    let damaged = |reason: &str| PassReason::Damaged(reason.to_owned());
+fn parts(bytes: &[u8]) -> Result<Parts<'_>, SkipReason> {
+    let damaged = |reason: &str| SkipReason::Damaged(reason.to_owned());
     let end = memchr::memchr(b'\n', bytes).ok_or_else(|| damaged("its first line is cut"))?;
     let (line, rest) = bytes.split_at(end);
     let packed = rest.get(1..).unwrap_or_default();
@@ -147,7 +147,7 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, PassReason> {
     }
     match value.get("version").and_then(Value::as_u64) {
         Some(VERSION) => {}
-        Some(version) => return Err(PassReason::Format(version)),
+        Some(version) => return Err(SkipReason::Format(version)),
         None => return Err(damaged("it names no version")),
     }
     fields(value)
@@ -184,7 +184,7 @@ fn fields(value: Value) -> Result<(Header, u64, String)> {
 pub(super) struct Opened<S> {
     pub(super) header: Header,
     pub(super) info: SnapshotInfo,
-    pub(super) state: Result<S, PassReason>,
+    pub(super) state: Result<S, SkipReason>,
 }
 
 /// Reads a snapshot. `keep` looks at the header first: what it has against it spares the reading of
@@ -192,8 +192,8 @@ pub(super) struct Opened<S> {
 pub(super) fn open<S: Replay>(
     bytes: &[u8],
     session: &SessionName,
-    keep: impl FnOnce(&Header) -> Result<(), PassReason>,
-) -> Result<Opened<S>, PassReason> {
+    keep: impl FnOnce(&Header) -> Result<(), SkipReason>,
+) -> Result<Opened<S>, SkipReason> {
     let parts = parts(bytes)?;
     let info = parts.info(bytes);
     let state =
@@ -201,23 +201,23 @@ pub(super) fn open<S: Replay>(
     Ok(Opened { header: parts.header, info, state })
 }
 
-fn check<S: Replay>(parts: &Parts<'_>, session: &SessionName) -> Result<(), PassReason> {
+fn check<S: Replay>(parts: &Parts<'_>, session: &SessionName) -> Result<(), SkipReason> {
     let header = &parts.header;
     if *header.session != *session.as_str() {
         let reason = format!("it belongs to the session {:?}", header.session);
-        return Err(PassReason::Damaged(reason));
+        return Err(SkipReason::Damaged(reason));
     }
     if !S::reads(header.schema) {
-        return Err(PassReason::Schema { expected: S::SCHEMA, found: header.schema });
+        return Err(SkipReason::Schema { expected: S::SCHEMA, found: header.schema });
     }
     Ok(())
 }
 
-fn state<S: Replay>(parts: &Parts<'_>) -> Result<S, PassReason> {
+fn state<S: Replay>(parts: &Parts<'_>) -> Result<S, SkipReason> {
     parts.check_state()?;
     let state = log::unpack(parts.packed, parts.state_bytes.min(MAX_STATE))
-        .map_err(|error| PassReason::Damaged(error.message().to_owned()))?;
-    serde_json::from_slice(&state).map_err(|error| PassReason::State(error.to_string()))
+        .map_err(|error| SkipReason::Damaged(error.message().to_owned()))?;
+    serde_json::from_slice(&state).map_err(|error| SkipReason::State(error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::{
-    PassReason, PassedOver, SnapshotInfo,
+    SkipReason, SkippedSnapshot, SnapshotInfo,
     load::{fits, is_left_of},
     machine::Logic,
     request::{
@@ -19,7 +19,7 @@ pub struct SessionStatus {
     pub snapshot: Option<SnapshotInfo>,
     /// What is wrong with the newest snapshot, so that a load passes it over. Whether its state is of
     /// a form that a program reads is for that program to say.
-    pub passed_over: Option<PassedOver>,
+    pub passed_over: Option<SkippedSnapshot>,
 }
 
 /// Looks at a session, and at its newest snapshot as far as that can be judged without knowing what
@@ -39,7 +39,7 @@ impl StatusLogic {
         let reason = match kept {
             None => None,
             Some(StoredSnapshot::Unreadable(error)) => {
-                Some(PassReason::Unreadable(error.to_string()))
+                Some(SkipReason::Unreadable(error.to_string()))
             }
             Some(StoredSnapshot::Bytes(bytes)) => match snapshot::look(&bytes) {
                 Err(reason) => Some(reason),
@@ -61,10 +61,10 @@ impl StatusLogic {
         self.pass_over(reason);
     }
 
-    fn pass_over(&mut self, reason: Option<PassReason>) {
+    fn pass_over(&mut self, reason: Option<SkipReason>) {
         let Some(status) = &mut self.status else { return };
         let after_sequence = status.snapshot.as_ref().map(|snapshot| snapshot.after_sequence);
-        status.passed_over = reason.map(|reason| PassedOver { after_sequence, reason });
+        status.passed_over = reason.map(|reason| SkippedSnapshot { after_sequence, reason });
     }
 
     fn got_event(&mut self, page: &Page) {
@@ -72,10 +72,10 @@ impl StatusLogic {
         let Some(found) = page.events.first() else { return };
         let reason = match at.prove(found, head.floor) {
             Proof::Itself | Proof::Next => None,
-            Proof::Another => Some(PassReason::AnotherEvent),
+            Proof::Another => Some(SkipReason::AnotherEvent),
             // Purged, as only a load finds out.
             Proof::Unconnected if found.event.sequence == at.mark.sequence + 1 => None,
-            Proof::Unconnected => Some(PassReason::Unconnected),
+            Proof::Unconnected => Some(SkipReason::Unconnected),
         };
         self.pass_over(reason);
     }

@@ -1,8 +1,9 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use super::{
-    Appended, Event, EventId, Expected, JournalOptions, Live, LoadReport, Loaded, Memory, NewEvent,
-    Recorded, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo, SnapshotPolicy,
+    AppendReceipt, Event, EventId, Expected, JournalOptions, Live, LoadReport, LoadedState, Memory,
+    NewEvent, RecordOutcome, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo,
+    SnapshotPolicy,
     append::{AppendLogic, Entry, StoredEvent},
     directory::Directory,
     face::{self, EventJournal, Steps, sealed},
@@ -122,7 +123,7 @@ impl Journal {
         expected: Expected,
         event: NewEvent,
         now: Millis,
-    ) -> Result<Appended> {
+    ) -> Result<AppendReceipt> {
         let entry = Entry::new(event, expected, now);
         face::now(self.append_entry(session, entry)).map(|landed| landed.appended)
     }
@@ -141,7 +142,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the session has no such event,
-    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where the state does not become JSON,
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where cannot write the state as JSON,
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) past 1 GiB,
     /// [`ErrorKind::Io`](crate::ErrorKind::Io). The snapshots that were there before stay.
     pub fn write_snapshot<S: Replay>(
@@ -178,7 +179,7 @@ impl Journal {
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) and what the state has against an event;
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) and
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) from the directory.
-    pub fn load<S: Replay>(&mut self, session: &SessionName) -> Result<Loaded<S>> {
+    pub fn load<S: Replay>(&mut self, session: &SessionName) -> Result<LoadedState<S>> {
         face::now(face::load(self, session))
     }
 
@@ -209,7 +210,7 @@ impl Journal {
         &mut self,
         session: &SessionName,
         now: Millis,
-    ) -> Result<Loaded<S>> {
+    ) -> Result<LoadedState<S>> {
         face::now(face::accept_loss(self, session, now))
     }
 
@@ -233,14 +234,14 @@ impl Journal {
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another writer has appended, after
     /// which [`Journal::catch_up`] helps; those of [`Journal::append`]. After an error of
     /// [`Replay::apply`] the event is in the log. A snapshot that cannot be written is no error:
-    /// see [`Recorded::snapshot`].
+    /// see [`RecordOutcome::snapshot`].
     pub fn record<S: Replay>(
         &mut self,
         live: &mut Live<S>,
         id: EventId,
         event: &S::Event,
         now: Millis,
-    ) -> Result<Recorded> {
+    ) -> Result<RecordOutcome> {
         face::now(face::record(self, live, id, event, now))
     }
 
@@ -377,7 +378,7 @@ impl EventJournal for Journal {
         expected: Expected,
         event: NewEvent,
         now: Millis,
-    ) -> Result<Appended> {
+    ) -> Result<AppendReceipt> {
         Journal::append(self, session, expected, event, now)
     }
 
@@ -402,7 +403,7 @@ impl EventJournal for Journal {
         Journal::read_snapshot(self, session)
     }
 
-    async fn load<S: Replay + Send>(&mut self, session: &SessionName) -> Result<Loaded<S>> {
+    async fn load<S: Replay + Send>(&mut self, session: &SessionName) -> Result<LoadedState<S>> {
         Journal::load(self, session)
     }
 
@@ -410,7 +411,7 @@ impl EventJournal for Journal {
         &mut self,
         session: &SessionName,
         now: Millis,
-    ) -> Result<Loaded<S>> {
+    ) -> Result<LoadedState<S>> {
         Journal::accept_loss(self, session, now)
     }
 
@@ -428,7 +429,7 @@ impl EventJournal for Journal {
         id: EventId,
         event: &S::Event,
         now: Millis,
-    ) -> Result<Recorded> {
+    ) -> Result<RecordOutcome> {
         Journal::record(self, live, id, event, now)
     }
 

@@ -37,7 +37,7 @@ pub enum Fault {
 
 /// What is left of bytes that were appended and not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnsyncedFate {
+pub enum UnsyncedBytes {
     /// Nothing.
     Lost,
     /// The first half.
@@ -135,7 +135,7 @@ impl MemoryFiles {
 
     /// The disk after a loss of power, sound again: with what is left of unsynced bytes, and with
     /// the names that were not synced or without.
-    pub fn crash(&self, unsynced: UnsyncedFate, keeps_names: bool) -> Self {
+    pub fn crash(&self, unsynced: UnsyncedBytes, keeps_names: bool) -> Self {
         let disk = self.disk();
         let names = if keeps_names { &disk.live } else { &disk.durable };
         // What is in a directory that is lost is lost with it.
@@ -163,7 +163,7 @@ impl MemoryFiles {
 }
 
 impl Content {
-    fn after(&self, unsynced: UnsyncedFate) -> Self {
+    fn after(&self, unsynced: UnsyncedBytes) -> Self {
         let same = self.live.iter().zip(&self.durable).take_while(|(a, b)| a == b).count();
         let (kept, new) = self.live.split_at(same);
         // What was written over other bytes ends before those that are the same again.
@@ -175,14 +175,14 @@ impl Content {
         };
         let (first, second) = new.split_at(end / 2);
         let bytes = match unsynced {
-            UnsyncedFate::Lost => self.durable.clone(),
+            UnsyncedBytes::Lost => self.durable.clone(),
             // Of bytes that were written over others, the old ones are left.
-            UnsyncedFate::Halved => {
+            UnsyncedBytes::Halved => {
                 let old = self.durable.get(same + first.len()..).unwrap_or_default();
                 [kept, first, old].concat()
             }
-            UnsyncedFate::Zeroed => [kept, &vec![0; first.len()], second].concat(),
-            UnsyncedFate::Kept => self.live.clone(),
+            UnsyncedBytes::Zeroed => [kept, &vec![0; first.len()], second].concat(),
+            UnsyncedBytes::Kept => self.live.clone(),
         };
         Self { live: bytes.clone(), durable: bytes, locked: false }
     }
@@ -411,7 +411,7 @@ impl OpenFile for MemoryFile {
             FaultPlan::Done => content.durable.clone_from(&content.live),
             FaultPlan::Lost => {}
             FaultPlan::Half => {
-                content.durable = content.after(UnsyncedFate::Halved).live;
+                content.durable = content.after(UnsyncedBytes::Halved).live;
                 return Err(injected());
             }
         }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Ignored, Moment,
+    IgnoreReason, Moment,
     observation::read_payload,
     shown::{self, short},
 };
@@ -10,7 +10,7 @@ use crate::{
     json::{Fields, Object, ObjectExt, Value},
 };
 
-crate::json::serde_through_json!(AsideInfo);
+crate::json::serde_through_json!(RejectedAnswerInfo);
 
 /// The most characters that are shown of an answer that was set aside.
 const EXCERPT_CHARS: usize = 80;
@@ -19,16 +19,16 @@ const EXCERPT_CHARS: usize = 80;
 /// one of another shape, or one that is older. The latest of each observation is kept until an
 /// answer replaces the observation again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Aside {
+pub struct RejectedAnswer {
     /// What is known of it besides the payload.
-    pub info: AsideInfo,
+    pub info: RejectedAnswerInfo,
     /// The payload as JSON. A response that was a text is a JSON string.
     pub content: Arc<str>,
 }
 
-/// What is known of an [`Aside`] besides its payload.
+/// What is known of an [`RejectedAnswer`] besides its payload.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AsideInfo {
+pub struct RejectedAnswerInfo {
     /// The observation beside which it is kept.
     pub name: String,
     /// The tool.
@@ -36,14 +36,14 @@ pub struct AsideInfo {
     /// When it came, or which tick it is of.
     pub seen: Moment,
     /// Why it did not replace the observation.
-    pub reason: Ignored,
+    pub reason: IgnoreReason,
     /// How many answers in a row were set aside.
     pub count: u64,
     /// How it begins.
     pub excerpt: String,
 }
 
-impl Aside {
+impl RejectedAnswer {
     /// The payload. Runs in O(its length).
     ///
     /// # Errors
@@ -54,14 +54,16 @@ impl Aside {
     }
 }
 
-impl AsideInfo {
+impl RejectedAnswerInfo {
     /// What happened, as the end of a sentence: `the call failed: Rate limited`.
     pub fn what(&self) -> String {
         let what = match self.reason {
-            Ignored::Failed => "the call failed",
-            Ignored::Older => return "the answer was older than this".to_owned(),
-            Ignored::Empty => "the answer was empty",
-            Ignored::Damaged => return "the answer that was kept beside it is damaged".to_owned(),
+            IgnoreReason::Failed => "the call failed",
+            IgnoreReason::Older => return "the answer was older than this".to_owned(),
+            IgnoreReason::Empty => "the answer was empty",
+            IgnoreReason::Damaged => {
+                return "the answer that was kept beside it is damaged".to_owned();
+            }
             _ => "the answer had another shape",
         };
         match self.excerpt.as_str() {
@@ -90,7 +92,7 @@ impl AsideInfo {
     pub fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "an answer that was set aside")?;
         let at = Fields::required(fields.i64("at")?, "at", "an integer")?;
-        let reason = fields.string("reason")?.as_deref().and_then(Ignored::named);
+        let reason = fields.string("reason")?.as_deref().and_then(IgnoreReason::named);
         Ok(Self {
             name: Fields::required(fields.string("name")?, "name", "a name")?,
             tool: fields.string("tool")?.unwrap_or_default(),

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Account, Age, AsideInfo, Closing, Form, Moment, ObservationInfo, OutlineEntry, Policy, Rank,
-    Summary, SummarySection,
+    Account, Age, Form, Moment, ObservationInfo, OutlineEntry, Policy, Rank, RejectedAnswerInfo,
+    Summary, SummaryEnding, SummarySection,
     shown::{self, LABEL_CHARS},
 };
 use crate::tokens::TokenCounter;
@@ -28,7 +28,7 @@ pub(super) struct Composer<'a> {
     pub(super) policy: &'a Policy,
     pub(super) counter: &'a dyn TokenCounter,
     pub(super) account: &'a Account,
-    pub(super) asides: &'a [AsideInfo],
+    pub(super) asides: &'a [RejectedAnswerInfo],
     pub(super) now: Moment,
     pub(super) limit: usize,
 }
@@ -368,8 +368,8 @@ impl Composer<'_> {
     /// The notes, or the line with the tools to call. Those about an observation name it.
     fn closing(&self, order: &[&ObservationInfo]) -> Vec<Piece> {
         match self.policy.closing {
-            Closing::Nothing => Vec::new(),
-            Closing::Update => {
+            SummaryEnding::Nothing => Vec::new(),
+            SummaryEnding::Update => {
                 let mut tools: Vec<&str> = Vec::new();
                 let partial = self.policy.partials.iter().map(|rule| rule.tool.as_str());
                 for tool in order.iter().map(|info| info.tool.as_str()).chain(partial) {
@@ -384,7 +384,7 @@ impl Composer<'_> {
                 }
                 vec![Piece::plain(format!("To update: call {}\n", tools.join(", "))).closing()]
             }
-            Closing::Notes => {
+            SummaryEnding::Notes => {
                 let notes = self.policy.notes.iter();
                 let notes = notes.map(|note| Piece::plain(format!("**Note:** {note}\n")).closing());
                 let old = order.iter().enumerate();

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    Account, Age, AsideInfo, Figures, Moment, ObservationInfo, Observations, StoreReader,
+    Account, Age, Figures, Moment, ObservationInfo, Observations, RejectedAnswerInfo, StoreReader,
     account::check_name, observation::LOST, observations::note_damaged_payload, shown,
 };
 use crate::{
@@ -66,7 +66,7 @@ pub struct Freshness {
     /// The observation.
     pub info: Option<ObservationInfo>,
     /// The answer that did not replace it.
-    pub aside: Option<AsideInfo>,
+    pub aside: Option<RejectedAnswerInfo>,
     now: Moment,
 }
 
@@ -212,7 +212,7 @@ fn found(
     store: &dyn StoreReader,
     account: Account,
     name: &str,
-) -> Result<(Account, Option<ObservationInfo>, Option<AsideInfo>)> {
+) -> Result<(Account, Option<ObservationInfo>, Option<RejectedAnswerInfo>)> {
     let infos = store.infos(&account.name)?;
     // Where a row was lost, it may be the one that is asked for.
     let is_lost = |info: &&ObservationInfo| info.name == LOST && info.damage.is_some();
@@ -281,7 +281,7 @@ impl Freshness {
         object.put("verdict", self.verdict.as_str());
         object.put("text", self.text());
         object.put("observation", self.info.as_ref().map_or(Value::Null, ObservationInfo::to_json));
-        object.put_some("aside", self.aside.as_ref().map(AsideInfo::to_json));
+        object.put_some("aside", self.aside.as_ref().map(RejectedAnswerInfo::to_json));
         object.into()
     }
 }

@@ -1,5 +1,5 @@
 use super::{
-    Account, Figures, Ignored, Interception, Moment, Observations, SessionChange, StaleMark,
+    Account, Figures, IgnoreReason, Interception, LoginChange, Moment, Observations, StaleMark,
     StoreWriter, ToolCall,
     account::check_name,
     accounts::{AccountClaim, forget, take},
@@ -79,7 +79,7 @@ impl Observations {
         let mut outcome = Interception { tool: reported.tool.clone(), ..Interception::default() };
         let is_failure = self.policy().is_failure(call.response);
         if !reported.is_named && (is_failure || !reported.has_tick) {
-            let ignored = if is_failure { Ignored::Failed } else { Ignored::NotObserved };
+            let ignored = if is_failure { IgnoreReason::Failed } else { IgnoreReason::NotObserved };
             outcome.ignored = Some(ignored);
             return Ok(outcome);
         }
@@ -97,9 +97,15 @@ impl Observations {
                 if reported.is_named {
                     reported.check_account()?;
                 }
-                outcome.ignored = Some(Ignored::Failed);
+                outcome.ignored = Some(IgnoreReason::Failed);
                 if let Some(account) = reported.known_account(store)? {
-                    self.set_aside(store, &account.name, &reported, Ignored::Failed, &mut outcome)?;
+                    self.set_aside(
+                        store,
+                        &account.name,
+                        &reported,
+                        IgnoreReason::Failed,
+                        &mut outcome,
+                    )?;
                 }
             } else {
                 self.follow(store, &reported, &mut outcome)?;
@@ -108,9 +114,9 @@ impl Observations {
                 figures.unchanged = u64::from(is_kept && outcome.changed == 0 && outcome.was_known);
                 figures.fresh_repeats = u64::from(outcome.was_fresh);
                 let is_aside = |reason| u64::from(outcome.ignored == Some(reason));
-                figures.older = is_aside(Ignored::Older);
-                figures.empty = is_aside(Ignored::Empty);
-                figures.other_shape = is_aside(Ignored::OtherShape);
+                figures.older = is_aside(IgnoreReason::Older);
+                figures.empty = is_aside(IgnoreReason::Empty);
+                figures.other_shape = is_aside(IgnoreReason::OtherShape);
             }
             if reported.is_named {
                 store.add_figures(&reported.tool, &figures)?;
@@ -158,7 +164,8 @@ impl Observations {
     ) -> Result<()> {
         let Some(mut account) = self.account_of(store, reported, outcome)? else {
             let is_named = reported.is_named;
-            let ignored = if is_named { Ignored::NoAccount } else { Ignored::NotObserved };
+            let ignored =
+                if is_named { IgnoreReason::NoAccount } else { IgnoreReason::NotObserved };
             outcome.ignored.get_or_insert(ignored);
             return Ok(());
         };
@@ -168,7 +175,7 @@ impl Observations {
         self.mark_stale(store, &account.name, reported, outcome)?;
         self.keep(store, &account.name, reported, outcome)?;
         if !reported.is_named {
-            outcome.ignored = Some(Ignored::NotObserved);
+            outcome.ignored = Some(IgnoreReason::NotObserved);
         }
         Ok(())
     }
@@ -191,7 +198,7 @@ impl Observations {
                 forget(store, &account.name, None)?;
                 store.put_account(&Account { agent: None, ..account.clone() })?;
                 outcome.account = Some(account.name);
-                outcome.session = Some(SessionChange::LoggedOut);
+                outcome.session = Some(LoginChange::LoggedOut);
             }
             return Ok(None);
         }
@@ -203,11 +210,11 @@ impl Observations {
                 {
                     store.put_account(&Account { agent: None, ..account })?;
                 }
-                outcome.session = Some(SessionChange::Released);
+                outcome.session = Some(LoginChange::Released);
                 return Ok(None);
             };
             outcome.session =
-                Some(if is_new { SessionChange::Registered } else { SessionChange::LoggedIn });
+                Some(if is_new { LoginChange::Registered } else { LoginChange::LoggedIn });
             let claim = AccountClaim { is_new, takes_over: reported.call.takes_over };
             let (account, from) = take(store, reported.call.agent, &name, claim, reported.seen)?;
             outcome.taken_from = from;

@@ -60,7 +60,7 @@ pub struct Interception {
     /// Whose world it told of.
     pub account: Option<String>,
     /// How it changed who plays what.
-    pub session: Option<SessionChange>,
+    pub session: Option<LoginChange>,
     /// The observation that the response now is.
     pub stored: Option<String>,
     /// The observations that it brought a part of up to date.
@@ -82,12 +82,12 @@ pub struct Interception {
     /// The agent that had the account until this login took it over.
     pub taken_from: Option<String>,
     /// Why nothing was kept, where that is so.
-    pub ignored: Option<Ignored>,
+    pub ignored: Option<IgnoreReason>,
 }
 
 /// How a call changed who plays what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionChange {
+pub enum LoginChange {
     /// The agent has this account now, with all that was known of it.
     LoggedIn,
     /// As `LoggedIn`, for an account of which nothing is known.
@@ -100,7 +100,7 @@ pub enum SessionChange {
 
 /// Why a response was not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoreReason {
     /// The call failed.
     Failed,
     /// The policy says nothing of the tool.
@@ -117,7 +117,7 @@ pub enum Ignored {
     Damaged,
 }
 
-impl Ignored {
+impl IgnoreReason {
     const ALL: [Self; 7] = [
         Self::Failed,
         Self::NotObserved,
@@ -137,25 +137,25 @@ impl Ignored {
     /// `empty`, `other_shape`, `damaged`.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Ignored::Failed => "failed",
-            Ignored::NotObserved => "not_observed",
-            Ignored::NoAccount => "no_account",
-            Ignored::Older => "older",
-            Ignored::Empty => "empty",
-            Ignored::OtherShape => "other_shape",
-            Ignored::Damaged => "damaged",
+            IgnoreReason::Failed => "failed",
+            IgnoreReason::NotObserved => "not_observed",
+            IgnoreReason::NoAccount => "no_account",
+            IgnoreReason::Older => "older",
+            IgnoreReason::Empty => "empty",
+            IgnoreReason::OtherShape => "other_shape",
+            IgnoreReason::Damaged => "damaged",
         }
     }
 }
 
-impl SessionChange {
+impl LoginChange {
     /// The change in a word, for programs.
     pub const fn as_str(self) -> &'static str {
         match self {
-            SessionChange::LoggedIn => "logged_in",
-            SessionChange::Registered => "registered",
-            SessionChange::LoggedOut => "logged_out",
-            SessionChange::Released => "released",
+            LoginChange::LoggedIn => "logged_in",
+            LoginChange::Registered => "registered",
+            LoginChange::LoggedOut => "logged_out",
+            LoginChange::Released => "released",
         }
     }
 }
@@ -167,7 +167,7 @@ impl Interception {
         let texts = |texts: &[String]| texts.iter().map(String::as_str).collect::<Value>();
         object.put("tool", self.tool.as_str());
         object.put("account", self.account.as_deref().map_or(Value::Null, Value::from));
-        object.put_some("session", self.session.map(SessionChange::as_str));
+        object.put_some("session", self.session.map(LoginChange::as_str));
         object.put("stored", self.stored.as_deref().map_or(Value::Null, Value::from));
         object.put("merged", texts(&self.merged));
         object.put("stale", texts(&self.stale));
@@ -180,7 +180,7 @@ impl Interception {
             object.put("missing", texts(&self.missing));
         }
         object.put_some("takenFrom", self.taken_from.as_deref());
-        object.put_some("ignored", self.ignored.map(Ignored::as_str));
+        object.put_some("ignored", self.ignored.map(IgnoreReason::as_str));
         object.into()
     }
 }

@@ -1,15 +1,16 @@
 //! What becomes of a response: it replaces an observation, is merged into one, or is set aside.
 
 use super::{
-    Account, Ages, Aside, AsideInfo, Ignored, Interception, Observation, ObservationInfo,
-    Observations, Outline, PartialRule, Pointer, Policy, Response, StoreWriter, ToolCall, ToolRule,
+    Account, Ages, IgnoreReason, Interception, Observation, ObservationInfo, Observations, Outline,
+    PartialRule, Pointer, Policy, RejectedAnswer, RejectedAnswerInfo, Response, StoreWriter,
+    ToolCall, ToolRule,
     aside::excerpt,
     changes::Changes,
     intercept::ReportedCall,
     merge::Merging,
     nested::is_other_part,
     outline::Subject,
-    policy::Accepts,
+    policy::ReplacementRule,
     response::check_depth,
     shape,
     shown::{self, LABEL_CHARS},
@@ -26,7 +27,7 @@ impl Observations {
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
     /// [`ObservationStore`](super::ObservationStore).
-    pub fn asides(&self, account: &str) -> Result<Vec<AsideInfo>> {
+    pub fn asides(&self, account: &str) -> Result<Vec<RejectedAnswerInfo>> {
         self.ask(|store| store.asides(account))
     }
 
@@ -35,7 +36,7 @@ impl Observations {
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
     /// [`ObservationStore`](super::ObservationStore).
-    pub fn aside(&self, account: &str, name: &str) -> Result<Option<Aside>> {
+    pub fn aside(&self, account: &str, name: &str) -> Result<Option<RejectedAnswer>> {
         self.ask(|store| store.aside(account, name))
     }
 
@@ -44,12 +45,12 @@ impl Observations {
     /// nothing is kept beside it.
     ///
     /// # Errors
-    /// Those of [`Aside::value`]; [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
+    /// Those of [`RejectedAnswer::value`]; [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
     /// [`ObservationStore`](super::ObservationStore).
     pub fn accept(&self, account: &str, name: &str) -> Result<Option<Interception>> {
         let Some(aside) = self.aside(account, name)? else { return Ok(None) };
         let response = Response::bare(aside.value()?);
-        let Aside { info, .. } = aside;
+        let RejectedAnswer { info, .. } = aside;
         let call = ToolCall::of_account(account, &info.tool, &response);
         let reported = ReportedCall {
             call: &call,
@@ -65,7 +66,7 @@ impl Observations {
         self.store().write(&mut |store| {
             outcome = Interception { tool: reported.tool.clone(), ..Interception::default() };
             // The tick that was taken for the latest was none.
-            if info.reason == Ignored::Older
+            if info.reason == IgnoreReason::Older
                 && let Some(known) = store.account(account)?
             {
                 let latest =
@@ -75,7 +76,7 @@ impl Observations {
             outcome.account = Some(account.to_owned());
             self.keep(store, account, &reported, &mut outcome)?;
             if outcome.stored.is_none() && outcome.merged.is_empty() {
-                outcome.ignored = Some(Ignored::NotObserved);
+                outcome.ignored = Some(IgnoreReason::NotObserved);
                 return Ok(());
             }
             store.remove_asides(account, Some(&reported.name)).map(drop)
@@ -110,7 +111,7 @@ impl Observations {
         store: &mut dyn StoreWriter,
         account: &str,
         reported: &ReportedCall<'_>,
-        reason: Ignored,
+        reason: IgnoreReason,
         outcome: &mut Interception,
     ) -> Result<()> {
         if outcome.stored.is_none() && outcome.merged.is_empty() {
@@ -122,7 +123,7 @@ impl Observations {
             return Ok(());
         }
         let before = store.asides(account)?.into_iter().find(|before| before.name == reported.name);
-        let info = AsideInfo {
+        let info = RejectedAnswerInfo {
             name: reported.name.clone(),
             tool: reported.tool.clone(),
             seen: reported.seen,
@@ -130,7 +131,7 @@ impl Observations {
             count: before.map_or(0, |before| before.count).saturating_add(1),
             excerpt: excerpt(value),
         };
-        store.put_aside(account, &Aside { info, content: value.to_string().into() })?;
+        store.put_aside(account, &RejectedAnswer { info, content: value.to_string().into() })?;
         outcome.aside = Some(reported.name.clone());
         Ok(())
     }
@@ -149,16 +150,16 @@ impl Observations {
         known: &Observation,
         rule: &ToolRule,
         reported: &ReportedCall<'_>,
-    ) -> Option<Ignored> {
+    ) -> Option<IgnoreReason> {
         if reported.is_accepted {
             return None;
         }
         if reported.seen.is_before(known.info.updated) {
-            return Some(Ignored::Older);
+            return Some(IgnoreReason::Older);
         }
         match rule.accepts {
-            Accepts::Any => None,
-            Accepts::SameShape => {
+            ReplacementRule::Any => None,
+            ReplacementRule::SameShape => {
                 shape::refusal(self.policy(), rule, known, reported.call.response.payload())
             }
         }
@@ -172,7 +173,7 @@ impl Observations {
         rule: &ToolRule,
         reported: &ReportedCall<'_>,
         outcome: &mut Interception,
-    ) -> Result<Option<Ignored>> {
+    ) -> Result<Option<IgnoreReason>> {
         let value = reported.call.response.payload();
         check_depth(value, 0)?;
         let written = SerializedPayload::of(value, reported.call.response.size_hint());
@@ -221,7 +222,7 @@ impl Observations {
         partial: &PartialRule,
         reported: &ReportedCall<'_>,
         outcome: &mut Interception,
-    ) -> Result<Option<Ignored>> {
+    ) -> Result<Option<IgnoreReason>> {
         // Where nothing stands, nothing is said: it would wipe out what is known.
         let part = partial.from.of_value(reported.call.response.payload());
         let Some(part) = part.filter(|part| !part.is_null()) else { return Ok(None) };
@@ -235,15 +236,15 @@ impl Observations {
         let mut value = observation.value()?;
         if !reported.is_accepted && !is_new {
             if reported.seen.is_before(observation.info.updated) {
-                return Ok(Some(Ignored::Older));
+                return Ok(Some(IgnoreReason::Older));
             }
             // What stands in the place of an object or a list is no part of it.
             let known = partial.to.of_value(&value);
             let is_other = known.is_some_and(|known| {
                 is_other_part((self.policy(), rule), &partial.to, known, part)
             });
-            if is_other && rule.accepts == Accepts::SameShape {
-                return Ok(Some(Ignored::OtherShape));
+            if is_other && rule.accepts == ReplacementRule::SameShape {
+                return Ok(Some(IgnoreReason::OtherShape));
             }
         }
         let keys = |path: &[String]| rule.key_of(path);

@@ -102,10 +102,10 @@ mod written;
 
 pub use account::{Account, MAX_NAME_CHARS};
 pub use ages::Ages;
-pub use aside::{Aside, AsideInfo};
+pub use aside::{RejectedAnswer, RejectedAnswerInfo};
 pub use figures::{Figures, Metrics};
 pub use freshness::{Freshness, PlannedCall, Verdict};
-pub use interception::{Ignored, Interception, SessionChange, ToolCall};
+pub use interception::{IgnoreReason, Interception, LoginChange, ToolCall};
 pub use memory::MemoryStore;
 pub use moment::{Age, Moment};
 pub use observation::{Observation, ObservationInfo, StaleMark};
@@ -113,7 +113,8 @@ pub use observations::Observations;
 pub use outline::{Outline, OutlineEntry, Rank};
 pub use pointer::Pointer;
 pub use policy::{
-    Accepts, ActionRule, Closing, Form, LineRule, PartialRule, Policy, Target, ToolRule,
+    ActionRule, Form, LineRule, PartialRule, Policy, ReplacementRule, SummaryEnding, Target,
+    ToolRule,
 };
 pub use response::Response;
 #[cfg(feature = "sqlite")]

@@ -4,8 +4,8 @@ use std::{
 };
 
 use super::{
-    Account, Aside, AsideInfo, Figures, Observation, ObservationInfo, ObservationStore, StaleMark,
-    StoreReader, StoreWriter,
+    Account, Figures, Observation, ObservationInfo, ObservationStore, RejectedAnswer,
+    RejectedAnswerInfo, StaleMark, StoreReader, StoreWriter,
 };
 use crate::Result;
 
@@ -19,7 +19,7 @@ struct State {
     /// The account of each agent.
     agents: BTreeMap<String, String>,
     observations: BTreeMap<String, BTreeMap<String, Observation>>,
-    asides: BTreeMap<String, BTreeMap<String, Aside>>,
+    asides: BTreeMap<String, BTreeMap<String, RejectedAnswer>>,
     figures: BTreeMap<String, Figures>,
     /// What takes back the job that is running, the last change first.
     undo: Vec<Undo>,
@@ -29,7 +29,7 @@ struct State {
 enum Undo {
     Account(String, Option<Account>),
     Observation(String, String, Option<Box<Observation>>),
-    Aside(String, String, Option<Box<Aside>>),
+    RejectedAnswer(String, String, Option<Box<RejectedAnswer>>),
     Figures(String, Option<Figures>),
 }
 
@@ -59,7 +59,7 @@ impl State {
                 Undo::Observation(account, name, before) => {
                     self.set_observation(&account, &name, before.map(|before| *before));
                 }
-                Undo::Aside(account, name, before) => {
+                Undo::RejectedAnswer(account, name, before) => {
                     self.set_aside(&account, &name, before.map(|before| *before));
                 }
                 Undo::Figures(tool, Some(before)) => drop(self.figures.insert(tool, before)),
@@ -97,7 +97,7 @@ impl State {
         }
     }
 
-    fn set_aside(&mut self, account: &str, name: &str, aside: Option<Aside>) {
+    fn set_aside(&mut self, account: &str, name: &str, aside: Option<RejectedAnswer>) {
         let of_account = self.asides.entry(account.to_owned()).or_default();
         match aside {
             Some(aside) => drop(of_account.insert(name.to_owned(), aside)),
@@ -128,12 +128,12 @@ impl StoreReader for State {
         Ok(observations.map(|observation| observation.info.clone()).collect())
     }
 
-    fn asides(&self, account: &str) -> Result<Vec<AsideInfo>> {
+    fn asides(&self, account: &str) -> Result<Vec<RejectedAnswerInfo>> {
         let asides = self.asides.get(account).into_iter().flat_map(BTreeMap::values);
         Ok(asides.map(|aside| aside.info.clone()).collect())
     }
 
-    fn aside(&self, account: &str, name: &str) -> Result<Option<Aside>> {
+    fn aside(&self, account: &str, name: &str) -> Result<Option<RejectedAnswer>> {
         Ok(self.asides.get(account).and_then(|of_account| of_account.get(name)).cloned())
     }
 
@@ -194,10 +194,10 @@ impl StoreWriter for State {
         Ok(names.len() as u64)
     }
 
-    fn put_aside(&mut self, account: &str, aside: &Aside) -> Result<()> {
+    fn put_aside(&mut self, account: &str, aside: &RejectedAnswer) -> Result<()> {
         let name = &aside.info.name;
         let before = self.aside(account, name)?.map(Box::new);
-        self.undo.push(Undo::Aside(account.to_owned(), name.clone(), before));
+        self.undo.push(Undo::RejectedAnswer(account.to_owned(), name.clone(), before));
         self.set_aside(account, name, Some(aside.clone()));
         Ok(())
     }
@@ -205,9 +205,9 @@ impl StoreWriter for State {
     fn remove_asides(&mut self, account: &str, name: Option<&str>) -> Result<u64> {
         let mut asides = self.asides(account)?;
         asides.retain(|aside| name.is_none_or(|name| name == aside.name));
-        for AsideInfo { name, .. } in &asides {
+        for RejectedAnswerInfo { name, .. } in &asides {
             let before = self.aside(account, name)?.map(Box::new);
-            self.undo.push(Undo::Aside(account.to_owned(), name.clone(), before));
+            self.undo.push(Undo::RejectedAnswer(account.to_owned(), name.clone(), before));
             self.set_aside(account, name, None);
         }
         Ok(asides.len() as u64)

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use super::{
-    Account, AsideInfo, Figures, MemoryStore, Metrics, Moment, Observation, ObservationInfo,
-    ObservationStore, Outline, Pointer, Policy, StoreReader, Summary, ToolRule, compose::Composer,
+    Account, Figures, MemoryStore, Metrics, Moment, Observation, ObservationInfo, ObservationStore,
+    Outline, Pointer, Policy, RejectedAnswerInfo, StoreReader, Summary, ToolRule,
+    compose::Composer,
 };
 use crate::{ErrorKind, Result, tokens::TokenCounter};
 
@@ -25,7 +26,7 @@ pub struct Observations {
 struct FoundObservation {
     account: Account,
     infos: Vec<ObservationInfo>,
-    asides: Vec<AsideInfo>,
+    asides: Vec<RejectedAnswerInfo>,
 }
 
 impl std::fmt::Debug for Observations {
@@ -104,7 +105,10 @@ impl Observations {
         })?;
         // A store that runs no job has nothing to say; none here does that.
         answer.ok_or_else(|| {
-            crate::Error::new(crate::ErrorKind::Io, "the store did not run what it was asked")
+            crate::Error::new(
+                crate::ErrorKind::Io,
+                "the store returned without running the job; `ObservationStore::read` must call it",
+            )
         })
     }
 

@@ -64,7 +64,7 @@ pub struct Policy {
     /// What a summary looks like.
     pub form: Form,
     /// What a summary ends with.
-    pub closing: Closing,
+    pub closing: SummaryEnding,
     /// The notes of a summary, a line each.
     pub notes: Vec<String>,
     /// What a summary says where there is no account.
@@ -87,7 +87,7 @@ pub struct ToolRule {
     /// Whether there is an observation for each of its arguments.
     pub by_arguments: bool,
     /// Which answers take the place of an observation.
-    pub accepts: Accepts,
+    pub accepts: ReplacementRule,
     /// The arrays that are merged element by element, with the member that tells these apart.
     pub arrays: BTreeMap<Pointer, String>,
     /// The lines that matter most, in order.
@@ -100,7 +100,7 @@ pub struct ToolRule {
 
 /// Which answers take the place of an observation. Errors and older ones never do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Accepts {
+pub enum ReplacementRule {
     /// Those that say as much: not empty, of the same kind, an object with at least half of the
     /// members that the last full one had.
     #[default]
@@ -167,7 +167,7 @@ pub enum Form {
 
 /// What a summary ends with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Closing {
+pub enum SummaryEnding {
     /// A line for each note, and for each observation that is old.
     #[default]
     Notes,
@@ -199,7 +199,7 @@ impl Default for Policy {
             partials: Vec::new(),
             actions: Vec::new(),
             form: Form::default(),
-            closing: Closing::default(),
+            closing: SummaryEnding::default(),
             notes: Vec::new(),
             signed_out: "Not logged in. Use register or login.".to_owned(),
         }
@@ -216,7 +216,7 @@ impl ToolRule {
             stale_note: "consider refreshing".to_owned(),
             hint: "Use {tool} for the rest".to_owned(),
             by_arguments: false,
-            accepts: Accepts::default(),
+            accepts: ReplacementRule::default(),
             arrays: BTreeMap::new(),
             lines: Vec::new(),
             important: Vec::new(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Accepts, ActionRule, Closing, Form, LineRule, PartialRule, Pointer, Policy, Target, Template,
-    ToolRule,
+    ActionRule, Form, LineRule, PartialRule, Pointer, Policy, ReplacementRule, SummaryEnding,
+    Target, Template, ToolRule,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -61,9 +61,9 @@ impl Policy {
                 }
             },
             closing: match fields.string("closing")?.as_deref() {
-                None | Some("notes") => Closing::Notes,
-                Some("update") => Closing::Update,
-                Some("nothing") => Closing::Nothing,
+                None | Some("notes") => SummaryEnding::Notes,
+                Some("update") => SummaryEnding::Update,
+                Some("nothing") => SummaryEnding::Nothing,
                 Some(other) => {
                     let expected = "notes, update or nothing";
                     return Err(Error::expected(expected, other).under("closing"));
@@ -140,9 +140,9 @@ impl Policy {
         object.put(
             "closing",
             match self.closing {
-                Closing::Notes => "notes",
-                Closing::Update => "update",
-                Closing::Nothing => "nothing",
+                SummaryEnding::Notes => "notes",
+                SummaryEnding::Update => "update",
+                SummaryEnding::Nothing => "nothing",
             },
         );
         object.put("signed_out", self.signed_out.as_str());
@@ -158,7 +158,7 @@ fn json_of_tool(rule: &ToolRule) -> Object {
     object.put("stale_note", rule.stale_note.as_str());
     object.put("hint", rule.hint.as_str());
     object.put("by_arguments", rule.by_arguments);
-    object.put_some("accepts", (rule.accepts == Accepts::Any).then_some("any"));
+    object.put_some("accepts", (rule.accepts == ReplacementRule::Any).then_some("any"));
     let arrays = rule.arrays.iter().map(|(at, key)| (at.to_string(), key.as_str().into()));
     object.put("arrays", arrays.collect::<Object>());
     let lines = rule.lines.iter().map(|line| {
@@ -186,8 +186,8 @@ fn tool_rule(value: Value) -> Result<ToolRule> {
         hint: fields.string("hint")?.unwrap_or(plain.hint),
         by_arguments: fields.bool("by_arguments")?.unwrap_or_default(),
         accepts: match fields.string("accepts")?.as_deref() {
-            None | Some("same_shape") => Accepts::SameShape,
-            Some("any") => Accepts::Any,
+            None | Some("same_shape") => ReplacementRule::SameShape,
+            Some("any") => ReplacementRule::Any,
             Some(other) => {
                 return Err(Error::expected("same_shape or any", other).under("accepts"));
             }

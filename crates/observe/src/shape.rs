@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiter::Jiter;
 
-use super::{Ignored, Observation, Policy, ToolRule, nested::Nested, response::check_depth};
+use super::{IgnoreReason, Observation, Policy, ToolRule, nested::Nested, response::check_depth};
 use crate::json::{self, Object, Value};
 
 /// Members that hold what a server says of an answer, and nothing of the world.
@@ -51,7 +51,7 @@ pub(super) fn refusal(
     rule: &ToolRule,
     known: &Observation,
     new: &Value,
-) -> Option<Ignored> {
+) -> Option<IgnoreReason> {
     let is_word = |member: &str, is_scalar: bool| {
         let is_tick = || {
             policy.ticks.iter().any(|tick| matches!(tick.segments(), [first] if first == member))
@@ -62,13 +62,13 @@ pub(super) fn refusal(
     let is = of_value(new, &is_word);
     let is_other = match (was, is) {
         (Shape::Nothing, _) | (Shape::Elements, Shape::Elements) => false,
-        (_, Shape::Nothing) => return Some(Ignored::Empty),
+        (_, Shape::Nothing) => return Some(IgnoreReason::Empty),
         (_, Shape::Elements) if new.as_array().is_some_and(<[Value]>::is_empty) => {
-            return Some(Ignored::Empty);
+            return Some(IgnoreReason::Empty);
         }
         (Shape::Members(members), Shape::Members(new_members)) => {
             let Some(nested) = Nested::between(policy, rule, &known.content, new) else {
-                return Some(Ignored::OtherShape);
+                return Some(IgnoreReason::OtherShape);
             };
             // What a part brought along since is in no full response.
             let of_full = members.iter().filter(|member| !known.ages.is_named(member));
@@ -85,7 +85,7 @@ pub(super) fn refusal(
         (Shape::Text { .. } | Shape::Line, _) => false,
         (was, is) => was != is,
     };
-    is_other.then_some(Ignored::OtherShape)
+    is_other.then_some(IgnoreReason::OtherShape)
 }
 
 /// Whether an answer can be kept: it could not be read again if it were nested too deep.

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 
 use super::{
-    Account, AsideInfo, Figures, Moment, ObservationInfo, Outline, Pointer, StaleMark,
+    Account, Figures, Moment, ObservationInfo, Outline, Pointer, RejectedAnswerInfo, StaleMark,
     shown::short,
     sqlite::failed,
     sqlite_checks::{is_sound, verify},
@@ -89,9 +89,9 @@ pub(super) fn info(row: &Row<'_>) -> Result<ObservationInfo> {
     })
 }
 
-pub(super) fn aside_info(row: &Row<'_>) -> Result<AsideInfo> {
+pub(super) fn aside_info(row: &Row<'_>) -> Result<RejectedAnswerInfo> {
     verify(row, &[0, 1, 2], 3, "what is kept beside an observation")?;
-    AsideInfo::from_json(column(row, 2)?).map_err(|error| damaged(&error))
+    RejectedAnswerInfo::from_json(column(row, 2)?).map_err(|error| damaged(&error))
 }
 
 pub(super) fn tick(moment: Moment) -> Option<i64> {

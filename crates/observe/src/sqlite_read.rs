@@ -4,8 +4,8 @@
 use rusqlite::Row;
 
 use super::{
-    Account, Ages, Aside, AsideInfo, Figures, Ignored, Moment, Observation, ObservationInfo,
-    StoreReader,
+    Account, Ages, Figures, IgnoreReason, Moment, Observation, ObservationInfo, RejectedAnswer,
+    RejectedAnswerInfo, StoreReader,
     observation::LOST,
     shown::short,
     sqlite_checks::verify,
@@ -141,30 +141,30 @@ impl StoreReader for Rows<'_> {
         if damage(&scanned) < damage(&found) { scanned } else { found }
     }
 
-    fn asides(&self, account: &str) -> Result<Vec<AsideInfo>> {
+    fn asides(&self, account: &str) -> Result<Vec<RejectedAnswerInfo>> {
         let sql = "SELECT username, tool_name, info, info_check FROM game_state_asides \
                    WHERE username = ?1 ORDER BY tool_name";
         self.rows(sql, [account], |row| {
             let name: String = get(row, 1).unwrap_or_else(|_| LOST.to_owned());
             let info = aside_info(row);
-            Ok(info.unwrap_or_else(|_| AsideInfo {
+            Ok(info.unwrap_or_else(|_| RejectedAnswerInfo {
                 tool: name.clone(),
                 name,
                 seen: Moment::default(),
-                reason: Ignored::Damaged,
+                reason: IgnoreReason::Damaged,
                 count: 1,
                 excerpt: String::new(),
             }))
         })
     }
 
-    fn aside(&self, account: &str, name: &str) -> Result<Option<Aside>> {
+    fn aside(&self, account: &str, name: &str) -> Result<Option<RejectedAnswer>> {
         let sql = "SELECT username, tool_name, info, info_check, content, content_check \
                    FROM game_state_asides WHERE username = ?1 AND tool_name = ?2";
         self.row(sql, [account, name], |row| {
             let what = format!("the answer beside {:?}", short(name));
             verify(row, &[0, 1, 4], 5, &what)?;
-            Ok(Aside { info: aside_info(row)?, content: get::<String>(row, 4)?.into() })
+            Ok(RejectedAnswer { info: aside_info(row)?, content: get::<String>(row, 4)?.into() })
         })
     }
 

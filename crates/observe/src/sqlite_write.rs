@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::{
-    Account, Aside, Figures, Observation, Pointer, StaleMark, StoreWriter,
+    Account, Figures, Observation, Pointer, RejectedAnswer, StaleMark, StoreWriter,
     shown::short,
     sqlite::failed,
     sqlite_checks::{check_of, number, text, verify},
@@ -125,7 +125,7 @@ impl StoreWriter for Rows<'_> {
         Ok(removed)
     }
 
-    fn put_aside(&mut self, account: &str, aside: &Aside) -> Result<()> {
+    fn put_aside(&mut self, account: &str, aside: &RejectedAnswer) -> Result<()> {
         let [account, name] = [text(account), text(&aside.info.name)];
         let info = aside.info.to_json().to_string();
         let info_check = check_of([account, name, text(&info)]);

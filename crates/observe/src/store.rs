@@ -1,4 +1,6 @@
-use super::{Account, Aside, AsideInfo, Figures, Observation, ObservationInfo, StaleMark};
+use super::{
+    Account, Figures, Observation, ObservationInfo, RejectedAnswer, RejectedAnswerInfo, StaleMark,
+};
 use crate::Result;
 
 /// Where observations are kept. What a job does in one call of [`ObservationStore::write`] happens
@@ -76,14 +78,14 @@ pub trait StoreReader {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
     /// see [`ObservationStore`].
-    fn asides(&self, account: &str) -> Result<Vec<AsideInfo>>;
+    fn asides(&self, account: &str) -> Result<Vec<RejectedAnswerInfo>>;
 
     /// The answer that is kept beside the observation of this name, with its payload.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
     /// see [`ObservationStore`].
-    fn aside(&self, account: &str, name: &str) -> Result<Option<Aside>>;
+    fn aside(&self, account: &str, name: &str) -> Result<Option<RejectedAnswer>>;
 
     /// The figures of all tools, by name. Those of whole summaries have the empty name.
     ///
@@ -135,7 +137,7 @@ pub trait StoreWriter: StoreReader {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
     /// see [`ObservationStore`].
-    fn put_aside(&mut self, account: &str, aside: &Aside) -> Result<()>;
+    fn put_aside(&mut self, account: &str, aside: &RejectedAnswer) -> Result<()>;
 
     /// Forgets what is kept beside the observation of this name, or beside all of an account. Says
     /// how many answers there were.

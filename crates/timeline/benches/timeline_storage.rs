@@ -87,7 +87,7 @@ fn recorded(_: &mut Criterion) {
 }
 
 /// Stores every state, rebuilds each exactly, and prints what that takes.
-fn rebuilt(recorded: &games::Recorded, path: &Path) {
+fn rebuilt(recorded: &games::ForeignTimeline, path: &Path) {
     let begun = Instant::now();
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("game");

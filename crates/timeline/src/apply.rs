@@ -24,7 +24,7 @@ pub struct Applier<'t> {
 
 /// What became of a delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Applied {
+pub enum DeltaOutcome {
     /// The state showed the previous value, and now shows the new one.
     Changed,
     /// The state showed the new value already.
@@ -79,7 +79,7 @@ impl<'t> Applier<'t> {
     /// delta makes no sense for any state, [`ErrorKind::Limit`] where the state would be nested
     /// deeper than [`MAX_STATE_DEPTH`]. They name turn, delta and path, and the state is as it was.
     /// A lenient applier gives only the last two.
-    pub fn apply(&self, state: &mut Data, delta: &Delta) -> Result<Applied> {
+    pub fn apply(&self, state: &mut Data, delta: &Delta) -> Result<DeltaOutcome> {
         self.try_apply(state, delta).map_err(|error| {
             error.at(|place| {
                 place.turn = Some(delta.turn_id).filter(|turn| *turn > 0).or(place.turn);
@@ -102,7 +102,7 @@ impl<'t> Applier<'t> {
         let mut next = state.clone();
         let mut drift = Vec::new();
         for delta in deltas {
-            if let Applied::BestEffort(found) = self.apply(&mut next, delta)? {
+            if let DeltaOutcome::BestEffort(found) = self.apply(&mut next, delta)? {
                 drift.push(found);
             }
         }
@@ -114,11 +114,11 @@ impl<'t> Applier<'t> {
     ///
     /// # Errors
     /// Those of [`Applier::apply`].
-    pub fn reverse(&self, state: &mut Data, delta: &Delta) -> Result<Applied> {
+    pub fn reverse(&self, state: &mut Data, delta: &Delta) -> Result<DeltaOutcome> {
         self.apply(state, &delta.reversed()?)
     }
 
-    fn try_apply(&self, state: &mut Data, delta: &Delta) -> Result<Applied> {
+    fn try_apply(&self, state: &mut Data, delta: &Delta) -> Result<DeltaOutcome> {
         let base = self.targets.place(&delta.target)?.elements();
         let strictly = Change::of(delta).and_then(|change| match change {
             Change::Replace { previous, new } => {
@@ -130,7 +130,7 @@ impl<'t> Applier<'t> {
             Err(error)
                 if self.lenient && matches!(error.kind(), ErrorKind::Drift | ErrorKind::Shape) =>
             {
-                lenient::apply(state, base, delta, &error).map(Applied::BestEffort)
+                lenient::apply(state, base, delta, &error).map(DeltaOutcome::BestEffort)
             }
             other => other,
         }
@@ -193,7 +193,7 @@ fn replace(
     path: &[PathElement],
     previous: Option<&Data>,
     new: Option<&Data>,
-) -> Result<Applied> {
+) -> Result<DeltaOutcome> {
     let drift = |found: Option<&Data>| Err(drifted(base, path, shown(previous), shown(found)));
     if let Some(new) = new {
         check_depth(base, path, new)?;
@@ -206,9 +206,9 @@ fn replace(
         };
         if previous == Some(state) {
             *state = new.clone();
-            return Ok(Applied::Changed);
+            return Ok(DeltaOutcome::Changed);
         }
-        return if state == new { Ok(Applied::Unchanged) } else { drift(Some(state)) };
+        return if state == new { Ok(DeltaOutcome::Unchanged) } else { drift(Some(state)) };
     };
     match state.at_mut(above).and_then(|at| at.at_mut(below)) {
         Some(Data::Object(map)) => {
@@ -226,16 +226,16 @@ fn replace(
             match (found, previous, new) {
                 (Some(slot), Some(previous), Some(new)) if slot == previous => {
                     *slot = new.clone();
-                    Ok(Applied::Changed)
+                    Ok(DeltaOutcome::Changed)
                 }
-                (Some(slot), _, Some(new)) if slot == new => Ok(Applied::Unchanged),
-                (None, _, None) => Ok(Applied::Unchanged),
+                (Some(slot), _, Some(new)) if slot == new => Ok(DeltaOutcome::Unchanged),
+                (None, _, None) => Ok(DeltaOutcome::Unchanged),
                 (found, Some(_), Some(_)) => drift(found.as_deref()),
                 _ => Err(no_hole(base, path)),
             }
         }
         // What is not there is not there in nothing, either.
-        None if new.is_none() => Ok(Applied::Unchanged),
+        None if new.is_none() => Ok(DeltaOutcome::Unchanged),
         Some(found) => {
             let found = found.kind();
             let above = path.get(..path.len().saturating_sub(1)).unwrap_or_default();
@@ -246,7 +246,7 @@ fn replace(
 }
 
 fn no_hole(base: &[PathElement], path: &[PathElement]) -> Error {
-    let message = "elements come into an array by append and insert, and leave it by remove, or by delete with previousLength";
+    let message = "cannot set an element past the end of an array or delete one; use append, insert or remove (or delete with previousLength)";
     Error::new(ErrorKind::Shape, message).at(|place| place.path = Some(pointer(base, path)))
 }
 
@@ -256,28 +256,28 @@ fn replace_member(
     key: &str,
     previous: Option<&Data>,
     new: Option<&Data>,
-) -> Option<Applied> {
+) -> Option<DeltaOutcome> {
     match (map.get_mut(key), new) {
         (Some(slot), Some(new)) => {
             if previous == Some(slot) {
                 *slot = new.clone();
-                Some(Applied::Changed)
+                Some(DeltaOutcome::Changed)
             } else {
-                (slot == new).then_some(Applied::Unchanged)
+                (slot == new).then_some(DeltaOutcome::Unchanged)
             }
         }
         (Some(slot), None) => {
             if previous == Some(slot) {
                 map.remove(key);
-                Some(Applied::Changed)
+                Some(DeltaOutcome::Changed)
             } else {
                 None
             }
         }
         (None, Some(new)) => previous.is_none().then(|| {
             map.insert(key, new.clone());
-            Applied::Changed
+            DeltaOutcome::Changed
         }),
-        (None, None) => Some(Applied::Unchanged),
+        (None, None) => Some(DeltaOutcome::Unchanged),
     }
 }

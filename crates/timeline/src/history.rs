@@ -5,8 +5,8 @@ use std::{ops::RangeInclusive, sync::Arc};
 #[cfg(feature = "storage")]
 use super::slot::Slot;
 use super::{
-    Data, Delta, Event, MappedEvents, Pushed, RetentionPlan, SnapshotInfo, StateSnapshot, Timeline,
-    TurnRecord, diff, timeline::check_id, turn::Rewind,
+    Data, Delta, Event, MappedEvents, PushReport, RetentionPlan, SnapshotInfo, StateSnapshot,
+    Timeline, TurnRecord, diff, timeline::check_id, turn::Rewind,
 };
 use crate::{Error, ErrorKind, Millis, Result};
 
@@ -140,7 +140,7 @@ impl Timeline {
     ///
     /// # Errors
     /// Those of [`Timeline::state_at`].
-    pub fn undo(&mut self, to: u64, now: Millis) -> Result<Pushed> {
+    pub fn undo(&mut self, to: u64, now: Millis) -> Result<PushReport> {
         let turn = self.undo_turn(to, now)?;
         self.push(turn)
     }
@@ -150,7 +150,7 @@ impl Timeline {
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where nothing was undone; those of [`Timeline::state_at`].
-    pub fn redo(&mut self, now: Millis) -> Result<Pushed> {
+    pub fn redo(&mut self, now: Millis) -> Result<PushReport> {
         let turn = self.redo_turn(now)?;
         self.push(turn)
     }

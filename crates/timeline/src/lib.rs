@@ -74,7 +74,7 @@ mod turn;
 mod verify;
 mod world;
 
-pub use apply::{Applied, Applier, Drift, MAX_STATE_DEPTH};
+pub use apply::{Applier, DeltaOutcome, Drift, MAX_STATE_DEPTH};
 pub use blame::{Blame, ValueChange};
 pub use builder::TimelineBuilder;
 pub use changes::Changes;
@@ -90,7 +90,7 @@ pub use patch::{from_json_patch, from_merge_patch, merge, to_json_patch, to_merg
 pub use retention::{RetentionPlan, SnapshotInfo};
 pub use snapshot::{DeltaRange, SnapshotReason, StateSnapshot};
 pub use target::Targets;
-pub use timeline::{MAX_ID, Pushed, SnapshotSource, Timeline};
+pub use timeline::{MAX_ID, PushReport, SnapshotSource, Timeline};
 pub use turn::{LlmContext, Summary, TurnRecord};
 pub use verify::Verification;
 

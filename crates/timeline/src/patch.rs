@@ -179,7 +179,7 @@ fn value(fields: &mut Fields) -> Result<Data> {
 }
 
 fn absent(path: &Path) -> Error {
-    at(Error::new(ErrorKind::OutOfRange, "there is no such place"), path)
+    at(Error::new(ErrorKind::OutOfRange, "the path does not exist in the state"), path)
 }
 
 fn at(error: Error, path: &Path) -> Error {

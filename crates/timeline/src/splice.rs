@@ -1,7 +1,7 @@
 //! Elements of an array that come and go.
 
 use super::{
-    Applied, Data, List,
+    Data, DeltaOutcome, List,
     apply::{check_depth, drifted, shown},
     change::Splice,
 };
@@ -12,7 +12,7 @@ impl Splice<'_> {
     ///
     /// # Errors
     /// `Drift` where the array is neither the one before nor the one after, `Limit`.
-    pub(super) fn apply(&self, state: &mut Data, base: &[PathElement]) -> Result<Applied> {
+    pub(super) fn apply(&self, state: &mut Data, base: &[PathElement]) -> Result<DeltaOutcome> {
         let Self { path, index, removed, inserted, .. } = *self;
         for item in inserted.iter() {
             check_depth(base, path, item)?;
@@ -20,7 +20,7 @@ impl Splice<'_> {
         let list = match state.at_mut(base).and_then(|at| at.at_mut(path)) {
             Some(Data::Array(list)) => list,
             Some(other) => return Err(drifted(base, path, "an array", other.kind())),
-            None if inserted.len() == 0 => return Ok(Applied::Unchanged),
+            None if inserted.len() == 0 => return Ok(DeltaOutcome::Unchanged),
             None => return Err(drifted(base, path, "an array", "nothing")),
         };
         if self.fits(list) {
@@ -30,9 +30,9 @@ impl Splice<'_> {
             for (offset, item) in inserted.iter().enumerate() {
                 list.0.insert(index + offset, item.clone());
             }
-            return Ok(Applied::Changed);
+            return Ok(DeltaOutcome::Changed);
         }
-        if self.is_done(list) { Ok(Applied::Unchanged) } else { Err(self.drift(base, list)) }
+        if self.is_done(list) { Ok(DeltaOutcome::Unchanged) } else { Err(self.drift(base, list)) }
     }
 
     /// Whether a list is the one before.

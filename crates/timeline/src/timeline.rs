@@ -90,7 +90,7 @@ pub(super) struct PreparedTurn {
 
 /// What came of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pushed {
+pub struct PushReport {
     /// The turn, as it is kept.
     pub record: Arc<TurnRecord>,
     /// What did not fit, leniently.
@@ -180,7 +180,7 @@ impl Timeline {
     /// [`ErrorKind::Sequence`] where the turn has an id that is not the next one,
     /// [`ErrorKind::Conflict`] where a delta has the id of another, what a mapper refuses, and those
     /// of [`Applier::apply`]. The timeline is as it was.
-    pub fn push(&mut self, turn: TurnRecord) -> Result<Pushed> {
+    pub fn push(&mut self, turn: TurnRecord) -> Result<PushReport> {
         let prepared = self.prepare(turn)?;
         let slot = Slot::Record(Arc::clone(&prepared.record));
         self.commit(prepared, slot)
@@ -229,7 +229,7 @@ impl Timeline {
     }
 
     /// Takes a turn over that was prepared.
-    pub(super) fn commit(&mut self, prepared: PreparedTurn, slot: Slot) -> Result<Pushed> {
+    pub(super) fn commit(&mut self, prepared: PreparedTurn, slot: Slot) -> Result<PushReport> {
         let PreparedTurn { record, state, drift, repeated, unmapped } = prepared;
         self.turns.push(slot);
         self.head = state;
@@ -250,7 +250,7 @@ impl Timeline {
         if let Some(reason) = reason {
             self.snapshot(reason, record.timestamp);
         }
-        Ok(Pushed { record, drift, repeated, unmapped, snapshot: reason, verification })
+        Ok(PushReport { record, drift, repeated, unmapped, snapshot: reason, verification })
     }
 
     /// Fills in ids and numbers of deltas, and leaves out those that the log has already; gives the

@@ -193,7 +193,9 @@ impl CompressionTransform {
             None => Ok(()),
             Some(range) => {
                 let id = &range.id;
-                let message = format!("{id} holds some of the frames {from} to {to} that gave way");
+                let message = format!(
+                    "the planned range {id} holds some of the frames {from} to {to} that a compaction replaces; call `adopt` before `plan`"
+                );
                 Err(Error::new(ErrorKind::Conflict, message))
             }
         }

@@ -45,7 +45,7 @@ impl FramesReader {
         let table = FrameTable::from_bytes(&bytes);
         let table = table.filter(|table| table.rows.len() as u64 == frames);
         let Some(FrameTable { batches, rows }) = table else {
-            return Err(damaged(&path, "the table of the frames is not as it should be"));
+            return Err(damaged(&path, "the frame table is damaged; make the archive again"));
         };
         let mut first = 0;
         let batches = batches.into_iter().map(|batch| {
@@ -62,7 +62,7 @@ impl FramesReader {
         let batch = self.batches.partition_point(|(first, _)| *first <= index).checked_sub(1);
         let found = batch.and_then(|batch| Some((batch, self.batches.get(batch)?)));
         let Some((batch, (first, of))) = found else {
-            return Err(damaged(path, "there is no such frame"));
+            return Err(damaged(path, "the frame does not exist"));
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.batch != Some(batch) {

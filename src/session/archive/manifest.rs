@@ -193,7 +193,7 @@ pub(super) fn read(directory: &Path) -> Result<Vec<TranscriptEntry>> {
             ManifestFault::Error(error) => error,
             ManifestFault::Member(name) => Error::new(
                 ErrorKind::Shape,
-                format!("the list of the archive is not as it should be at `{name}`"),
+                format!("the manifest of the archive has a wrong `{name}`; make the archive again"),
             ),
             ManifestFault::Version(found) => Error::new(
                 ErrorKind::Version,

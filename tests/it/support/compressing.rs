@@ -6,7 +6,9 @@ use std::{path::Path, sync::Arc};
 
 use afterimage::{
     Result,
-    compress::{CompressionBlock, CompressionJob, CompressionOptions, CompressionTransform},
+    compress::{
+        CompressionBlock, CompressionJob, CompressionOptions, CompressionTransform, Summary,
+    },
     hud::{Hud, NativeFormat, RenderRequest},
     id::{FacetType, FrameSeq, Millis, Role},
     json::Value,
@@ -89,7 +91,9 @@ pub(crate) fn complete(
     job: &CompressionJob,
 ) -> Result<()> {
     let render = render_with(hud, history);
-    transform.complete(job, &beginning(job), "beginning", NOW, render).map(drop)
+    transform
+        .complete(job, Summary { text: &beginning(job), engine: "beginning" }, NOW, render)
+        .map(drop)
 }
 
 /// Plans and completes until nothing is left to do; says how many blocks took effect.

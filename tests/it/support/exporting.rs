@@ -2,17 +2,17 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use afterimage::export::{Export, ExportOptions, Exported};
+use afterimage::export::{Export, ExportOptions, ExportedRequest};
 use serde_json::Value;
 
 type Validate = fn(&Value) -> afterimage_testkit::validators::Verdict;
 
-pub(crate) fn json(exported: &Exported) -> Value {
+pub(crate) fn json(exported: &ExportedRequest) -> Value {
     serde_json::from_str(&exported.value().to_string()).unwrap()
 }
 
 /// The spans of every string sum to it, in order and without gaps.
-pub(crate) fn assert_owned(exported: &Exported, place: &str) {
+pub(crate) fn assert_owned(exported: &ExportedRequest, place: &str) {
     for (path, text) in exported.root().texts() {
         let mut end = 0;
         for span in text.spans() {
@@ -28,7 +28,7 @@ pub(crate) fn assert_owned(exported: &Exported, place: &str) {
 }
 
 pub(crate) fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
-    let forms: [(&str, Exported, Validate); 3] = [
+    let forms: [(&str, ExportedRequest, Validate); 3] = [
         ("chat", export.openai_chat(options), afterimage_testkit::validators::chat),
         ("responses", export.responses(options), afterimage_testkit::validators::responses),
         ("anthropic", export.anthropic(options), afterimage_testkit::validators::anthropic),
@@ -48,15 +48,15 @@ pub(crate) fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
 }
 
 /// What was written is read back with its owners, and without them says the same.
-pub(crate) fn assert_loads(exported: &Exported, place: &str) {
+pub(crate) fn assert_loads(exported: &ExportedRequest, place: &str) {
     let (value, owners) = (exported.value(), exported.owners());
-    let loaded = Exported::from_json(value.clone(), Some(owners)).unwrap();
+    let loaded = ExportedRequest::from_json(value.clone(), Some(owners)).unwrap();
     assert_eq!(loaded.root(), exported.root(), "{place}");
     let is_empty = exported.root().at(0).is_none() && exported.root().get("messages").is_none();
     if !is_empty {
         assert_eq!(loaded.form(), exported.form(), "{place}");
     }
-    let bare = Exported::from_json(value.clone(), None).unwrap();
+    let bare = ExportedRequest::from_json(value.clone(), None).unwrap();
     assert_eq!(bare.value(), value, "{place}");
     assert_owned(&bare, place);
 }

@@ -81,8 +81,8 @@ Columns of the table:
   cached  the share of them that was an unchanged prefix of the request before
   billed  what is paid for where a token from the cache costs a tenth
   blocks  how often older frames were compressed
-  names   how many of the names that the turns needed were still in their requests. Counted are
-          names (paths, ids) of frames that the request no longer held whole; – if there are none
+  names   how many of the names that the turns needed were still in their requests: names
+          (paths, ids) of frames that the request no longer held whole; – if there are none
   faults  requests over the budget, requests that could not be made, and calls or results that
           lost their other half; each kind has a line of its own
 

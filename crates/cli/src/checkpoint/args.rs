@@ -16,7 +16,7 @@ pub(crate) struct Checkpoint {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// What documents lack of the form that their kind asks for
+    /// Check documents against the form of their kind
     ///
     /// Each finding comes with its line underlined. With --against it also says what `apply` would
     /// do with a delta and what it would refuse. The exit code is 1 where there are errors; warnings
@@ -25,12 +25,12 @@ pub(crate) enum Command {
         after_help = "Example: afterimage checkpoint lint delta-002-003.md --against chk-002.md"
     )]
     Lint(Lint),
-    /// The delta from one checkpoint to another, as Markdown
+    /// Compute the delta from one checkpoint to another, as Markdown
     #[command(
         after_help = "Example: afterimage checkpoint diff chk-001.md chk-002.md > delta-001-002.md"
     )]
     Diff(Diff),
-    /// The checkpoint that a delta makes of another, as Markdown
+    /// Apply a delta to a checkpoint and print the result
     ///
     /// Every change that the delta declares is carried out. What cannot be applied, and what
     /// nothing reads, is refused with the line of the delta, and nothing is written.
@@ -38,7 +38,7 @@ pub(crate) enum Command {
         after_help = "Example: afterimage checkpoint apply chk-001.md delta-001-002.md > chk-002.md"
     )]
     Apply(Apply),
-    /// Whether a delta makes one checkpoint of another
+    /// Check that a delta turns one checkpoint into another
     ///
     /// The exit code is 1 where it does not.
     #[command(
@@ -68,10 +68,10 @@ pub(crate) enum Command {
     /// The exit code is 1 if no delta is due.
     #[command(after_help = "Example: afterimage checkpoint due chk-001.md draft.md")]
     Due(Due),
-    /// The order of the checkpoints in a folder, what is wrong with it, or one of them made anew
+    /// Show the order of the checkpoints in a folder and its problems, or rebuild one
     #[command(after_help = "Example: afterimage checkpoint history checkpoints --at chk-002")]
     History(History),
-    /// A checkpoint drafted from a transcript, or the delta since an earlier one
+    /// Draft a checkpoint from a transcript, or the delta since an earlier one
     ///
     /// No model is asked: the draft says what was asked, done, written and left open. Its id is
     /// the name of the file with the last frame.
@@ -80,9 +80,9 @@ pub(crate) enum Command {
         override_usage = "afterimage checkpoint draft [OPTIONS] <FILE>"
     )]
     Draft(Draft),
-    /// A checkpoint in fewer tokens, by the priorities of its sections
+    /// Shrink a checkpoint to fewer tokens, by the priorities of its sections
     ///
-    /// What went is said on standard error.
+    /// Standard error lists what was removed.
     #[command(after_help = "Example: afterimage checkpoint shrink chk-002.md --tokens 1000")]
     Shrink(Shrink),
 }

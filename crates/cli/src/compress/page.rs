@@ -78,7 +78,7 @@ fn summary(session: &Session<'_>, fitted: &FittedContext, out: &mut Output) -> O
         rows.push(("left out".into(), frames, dropped.tokens, 0, id));
     }
     if rows.is_empty() {
-        return Ok(writeln!(out, " It fits as it is: nothing gave way.")?);
+        return Ok(writeln!(out, " It fits unchanged.")?);
     }
     writeln!(out)?;
     table.head(out)?;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use afterimage::{
-    export::{Exported, Form},
+    export::{ExportedRequest, Form},
     hud::RenderRequest,
     id::Millis,
     json::{self, Object, Value},
@@ -32,7 +32,7 @@ use crate::{
 pub(super) struct LoadedContext {
     pub(super) name: String,
     pub(super) session: Option<String>,
-    pub(super) exported: Exported,
+    pub(super) exported: ExportedRequest,
 }
 
 impl LoadedContext {
@@ -206,7 +206,7 @@ impl Reading<'_> {
             let failure = self.fail("expected a context, found a report without one");
             return Err(failure.hint("`compress --json --as …` puts it in").into());
         };
-        let exported = Exported::from_json(context, owners);
+        let exported = ExportedRequest::from_json(context, owners);
         let exported = exported.map_err(|error| self.refuse(error))?;
         Ok(LoadedContext { name: self.path.display().to_string(), session, exported })
     }
@@ -258,7 +258,7 @@ fn rendered(
         Ok(LoadedContext {
             name: name.to_owned(),
             session: Some(session.to_string()),
-            exported: Exported::of_context(&context),
+            exported: ExportedRequest::of_context(&context),
         })
     });
     contexts.collect()

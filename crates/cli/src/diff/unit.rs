@@ -1,7 +1,7 @@
 //! Contexts message by message, and which of them changed.
 
 use afterimage::{
-    export::{Exported, OwnedJson},
+    export::{ExportedRequest, OwnedJson},
     hud::Owner,
     id::{FrameSeq, Role},
     json::Object,
@@ -95,7 +95,7 @@ impl Change {
 }
 
 /// The messages that are not the same, in order.
-pub(super) fn changes(previous: &Exported, next: &Exported) -> Vec<Change> {
+pub(super) fn changes(previous: &ExportedRequest, next: &ExportedRequest) -> Vec<Change> {
     let (was, is) = (units(previous.root()), units(next.root()));
     let mut changes = Vec::new();
     for op in capture_diff_slices(Algorithm::Myers, &keys(&was), &keys(&is)) {

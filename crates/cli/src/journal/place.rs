@@ -7,8 +7,8 @@ use afterimage::journal::NatsJournal;
 use afterimage::{
     id::Millis,
     journal::{
-        self, Appended, ErrorKind, Event, Expected, Journal, JournalOptions, Loaded, NewEvent,
-        Replay, Result, SessionName, SessionStatus, Snapshot, SnapshotInfo,
+        self, AppendReceipt, ErrorKind, Event, Expected, Journal, JournalOptions, LoadedState,
+        NewEvent, Replay, Result, SessionName, SessionStatus, Snapshot, SnapshotInfo,
     },
     log::{Holder, LostEnd},
 };
@@ -24,9 +24,9 @@ use crate::{
     text::printable,
 };
 
-const LOST: &str = "`afterimage journal accept-loss JOURNAL SESSION` goes on without what is gone";
-const SHORT: &str =
-    "`afterimage journal repair JOURNAL SESSION` accepts that, and goes on after what is there";
+const LOST: &str =
+    "`afterimage journal accept-loss JOURNAL SESSION` accepts that the events are lost";
+const SHORT: &str = "`afterimage journal repair JOURNAL SESSION` accepts the loss; new events follow the last one that is left";
 
 /// What a journal is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl Opened {
         expected: Expected,
         event: NewEvent,
         now: Millis,
-    ) -> Result<Appended> {
+    ) -> Result<AppendReceipt> {
         match self {
             Self::Directory(directory) => directory.journal.append(session, expected, event, now),
             #[cfg(feature = "nats")]
@@ -184,7 +184,7 @@ impl Opened {
         }
     }
 
-    pub(crate) fn load<S: Replay>(&mut self, session: &SessionName) -> Outcome<Loaded<S>> {
+    pub(crate) fn load<S: Replay>(&mut self, session: &SessionName) -> Outcome<LoadedState<S>> {
         let loaded = match self {
             Self::Directory(directory) => directory.journal.load(session),
             #[cfg(feature = "nats")]
@@ -212,7 +212,7 @@ impl Opened {
         &mut self,
         session: &SessionName,
         now: Millis,
-    ) -> Result<Loaded<S>> {
+    ) -> Result<LoadedState<S>> {
         match self {
             Self::Directory(directory) => directory.journal.accept_loss(session, now),
             #[cfg(feature = "nats")]
@@ -282,7 +282,7 @@ impl Opened {
 }
 
 fn lost_end(lost: &LostEnd) -> String {
-    format!("{}: {lost}; `afterimage journal repair` accepts that", lost.file.display())
+    format!("{}: {lost}; `afterimage journal repair` accepts the loss", lost.file.display())
 }
 
 /// Whether there is no such session. Of one whose events have all expired a snapshot is left.

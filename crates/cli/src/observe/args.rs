@@ -42,7 +42,7 @@ pub(crate) struct Observe {
     /// The time, as RFC 3339 or in seconds since 1970; the clock's by default
     #[arg(long, global = true, value_name = "TIME", value_parser = moment)]
     pub(crate) now: Option<i64>,
-    /// For machines
+    /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -63,17 +63,17 @@ pub(crate) enum Action {
         after_help = "Exit code 0: skip the call. Exit code 1: make it.\n\nExample: afterimage observe --db state.db fresh --account Ada --tool get_map --tick 43"
     )]
     Fresh(Fresh),
-    /// What is known of an account, in a few lines
+    /// Summarise what is known of an account, in a few lines
     #[command(
         after_help = "Example: afterimage observe --db state.db summary --account Ada --tick 43"
     )]
     Summary(Summary),
-    /// The whole payload of an observation, or a part of it
+    /// Print the payload of an observation, or a part of it
     #[command(
         after_help = "Example: afterimage observe --db state.db get --account Ada --tool get_map"
     )]
     Get(Get),
-    /// What of an account is out of date, and why
+    /// List what is out of date, and why
     #[command(after_help = "Example: afterimage observe --db state.db stale --account Ada")]
     Stale(Stale),
     /// Replace the observation with the answer that was set aside
@@ -81,7 +81,7 @@ pub(crate) enum Action {
         after_help = "Example: afterimage observe --db state.db accept --account Ada --tool get_status"
     )]
     Accept(Accept),
-    /// The accounts, and who has them
+    /// List the accounts, and the agent that has each
     #[command(after_help = "Example: afterimage observe --db state.db accounts")]
     Accounts,
     /// Take an account from the agent that has it, and keep what is known of it
@@ -92,7 +92,7 @@ pub(crate) enum Action {
         after_help = "Example: afterimage observe --db state.db clear --account Ada --tool get_map"
     )]
     Clear(Clear),
-    /// Calls, bytes and what was saved, by tool
+    /// Count calls, bytes and savings, by tool
     #[command(
         after_help = "Example: afterimage observe --db state.db stats --json",
         after_long_help = STATS

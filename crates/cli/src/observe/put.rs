@@ -7,7 +7,7 @@ use std::{
 
 use afterimage::{
     json::{self, Value},
-    observe::{Ignored, Interception, Moment, Observations, Response, ToolCall},
+    observe::{IgnoreReason, Interception, Moment, Observations, Response, ToolCall},
 };
 
 use super::{
@@ -95,18 +95,18 @@ pub(super) fn said(outcome: &Interception) -> Vec<String> {
             Some("a part of the answer was refused; see get --aside".to_owned())
         }
         None => None,
-        Some(Ignored::Failed) => Some("the call failed".to_owned()),
-        Some(Ignored::Older) => Some(
+        Some(IgnoreReason::Failed) => Some("the call failed".to_owned()),
+        Some(IgnoreReason::Older) => Some(
             "the answer is older than what is known; where the known tick is wrong, `afterimage \
              observe accept` takes the answer"
                 .to_owned(),
         ),
-        Some(Ignored::Empty) => Some("the answer is empty".to_owned()),
-        Some(Ignored::OtherShape) => {
+        Some(IgnoreReason::Empty) => Some("the answer is empty".to_owned()),
+        Some(IgnoreReason::OtherShape) => {
             Some("the answer has another shape than what is known".to_owned())
         }
-        Some(Ignored::NoAccount) if session.is_some() => None,
-        Some(Ignored::NoAccount) => {
+        Some(IgnoreReason::NoAccount) if session.is_some() => None,
+        Some(IgnoreReason::NoAccount) => {
             Some("the account is unknown: log in first, or give --account".to_owned())
         }
         Some(_) => Some(format!("the policy says nothing of {tool}")),

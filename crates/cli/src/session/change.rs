@@ -12,7 +12,7 @@ use afterimage::{
     json::{self, Value},
     log::DiskFiles,
     timeline::{
-        Data, Event, Pushed, Timeline, TimelineConfig, TurnRecord,
+        Data, Event, PushReport, Timeline, TimelineConfig, TurnRecord,
         session::{Durability, SessionDir},
     },
 };
@@ -205,7 +205,7 @@ pub(super) fn turn(line: &[u8], mended: &mut MendedEscapes) -> Result<TurnRecord
 }
 
 /// Says what was odd about a turn.
-pub(super) fn odd(pushed: &Pushed) {
+pub(super) fn odd(pushed: &PushReport) {
     pushed.drift.iter().for_each(|drift| note(&drift.to_string()));
     let turn = pushed.record.turn_id;
     for id in &pushed.repeated {
@@ -231,7 +231,13 @@ pub(super) fn redo(target: &Target, out: &mut Output) -> Outcome {
     said(session, &pushed, target.json, "takes the undo back", out)
 }
 
-fn said(session: SessionDir, pushed: &Pushed, json: bool, what: &str, out: &mut Output) -> Outcome {
+fn said(
+    session: SessionDir,
+    pushed: &PushReport,
+    json: bool,
+    what: &str,
+    out: &mut Output,
+) -> Outcome {
     close(session)?;
     let (turn, deltas) = (pushed.record.turn_id, pushed.record.deltas.len() as u64);
     if json {

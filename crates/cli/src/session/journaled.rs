@@ -4,10 +4,10 @@ use std::{io::Write, path::Path};
 
 use afterimage::{
     journal::{
-        ErrorKind, Event, EventId, Expected, Loaded, NewEvent, Replay, SessionName, refused,
+        ErrorKind, Event, EventId, Expected, LoadedState, NewEvent, Replay, SessionName, refused,
     },
     session::bridge::ReplayedTimeline,
-    timeline::{Pushed, Timeline, TimelineConfig, TurnRecord, session::DirVerification},
+    timeline::{PushReport, Timeline, TimelineConfig, TurnRecord, session::DirVerification},
 };
 
 use super::{
@@ -51,7 +51,7 @@ impl Appending {
 
 /// What became of a line.
 enum LineOutcome {
-    New(Pushed),
+    New(PushReport),
     /// It was there, as this turn.
     Before(u64),
 }
@@ -124,7 +124,7 @@ impl Journaled {
         Ok(ReplayedTimeline::timeline(self.session.as_str(), turns, false)?)
     }
 
-    fn load(&mut self) -> Outcome<Loaded<ReplayedTimeline>> {
+    fn load(&mut self) -> Outcome<LoadedState<ReplayedTimeline>> {
         let loaded = self.journal.load::<ReplayedTimeline>(&self.session)?;
         loaded.report.passed_over.iter().for_each(|passed| note(&passed.to_string()));
         Ok(loaded)
@@ -232,7 +232,7 @@ impl Journaled {
                 writeln!(out, "turn {turn}")?;
             }
             out.flush()?;
-            if let LineOutcome::New(Pushed { snapshot: Some(_), .. }) = came {
+            if let LineOutcome::New(PushReport { snapshot: Some(_), .. }) = came {
                 self.snapshot(&timeline);
             }
         }

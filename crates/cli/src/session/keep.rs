@@ -7,7 +7,7 @@ use afterimage::{
     log::DiskFiles,
     timeline::{
         Data, Difference, Drift, ErrorKind, SnapshotReason, Timeline,
-        session::{DirVerification, Pruned, SessionDir, TargetSum, repair as repaired},
+        session::{DirVerification, PruneReport, SessionDir, TargetSum, repair as repaired},
     },
 };
 
@@ -175,7 +175,7 @@ pub(super) fn prune(target: &Target, dry_run: bool, out: &mut Output) -> Outcome
     Ok(())
 }
 
-fn pruned_json(pruned: &Pruned, dry_run: bool) -> Object {
+fn pruned_json(pruned: &PruneReport, dry_run: bool) -> Object {
     let turns = |turns: &[u64]| turns.iter().copied().collect::<Value>();
     let leftovers = pruned.leftovers.iter().map(|path| path.display().to_string());
     object! {

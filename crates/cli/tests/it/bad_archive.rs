@@ -196,11 +196,11 @@ fn a_list_of_another_version_or_kind_is_refused() {
     );
     assert_eq!(
         said(r#"{"kind":"soup","version":1,"files":[]}"#),
-        "error: the list of the archive is not as it should be at `kind`"
+        "error: the manifest of the archive has a wrong at `kind`"
     );
     assert_eq!(
         said(r#"{"kind":"afterimage archive","version":1,"files":[{}]}"#),
-        "error: the list of the archive is not as it should be at `sessionsSeen`"
+        "error: the manifest of the archive has a wrong at `sessionsSeen`"
     );
 }
 
@@ -296,7 +296,7 @@ fn a_file_that_is_refused_leaves_nothing_behind() {
     fs::write(&bad, r#"{"session":"a","sequence":3,"source":"user","events":[],"deltas":[{"type":"removeFacet","id":"ghost"}]}"#).unwrap();
     let (bad, missing) = (bad.to_str().unwrap(), scratch.path().join("missing.json"));
     for (name, sentence) in [
-        (bad, "no facet with this id holds"),
+        (bad, "the facet does not exist"),
         (missing.to_str().unwrap(), "cannot open the file: no such file or directory"),
     ] {
         for directory in [&path, &empty] {

@@ -86,7 +86,7 @@ fn an_id_that_is_no_block_names_those_that_are() {
     refused(
         &["expand", "--block", "x", "--budget", "90000", HARBOUR],
         2,
-        "error: there is no block \"x\"\n  hint    nothing gave way: the context fits the budget as it is",
+        "error: there is no block \"x\"\n  hint    no block was needed: the context fits the budget as it is",
     );
     refused(
         &[&["expand", "--block", id, HARBOUR], &fit[..]].concat(),

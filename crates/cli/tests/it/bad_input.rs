@@ -220,7 +220,7 @@ fn frames_that_cannot_be_applied_are_refused_with_frame_and_op() {
     assert_eq!(run.code, Some(2));
     assert_eq!(
         run.err,
-        "error: no facet with this id holds
+        "error: the facet does not exist
   file    standard input
   frame   3
   op      0

@@ -124,7 +124,9 @@ impl<'s> Batch<'s> {
                 (Some(Ok(_)), Some(unkept), _) => Err(again(unkept)),
                 (Some(outcome), _, _) => outcome,
                 (None, _, Some(failure)) => Err(again(failure)),
-                (None, _, None) => Err(unavailable("the append came to no end")),
+                (None, _, None) => Err(unavailable(
+                    "the append ended without an answer; append the event again with the same id",
+                )),
             };
             // Who has gone meanwhile does not want to know.
             let _ = answer.send(outcome);

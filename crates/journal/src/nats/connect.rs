@@ -200,7 +200,7 @@ fn check_version(version: &str) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "expected a NATS server of version 2.11 or newer, found {version}: older ones take no notice of the condition that an event comes after the newest one of its session, so two writers could both succeed"
+        "expected a NATS server of version 2.11 or newer, found {version}; an older server ignores the condition on the newest event, so two writers could both succeed"
     );
     Err(Error::new(ErrorKind::Version, message))
 }

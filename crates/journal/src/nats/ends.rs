@@ -117,7 +117,9 @@ impl NatsJournal {
                 }
             }
         }
-        Err(unavailable(format!("{MOST_RACES} times another writer kept its end first")))
+        Err(unavailable(format!(
+            "another writer stored its end first {MOST_RACES} times in a row; try again"
+        )))
     }
 
     pub(super) async fn remove_end(&self, session: &SessionName) -> Result<()> {

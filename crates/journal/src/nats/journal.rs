@@ -14,9 +14,9 @@ use super::{
     connect::{self, Connection},
 };
 use crate::{
-    Appended, Event, EventId, Expected, JournalOptions, Live, LoadReport, Loaded, Millis, NewEvent,
-    Recorded, Replay, Result, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo,
-    SnapshotPolicy,
+    AppendReceipt, Event, EventId, Expected, JournalOptions, Live, LoadReport, LoadedState, Millis,
+    NewEvent, RecordOutcome, Replay, Result, Retries, SessionName, SessionStatus, Snapshot,
+    SnapshotInfo, SnapshotPolicy,
     append::{Entry, Group, StoredEvent},
     face::{self, EventJournal, Steps, sealed},
     fetch::DeleteLogic,
@@ -180,7 +180,7 @@ impl NatsJournal {
         expected: Expected,
         event: NewEvent,
         now: Millis,
-    ) -> Result<Appended> {
+    ) -> Result<AppendReceipt> {
         let landed = self.append_entry(session, Entry::new(event, expected, now)).await?;
         Ok(landed.appended)
     }
@@ -204,7 +204,7 @@ impl NatsJournal {
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the session has no such event,
-    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where the state does not become JSON,
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where cannot write the state as JSON,
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) past 1 GiB,
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     #[instrument(skip_all, fields(%session, after_sequence))]
@@ -243,7 +243,7 @@ impl NatsJournal {
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) where a message of the stream is no event;
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     #[instrument(skip_all, fields(%session))]
-    pub async fn load<S: Replay>(&self, session: &SessionName) -> Result<Loaded<S>> {
+    pub async fn load<S: Replay>(&self, session: &SessionName) -> Result<LoadedState<S>> {
         face::load(&mut &*self, session).await
     }
 
@@ -268,7 +268,7 @@ impl NatsJournal {
         &self,
         session: &SessionName,
         now: Millis,
-    ) -> Result<Loaded<S>> {
+    ) -> Result<LoadedState<S>> {
         face::accept_loss(&mut &*self, session, now).await
     }
 
@@ -295,7 +295,7 @@ impl NatsJournal {
     /// What the state has [against the event](Replay::check), before it is appended;
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another writer has appended, after
     /// which [`NatsJournal::catch_up`] helps; those of [`NatsJournal::append`]. A snapshot that
-    /// cannot be written is no error: see [`Recorded::snapshot`].
+    /// cannot be written is no error: see [`RecordOutcome::snapshot`].
     #[instrument(skip_all, fields(session = %live.session(), %id))]
     pub async fn record<S: Replay>(
         &self,
@@ -303,7 +303,7 @@ impl NatsJournal {
         id: EventId,
         event: &S::Event,
         now: Millis,
-    ) -> Result<Recorded> {
+    ) -> Result<RecordOutcome> {
         face::record(&mut &*self, live, id, event, now).await
     }
 
@@ -400,7 +400,7 @@ impl EventJournal for NatsJournal {
         expected: Expected,
         event: NewEvent,
         now: Millis,
-    ) -> Result<Appended> {
+    ) -> Result<AppendReceipt> {
         NatsJournal::append(self, session, expected, event, now).await
     }
 
@@ -425,7 +425,7 @@ impl EventJournal for NatsJournal {
         NatsJournal::read_snapshot(self, session).await
     }
 
-    async fn load<S: Replay + Send>(&mut self, session: &SessionName) -> Result<Loaded<S>> {
+    async fn load<S: Replay + Send>(&mut self, session: &SessionName) -> Result<LoadedState<S>> {
         NatsJournal::load(self, session).await
     }
 
@@ -433,7 +433,7 @@ impl EventJournal for NatsJournal {
         &mut self,
         session: &SessionName,
         now: Millis,
-    ) -> Result<Loaded<S>> {
+    ) -> Result<LoadedState<S>> {
         NatsJournal::accept_loss(self, session, now).await
     }
 
@@ -451,7 +451,7 @@ impl EventJournal for NatsJournal {
         id: EventId,
         event: &S::Event,
         now: Millis,
-    ) -> Result<Recorded> {
+    ) -> Result<RecordOutcome> {
         NatsJournal::record(self, live, id, event, now).await
     }
 

@@ -206,7 +206,7 @@ impl NatsJournal {
         let took = begun.elapsed();
         match wire::ack(&message.payload) {
             Ack::Stored(message) => {
-                Ok(Response::Appended { last: wire::last_position(message), life: None })
+                Ok(Response::AppendReceipt { last: wire::last_position(message), life: None })
             }
             Ack::Refused => Ok(Response::Refused),
             Ack::Unsure(error) => Err(Failure::Ambiguous { error, took }),

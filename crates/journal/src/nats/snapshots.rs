@@ -203,7 +203,7 @@ impl NatsJournal {
         let mut newest = match self.newest(session).await {
             Err(_) if self.is_gone(&self.connection.snapshots.stream).await => {
                 let message = format!(
-                    "the bucket {:?} is not there: who connects anew creates it",
+                    "the bucket {:?} does not exist; reconnect to create it",
                     self.options.bucket
                 );
                 return Err(Error::new(ErrorKind::Io, message));

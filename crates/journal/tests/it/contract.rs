@@ -7,8 +7,8 @@ use crate::support::journal_spec;
 use crate::support::journal_work;
 
 use afterimage_journal::{
-    Appended, ErrorKind, Expected, Journal, JournalOptions, LostEvents, Memory, NewEvent,
-    PassReason, PassedOver, Replay, SessionName, SessionStatus, Snapshot, SnapshotPolicy,
+    AppendReceipt, ErrorKind, Expected, Journal, JournalOptions, LostEvents, Memory, NewEvent,
+    Replay, SessionName, SessionStatus, SkipReason, SkippedSnapshot, Snapshot, SnapshotPolicy,
 };
 use afterimage_json::Millis;
 use afterimage_log::Holder;
@@ -77,7 +77,7 @@ fn same_state(moves: &[Move], mut open: impl FnMut() -> Journal) {
                 if let Some(last) = steps.len().checked_sub(1) {
                     let again = event(last, &steps[last]);
                     let appended = at.append(&session, Expected::Any, again, now).unwrap();
-                    let expected = Appended { sequence: steps.len() as u64, was_there: true };
+                    let expected = AppendReceipt { sequence: steps.len() as u64, was_there: true };
                     assert_eq!(appended, expected);
                 }
             }
@@ -168,7 +168,7 @@ fn a_damaged_snapshot_is_passed_over_wherever_it_is_damaged() {
         assert_eq!(loaded.state, sound.state);
         assert_eq!((loaded.report.snapshot, loaded.report.events), (None, 10));
         let reason = &loaded.report.passed_over[0].reason;
-        assert!(matches!(reason, PassReason::Damaged(_)), "{reason}");
+        assert!(matches!(reason, SkipReason::Damaged(_)), "{reason}");
     };
     for end in 0..bytes.len() {
         check(bytes[..end].to_vec());
@@ -186,7 +186,7 @@ fn a_snapshot_ahead_of_the_log_is_passed_over() {
     memory.retain_events(&session, |sequence| sequence <= 4);
     let loaded = journal.load::<Work>(&session).unwrap();
     assert_eq!(loaded.state.applied, [1, 2, 3, 4]);
-    let ahead = PassedOver { after_sequence: Some(6), reason: PassReason::Ahead { last: 4 } };
+    let ahead = SkippedSnapshot { after_sequence: Some(6), reason: SkipReason::Ahead { last: 4 } };
     assert_eq!(loaded.report.passed_over, [ahead]);
 }
 
@@ -205,9 +205,9 @@ fn a_snapshot_of_a_log_that_lost_its_end_and_grew_again_is_passed_over() {
         assert_eq!(loaded.state.notes.last().unwrap(), "other");
         let reason = &loaded.report.passed_over[0].reason;
         match n {
-            0 => assert_eq!(*reason, PassReason::Ahead { last: 5 }),
-            1 => assert_eq!(*reason, PassReason::AnotherEvent),
-            _ => assert_eq!(*reason, PassReason::Unconnected),
+            0 => assert_eq!(*reason, SkipReason::Ahead { last: 5 }),
+            1 => assert_eq!(*reason, SkipReason::AnotherEvent),
+            _ => assert_eq!(*reason, SkipReason::Unconnected),
         }
     }
 }
@@ -284,7 +284,7 @@ fn a_session_whose_events_are_gone_goes_on_where_their_loss_is_accepted() {
         let error = journal.load::<Work>(&session).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Gap);
         assert!(
-            error.message().contains("accepting that loads the session without them"),
+            error.message().contains("`accept_loss` loads the session without them"),
             "{error}"
         );
         let accepted = journal.accept_loss::<Work>(&session, now).unwrap();
@@ -346,13 +346,13 @@ fn the_status_of_a_session_says_what_is_wrong_with_its_snapshot() {
     journal.write_snapshot(&session, &state, 4, now).unwrap();
     assert_eq!(wrong(&mut journal), None);
     memory.retain_events(&session, |n| n <= 3);
-    assert_eq!(wrong(&mut journal), Some(PassReason::Ahead { last: 3 }));
+    assert_eq!(wrong(&mut journal), Some(SkipReason::Ahead { last: 3 }));
     let mut journal = Journal::in_memory(&memory, JournalOptions::default());
     for n in 10..15 {
         journal.append(&session, Expected::Any, event(n, &note("a")), now).unwrap();
     }
-    assert_eq!(wrong(&mut journal), Some(PassReason::AnotherEvent));
+    assert_eq!(wrong(&mut journal), Some(SkipReason::AnotherEvent));
     memory.change_snapshot(&session, |bytes| *bytes.last_mut().unwrap() ^= 1);
     let reason = wrong(&mut journal).unwrap();
-    assert!(matches!(reason, PassReason::Damaged(_)), "{reason}");
+    assert!(matches!(reason, SkipReason::Damaged(_)), "{reason}");
 }

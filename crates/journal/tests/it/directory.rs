@@ -6,12 +6,12 @@ use crate::support::journal_work;
 use std::{path::Path, sync::Arc};
 
 use afterimage_journal::{
-    ErrorKind, Expected, Journal, JournalOptions, PassReason, Result, SessionName,
+    ErrorKind, Expected, Journal, JournalOptions, Result, SessionName, SkipReason,
 };
 use afterimage_json::Millis;
 use afterimage_log::{
     DiskFiles, Holder,
-    testing::{Fault, MemoryFiles, UnsyncedFate},
+    testing::{Fault, MemoryFiles, UnsyncedBytes},
 };
 use journal_work::{Step, Work, event, forget, name, note, state_of};
 
@@ -71,11 +71,11 @@ fn whatever_operation_fails_no_acknowledged_event_is_lost_or_doubled() {
     for operation in 0..clean.operations() {
         for fault in [Fault::Fail, Fault::Short, Fault::Crash] {
             for (unsynced, keeps_names) in [
-                (UnsyncedFate::Lost, false),
-                (UnsyncedFate::Lost, true),
-                (UnsyncedFate::Halved, true),
-                (UnsyncedFate::Zeroed, true),
-                (UnsyncedFate::Kept, true),
+                (UnsyncedBytes::Lost, false),
+                (UnsyncedBytes::Lost, true),
+                (UnsyncedBytes::Halved, true),
+                (UnsyncedBytes::Zeroed, true),
+                (UnsyncedBytes::Kept, true),
             ] {
                 let files = MemoryFiles::new();
                 files.fault_at(operation, fault);
@@ -120,7 +120,7 @@ fn an_event_that_was_found_there_is_as_durable_as_one_that_was_appended() {
             let new = event(acknowledged, &step);
             let appended = journal.append(&name("a"), Expected::Any, new, NOW).unwrap();
             found += usize::from(appended.was_there);
-            let after = files.crash(UnsyncedFate::Lost, false);
+            let after = files.crash(UnsyncedBytes::Lost, false);
             assert_eq!(loaded(&after), acknowledged + 1, "{operation} {fault:?}");
         }
     }
@@ -137,7 +137,7 @@ fn a_session_whose_first_write_was_torn_takes_events() {
     append(&clean).unwrap();
     for operation in 0..clean.operations() {
         for unsynced in
-            [UnsyncedFate::Lost, UnsyncedFate::Halved, UnsyncedFate::Zeroed, UnsyncedFate::Kept]
+            [UnsyncedBytes::Lost, UnsyncedBytes::Halved, UnsyncedBytes::Zeroed, UnsyncedBytes::Kept]
         {
             let files = MemoryFiles::new();
             files.fault_at(operation, Fault::Crash);
@@ -374,7 +374,7 @@ fn a_log_that_is_cut_at_any_byte_loads_what_is_whole() {
         let whole = ends.iter().filter(|end| **end <= cut).count();
         let events = whole.saturating_sub(1);
         files.put(EVENTS, bytes[..cut].to_vec());
-        let after = files.crash(UnsyncedFate::Kept, true);
+        let after = files.crash(UnsyncedBytes::Kept, true);
         let mut journal = open(&after).unwrap();
         let loaded = journal.load::<Work>(&name("a")).unwrap();
         assert_eq!(loaded.state, state_of(&steps(events)), "{cut}");
@@ -384,8 +384,8 @@ fn a_log_that_is_cut_at_any_byte_loads_what_is_whole() {
                 let reason = &loaded.report.passed_over[0].reason;
                 let last = events as u64;
                 // A log that has lost its first record is none.
-                let is_ahead = *reason == PassReason::Ahead { last };
-                assert!(is_ahead || *reason == PassReason::AnotherLog, "{cut}: {reason}");
+                let is_ahead = *reason == SkipReason::Ahead { last };
+                assert!(is_ahead || *reason == SkipReason::AnotherLog, "{cut}: {reason}");
             }
             (6.., Some(used)) => assert_eq!(used.after_sequence, 6),
             other => panic!("{cut}: {other:?}"),

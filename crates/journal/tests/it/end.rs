@@ -9,7 +9,7 @@ use afterimage_journal::{ErrorKind, Expected, Journal, JournalOptions, Result, S
 use afterimage_json::Millis;
 use afterimage_log::{
     Files, HighWater, Holder,
-    testing::{Fault, MemoryFiles, UnsyncedFate},
+    testing::{Fault, MemoryFiles, UnsyncedBytes},
 };
 use journal_work::{Work, event, forget, name, note, state_of};
 
@@ -155,7 +155,7 @@ fn a_log_that_lost_its_end_and_grew_again_is_told_from_one_that_did_not() {
 fn a_journal_without_a_mark_is_read_and_gets_one_with_its_next_event() {
     let files = journal(6);
     forget(&files, EVENTS);
-    let cut_off = files.crash(UnsyncedFate::Kept, true);
+    let cut_off = files.crash(UnsyncedBytes::Kept, true);
     cut(&cut_off, 3);
     assert_eq!(open(&cut_off).load::<Work>(&name("a")).unwrap().sequence, 3);
     let mut journal = open(&files);
@@ -189,7 +189,7 @@ fn a_journal_that_gets_its_mark_is_sound_wherever_the_append_is_broken_off() {
     append(&mut open(&clean), 3).unwrap();
     for operation in start..clean.operations() {
         for (unsynced, keeps_names) in
-            [(UnsyncedFate::Lost, false), (UnsyncedFate::Lost, true), (UnsyncedFate::Kept, true)]
+            [(UnsyncedBytes::Lost, false), (UnsyncedBytes::Lost, true), (UnsyncedBytes::Kept, true)]
         {
             let files = begun();
             files.fault_at(operation, Fault::Crash);
@@ -210,7 +210,7 @@ fn a_log_that_lost_its_end_names_the_repair_in_every_error_and_no_loss_is_accept
     let (mut live, _) = journal.live::<Work>(&name("a"), SnapshotPolicy::OnRequest).unwrap();
     drop(journal);
     cut(&files, 3);
-    let repair = "`afterimage journal repair` accepts that";
+    let repair = "`afterimage journal repair` accepts the loss";
     let missing = "events 4 to 6 were acknowledged and are missing: the log ends with event 3";
     let mut journal = open(&files);
     let loaded = journal.load::<Work>(&name("a")).unwrap_err();
@@ -245,9 +245,9 @@ fn an_interrupted_removal_never_looks_like_a_lost_end() {
     for operation in start..clean.operations() {
         for fault in [Fault::Fail, Fault::Short, Fault::Crash] {
             for (unsynced, keeps_names) in [
-                (UnsyncedFate::Lost, false),
-                (UnsyncedFate::Lost, true),
-                (UnsyncedFate::Kept, true),
+                (UnsyncedBytes::Lost, false),
+                (UnsyncedBytes::Lost, true),
+                (UnsyncedBytes::Kept, true),
             ] {
                 let files = journal(4);
                 files.fault_at(operation, fault);

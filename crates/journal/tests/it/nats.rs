@@ -11,8 +11,9 @@ use afterimage_testkit::nats_server;
 use std::time::Duration;
 
 use afterimage_journal::{
-    Appended, ErrorKind, Expected, Journal, JournalOptions, Memory, NatsJournal, NatsOptions,
-    NewEvent, PassReason, PassedOver, Replay, SessionName, SessionStatus, Snapshot, SnapshotPolicy,
+    AppendReceipt, ErrorKind, Expected, Journal, JournalOptions, Memory, NatsJournal, NatsOptions,
+    NewEvent, Replay, SessionName, SessionStatus, SkipReason, SkippedSnapshot, Snapshot,
+    SnapshotPolicy,
 };
 use afterimage_json::Millis;
 use afterimage_log::Holder;
@@ -87,7 +88,7 @@ fn same_state_on_every_journal_with_restarts_of_everything() {
                     }
                     Move::Again if last > 0 => {
                         let new = || event(last - 1, &steps[last as usize - 1]);
-                        let expected = Appended { sequence: last, was_there: true };
+                        let expected = AppendReceipt { sequence: last, was_there: true };
                         let any = Expected::Any;
                         let of_memory = in_memory.append(&session, any, new(), NOW).unwrap();
                         let of_directory = in_directory.append(&session, any, new(), NOW).unwrap();
@@ -162,7 +163,7 @@ fn a_damaged_or_cut_snapshot_is_passed_over() {
             assert_eq!(loaded.state, expected.state);
             assert_eq!((loaded.report.snapshot, loaded.report.events), (None, 10));
             let reason = &loaded.report.passed_over[0].reason;
-            assert!(matches!(reason, PassReason::Damaged(_)), "{reason}");
+            assert!(matches!(reason, SkipReason::Damaged(_)), "{reason}");
         }
         let error = journal.read_snapshot::<Work>(&session).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Damaged);
@@ -182,7 +183,8 @@ fn a_snapshot_ahead_of_the_log_is_passed_over_and_so_is_one_of_a_log_that_grew_a
         }
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!(loaded.state.applied, [1, 2, 3, 4]);
-        let ahead = PassedOver { after_sequence: Some(6), reason: PassReason::Ahead { last: 4 } };
+        let ahead =
+            SkippedSnapshot { after_sequence: Some(6), reason: SkipReason::Ahead { last: 4 } };
         assert_eq!(loaded.report.passed_over, [ahead]);
         // This writer still takes event 10 for the newest, and is told otherwise.
         for n in 5..9_u64 {
@@ -446,7 +448,7 @@ fn a_stream_that_was_created_again_is_noticed() {
         }
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!(loaded.state, state_of(&steps));
-        let passed = PassedOver { after_sequence: Some(6), reason: PassReason::AnotherLog };
+        let passed = SkippedSnapshot { after_sequence: Some(6), reason: SkipReason::AnotherLog };
         assert_eq!(loaded.report.passed_over, [passed]);
         // And by what was there before: a state of the old stream is not caught up.
         let error = old.catch_up(&mut live).await.unwrap_err();
@@ -532,7 +534,7 @@ fn a_snapshot_that_the_bucket_cannot_hold_is_in_the_object_store() {
         objects.put(object.name.as_str(), &mut b"x".as_slice()).await.unwrap();
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!(loaded.report.events, 10);
-        assert!(matches!(loaded.report.passed_over[0].reason, PassReason::Damaged(_)));
+        assert!(matches!(loaded.report.passed_over[0].reason, SkipReason::Damaged(_)));
         objects.delete(&object.name).await.unwrap();
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!(loaded.report.events, 10);

@@ -12,7 +12,7 @@ use std::{
 use afterimage_log::{
     Damage, DirLock, DiskFiles, Entry, Error, ErrorKind, FileKind, Files, Holder, OpenMode,
     Position, Reason, RecordFile, RecordWriter, Recovery, TornEnd, create_dirs,
-    testing::{Fault, MemoryFiles, UnsyncedFate},
+    testing::{Fault, MemoryFiles, UnsyncedBytes},
     write_atomic,
 };
 use proptest::prelude::*;
@@ -22,8 +22,8 @@ const PATH: &str = "records";
 const FILE_HEADER: usize = 32;
 const HEADER: usize = 36;
 
-const ALL_UNSYNCED: [UnsyncedFate; 4] =
-    [UnsyncedFate::Lost, UnsyncedFate::Halved, UnsyncedFate::Zeroed, UnsyncedFate::Kept];
+const ALL_UNSYNCED: [UnsyncedBytes; 4] =
+    [UnsyncedBytes::Lost, UnsyncedBytes::Halved, UnsyncedBytes::Zeroed, UnsyncedBytes::Kept];
 
 fn payloads() -> Vec<Vec<u8>> {
     vec![b"first".to_vec(), Vec::new(), vec![7; 40], b"the one before last".to_vec(), vec![0; 9]]
@@ -462,7 +462,7 @@ fn a_crash_at_any_operation_loses_no_synced_record() {
 
             // And again while that is recovered, at each operation in turn.
             for second in 0.. {
-                let files = files.crash(UnsyncedFate::Kept, true);
+                let files = files.crash(UnsyncedBytes::Kept, true);
                 files.fault_at(second, Fault::Crash);
                 let mut run = run.clone();
                 let result = run.go(&files);
@@ -479,7 +479,7 @@ fn a_crash_at_any_operation_loses_no_synced_record() {
     assert!(cuts > 0);
 }
 
-fn every_way(faults: &[Fault]) -> Vec<(Fault, UnsyncedFate, bool)> {
+fn every_way(faults: &[Fault]) -> Vec<(Fault, UnsyncedBytes, bool)> {
     let mut all = Vec::new();
     for fault in faults {
         for unsynced in ALL_UNSYNCED {
@@ -595,7 +595,7 @@ fn an_atomic_write_leaves_the_old_file_or_the_new_one_and_nothing_else() {
                     let found = files.bytes("a");
                     assert!(found == old || found.as_deref() == Some(b"new bytes"), "{found:?}");
                     // What a crash left is in nobody's way.
-                    let files = files.crash(UnsyncedFate::Kept, true);
+                    let files = files.crash(UnsyncedBytes::Kept, true);
                     write_atomic(&files, "a", b"newer").unwrap();
                     assert_eq!(files.bytes("a").unwrap(), b"newer");
                     assert_eq!(files.bytes("a.tmp"), None);
@@ -607,7 +607,7 @@ fn an_atomic_write_leaves_the_old_file_or_the_new_one_and_nothing_else() {
         assert_eq!(whole.paths(), [Path::new("a")]);
         whole.set_room(None);
     }
-    assert_eq!(whole.crash(UnsyncedFate::Lost, false).bytes("a").unwrap(), b"new bytes");
+    assert_eq!(whole.crash(UnsyncedBytes::Lost, false).bytes("a").unwrap(), b"new bytes");
 }
 
 #[test]
@@ -616,7 +616,7 @@ fn directories_are_created_with_those_above_them() {
     create_dirs(&files, "a/b/c").unwrap();
     create_dirs(&files, "a/b/c").unwrap();
     write_atomic(&files, "a/b/c/file", b"1").unwrap();
-    let files = files.crash(UnsyncedFate::Lost, false);
+    let files = files.crash(UnsyncedBytes::Lost, false);
     assert_eq!(files.bytes("a/b/c/file").unwrap(), b"1");
     assert_eq!(files.list(Path::new("a/b")).unwrap(), ["c"]);
     assert_eq!(create_dirs(&files, "a/b/c/file").unwrap_err().kind(), ErrorKind::Io);
@@ -725,7 +725,7 @@ enum Step {
     Append(Vec<u8>),
     Sync,
     Reopen,
-    Crash(UnsyncedFate),
+    Crash(UnsyncedBytes),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {

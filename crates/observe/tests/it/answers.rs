@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails")]
 
 use afterimage_observe::{
-    ErrorKind, Ignored, LineRule, Observations, PartialRule, Pointer, Policy, Response, ToolCall,
-    ToolRule,
+    ErrorKind, IgnoreReason, LineRule, Observations, PartialRule, Pointer, Policy, Response,
+    ToolCall, ToolRule,
 };
 
 use crate::support::observing::{on_each_store, tick, value, wall};
@@ -32,7 +32,7 @@ fn policy() -> Policy {
 }
 
 /// What comes of `new` after `known`, and what is known then.
-fn after(observations: &Observations, tool: &str, known: &str, new: &str) -> Option<Ignored> {
+fn after(observations: &Observations, tool: &str, known: &str, new: &str) -> Option<IgnoreReason> {
     let put = |text: &str, at: u64| {
         let response = Response::text(text).unwrap();
         let call = ToolCall::of_account("Ada", tool, &response);
@@ -59,7 +59,7 @@ fn an_error_below_the_members_does_not_replace_what_is_known() {
             r#"{"player":{"errors":["a"]},"ship":{"inner":{"error":"b"}}}"#,
             r#"{"player":null,"ship":null,"errors":["no such account"]}"#,
         ] {
-            assert_eq!(after(known, new), Some(Ignored::OtherShape), "{new}");
+            assert_eq!(after(known, new), Some(IgnoreReason::OtherShape), "{new}");
         }
         let wrapped = r#"{"data":{"player":{"credits":5},"tick":1}}"#;
         for new in [
@@ -67,7 +67,7 @@ fn an_error_below_the_members_does_not_replace_what_is_known() {
             r#"{"data":{"player":{"error":"timeout"},"tick":2}}"#,
             r#"{"data":null,"errors":[{"message":"timeout"}]}"#,
         ] {
-            assert_eq!(after(wrapped, new), Some(Ignored::OtherShape), "{new}");
+            assert_eq!(after(wrapped, new), Some(IgnoreReason::OtherShape), "{new}");
         }
     });
 }
@@ -87,7 +87,7 @@ fn a_place_that_the_policy_reads_keeps_its_kind() {
             r#"{"ship":[1,9],"crew":[],"name":"x","log":[1]}"#,
             r#"{"ship":{"error":"timeout"},"crew":[],"name":"x","log":[1]}"#,
         ] {
-            assert_eq!(after(new), Some(Ignored::OtherShape), "{new}");
+            assert_eq!(after(new), Some(IgnoreReason::OtherShape), "{new}");
         }
         for new in [
             // More, fewer, null, empty; and another kind where nothing is read.
@@ -121,7 +121,7 @@ fn an_error_is_no_part_of_an_observation() {
 }
 
 /// What is known of Ada after these answers, each a minute after the one before.
-fn told(observations: &Observations, answers: &[&str]) -> (Option<Ignored>, u64) {
+fn told(observations: &Observations, answers: &[&str]) -> (Option<IgnoreReason>, u64) {
     observations.clear("Ada", None).unwrap();
     let mut last = None;
     for (at, text) in answers.iter().enumerate() {
@@ -137,7 +137,7 @@ fn told(observations: &Observations, answers: &[&str]) -> (Option<Ignored>, u64)
 #[test]
 fn a_tick_is_a_whole_number_or_its_digits_and_else_the_clock_counts() {
     on_each_store(&policy(), |observations| {
-        let older = Some(Ignored::Older);
+        let older = Some(IgnoreReason::Older);
         for (tick, expected) in [
             ("90", (older, 1)),
             ("\"90\"", (older, 1)),
@@ -170,7 +170,7 @@ fn an_absurd_tick_does_not_block_later_answers() {
         assert_eq!(told(observations, &[absurd, good[0]]), (None, 2));
         assert_eq!(
             told(observations, &[absurd, good[0], good[1], good[2]]),
-            (Some(Ignored::Older), 3)
+            (Some(IgnoreReason::Older), 3)
         );
         // The clock of the account is right again too.
         let latest = || observations.accounts().unwrap()[0].latest.unwrap().tick;
@@ -178,7 +178,7 @@ fn an_absurd_tick_does_not_block_later_answers() {
         // One that is not absurd blocks until the answer is accepted.
         let ahead = r#"{"n":1,"tick":5000}"#;
         observations.clear("Ada", None).unwrap();
-        assert_eq!(told(observations, &[ahead, good[0]]), (Some(Ignored::Older), 1));
+        assert_eq!(told(observations, &[ahead, good[0]]), (Some(IgnoreReason::Older), 1));
         observations.accept("Ada", "scan").unwrap().unwrap();
         assert_eq!(latest(), Some(100));
         let response = Response::text(good[1]).unwrap();

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use afterimage_json::{Object, Value};
 use afterimage_observe::{
-    Accepts, Moment, Observations, PartialRule, Pointer, Policy, Response, ToolCall, ToolRule,
+    Moment, Observations, PartialRule, Pointer, Policy, ReplacementRule, Response, ToolCall,
+    ToolRule,
 };
 use observing::tick;
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -134,7 +135,7 @@ fn values() -> impl Strategy<Value = Value> {
 fn policy() -> Policy {
     let arrays = KEYED.map(|path| (Pointer::parse(path).unwrap(), "id".to_owned())).into();
     Policy {
-        tools: vec![ToolRule { arrays, accepts: Accepts::Any, ..ToolRule::new("get") }],
+        tools: vec![ToolRule { arrays, accepts: ReplacementRule::Any, ..ToolRule::new("get") }],
         partials: vec![PartialRule {
             tool: "part".to_owned(),
             from: Pointer::parse("/part").unwrap(),

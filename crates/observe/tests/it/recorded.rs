@@ -10,7 +10,7 @@ use std::{cell::RefCell, fmt::Write, fs, path::Path};
 use afterimage_json as json;
 use afterimage_json::Value;
 use afterimage_observe::{
-    Closing, Form, Ignored, Observations, PlannedCall, Policy, Response, ToolCall,
+    Form, IgnoreReason, Observations, PlannedCall, Policy, Response, SummaryEnding, ToolCall,
 };
 use observing::{Agent, galaxy, on_each_store, ship, spacemolt, status, system, tick, wall};
 
@@ -112,7 +112,7 @@ fn a_dashboard_does_not_replace_the_recorded_json_and_is_told() {
         let response = Response::json(dashboard.clone());
         let call = ToolCall::new("pilot", "get_status", &response);
         let outcome = observations.intercept(&call, wall(60)).unwrap();
-        assert_eq!(outcome.ignored, Some(Ignored::OtherShape));
+        assert_eq!(outcome.ignored, Some(IgnoreReason::OtherShape));
         let seen = observations.summary_of_agent("pilot", wall(60), 500).unwrap();
         assert!(seen.text().contains("- Not updated (just now): the answer had another shape: "));
         assert!(seen.text().contains("- Credits: 2,720\n"), "{}", seen.text());
@@ -134,7 +134,10 @@ fn a_recorded_action_that_failed_makes_nothing_stale() {
         agent.calls("get_ship", &ship(1), wall(1));
         let mined = Response::json(recorded.last().unwrap().1.clone());
         let call = ToolCall::new("agent", "mine", &mined);
-        assert_eq!(observations.intercept(&call, wall(2)).unwrap().ignored, Some(Ignored::Failed));
+        assert_eq!(
+            observations.intercept(&call, wall(2)).unwrap().ignored,
+            Some(IgnoreReason::Failed)
+        );
         assert!(observations.stale("Pilot", wall(2)).unwrap().is_empty());
     });
 }
@@ -153,7 +156,7 @@ fn specified(agent: &Agent<'_>) {
 #[test]
 fn the_examples_of_the_specification_look_as_they_do_there() {
     let mut said = String::new();
-    let mut short = Policy { form: Form::Short, closing: Closing::Update, ..spacemolt() };
+    let mut short = Policy { form: Form::Short, closing: SummaryEnding::Update, ..spacemolt() };
     short.tools.retain(|rule| ["get_status", "get_ship"].contains(&&*rule.name));
     short.partials.truncate(1);
     for (title, policy) in [("sections", spacemolt()), ("short", short)] {

@@ -14,7 +14,7 @@ use std::{
 
 use afterimage_json::Value;
 use afterimage_observe::{
-    Error, ErrorKind, Ignored, Moment, Observations, Outline, PlannedCall, Policy, Response,
+    Error, ErrorKind, IgnoreReason, Moment, Observations, Outline, PlannedCall, Policy, Response,
     SqliteOptions, SqliteStore, ToolCall, Verdict,
 };
 use observing::{Agent, galaxy, on_each_store, ship, spacemolt, status, tick, wall};
@@ -345,7 +345,7 @@ fn payloads_that_are_too_large_or_no_json_change_nothing() {
         let payload = || observations.get("VoidWanderer", "get_status").unwrap();
         let known = payload();
         let outcome = agent.calls("get_status", "{\"a\":\"\\ud800\"}", tick(3));
-        assert_eq!((outcome.ignored, outcome.changed), (Some(Ignored::OtherShape), 0));
+        assert_eq!((outcome.ignored, outcome.changed), (Some(IgnoreReason::OtherShape), 0));
         assert_eq!(payload(), known);
         let told = "- Not updated (just now): the answer had another shape: {\"a\":\"\u{fffd}\"}\n";
         let seen = agent.sees(tick(3));

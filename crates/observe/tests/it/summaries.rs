@@ -5,8 +5,8 @@
 use crate::support::observing;
 
 use afterimage_observe::{
-    Age, Closing, ErrorKind, Form, Ignored, Moment, Observations, PartialRule, Pointer, Policy,
-    Response, SessionChange, Target, ToolCall, ToolRule,
+    Age, ErrorKind, Form, IgnoreReason, LoginChange, Moment, Observations, PartialRule, Pointer,
+    Policy, Response, SummaryEnding, Target, ToolCall, ToolRule,
 };
 use observing::{Agent, galaxy, on_each_store, ship, spacemolt, status, system, tick, value, wall};
 
@@ -75,7 +75,7 @@ fn logout_deletes_the_observations_of_the_account() {
     in_game(|agent| {
         agent.calls("get_ship", &ship(2), tick(2));
         let outcome = agent.calls("logout", "{\"ok\":true}", tick(3));
-        assert_eq!(outcome.session, Some(SessionChange::LoggedOut));
+        assert_eq!(outcome.session, Some(LoginChange::LoggedOut));
         assert!(agent.observations.infos("VoidWanderer").unwrap().is_empty());
         assert_eq!(agent.sees(tick(3)), "Not logged in. Use register or login.\n");
         // The account stays, for whoever plays next.
@@ -92,7 +92,7 @@ fn register_creates_an_account_of_which_nothing_is_known() {
         let outcome = agent
             .tries("register", "{\"username\":\"Newcomer\"}", "Welcome aboard!", tick(3))
             .unwrap();
-        assert_eq!(outcome.session, Some(SessionChange::Registered));
+        assert_eq!(outcome.session, Some(LoginChange::Registered));
         assert_eq!(outcome.account.as_deref(), Some("Newcomer"));
         assert!(agent.observations.infos("Newcomer").unwrap().is_empty());
         assert_eq!(agent.observations.infos("VoidWanderer").unwrap().len(), 1);
@@ -123,8 +123,11 @@ fn a_login_that_does_not_say_as_whom_leaves_the_agent_without_an_account() {
         let named = agent.calls("login", "Welcome back, Second! Session ID: 1", tick(2));
         assert_eq!(named.account.as_deref(), Some("Second"));
         let outcome = agent.calls("login", "Welcome back!", tick(2));
-        assert_eq!(outcome.session, Some(SessionChange::Released));
-        assert_eq!(agent.calls("get_ship", &ship(3), tick(3)).ignored, Some(Ignored::NoAccount));
+        assert_eq!(outcome.session, Some(LoginChange::Released));
+        assert_eq!(
+            agent.calls("get_ship", &ship(3), tick(3)).ignored,
+            Some(IgnoreReason::NoAccount)
+        );
         agent.calls("get_status", &status("Third", 4, 1), tick(4));
         assert!(agent.sees(tick(4)).contains("**Account:** Third"));
     });
@@ -182,7 +185,7 @@ fn calls_that_failed_change_nothing_and_are_told() {
             for tool in ["get_status", "travel", "logout", "login", "register"] {
                 let outcome =
                     agent.tries(tool, "{\"username\":\"Other\"}", response, tick(9)).unwrap();
-                assert_eq!(outcome.ignored, Some(Ignored::Failed), "{tool}: {response}");
+                assert_eq!(outcome.ignored, Some(IgnoreReason::Failed), "{tool}: {response}");
                 assert_eq!((outcome.session, outcome.stored), (None, None));
             }
         }
@@ -216,7 +219,7 @@ fn an_error_of_nothing_is_no_failure() {
             ("[1]", true),
         ] {
             let outcome = agent.calls("get_ship", &format!("{{\"error\":{error}}}"), tick(2));
-            assert_eq!(outcome.ignored == Some(Ignored::Failed), is_failure, "{error}");
+            assert_eq!(outcome.ignored == Some(IgnoreReason::Failed), is_failure, "{error}");
         }
     });
 }
@@ -225,13 +228,13 @@ fn an_error_of_nothing_is_no_failure() {
 fn tools_that_the_policy_does_not_name_are_let_through() {
     in_game(|agent| {
         let outcome = agent.calls("chat", "{\"text\":\"hello\"}", wall(20));
-        assert_eq!(outcome.ignored, Some(Ignored::NotObserved));
+        assert_eq!(outcome.ignored, Some(IgnoreReason::NotObserved));
         assert!(agent.observations.infos("VoidWanderer").unwrap().is_empty());
         // Nor do they make accounts.
         let response = Response::text("{\"current_tick\":3}").unwrap();
         let call = ToolCall::of_account("Nobody", "chat", &response);
         let outcome = agent.observations.intercept(&call, tick(3)).unwrap();
-        assert_eq!((outcome.ignored, outcome.account), (Some(Ignored::NotObserved), None));
+        assert_eq!((outcome.ignored, outcome.account), (Some(IgnoreReason::NotObserved), None));
         assert_eq!(agent.observations.accounts().unwrap().len(), 1);
     });
     // Where they tell nothing, the store is left alone.
@@ -348,7 +351,10 @@ fn a_prefix_of_nothing_is_none() {
     on_each_store(&policy, |observations| {
         let agent = Agent { observations, name: "agent-1" };
         agent.calls("login", LOGIN, tick(1));
-        assert_eq!(agent.calls("spacemolt", "{}", tick(2)).ignored, Some(Ignored::NotObserved));
+        assert_eq!(
+            agent.calls("spacemolt", "{}", tick(2)).ignored,
+            Some(IgnoreReason::NotObserved)
+        );
     });
 }
 
@@ -541,7 +547,7 @@ fn the_summary_has_the_format_of_the_specification() {
 
 #[test]
 fn the_short_form_names_the_tools_that_update() {
-    let policy = Policy { form: Form::Short, closing: Closing::Update, ..spacemolt() };
+    let policy = Policy { form: Form::Short, closing: SummaryEnding::Update, ..spacemolt() };
     on_each_store(&policy, |observations| {
         let agent = Agent { observations, name: "agent-1" };
         agent.calls("get_status", &status("VoidWanderer", 98, 5_000), tick(98));
@@ -848,7 +854,10 @@ fn without_an_account_the_summary_says_how_to_get_one() {
         assert_eq!(agent.sees(tick(1)), "Not logged in. Use register or login.\n");
         let nobody = observations.summary("Nobody", tick(1), 500).unwrap();
         assert_eq!((nobody.text(), nobody.account()), (agent.sees(tick(1)).as_str(), None));
-        assert_eq!(agent.calls("get_ship", &ship(1), tick(1)).ignored, Some(Ignored::NoAccount));
+        assert_eq!(
+            agent.calls("get_ship", &ship(1), tick(1)).ignored,
+            Some(IgnoreReason::NoAccount)
+        );
         agent.calls("login", LOGIN, tick(1));
         assert!(agent.sees(tick(1)).contains("**Account:** VoidWanderer"));
     });

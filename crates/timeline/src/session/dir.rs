@@ -18,7 +18,7 @@ use super::{
     shelf::Shelf,
 };
 use crate::{
-    Data, Error, ErrorKind, Millis, Pushed, Result, SnapshotReason, Timeline, TimelineConfig,
+    Data, Error, ErrorKind, Millis, PushReport, Result, SnapshotReason, Timeline, TimelineConfig,
     TurnRecord,
     log::{
         DirLock, Files, HighWater, Holder, LineWriter, LogMark, OpenFile, create_dirs, line,
@@ -249,7 +249,7 @@ impl SessionDir {
     /// not there, and the next one can be added when there is room again. After a sync that failed
     /// everything is [`ErrorKind::Poisoned`] until the session is opened anew. That a snapshot or an
     /// index could not be written is a note and no error.
-    pub fn push(&mut self, turn: TurnRecord) -> Result<Pushed> {
+    pub fn push(&mut self, turn: TurnRecord) -> Result<PushReport> {
         let prepared = self.timeline.prepare(turn)?;
         let pushed = self.append(prepared)?;
         let is_due = match self.durability {
@@ -265,7 +265,7 @@ impl SessionDir {
     }
 
     /// Writes a turn that was prepared, and takes it over.
-    fn append(&mut self, prepared: PreparedTurn) -> Result<Pushed> {
+    fn append(&mut self, prepared: PreparedTurn) -> Result<PushReport> {
         let turn_id = prepared.record.turn_id;
         let text = prepared.record.to_json().to_string();
         let mut sealed = line::seal(&text)?;
@@ -284,7 +284,7 @@ impl SessionDir {
     }
 
     /// What is to be done after a turn: the snapshot, and the end of a file.
-    fn after(&mut self, pushed: &Pushed) -> Result<()> {
+    fn after(&mut self, pushed: &PushReport) -> Result<()> {
         let turn_id = pushed.record.turn_id;
         let is_full = turn_id.is_multiple_of(super::layout::TURNS_PER_FILE);
         if is_full || pushed.snapshot.is_some() {
@@ -389,7 +389,7 @@ impl SessionDir {
     ///
     /// # Errors
     /// Those of [`SessionDir::push`].
-    pub fn undo(&mut self, to: u64, now: Millis) -> Result<Pushed> {
+    pub fn undo(&mut self, to: u64, now: Millis) -> Result<PushReport> {
         let turn = self.timeline.undo_turn(to, now)?;
         self.push(turn)
     }
@@ -398,7 +398,7 @@ impl SessionDir {
     ///
     /// # Errors
     /// Those of [`SessionDir::push`].
-    pub fn redo(&mut self, now: Millis) -> Result<Pushed> {
+    pub fn redo(&mut self, now: Millis) -> Result<PushReport> {
         let turn = self.timeline.redo_turn(now)?;
         self.push(turn)
     }

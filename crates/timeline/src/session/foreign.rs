@@ -17,7 +17,7 @@ use crate::{
 
 /// What another program wrote, as a timeline in memory.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct ForeignTimeline {
     /// The turns, numbered anew from 1 in the order of the files: other programs repeat numbers.
     /// One that had another number says it in `sourceTurnId`.
     pub timeline: Timeline,
@@ -40,7 +40,7 @@ pub struct Recorded {
 /// # Errors
 /// [`ErrorKind::UnknownFormat`] where there are neither turns nor deltas, [`ErrorKind::Io`], and what
 /// reading a line gives, with file and line.
-pub fn read_recorded(files: &dyn Files, directory: impl AsRef<Path>) -> Result<Recorded> {
+pub fn read_recorded(files: &dyn Files, directory: impl AsRef<Path>) -> Result<ForeignTimeline> {
     let directory = directory.as_ref();
     let files = &borrowed_within(files, directory) as &dyn Files;
     let mut mended = 0;
@@ -78,7 +78,7 @@ pub fn read_recorded(files: &dyn Files, directory: impl AsRef<Path>) -> Result<R
         breaks.extend(timeline.push(turn)?.drift);
     }
     let differences = kept.compare(&timeline, &ids, &mut notes)?;
-    Ok(Recorded { timeline, breaks, differences, notes })
+    Ok(ForeignTimeline { timeline, breaks, differences, notes })
 }
 
 /// The records of a file of JSON lines; `mended` counts the escapes that are read as U+FFFD.

@@ -14,7 +14,7 @@ pub type TargetSum = (String, u64, (u64, u64));
 
 /// What pruning does, or did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneReport {
     /// Which snapshots stay, go, and are written anew.
     pub plan: RetentionPlan,
     /// Files that nothing needs: what writes left that were broken off, and snapshots that are
@@ -82,7 +82,7 @@ impl SessionDir {
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
-    pub fn prune_plan(&self) -> Result<Pruned> {
+    pub fn prune_plan(&self) -> Result<PruneReport> {
         let plan = self.retention();
         let mut leftovers = Vec::new();
         if self.timeline.config().prune_orphaned_deltas {
@@ -94,7 +94,7 @@ impl SessionDir {
                 leftovers.extend(names.iter().filter(is_left).map(|name| folder.join(name)));
             }
         }
-        Ok(Pruned { plan, leftovers })
+        Ok(PruneReport { plan, leftovers })
     }
 
     /// Removes the snapshots that the policy lets go, as each new snapshot does, and what is left
@@ -104,7 +104,7 @@ impl SessionDir {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), and what reading a snapshot gives that is to be
     /// written anew. What was not removed by then is still there.
-    pub fn prune(&mut self) -> Result<Pruned> {
+    pub fn prune(&mut self) -> Result<PruneReport> {
         self.writer_lock()?;
         let pruned = self.prune_plan()?;
         self.carry_out(&pruned.plan)?;

@@ -46,10 +46,10 @@ mod shelf;
 
 pub use check::DirVerification;
 pub use dir::SessionDir;
-pub use foreign::{Recorded, read_recorded};
-pub use keep::{Pruned, TargetSum};
+pub use foreign::{ForeignTimeline, read_recorded};
+pub use keep::{PruneReport, TargetSum};
 pub use meta::{Parent, SessionMeta};
 pub use options::{Durability, SessionOptions};
-pub use recover::Recovered;
-pub use repair::{Repaired, repair};
+pub use recover::RecoveryReport;
+pub use repair::{RepairReport, repair};
 pub use shared::SharedSession;

@@ -14,7 +14,7 @@ use crate::{
 
 /// What a recovery found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveryReport {
     /// Where a state that was kept was not what the turns come to, with the turn.
     pub differences: Vec<(u64, Difference)>,
     /// The turn of the recovery snapshot.
@@ -43,7 +43,7 @@ impl SessionDir {
     /// # Errors
     /// [`ErrorKind::Locked`] where the session was opened for reading, [`ErrorKind::Damaged`] where
     /// nothing is left to begin with, what reading a turn gives, [`ErrorKind::Io`].
-    pub fn recover(&mut self, now: Millis) -> Result<Recovered> {
+    pub fn recover(&mut self, now: Millis) -> Result<RecoveryReport> {
         self.writer_lock()?;
         self.sync()?;
         let Some(base) = self.shelf.nearest(self.first - 1)? else {
@@ -51,7 +51,7 @@ impl SessionDir {
             return Err(Error::new(ErrorKind::Damaged, message).in_file(&self.directory));
         };
         let last = self.timeline.last_turn();
-        let mut done = Recovered { turn_id: last, ..Recovered::default() };
+        let mut done = RecoveryReport { turn_id: last, ..RecoveryReport::default() };
         let (anew, state) = self.rebuilt(&base, &mut done)?;
         let of_head = Verification::of(last, &state, self.timeline.state()).differences;
         if !done.differences.iter().any(|(turn, _)| *turn == last) {
@@ -75,7 +75,7 @@ impl SessionDir {
     fn rebuilt(
         &self,
         base: &StateSnapshot,
-        done: &mut Recovered,
+        done: &mut RecoveryReport,
     ) -> Result<(Vec<(StateSnapshot, bool)>, Data)> {
         let (mut at, mut state) = (base.turn_id, base.state.clone());
         let (mut anew, mut turns) = (Vec::new(), BTreeSet::new());

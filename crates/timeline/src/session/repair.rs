@@ -32,14 +32,14 @@ use crate::{
     },
 };
 
-crate::json::serialize_through_json!(Repaired);
+crate::json::serialize_through_json!(RepairReport);
 
 /// How many turns in a row are filled in: a number in one line may be any.
 const MOST_FILLED: u64 = 100_000;
 
 /// What repairing a directory did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairReport {
     /// How many turns there are now.
     pub turns: u64,
     /// The turns whose records are lost. One stands in for them that changes the state as they did,
@@ -66,12 +66,12 @@ pub fn repair(
     files: &Arc<dyn Files>,
     directory: impl AsRef<Path>,
     options: &SessionOptions,
-) -> Result<Repaired> {
+) -> Result<RepairReport> {
     let directory = directory.as_ref();
     let files = &within(Arc::clone(files), directory);
     let holder = options.holder.clone().unwrap_or_else(|| Holder::new("afterimage"));
     let lock = DirLock::acquire(&**files, directory, &holder)?;
-    let mut repair = Repair { files, directory, done: Repaired::default() };
+    let mut repair = Repair { files, directory, done: RepairReport::default() };
     let meta = repair.meta(options)?;
     let past = opening::past(files, directory, &meta, 0)?;
     let first = past.slots.len() as u64 + 1;
@@ -97,7 +97,7 @@ pub fn repair(
 struct Repair<'r> {
     files: &'r Arc<dyn Files>,
     directory: &'r Path,
-    done: Repaired,
+    done: RepairReport,
 }
 
 impl Repair<'_> {
@@ -435,7 +435,7 @@ fn taken_back(
     Some(state)
 }
 
-impl Repaired {
+impl RepairReport {
     /// How many turns are lost: those that another record stands in for, and those at the end that
     /// are accepted as lost.
     pub fn lost_turns(&self) -> u64 {

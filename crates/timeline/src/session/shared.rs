@@ -4,7 +4,7 @@ use super::{
     dir::{Pending, SessionDir},
     options::Durability,
 };
-use crate::{Error, ErrorKind, Pushed, Result, TurnRecord};
+use crate::{Error, ErrorKind, PushReport, Result, TurnRecord};
 
 /// A session that many threads write to: turns that come while the disk is busy are synced
 /// together.
@@ -38,7 +38,7 @@ impl SharedSession {
     ///
     /// # Errors
     /// Those of [`SessionDir::push`].
-    pub fn push(&self, turn: TurnRecord) -> Result<Pushed> {
+    pub fn push(&self, turn: TurnRecord) -> Result<PushReport> {
         let pushed = locked(&self.session).push(turn)?;
         self.wait(pushed.record.turn_id)?;
         Ok(pushed)

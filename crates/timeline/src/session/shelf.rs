@@ -226,8 +226,8 @@ impl Shelf {
         let expected = self.crc(turn);
         if snapshot.turn_id > 0 && snapshot.turn_checksum != expected {
             let message = match expected {
-                Some(_) => format!("the snapshot is of another turn {turn} than the log has"),
-                None => format!("the snapshot is of turn {turn}, which the log does not have"),
+                Some(_) => format!("the snapshot does not match turn {turn} in the log"),
+                None => format!("the log has no turn {turn}, which the snapshot names"),
             };
             let file = self.path(turn).unwrap_or_default();
             return Err(Error::new(ErrorKind::Base, message).in_file(file));

@@ -11,7 +11,7 @@ use std::{
 use afterimage_json as json;
 use afterimage_log::{
     DiskFiles, HighWater,
-    testing::{Fault, MemoryFiles, UnsyncedFate},
+    testing::{Fault, MemoryFiles, UnsyncedBytes},
 };
 use afterimage_timeline::{
     Data, ErrorKind, Event, TimelineConfig, TurnRecord,
@@ -84,7 +84,7 @@ fn durable_what_a_dead_process_wrote_is_as_durable_as_what_comes_after_it() {
         }
         acknowledged
     };
-    let start = || begun.crash(UnsyncedFate::Kept, true);
+    let start = || begun.crash(UnsyncedBytes::Kept, true);
     let clean = start();
     assert_eq!(work(&clean), 51);
     let mut found = 0;
@@ -101,7 +101,7 @@ fn durable_what_a_dead_process_wrote_is_as_durable_as_what_comes_after_it() {
             assert!(last >= acknowledged, "{what}");
             found += usize::from(last > acknowledged);
             session.push(turn(last + 1)).unwrap();
-            let after = files.crash(UnsyncedFate::Lost, false);
+            let after = files.crash(UnsyncedBytes::Lost, false);
             check(Arc::new(after), directory, last + 1, &what);
         }
     }
@@ -196,9 +196,12 @@ fn durable_whatever_operation_of_the_disk_goes_wrong() {
             let files = MemoryFiles::new();
             files.fault_at(at, fault);
             let (acknowledged, is_created) = work(&files);
-            for unsynced in
-                [UnsyncedFate::Lost, UnsyncedFate::Halved, UnsyncedFate::Zeroed, UnsyncedFate::Kept]
-            {
+            for unsynced in [
+                UnsyncedBytes::Lost,
+                UnsyncedBytes::Halved,
+                UnsyncedBytes::Zeroed,
+                UnsyncedBytes::Kept,
+            ] {
                 for keeps_names in [false, true] {
                     let what = format!("{fault:?} at {at}, {unsynced:?}, names {keeps_names}");
                     let after = files.crash(unsynced, keeps_names);
@@ -231,7 +234,7 @@ fn what_a_lying_disk_loses_is_noticed() {
         let files = MemoryFiles::new();
         files.fault_at(at, Fault::Lose);
         work(&files);
-        for unsynced in [UnsyncedFate::Lost, UnsyncedFate::Kept] {
+        for unsynced in [UnsyncedBytes::Lost, UnsyncedBytes::Kept] {
             let after = files.crash(unsynced, true);
             match SessionDir::open(Arc::new(after.clone()), "tale", options()) {
                 Ok(session) => {

@@ -10,7 +10,7 @@ use afterimage_json::Millis;
 use afterimage_json::Path;
 use afterimage_log::{
     Files, line, pack_file,
-    testing::{MemoryFiles, UnsyncedFate},
+    testing::{MemoryFiles, UnsyncedBytes},
     unpack_file,
 };
 use afterimage_timeline::{
@@ -32,7 +32,7 @@ fn the_last_file_cut_at_every_byte_loses_nothing_before_the_cut() {
             let (files, whole, ends) = (&files, &whole, &ends);
             scope.spawn(move || {
                 for cut in (half..whole.len()).step_by(2) {
-                    let files = files.crash(UnsyncedFate::Kept, true);
+                    let files = files.crash(UnsyncedBytes::Kept, true);
                     files.put(path, &whole[..cut]);
                     cut_at(&files, cut, ends);
                 }
@@ -110,7 +110,7 @@ fn every_flipped_byte_of_every_file_is_detected() {
     std::thread::scope(|scope| {
         for half in 0..2 {
             let (names, clean) = (&names, &clean);
-            let files = files.crash(UnsyncedFate::Kept, true);
+            let files = files.crash(UnsyncedBytes::Kept, true);
             scope.spawn(move || {
                 for name in names {
                     let whole = files.bytes(name).unwrap();
@@ -144,7 +144,7 @@ fn flipped_byte(files: &MemoryFiles, name: &str, at: usize, clean: &DirVerificat
         opened.unwrap();
         if at.is_multiple_of(16) {
             let damaged = files.bytes(name).unwrap();
-            let files = files.crash(UnsyncedFate::Kept, true);
+            let files = files.crash(UnsyncedBytes::Kept, true);
             SessionDir::open(Arc::new(files.clone()), DIR, SessionOptions::default()).unwrap();
             assert_ne!(files.bytes(name).unwrap(), damaged, "{what}");
         }
@@ -195,7 +195,7 @@ fn flipped_byte(files: &MemoryFiles, name: &str, at: usize, clean: &DirVerificat
         }
         if !name.contains("/snapshots/") && at.is_multiple_of(16) {
             let damaged = files.bytes(name).unwrap();
-            let files = files.crash(UnsyncedFate::Kept, true);
+            let files = files.crash(UnsyncedBytes::Kept, true);
             SessionDir::open(Arc::new(files.clone()), DIR, SessionOptions::default()).unwrap();
             assert_ne!(files.bytes(name).unwrap(), damaged, "{what}");
         }

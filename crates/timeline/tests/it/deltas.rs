@@ -6,7 +6,7 @@ use crate::support::states;
 use afterimage_json as json;
 use afterimage_json::Path;
 use afterimage_timeline::{
-    Applied, Applier, Data, Delta, DeltaOperation, ErrorKind, Targets, diff, differences,
+    Applier, Data, Delta, DeltaOperation, DeltaOutcome, ErrorKind, Targets, diff, differences,
     from_json_patch, from_merge_patch, invert, merge, squash, to_json_patch, to_merge_patch,
 };
 use proptest::prelude::*;
@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[track_caller]
-fn apply(state: &str, delta: &str) -> Result<(Applied, String), afterimage_timeline::Error> {
+fn apply(state: &str, delta: &str) -> Result<(DeltaOutcome, String), afterimage_timeline::Error> {
     let targets = Targets::default();
     let mut state = data(state);
     let delta = Delta::from_json(json::read(delta.as_bytes()).unwrap())?;
@@ -193,7 +193,7 @@ fn apply(state: &str, delta: &str) -> Result<(Applied, String), afterimage_timel
 
 #[track_caller]
 fn changes(before: &str, delta: &str, after: &str) {
-    assert_eq!(apply(before, delta).unwrap(), (Applied::Changed, data(after).to_string()));
+    assert_eq!(apply(before, delta).unwrap(), (DeltaOutcome::Changed, data(after).to_string()));
 }
 
 #[track_caller]
@@ -294,7 +294,7 @@ fn absent_is_not_null() {
 fn what_is_already_so_is_left_alone() {
     let create = r#"{"target":"npc","operation":"create","path":["bo"],"previousValue":null,"newValue":{"hp":1}}"#;
     changes(r#"{"npcs":{}}"#, create, r#"{"npcs":{"bo":{"hp":1}}}"#);
-    assert_eq!(apply(r#"{"npcs":{"bo":{"hp":1}}}"#, create).unwrap().0, Applied::Unchanged);
+    assert_eq!(apply(r#"{"npcs":{"bo":{"hp":1}}}"#, create).unwrap().0, DeltaOutcome::Unchanged);
     drifts(
         r#"{"npcs":{"bo":{"hp":2}}}"#,
         create,
@@ -302,8 +302,8 @@ fn what_is_already_so_is_left_alone() {
     );
     let destroy =
         r#"{"target":"npc","operation":"destroy","path":["bo"],"previousValue":{"hp":1}}"#;
-    assert_eq!(apply(r#"{"npcs":{}}"#, destroy).unwrap().0, Applied::Unchanged);
-    assert_eq!(apply("{}", destroy).unwrap().0, Applied::Unchanged);
+    assert_eq!(apply(r#"{"npcs":{}}"#, destroy).unwrap().0, DeltaOutcome::Unchanged);
+    assert_eq!(apply("{}", destroy).unwrap().0, DeltaOutcome::Unchanged);
     drifts(
         r#"{"npcs":{"bo":{"hp":2}}}"#,
         destroy,
@@ -315,7 +315,7 @@ fn what_is_already_so_is_left_alone() {
 fn duplicates_in_arrays_come_and_go_exactly() {
     let append = r#"{"target":"knowledge","operation":"append","path":["a"],"newValue":[1],"previousLength":2}"#;
     changes(r#"{"a":[1,1]}"#, append, r#"{"a":[1,1,1]}"#);
-    assert_eq!(apply(r#"{"a":[1,1,1]}"#, append).unwrap().0, Applied::Unchanged);
+    assert_eq!(apply(r#"{"a":[1,1,1]}"#, append).unwrap().0, DeltaOutcome::Unchanged);
     drifts(
         r#"{"a":[1,1,1,1]}"#,
         append,
@@ -349,7 +349,10 @@ fn an_insert_without_a_length_always_inserts() {
     let delta = Delta::from_json(json::read(insert.as_bytes()).unwrap()).unwrap();
     let mut state = data(r#"{"a":["a","b","b"]}"#);
     let targets = Targets::default();
-    assert_eq!(Applier::strict(&targets).reverse(&mut state, &delta).unwrap(), Applied::Changed);
+    assert_eq!(
+        Applier::strict(&targets).reverse(&mut state, &delta).unwrap(),
+        DeltaOutcome::Changed
+    );
     assert_eq!(state, data(r#"{"a":["a","b"]}"#));
 }
 
@@ -357,7 +360,7 @@ fn an_insert_without_a_length_always_inserts() {
 fn an_insert_with_the_whole_array_before_knows_its_length() {
     let insert = r#"{"target":"knowledge","operation":"insert","path":["a"],"previousValue":["a","b"],"newValue":{"index":1,"item":"b"}}"#;
     changes(r#"{"a":["a","b"]}"#, insert, r#"{"a":["a","b","b"]}"#);
-    assert_eq!(apply(r#"{"a":["a","b","b"]}"#, insert).unwrap().0, Applied::Unchanged);
+    assert_eq!(apply(r#"{"a":["a","b","b"]}"#, insert).unwrap().0, DeltaOutcome::Unchanged);
     drifts(
         r#"{"a":["a","x"]}"#,
         insert,
@@ -365,14 +368,14 @@ fn an_insert_with_the_whole_array_before_knows_its_length() {
     );
     let both = r#"{"target":"knowledge","operation":"insert","path":["a"],"previousValue":["a","b"],"newValue":["a","x","b"]}"#;
     changes(r#"{"a":["a","b"]}"#, both, r#"{"a":["a","x","b"]}"#);
-    assert_eq!(apply(r#"{"a":["a","x","b"]}"#, both).unwrap().0, Applied::Unchanged);
+    assert_eq!(apply(r#"{"a":["a","x","b"]}"#, both).unwrap().0, DeltaOutcome::Unchanged);
 }
 
 #[test]
 fn a_removal_without_a_length_is_not_lost_where_its_element_stands_elsewhere() {
     let remove = r#"{"target":"knowledge","operation":"remove","path":["a"],"previousValue":{"index":1,"item":"b"}}"#;
     changes(r#"{"a":["a","b"]}"#, remove, r#"{"a":["a"]}"#);
-    assert_eq!(apply(r#"{"a":["a"]}"#, remove).unwrap().0, Applied::Unchanged);
+    assert_eq!(apply(r#"{"a":["a"]}"#, remove).unwrap().0, DeltaOutcome::Unchanged);
     drifts(
         r#"{"a":["b","a"]}"#,
         remove,
@@ -476,7 +479,7 @@ fn the_lenient_applier_says_what_it_did() {
     let check = |before: &str, delta: Delta, after: &str, done: &str| {
         let mut state = data(before);
         let applied = applier.apply(&mut state, &delta).unwrap();
-        let Applied::BestEffort(drift) = applied else { panic!("{applied:?}") };
+        let DeltaOutcome::BestEffort(drift) = applied else { panic!("{applied:?}") };
         assert_eq!((state, drift.done.as_str()), (data(after), done), "{drift}");
     };
     let delta = |operation, path: &[&str]| {

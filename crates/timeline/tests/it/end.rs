@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 use afterimage_json as json;
 use afterimage_log::{
     Files, HighWater, line,
-    testing::{MemoryFiles, UnsyncedFate},
+    testing::{MemoryFiles, UnsyncedBytes},
 };
 use afterimage_timeline::{
     ErrorKind,
@@ -56,7 +56,7 @@ fn refused(files: &MemoryFiles, sentence: &str) {
 
 /// Repairs a session, and asserts that it goes on.
 #[track_caller]
-fn repaired(files: &MemoryFiles) -> afterimage_timeline::session::Repaired {
+fn repaired(files: &MemoryFiles) -> afterimage_timeline::session::RepairReport {
     let disk: Arc<dyn Files> = Arc::new(files.clone());
     let done = repair(&disk, DIR, &options()).unwrap();
     assert!(done.notes.iter().any(|note| note.starts_with("accepted: ")), "{done:?}");
@@ -138,7 +138,7 @@ fn a_session_whose_turns_are_all_gone_is_not_taken_for_a_new_one() {
     let files = session(5);
     files.remove(Path::new(FIRST)).unwrap();
     refused(&files, "turns 1 to 5 were acknowledged and are missing: the log is empty");
-    let without_meta = files.crash(UnsyncedFate::Kept, true);
+    let without_meta = files.crash(UnsyncedBytes::Kept, true);
     without_meta.remove(Path::new(META)).unwrap();
     let state = tale::data("{}");
     let error = SessionDir::create(Arc::new(without_meta), DIR, options(), state).unwrap_err();
@@ -214,7 +214,7 @@ fn a_session_without_a_mark_is_read_and_gets_one_with_its_next_turn() {
     let files = session(6);
     forget(&files);
     assert!(verify(&files).valid);
-    let cut = files.crash(UnsyncedFate::Kept, true);
+    let cut = files.crash(UnsyncedBytes::Kept, true);
     lines(&cut, FIRST, 3);
     let found = verify(&cut);
     assert!(found.valid && found.turns == 3, "{found:?}");
@@ -258,7 +258,7 @@ fn what_is_not_durable_is_not_remembered() {
     }
     let durable = session.durable_turn();
     assert_eq!(remembered(&files), durable);
-    let after = files.crash(UnsyncedFate::Lost, true);
+    let after = files.crash(UnsyncedBytes::Lost, true);
     assert!(verify(&after).valid);
     session.sync().unwrap();
     assert_eq!(remembered(&files), 8);
@@ -284,7 +284,7 @@ fn every_way_of_writing_remembers_before_it_acknowledges() {
     session.sync().unwrap();
     assert_eq!(remembered(&files), 121);
     // What is remembered survives the power cut, too.
-    let after = files.crash(UnsyncedFate::Lost, false);
+    let after = files.crash(UnsyncedBytes::Lost, false);
     assert_eq!(remembered(&after), 121);
     session.close().unwrap();
     assert!(verify(&files).valid);

@@ -14,7 +14,7 @@ use afterimage_timeline::{
 use data::{files_under, recordings};
 
 /// Stores the states step by step, and rebuilds each from the directory.
-fn rebuilt(recorded: &games::Recorded, every: u64, what: &str) {
+fn rebuilt(recorded: &games::ForeignTimeline, every: u64, what: &str) {
     let files = MemoryFiles::new();
     let options = SessionOptions::new("game").durability(Durability::Batch(50));
     let first = recorded.states().next().unwrap();

@@ -166,7 +166,7 @@ fn a_batch_says_what_is_durable() {
     // The seventh turn makes a snapshot, which comes after its turn is durable.
     assert_eq!(durable, [0, 0, 0, 0, 5, 5, 7, 7, 7, 7, 7, 12]);
     session.push(turn(13)).unwrap();
-    let after = files.crash(afterimage_log::testing::UnsyncedFate::Lost, true);
+    let after = files.crash(afterimage_log::testing::UnsyncedBytes::Lost, true);
     assert_eq!(open(&after).unwrap().timeline().last_turn(), 12);
     session.sync().unwrap();
     assert_eq!(session.durable_turn(), 13);
@@ -181,7 +181,7 @@ fn many_writers_share_their_syncs() {
             scope.spawn(|| {
                 for n in 0..25 {
                     let pushed = shared.push(turn(n)).unwrap();
-                    let durable = files.crash(afterimage_log::testing::UnsyncedFate::Lost, true);
+                    let durable = files.crash(afterimage_log::testing::UnsyncedBytes::Lost, true);
                     if n % 10 == 0 {
                         let session =
                             SessionDir::open_read(Arc::new(durable), DIR, options()).unwrap();

@@ -25,7 +25,7 @@ macro_rules! journal_spec {
                         let new = event(format!("e{n}"), step);
                         let appended =
                             $journal.append($session, expected, new, NOW)$($await)*.unwrap();
-                        assert_eq!(appended, Appended { sequence: n as u64 + 1, was_there: false });
+                        assert_eq!(appended, AppendReceipt { sequence: n as u64 + 1, was_there: false });
                     }
                 };
             }
@@ -188,14 +188,14 @@ macro_rules! journal_spec {
                                 let again = event(format!("e{n}"), &note("another"));
                                 let appended =
                                     journal.append(&session, expected, again, NOW)$($await)*.unwrap();
-                                assert_eq!(appended, Appended { sequence: n + 1, was_there: true });
+                                assert_eq!(appended, AppendReceipt { sequence: n + 1, was_there: true });
                             }
                         }
                     }
                     // What is older than the newest four is not known any more.
                     let again = event("e5", &note("another"));
                     let appended = journal.append(&session, Expected::Any, again, NOW)$($await)*.unwrap();
-                    assert_eq!(appended, Appended { sequence: 11, was_there: false });
+                    assert_eq!(appended, AppendReceipt { sequence: 11, was_there: false });
                 });
             }
 
@@ -222,7 +222,7 @@ macro_rules! journal_spec {
                                 let again = event(format!("e{n}"), step);
                                 journal.append(&session, Expected::Any, again, NOW)$($await)*.unwrap()
                             };
-                            let there = Appended { sequence: n as u64 + 1, was_there: true };
+                            let there = AppendReceipt { sequence: n as u64 + 1, was_there: true };
                             assert_eq!(appended, there);
                         }
                         let loaded = journal.load::<Work>(&session)$($await)*.unwrap();
@@ -230,7 +230,7 @@ macro_rules! journal_spec {
                     }
                     let next = event("e383", &note("next"));
                     let appended = journal.append(&session, Expected::Any, next, NOW)$($await)*.unwrap();
-                    assert_eq!(appended, Appended { sequence: 384, was_there: false });
+                    assert_eq!(appended, AppendReceipt { sequence: 384, was_there: false });
                 });
             }
 
@@ -254,7 +254,7 @@ macro_rules! journal_spec {
                         for n in (0..count).step_by(97).chain([count - 1]) {
                             let again = event(format!("e{n}"), &note("a"));
                             let appended = journal.append(&session, Expected::Any, again, NOW)$($await)*;
-                            let there = Appended { sequence: n + 1, was_there: true };
+                            let there = AppendReceipt { sequence: n + 1, was_there: true };
                             assert_eq!(appended.unwrap(), there);
                         }
                     }
@@ -262,7 +262,7 @@ macro_rules! journal_spec {
                     journal.delete(&session)$($await)*.unwrap();
                     let first = event("e0", &note("a"));
                     let appended = journal.append(&session, Expected::Any, first, NOW)$($await)*.unwrap();
-                    assert_eq!(appended, Appended { sequence: 1, was_there: false });
+                    assert_eq!(appended, AppendReceipt { sequence: 1, was_there: false });
                 });
             }
 
@@ -282,7 +282,7 @@ macro_rules! journal_spec {
                     assert!(!mine.unwrap().appended.was_there);
                     let theirs = journal.record(&mut other, step, &note("theirs"), NOW)$($await)*;
                     let theirs = theirs.unwrap();
-                    assert_eq!(theirs.appended, Appended { sequence: 2, was_there: true });
+                    assert_eq!(theirs.appended, AppendReceipt { sequence: 2, was_there: true });
                     theirs.snapshot.unwrap().unwrap();
                     let expected = state_of(&[note("first"), note("mine")]);
                     assert_eq!(one.state(), &expected);
@@ -468,10 +468,10 @@ macro_rules! journal_spec {
                     // The old program, with the older snapshot; the new one, with the newer.
                     let loaded = journal.load::<Work>(&session)$($await)*.unwrap();
                     assert_eq!(loaded.state, state_of(&ten()));
-                    let reason = PassReason::Schema { expected: 1, found: 2 };
+                    let reason = SkipReason::Schema { expected: 1, found: 2 };
                     assert_eq!(
                         loaded.report.passed_over,
-                        [PassedOver { after_sequence: Some(7), reason }]
+                        [SkippedSnapshot { after_sequence: Some(7), reason }]
                     );
                     assert_eq!(loaded.report.snapshot.unwrap().after_sequence, 3);
                     assert_eq!(loaded.report.events, 7);

@@ -9,21 +9,21 @@ use afterimage_timeline::Data;
 
 /// States, one after the other, made anew each time that they are asked for: those of a long trace
 /// do not fit into memory together.
-pub(crate) enum Recorded {
+pub(crate) enum ForeignTimeline {
     Game(Vec<Data>),
     Trace { start: Vec<char>, transactions: Vec<Value>, most: usize },
 }
 
 /// The states of a recorded game: each turn of a sandbox replay, each phase of a diplomacy game.
-pub(crate) fn game(path: &Path, member: &str) -> Recorded {
+pub(crate) fn game(path: &Path, member: &str) -> ForeignTimeline {
     let game = json::read(&std::fs::read(path).unwrap()).unwrap();
     let states = game.get(member).unwrap().as_array().unwrap().iter();
-    Recorded::Game(states.cloned().map(Data::from).collect())
+    ForeignTimeline::Game(states.cloned().map(Data::from).collect())
 }
 
 /// The lines of a text before an editing trace, and after each of its transactions; after so many
 /// of them at most.
-pub(crate) fn trace(path: &Path, most: usize) -> Recorded {
+pub(crate) fn trace(path: &Path, most: usize) -> ForeignTimeline {
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap())
         .read_to_end(&mut text)
@@ -31,8 +31,8 @@ pub(crate) fn trace(path: &Path, most: usize) -> Recorded {
     let trace = json::read(&text).unwrap();
     let start = trace.str_at("startContent").unwrap().chars().collect();
     let transactions = trace.get("txns").unwrap().as_array().unwrap().to_vec();
-    let recorded = Recorded::Trace { start, transactions, most };
-    if let Recorded::Trace { start, transactions, .. } = &recorded {
+    let recorded = ForeignTimeline::Trace { start, transactions, most };
+    if let ForeignTimeline::Trace { start, transactions, .. } = &recorded {
         let mut content = start.clone();
         transactions.iter().for_each(|transaction| edit(&mut content, transaction));
         assert_eq!(content.iter().collect::<String>(), trace.str_at("endContent").unwrap());
@@ -40,7 +40,7 @@ pub(crate) fn trace(path: &Path, most: usize) -> Recorded {
     recorded
 }
 
-impl Recorded {
+impl ForeignTimeline {
     pub(crate) fn states(&self) -> Box<dyn Iterator<Item = Data> + '_> {
         match self {
             Self::Game(states) => Box::new(states.iter().cloned()),
