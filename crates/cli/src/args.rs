@@ -360,8 +360,7 @@ pub(crate) struct Target {
     /// Find every chunk of this facet
     #[arg(long, value_name = "ID", group = "target", allow_hyphen_values = true)]
     pub(crate) facet: Option<String>,
-    /// Find this text in what the model read. JSON escapes in arguments and results are decoded
-    /// first
+    /// Find this text in what the model read, with the escapes of JSON read as what they stand for
     #[arg(
         long,
         value_name = "STR",

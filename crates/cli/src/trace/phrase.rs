@@ -43,21 +43,34 @@ impl Phrase {
     /// what they stand for, as deep as strings of JSON are nested. A place that is found both ways
     /// is there once.
     pub(crate) fn places(&self, text: &str) -> Vec<TextRange> {
-        let mut found = self.places_as_it_stands(text);
         let mut levels: Vec<Unescaped> = Vec::new();
         while levels.len() < DEPTH
             && let Some(inner) = Unescaped::of(levels.last().map_or(text, Unescaped::text))
         {
             levels.push(inner);
-            let inner = levels.last().map_or("", Unescaped::text);
-            let places = self.places_as_it_stands(inner).into_iter();
-            let places =
-                places.map(|place| levels.iter().rev().fold(place, |place, of| of.outer(place)));
+        }
+        let places_at = |depth: usize| {
+            let of = levels.get(..depth).unwrap_or_default();
+            let places = self.places_as_it_stands(of.last().map_or(text, Unescaped::text));
+            places
+                .into_iter()
+                .map(|place| of.iter().rev().fold(place, |place, of| of.outer(place)))
+                .collect::<Vec<_>>()
+        };
+        // A pattern sees lines, and only the deepest reading has them all: where it is read as it
+        // stands, one match may run over escaped ends of lines and hide others.
+        let mut depths: Vec<usize> = (0..=levels.len()).collect();
+        if matches!(self.kind, Kind::Pattern(_)) {
+            depths.reverse();
+        }
+        let mut found: Vec<TextRange> = Vec::new();
+        for depth in depths {
             let is_new = |place: &TextRange| {
                 let at = found.partition_point(|other| other.end() <= place.start());
                 found.get(at).is_none_or(|other| other.start() >= place.end())
             };
-            let new: Vec<TextRange> = places.filter(is_new).collect();
+            // Places of one reading may overlap each other.
+            let new: Vec<TextRange> = places_at(depth).into_iter().filter(is_new).collect();
             found.extend(new);
             found.sort_by_key(|place| (place.start(), place.end()));
         }
@@ -166,6 +179,9 @@ mod tests {
         assert_eq!(found(&phrase(r"^\w+ two$", false, true), "one two\nx"), ["one two"]);
         assert_eq!(found(&phrase("^two", false, true), r#""one\ntwo\nthree""#), ["two"]);
         assert_eq!(found(&phrase("x*", false, true), "axxb"), ["xx"]);
+        let result = r#"{"stdout":"let a = 1;\nlet b = 2;\n"}"#;
+        assert_eq!(found(&phrase("let .*$", false, true), result), ["let a = 1;", "let b = 2;"]);
+        assert_eq!(found(&phrase(r"1;\\n", false, true), result), [r"1;\n"]);
         let target = |text: &str| Target {
             facet: None,
             text: Some(text.to_owned()),
