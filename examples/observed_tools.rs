@@ -1,7 +1,7 @@
 //! Interception around the tool calls of an MCP-style client: the first context holds what a tool
 //! returned, every later one a line in its place and a summary with ages.
 //!
-//! `cargo run -p afterimage --example observed_tools`
+//! `cargo run -p afterimage --features toml --example observed_tools`
 
 use std::{fmt::Write, sync::Arc};
 
