@@ -131,7 +131,7 @@ impl CompressionBlock {
     }
 
     /// The blocks that were in effect for its frames before: those that a block of blocks stands
-    /// for, or those whose frames gave way again in an imported compaction.
+    /// for, or those whose frames were replaced again in an imported compaction.
     pub fn blocks(&self) -> &[Arc<CompressionBlock>] {
         &self.inner
     }

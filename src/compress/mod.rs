@@ -1,4 +1,4 @@
-//! Compression: ranges of frames give way to summaries, and the originals stay reachable.
+//! Compression: summaries replace ranges of frames, and the originals stay reachable.
 //!
 //! It is handed frames that are already rendered, and hands plain data back. A
 //! [`CompressionTransform`] plans ranges of a history; a [`CompressionJob`] says what is to be

@@ -154,7 +154,7 @@ pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) ->
                 // A block is a message of its own, and so is a frame that was shortened.
                 Owner::Block { .. } => {
                     let last = message.frames().map_or(FrameSeq::new(0), |(_, last)| last);
-                    match message.stands() {
+                    match message.substitution_kind() {
                         Some(SubstitutionKind::Shortened) => Place::Frame(last),
                         _ => Place::Block(last),
                     }

@@ -223,7 +223,7 @@ impl Message {
     }
 
     /// What stands here in place of frames; `None` where they stand for themselves.
-    pub fn stands(&self) -> Option<SubstitutionKind> {
+    pub fn substitution_kind(&self) -> Option<SubstitutionKind> {
         match &self.pieces.first()?.from {
             PieceSource::Block(block) => Some(block.stands),
             _ => None,

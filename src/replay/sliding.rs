@@ -1,4 +1,4 @@
-//! A window that slides: the oldest frames give way to the newest, as many as it takes.
+//! A sliding window: it drops the oldest frames until the rest fits.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     window::{Budget, DroppedFrames},
 };
 
-/// What gave way.
+/// The frames that were dropped.
 #[derive(Debug, Default)]
 pub(super) struct Sliding {
     /// The oldest units, in order.
@@ -25,7 +25,7 @@ pub(super) struct Sliding {
 
 impl Sliding {
     /// The context that fits, or `None` where what stays does not. Costs time in what stays and in
-    /// what gives way now.
+    /// what is dropped now.
     pub(super) fn render(
         &mut self,
         hud: &Hud,
@@ -72,7 +72,7 @@ impl Sliding {
     }
 }
 
-/// Nothing in the place of what gave way.
+/// Nothing in the place of what was dropped.
 fn gap(hud: &Hud, dropped: &DroppedFrames, now: Millis) -> Substitution {
     let (from, to): (FrameSeq, FrameSeq) = (dropped.from, dropped.to);
     let snapshot = Arc::new(FrameSnapshotBuilder::new(&**hud.counter()).build(now));

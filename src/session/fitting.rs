@@ -146,7 +146,7 @@ impl RequestFitter {
                     request.framing.per_reply += (tokens - room).max(room / 100);
                 }
                 Err(error) if error.kind() == ErrorKind::OverBudget => {
-                    let breakdown = window.refused().cloned().unwrap_or_default();
+                    let breakdown = window.last_breakdown().cloned().unwrap_or_default();
                     break (Fit::Unfit(Box::new(breakdown)), None, 0);
                 }
                 Err(error) => return Err(error),

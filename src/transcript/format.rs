@@ -36,7 +36,7 @@ macro_rules! formats {
             }
 
             /// What a file of the format is recognised by, in a few words.
-            pub const fn signs(self) -> &'static str {
+            pub const fn recognised_by(self) -> &'static str {
                 match self { $(Self::$variant => $signs),* }
             }
 

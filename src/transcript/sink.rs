@@ -101,7 +101,7 @@ pub(super) struct FrameDraft {
 pub(super) struct CompactionRecord {
     /// The program that made the summary.
     pub(super) engine: &'static str,
-    /// The line of the first record that was kept; without one all that came before gave way.
+    /// The line of the first record that was kept; without one all that came before was replaced.
     pub(super) kept_from: Option<u64>,
     /// What stood in place of the frames, where the message itself does not hold it.
     pub(super) summary: Option<Facet>,
@@ -216,7 +216,7 @@ impl Sink {
         self.push_frame(frame);
     }
 
-    /// The event of a compaction; none where no frame of the session gave way.
+    /// The event of a compaction; none where no frame of the session was replaced.
     fn compaction(&self, session: &Arc<str>, told: CompactionRecord) -> Option<Value> {
         let from = self.places.first(session)?;
         let to = match told.kept_from {

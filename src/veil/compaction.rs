@@ -27,9 +27,10 @@ pub const COMPACTION_TOPIC: &str = "afterimage:compaction";
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compaction {
-    /// The first frame that gave way.
+    /// The first frame that was replaced.
     pub from: FrameSeq,
-    /// The last frame that gave way. Those between it and the frame that tells were kept.
+    /// The last frame that was replaced. Those between it and the frame that reports the
+    /// compaction were kept.
     pub to: FrameSeq,
     /// The frame that tells of it.
     pub told_at: FrameSeq,
@@ -38,7 +39,7 @@ pub struct Compaction {
     /// What stood in place of the frames.
     pub summary: Facet,
     /// Whether the frame itself says the summary: then it was read in the place of the frames that
-    /// gave way, and not at the frame's own.
+    /// were replaced, and not at the frame's own.
     pub is_said: bool,
 }
 

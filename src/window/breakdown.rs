@@ -68,9 +68,8 @@ impl fmt::Display for Breakdown {
 }
 
 impl ContextWindow {
-    /// Who took the room the last time that a context did not fit, after all that could be done was
-    /// done. `None` where the last one fits.
-    pub fn refused(&self) -> Option<&Breakdown> {
+    /// The breakdown of the last context that did not fit; `None` if the last one fits.
+    pub fn last_breakdown(&self) -> Option<&Breakdown> {
         self.refused.as_ref()
     }
 

@@ -42,7 +42,7 @@ pub struct ShortenedFrame {
     pub tokens: u64,
 }
 
-/// What a range of frames gives way to.
+/// What replaces a range of frames.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Dropped(DroppedFrames),

@@ -329,7 +329,7 @@ fn an_imported_summary_takes_nothing_of_the_frames_that_gave_way() {
         let transform = adopted(&hud, &history);
         let context = hud.render(&history, &request(&transform), NOW).unwrap();
         let summary = context.messages().iter().find(|message| message.is_block()).unwrap();
-        assert_eq!(summary.stands(), Some(SubstitutionKind::Block));
+        assert_eq!(summary.substitution_kind(), Some(SubstitutionKind::Block));
         let export = Export::of(&history, &context).unwrap();
         let options = ExportOptions { breakpoints: Breakpoints::None, ..ExportOptions::default() };
         exporting::check(&export, &options, "an imported compaction");

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &args::Formats) -> Outcome {
     let width = formats.iter().map(|format| format.name().len()).max().unwrap_or_default();
     let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
     for format in formats {
-        let (name, signs) = (format.name(), format.signs());
+        let (name, signs) = (format.name(), format.recognised_by());
         let description = format.description().trim_end_matches('.');
         if args.json {
             out.json(object! { "name": name, "description": description, "recognisedBy": signs })?;

@@ -150,7 +150,7 @@ fn summary(
     out: &mut Output,
 ) -> Outcome {
     let summary = observations.summary(&args.account, at_tick(now, args.tick), args.tokens)?;
-    if let Err(error) = observations.shown(&summary) {
+    if let Err(error) = observations.record_shown(&summary) {
         note(&format!("the summary could not be counted: {error}"));
     }
     if as_json {

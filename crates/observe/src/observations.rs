@@ -215,7 +215,7 @@ impl Observations {
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].
-    pub fn shown(&self, summary: &Summary) -> Result<()> {
+    pub fn record_shown(&self, summary: &Summary) -> Result<()> {
         let of = |bytes: u64, stands_for: u64| Figures {
             contexts: 1,
             bytes_shown: bytes,

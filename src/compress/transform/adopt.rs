@@ -14,20 +14,20 @@ use crate::{
 
 impl CompressionTransform {
     /// Takes over the compactions that frames tell of and that were not taken over yet: each
-    /// becomes a block in effect, whose originals are the frames that gave way. `render` makes of a
+    /// becomes a block in effect, whose originals are the frames that were replaced. `render` makes of a
     /// summary what stands in contexts, as in [`CompressionTransform::complete`].
     ///
     /// The frame that says the summary gets a block of its own that shows nothing, since the
-    /// summary stands in the place of the frames that gave way. Frames that no block stands for
-    /// (the operator's words, pinned facets) stay, and what gave way after them gets a block that
-    /// shows nothing too. A block that is in effect already and whose frames gave way again is
+    /// summary stands in the place of the frames that were replaced. Frames that no block stands for
+    /// (the operator's words, pinned facets) stay, and what was replaced after them gets a block that
+    /// shows nothing too. A block that is in effect already and whose frames were replaced again is
     /// inside of the new one; where it stands for other frames too, the compaction is passed over
     /// for good, since the frames that it named stand in contexts no more. Where the compaction
     /// parted a call from its result, the frames from the call on stay, and at its beginning those
     /// up to the result. A frame that says the summary and holds a call or a result stays whole,
-    /// and what gave way shows nothing.
+    /// and what was replaced shows nothing.
     ///
-    /// Each frame is looked at once; the veil is led through the frames that gave way.
+    /// Each frame is looked at once; the veil is led through the frames that were replaced.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::plan`]; those of [`Compaction::of`], once: the next call
@@ -100,7 +100,7 @@ impl CompressionTransform {
                 continue;
             }
             if frames.start == told_at && runs.is_empty() {
-                // Nothing gave way, so the summary stays where it is.
+                // Nothing was replaced, so the summary stays where it is.
                 break;
             }
             runs.push((frames, passages));

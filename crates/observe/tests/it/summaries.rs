@@ -906,7 +906,7 @@ fn the_measures_of_success_can_be_read_off() {
         agent.calls("get_map", &galaxy(487, 2), tick(2));
         for now in 3..13 {
             let summary = agent.observations.summary_of_agent("agent-1", tick(now), 500).unwrap();
-            agent.observations.shown(&summary).unwrap();
+            agent.observations.record_shown(&summary).unwrap();
         }
         let metrics = agent.observations.metrics().unwrap();
         assert!((metrics.calls_per_context - 0.2).abs() < 1e-9, "{metrics:?}");
