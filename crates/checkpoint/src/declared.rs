@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeSet};
 
 use super::{
     blocks::{Block, BlockKind},
-    delta::{Change, CheckpointDelta, Part, item_text},
+    delta::{Change, CheckpointDelta, Part, is_label, item_text, mark_width},
     document::{Document, Section},
     front_matter,
     misplaced::MisplacedHeader,
@@ -284,9 +284,11 @@ impl CheckpointDelta {
             let expected = match (role, &block.kind) {
                 // Instructions say themselves what is wrong with them.
                 (_, BlockKind::Html) if is_comment(&text) => continue,
-                (_, BlockKind::Rule) | (Role::Summary | Role::Entries | Role::Instructions, _) => {
+                (Role::Entries, _) => {
+                    found.extend(hidden_label(block, &text));
                     continue;
                 }
+                (_, BlockKind::Rule) | (Role::Summary | Role::Instructions, _) => continue,
                 (Role::Rows, BlockKind::TableHead { cells }) => {
                     let behind: Vec<&str> = cells.iter().skip(1).map(String::as_str).collect();
                     let is_right = behind.len() == 2
@@ -346,6 +348,30 @@ impl CheckpointDelta {
         }
         found
     }
+}
+
+/// Refuses a label that Markdown reads as more of the text above it. What follows the label would
+/// go to the section above.
+fn hidden_label(block: &Block, text: &str) -> Option<Error> {
+    let (skipped, indent) = match block.kind {
+        BlockKind::Paragraph => (1, usize::MAX),
+        BlockKind::ListItem { .. } => {
+            let first = text.lines().next().unwrap_or_default();
+            let mark = first.trim_start();
+            (1, first.len() - mark.len() + mark_width(mark))
+        }
+        BlockKind::TableRow { .. } => (0, usize::MAX),
+        _ => return None,
+    };
+    let mut lines = text.lines().enumerate().skip(skipped);
+    lines.find_map(|(at, line)| {
+        // What is set in as far as its item belongs to the item.
+        let is_outside = line.len() - line.trim_start().len() < indent;
+        (is_outside && is_label(line)).then(|| {
+            let found = format!("{:?} right below other text", line.trim());
+            Error::unmet(block.line() + at, "an empty line before the label", found)
+        })
+    })
 }
 
 /// Where the content of a section with another name belongs.

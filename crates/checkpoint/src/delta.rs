@@ -349,6 +349,12 @@ fn labelled(text: &str) -> Option<(&str, &str)> {
     Some((name.trim().trim_end_matches(':'), entry.trim()))
 }
 
+/// Whether a line is, or begins with, a bold name and a colon, or names a section of a checkpoint.
+pub(super) fn is_label(line: &str) -> bool {
+    labelled(line).is_some()
+        || label(line).is_some_and(|label| SectionKind::from_title(label).is_some())
+}
+
 /// The text of an item without its mark, with its further lines set back.
 pub(super) fn item_text(item: &str) -> String {
     let start = item.len() - item.trim_start().len();

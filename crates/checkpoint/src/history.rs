@@ -1,10 +1,11 @@
+mod absorbed;
 mod check;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::{
     algebra::invert, apply::apply, delta::CheckpointDelta, document::Document,
-    full_state::Checkpoint, lint::DocumentKind,
+    full_state::Checkpoint, lint::DocumentKind, misplaced::MisplacedHeader,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -33,6 +34,8 @@ use crate::{Error, ErrorKind, Result};
 pub struct History {
     checkpoints: Vec<(String, Checkpoint)>,
     deltas: Vec<(String, CheckpointDelta)>,
+    /// The names of the files that are neither, each with what is wrong.
+    unknown: Vec<(String, String)>,
     /// Where the first checkpoint of each id is.
     by_id: HashMap<String, usize>,
     /// For each delta, whether it leads back too.
@@ -69,6 +72,8 @@ pub enum ProblemKind {
     Unnamed,
     /// A delta between two checkpoints does not make the second of the first.
     Mismatch,
+    /// A file is neither a checkpoint nor a delta.
+    Unknown,
 }
 
 /// A delta that makes one checkpoint of another.
@@ -92,17 +97,29 @@ impl ProblemKind {
             Self::Duplicate => "duplicate",
             Self::Unnamed => "unnamed",
             Self::Mismatch => "mismatch",
+            Self::Unknown => "unknown",
         }
     }
 }
 
 impl History {
-    /// The history of documents, each with the name of its file. What has no id is called after
-    /// its file. Runs in time of one application of each delta that lies between two checkpoints.
+    /// The history of documents, each with the name of its file. A checkpoint without an id is
+    /// called after its file. A document without an id and without a section of the format is a
+    /// problem, not a checkpoint. Runs in time of one application of each delta that lies between two checkpoints.
     pub fn new(files: impl IntoIterator<Item = (String, Document)>) -> Self {
         let mut history = Self::default();
         for (name, document) in files {
             match DocumentKind::of(&document) {
+                DocumentKind::Checkpoint if !is_checkpoint(&document) => {
+                    let message = MisplacedHeader::of(&document).map_or_else(
+                        || {
+                            "expected a checkpoint or a delta, found neither an id nor a section"
+                                .to_owned()
+                        },
+                        |misplaced| misplaced.message(),
+                    );
+                    history.unknown.push((name, message));
+                }
                 DocumentKind::Checkpoint => {
                     let checkpoint = Checkpoint::from(document).named(stem(&name));
                     history.checkpoints.push((name, checkpoint));
@@ -152,22 +169,34 @@ impl History {
     /// [`ErrorKind::Base`] where nothing leads to it, and what [`apply`] refuses, with the file of
     /// the delta.
     pub fn rebuild(&self, id: &str) -> Result<Checkpoint> {
-        let steps = self.steps();
+        if let Some(found) = self.rebuild_without(id, None, &self.steps()) {
+            return found;
+        }
+        let message = format!("there is no checkpoint {id:?}, and no delta leads to it");
+        Err(Error::new(ErrorKind::Base, message))
+    }
+
+    /// The checkpoint of an id, made without that of another one; `None` where nothing leads to it.
+    fn rebuild_without<'h>(
+        &'h self,
+        id: &'h str,
+        without: Option<&str>,
+        steps: &HashMap<&'h str, Vec<Step<'h>>>,
+    ) -> Option<Result<Checkpoint>> {
         let mut came: HashMap<&str, Option<Step<'_>>> = HashMap::from([(id, None)]);
         let mut next = VecDeque::from([id]);
         while let Some(at) = next.pop_front() {
             if let Some(checkpoint) = self.stored(at) {
-                return self.walk(checkpoint.clone(), at, &came);
+                return Some(self.walk(checkpoint.clone(), at, &came));
             }
             for step in steps.get(at).into_iter().flatten() {
-                if !came.contains_key(step.from) {
+                if Some(step.from) != without && !came.contains_key(step.from) {
                     came.insert(step.from, Some(*step));
                     next.push_back(step.from);
                 }
             }
         }
-        let message = format!("there is no checkpoint {id:?}, and no delta leads to it");
-        Err(Error::new(ErrorKind::Base, message))
+        None
     }
 
     /// What makes each checkpoint of another one: a delta to it, or the inverse of one from it.
@@ -204,31 +233,15 @@ impl History {
         Ok(checkpoint)
     }
 
-    /// The names of the deltas that a checkpoint at their end, or after it, has absorbed: without
-    /// them every checkpoint that is there is still there.
-    pub fn absorbed(&self) -> Vec<&str> {
-        let mut before: HashMap<&str, Vec<&str>> = HashMap::new();
-        for (from, after) in self.links() {
-            for to in after {
-                before.entry(to).or_default().push(from);
-            }
-        }
-        let mut open: Vec<&str> = self.by_id.keys().map(String::as_str).collect();
-        let mut covered: HashSet<&str> = open.iter().copied().collect();
-        while let Some(at) = open.pop() {
-            let before = before.get(at).into_iter().flatten();
-            open.extend(before.filter(|from| covered.insert(from)));
-        }
-        let is_absorbed = |delta| ends(delta).is_some_and(|(_, to)| covered.contains(to));
-        let absorbed = self.deltas.iter().filter(|(_, delta)| is_absorbed(delta));
-        absorbed.map(|(name, _)| name.as_str()).collect()
-    }
-
     /// The history without the deltas that a later checkpoint has absorbed.
     pub fn without_absorbed(self) -> Self {
         let absorbed: HashSet<String> = self.absorbed().into_iter().map(str::to_owned).collect();
-        let mut kept =
-            Self { checkpoints: self.checkpoints, deltas: self.deltas, ..Self::default() };
+        let mut kept = Self {
+            checkpoints: self.checkpoints,
+            deltas: self.deltas,
+            unknown: self.unknown,
+            ..Self::default()
+        };
         kept.deltas.retain(|(name, _)| !absorbed.contains(name));
         kept.check();
         kept
@@ -257,6 +270,13 @@ impl History {
         }
         links
     }
+}
+
+/// Whether a document says that it is a checkpoint, or has a section of one.
+fn is_checkpoint(document: &Document) -> bool {
+    let id = document.front_matter().and_then(|front| front.get("checkpoint"));
+    id.is_some_and(|id| !id.trim().is_empty())
+        || document.sections().iter().any(|section| section.kind().is_some())
 }
 
 fn ends(delta: &CheckpointDelta) -> Option<(&str, &str)> {

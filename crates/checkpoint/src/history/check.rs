@@ -19,6 +19,9 @@ impl History {
         self.is_exact = self.deltas.iter().map(|(_, delta)| leads_back(delta)).collect();
         self.reachable = self.reachable().into_iter().map(str::to_owned).collect();
         let mut problems = Vec::new();
+        for (name, message) in &self.unknown {
+            problems.push(problem(ProblemKind::Unknown, Some(name), message));
+        }
         self.duplicates(&mut problems);
         self.order = self.in_order(&mut problems);
         self.gaps(&mut problems);

@@ -93,6 +93,43 @@ fn gaps_forks_loops_and_what_does_not_fit_are_reported() {
 }
 
 #[test]
+fn a_file_that_is_no_document_of_a_history_is_a_problem_and_no_checkpoint() {
+    let a = small("a", "", "a");
+    for text in
+        ["", "root:x:0:0:root:/root:/bin/bash\n", "# Notes\n\nx\n", "---\ncheckpoint:\n---\n"]
+    {
+        let history = history(&[("a.md", &a), ("b.md", text)]);
+        assert_eq!(kinds(&history), [ProblemKind::Unknown], "{text:?}");
+        assert_eq!(
+            (history.order().len(), history.problems()[0].file.as_deref()),
+            (1, Some("b.md"))
+        );
+    }
+    assert_eq!(history(&[("b.md", "## Problem\n\nx\n")]).order(), ["b"]);
+}
+
+#[test]
+fn a_checkpoint_that_a_delta_does_not_lead_to_absorbs_nothing() {
+    let text = |id: &str, parent: &str| small(id, parent, &format!("{id}\n\nmore\n\nmost"));
+    let [a, b, c] = [text("a", ""), text("b", "a"), text("c", "b")];
+    let read = |text: &String| Checkpoint::parse(text.as_str()).unwrap();
+    let (ab, bc) = (delta(&read(&a), &read(&b)), delta(&read(&b), &read(&c)));
+    let (ab, bc) = (ab.text(), bc.text());
+    let cut = c.replace("\nmost\n", "");
+    let absorbed = |files: &[(&str, &str)]| history(files).absorbed().join(" ");
+    let deltas = [("ab", ab), ("bc", bc)];
+    let with = |more: &[(&'static str, &'static str)]| [deltas.as_slice(), more].concat();
+    let [a, b, c, cut]: [&'static str; 4] = [a, b, c, cut].map(|text| &*text.leak());
+    assert_eq!(absorbed(&with(&[("a.md", a), ("c.md", c)])), "ab bc");
+    assert_eq!(absorbed(&with(&[("c.md", c)])), "ab bc");
+    for damaged in [cut, ""] {
+        assert_eq!(absorbed(&with(&[("a.md", a), ("c.md", damaged)])), "");
+        assert_eq!(absorbed(&with(&[("c.md", damaged)])), "");
+        assert_eq!(absorbed(&with(&[("b.md", b), ("c.md", damaged)])), "ab");
+    }
+}
+
+#[test]
 fn a_checkpoint_shrinks_by_priority_and_what_is_never_dropped_stays() {
     let whole = step(30);
     let tokens = Chars4.count(whole.text());

@@ -1081,3 +1081,26 @@ fn a_section_gets_no_name_that_another_one_has() {
     refuses(order, &[(14, "the section \"Current State\" is there already")]);
     check("Rename Decisions to DECISIONS", &["### Decisions"], &["### DECISIONS"]);
 }
+
+#[test]
+fn a_label_that_runs_into_the_text_above_it_is_refused_with_its_line() {
+    for (entries, line) in [
+        ("**Decisions:**\n- A: b\n**User Rules:**\n- y\n", 18),
+        ("**Decisions:**\n- A: b\n- C: d\nUser Rules:\n- y\n", 19),
+        ("**Next Actions:** z\n**User Rules:** y\n", 17),
+        (
+            "**Artifact Trail:**\n\n| File | Status | Key Change |\n|---|---|---|\n\
+          | c.rs | created | C |\n**User Rules:**\n- y\n",
+            21,
+        ),
+    ] {
+        let text = delta(&format!("## Changes\n\n### Added\n\n{entries}"));
+        let base = Checkpoint::parse(BASE).unwrap();
+        let error = apply(&base, &text).unwrap_err();
+        let shown = error.to_string();
+        assert!(shown.contains("an empty line before the label"), "{entries}: {shown}");
+        assert_eq!(error.place().line, Some(line), "{entries}: {shown}");
+    }
+    let inside = "## Changes\n\n### Added\n\n**Decisions:**\n- A: b\n  **Why:** c\n";
+    assert!(effect(&delta(inside)).1.join("\n").contains("**Why:** c"));
+}

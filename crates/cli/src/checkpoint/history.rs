@@ -5,7 +5,10 @@ use std::{
     io::Write,
 };
 
-use afterimage::{checkpoint::History, json::Value};
+use afterimage::{
+    checkpoint::{History, Problem},
+    json::Value,
+};
 
 use super::{args, json, read};
 use crate::{
@@ -17,7 +20,8 @@ use crate::{
 };
 
 pub(super) fn run(args: &args::History) -> Outcome {
-    let history = History::new(read::folder(&args.folder)?);
+    let read::Folder { documents, special } = read::folder(&args.folder)?;
+    let history = History::new(documents);
     let mut out = Output::new(args.common.coloring.color);
     if let Some(id) = &args.at {
         let rebuilt = history.rebuild(id).map_err(|error| {
@@ -35,9 +39,10 @@ pub(super) fn run(args: &args::History) -> Outcome {
         return Ok(out.flush()?);
     }
     if args.common.json {
-        out.json(all(&history))?;
+        out.json(all(&history, &special))?;
     } else {
         page(&history, &mut out)?;
+        notes(special.iter().chain(history.problems()));
     }
     Ok(out.flush()?)
 }
@@ -53,7 +58,7 @@ fn stored(history: &History) -> HashMap<&str, (&str, Option<&str>)> {
     stored
 }
 
-fn all(history: &History) -> afterimage::json::Object {
+fn all(history: &History, special: &[Problem]) -> afterimage::json::Object {
     let stored = stored(history);
     let checkpoints = history.order().iter().map(|id| {
         let found = stored.get(id.as_str());
@@ -72,7 +77,7 @@ fn all(history: &History) -> afterimage::json::Object {
     object! {
         "checkpoints": checkpoints.collect::<Value>(),
         "deltas": deltas.collect::<Value>(),
-        "problems": history.problems().iter().map(json::problem).collect::<Value>(),
+        "problems": special.iter().chain(history.problems()).map(json::problem).collect::<Value>(),
     }
 }
 
@@ -111,10 +116,13 @@ fn page(history: &History, out: &mut Output) -> Outcome {
             table.row(out, vec![from, to, plain(is_absorbed), plain(name.as_str())])?;
         }
     }
-    out.flush()?;
-    for problem in history.problems() {
+    Ok(out.flush()?)
+}
+
+/// Notes what is wrong with a history.
+pub(super) fn notes<'p>(problems: impl IntoIterator<Item = &'p Problem>) {
+    for problem in problems {
         let file = problem.file.as_ref().map(|file| format!("{file}: ")).unwrap_or_default();
         note(&format!("{}: {file}{}", problem.kind.as_str(), problem.message));
     }
-    Ok(())
 }

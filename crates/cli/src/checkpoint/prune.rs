@@ -2,9 +2,12 @@
 
 use std::{fs, io::Write};
 
-use afterimage::{checkpoint::History, json::Value};
+use afterimage::{
+    checkpoint::{History, Problem, ProblemKind},
+    json::Value,
+};
 
-use super::{args, read};
+use super::{args, history::notes, read};
 use crate::{
     failure::{Failure, Outcome},
     json::object,
@@ -13,7 +16,13 @@ use crate::{
 };
 
 pub(super) fn run(args: &args::Prune) -> Outcome {
-    let history = History::new(read::folder(&args.folder)?);
+    let read::Folder { documents, special } = read::folder(&args.folder)?;
+    let history = History::new(documents);
+    // What a damaged file keeps from being absorbed.
+    let keeps = |problem: &&Problem| {
+        matches!(problem.kind, ProblemKind::Mismatch | ProblemKind::Unknown | ProblemKind::Unnamed)
+    };
+    notes(special.iter().chain(history.problems()).filter(keeps));
     let absorbed: Vec<String> = history.absorbed().into_iter().map(str::to_owned).collect();
     let before: Vec<String> =
         history.order().iter().filter(|id| history.leads_to(id)).cloned().collect();

@@ -6,7 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use afterimage::checkpoint::{self, Checkpoint, CheckpointDelta, Document, MAX_BYTES};
+use afterimage::checkpoint::{
+    self, Checkpoint, CheckpointDelta, Document, MAX_BYTES, Problem, ProblemKind,
+};
 
 use super::diagnostic;
 use crate::{
@@ -68,26 +70,43 @@ impl DeltaFile {
     }
 }
 
-/// The Markdown files of a folder with their names, in the order of the names.
-pub(super) fn folder(path: &Path) -> Outcome<Vec<(String, Document)>> {
+/// The documents of a folder, and what cannot be one.
+pub(super) struct Folder {
+    /// The Markdown files with their names, in the order of the names.
+    pub(super) documents: Vec<(String, Document)>,
+    /// The special files and the links to nothing.
+    pub(super) special: Vec<Problem>,
+}
+
+pub(super) fn folder(path: &Path) -> Outcome<Folder> {
     let entries = fs::read_dir(path).map_err(|error| Failure::cannot_open(&error).file(path))?;
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in entries {
         let file = entry.map_err(|error| Failure::cannot_open(&error).file(path))?.path();
-        if file.is_file() && file.extension().is_some_and(|extension| extension == "md") {
+        if !file.is_dir() && file.extension().is_some_and(|extension| extension == "md") {
             files.push(file);
         }
     }
     files.sort();
+    let (files, special): (Vec<PathBuf>, Vec<PathBuf>) =
+        files.into_iter().partition(|file| file.is_file());
+    let special = special.iter().map(|file| Problem {
+        kind: ProblemKind::Unknown,
+        file: Some(name(file)),
+        message: "expected a regular file, found a special file or a link to nothing".to_owned(),
+    });
+    let special: Vec<Problem> = special.collect();
     if files.is_empty() {
         let failure = Failure::new("the folder has no Markdown files").file(path);
         return Err(failure.hint("a checkpoint or a delta is a file that ends in .md").into());
     }
-    let read = |file: PathBuf| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        document(&file).map(|document| (name, document))
-    };
-    files.into_iter().map(read).collect()
+    let read = |file: PathBuf| document(&file).map(|document| (name(&file), document));
+    let documents = files.into_iter().map(read).collect::<Outcome<_>>()?;
+    Ok(Folder { documents, special })
+}
+
+fn name(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// What a file is called without its ending.

@@ -336,6 +336,45 @@ fn absorbed_deltas_are_listed_and_removed_when_asked() {
 }
 
 #[test]
+fn a_target_that_is_empty_or_cut_absorbs_nothing_and_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    fs::copy(root().join(ONE), file("one.md")).unwrap();
+    fs::copy(delta(), file("delta.md")).unwrap();
+    let two = text(TWO);
+    for (target, noted) in
+        [("", "unknown: two.md: "), (&two[..two.len() / 2], "mismatch: delta.md: ")]
+    {
+        fs::write(file("two.md"), target).unwrap();
+        let pruned = run(&["checkpoint", "prune", path, "--remove"]);
+        assert_eq!(pruned.out, "0 deltas absorbed by a later checkpoint\n");
+        assert!(pruned.err.contains(noted), "{}", pruned.err);
+        assert!(file("delta.md").exists());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_document_is_noted_and_no_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    fs::copy(root().join(ONE), file("one.md")).unwrap();
+    fs::write(file("empty.md"), "").unwrap();
+    fs::write(file("plain.txt"), "root:x:0:0\n").unwrap();
+    std::os::unix::fs::symlink(file("plain.txt"), file("link.md")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(file("socket.md")).unwrap();
+    let listed = run(&["checkpoint", "history", path]);
+    assert_eq!(listed.out.lines().count(), 2, "{}", listed.out);
+    for name in ["empty.md", "link.md", "socket.md"] {
+        assert!(listed.err.contains(&format!("unknown: {name}: ")), "{}", listed.err);
+    }
+    let listed = json(&["checkpoint", "history", "--json", path]);
+    assert_eq!(listed["problems"].as_array().unwrap().len(), 3);
+}
+
+#[test]
 fn a_delta_that_is_due_says_why() {
     let due = out(&["checkpoint", "due", ONE, ONE, "--occasion", "checkpoint"]);
     assert_eq!(due, "due: a checkpoint was made\n");

@@ -1,7 +1,7 @@
 use std::{collections::HashMap, fmt::Write as _};
 
 use super::{
-    files::FileTouches,
+    files::{FileTouches, Files},
     touch::{is_refusal, open_items, touches},
     words::{code, flat, sentence},
 };
@@ -74,7 +74,7 @@ impl DraftOptions {
 /// any time where things stand, without a model.
 ///
 /// What it knows: what the user asked first and last, which tools were called, the files that they
-/// read and wrote (a call that failed wrote none), what failed, what the agent said last, and which items of its plan are open.
+/// read and wrote (a call that failed wrote none, and one without a result is unconfirmed), what failed, what the agent said last, and which items of its plan are open.
 /// Decisions and rules it does not know; those of the checkpoint before are kept.
 ///
 /// ```
@@ -86,9 +86,11 @@ impl DraftOptions {
 /// let ask = Facet::new("ask-1", afterimage::id::FacetType::EVENT, "Add a licence.");
 /// let arguments = json::read(br#"{"file_path": "LICENSE", "content": "MIT"}"#)?;
 /// let write = Facet::tool_call("call-1", None, "Write", arguments);
+/// let written = Facet::tool_result("result-1", None, Some("Write"), "ok");
 /// let mut draft = Draft::new();
 /// draft.see(&Frame::new(0, Source::User).with(FacetOp::add(ask)));
 /// draft.see(&Frame::new(1, Source::Agent).with(FacetOp::add(write)));
+/// draft.see(&Frame::new(2, Source::Environment).with(FacetOp::add(written)));
 ///
 /// let options = DraftOptions::new("chk-1").created("2026-01-05T10:00:00Z");
 /// let drafted = draft.checkpoint(&options, &Chars4)?.checkpoint;
@@ -343,7 +345,7 @@ impl Draft {
     }
 
     fn crumbs(&self) -> String {
-        let files = self.touched.files();
+        let files = self.files();
         let mut read = files.only_read();
         read.sort_by_key(|(path, count)| (std::cmp::Reverse(*count), *path));
         let rows = read
@@ -358,7 +360,7 @@ impl Draft {
             return format!("- {NOTHING}");
         }
         let last = self.steps.len() - 1;
-        let files = self.touched.files();
+        let files = self.files();
         lines(self.steps.iter().enumerate().map(|(index, step)| {
             let mut did = vec![count(step.calls, "call")];
             let written = files.written_in(index);
@@ -374,7 +376,7 @@ impl Draft {
     }
 
     fn trail(&self) -> String {
-        let files = self.touched.files();
+        let files = self.files();
         let rows = files.written.iter().map(|file| {
             let times = |(tool, count): &(&str, u64)| times(&sentence(tool, STEP), *count);
             let by: Vec<String> = file.by.iter().map(times).collect();
@@ -414,11 +416,16 @@ impl Draft {
         if items.is_empty() { format!("- {NOTHING}") } else { items.join("\n") }
     }
 
+    fn files(&self) -> Files<'_> {
+        let unanswered = self.unanswered.iter().map(|open| open.call).collect();
+        self.touched.files(&unanswered)
+    }
+
     /// The rows of the files that were touched, each with its path as the Artifact Trail writes it.
     pub(super) fn rows(&self) -> Vec<(String, String)> {
         let rows = self.trail();
         let rows = rows.lines().skip(2).map(str::to_owned);
-        self.touched.files().written.iter().map(|file| code(file.path)).zip(rows).collect()
+        self.files().written.iter().map(|file| code(file.path)).zip(rows).collect()
     }
 }
 
@@ -451,6 +458,25 @@ mod tests {
 
     use super::*;
     use crate::{json, tokens::Chars4, veil::FacetOp};
+
+    #[test]
+    fn an_edit_without_a_result_is_unconfirmed() {
+        let call = |id: &str, tool: &str, path: &str| {
+            let arguments = json::read(format!(r#"{{"file_path":"{path}"}}"#).as_bytes()).unwrap();
+            FacetOp::add(Facet::tool_call(id, Some(id), tool, arguments))
+        };
+        let done = Facet::tool_result("done", Some("one"), None, "ok");
+        let frames = [
+            Frame::new(0, Source::Agent).with(call("one", "Write", "a.rs")),
+            Frame::new(1, Source::Environment).with(FacetOp::add(done)),
+            Frame::new(2, Source::Agent)
+                .with(call("two", "Edit", "a.rs"))
+                .with(call("three", "Edit", "b.rs")),
+        ];
+        let trail = Draft::of(&frames).trail();
+        assert!(trail.contains("| `a.rs` | created |"), "{trail}");
+        assert!(trail.contains("| `b.rs` | unconfirmed | Edit in frame 2 |"), "{trail}");
+    }
 
     #[test]
     fn html_links_and_remote_images_of_a_session_are_inert_in_its_draft() {

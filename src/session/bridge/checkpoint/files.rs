@@ -1,6 +1,6 @@
 //! Which files a session read and wrote.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::touch::{Touch, TouchKind};
 use crate::id::FrameSeq;
@@ -63,22 +63,24 @@ impl FileTouches {
         self.0.drain(start..end);
     }
 
-    /// What became of the files. Linear in the touches.
-    pub(super) fn files(&self) -> Files<'_> {
+    /// What became of the files. What a call without a result did is not confirmed. Linear in the
+    /// touches.
+    pub(super) fn files(&self, unanswered: &HashSet<u64>) -> Files<'_> {
         let mut files = Files::default();
-        self.0.iter().for_each(|entry| files.take(entry));
+        self.0.iter().for_each(|entry| files.take(entry, !unanswered.contains(&entry.call)));
         files
     }
 }
 
 impl<'t> Files<'t> {
-    fn take(&mut self, entry: &'t Entry) {
+    fn take(&mut self, entry: &'t Entry, is_confirmed: bool) {
         let path = entry.touch.path.as_str();
         let status = match entry.touch.kind {
             TouchKind::Read => {
                 *self.read.entry(path).or_default() += 1;
                 return;
             }
+            _ if !is_confirmed => "unconfirmed",
             TouchKind::Deleted => "deleted",
             TouchKind::Edited => "modified",
             // What was read before it was written was there.
@@ -94,6 +96,8 @@ impl<'t> Files<'t> {
         // A file that was made here stays one, however often it is edited after.
         file.status = match (file.status, status) {
             ("created", "modified") => "created",
+            // What is known stays known.
+            (known, "unconfirmed") => known,
             (_, status) => status,
         };
         match file.by.iter_mut().find(|(name, _)| *name == entry.tool) {
