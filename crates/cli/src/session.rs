@@ -8,7 +8,9 @@ mod line_ids;
 mod show;
 
 use std::{
-    path::{Path, PathBuf},
+    fs::File,
+    io::{self, Read},
+    path::Path,
     sync::Arc,
     time::SystemTime,
 };
@@ -25,6 +27,7 @@ use afterimage::{
 
 use crate::{
     failure::{Failure, Outcome},
+    input,
     output::{Output, note},
     text::counted,
 };
@@ -64,11 +67,20 @@ fn answered(command: &Command, out: &mut Output) -> Outcome {
             }
         }
         Command::Log { target, place, from, to } => {
-            let timeline = match Journaled::open(target, place)? {
-                Some(mut journal) => journal.timeline()?,
-                None => Reading::open(&target.directory)?.timeline().clone(),
-            };
-            show::log(target, &timeline, *from, *to, out)?;
+            let turns = *from..=to.unwrap_or(u64::MAX);
+            match Journaled::open(target, place)? {
+                Some(mut journal) => {
+                    show::log(target, journal.log()?.into_iter().map(Ok), &turns, out)?;
+                }
+                None => {
+                    let reading = Reading::open(&target.directory)?;
+                    let timeline = reading.timeline();
+                    let last = turns.end().min(&timeline.last_turn()).to_owned();
+                    let there = (*from).max(1)..=last;
+                    let there = there.map(|turn| timeline.turn(turn));
+                    show::log(target, there, &turns, out)?;
+                }
+            }
         }
         Command::Diff { target, from, to } => show::diff(target, *from, *to, out)?,
         Command::Blame { target, path, turn } => show::blame(target, path, *turn, out)?,
@@ -176,15 +188,25 @@ fn pointer(text: &str) -> Outcome<JsonPath> {
 
 /// The JSON of a file or of standard input.
 fn read_json(path: &Path) -> Outcome<json::Value> {
-    let is_stdin = path == Path::new("-");
-    let mut bytes = Vec::new();
-    let read = if is_stdin {
-        std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(drop)
+    let name = input::name(path);
+    let cannot = |error: io::Error| Failure::cannot_open(&error).file(&name);
+    let too_long = || Failure::new("expected JSON of at most 256 MiB, found more").file(&name);
+    let input: Box<dyn Read> = if input::is_stdin(path) {
+        Box::new(io::stdin().lock())
     } else {
-        std::fs::read(path).map(|read| bytes = read)
+        let file = File::open(path).map_err(cannot)?;
+        // Of a pipe the length is 0.
+        if file.metadata().map_err(cannot)?.len() > json::MAX_BYTES as u64 {
+            return Err(too_long().into());
+        }
+        Box::new(file)
     };
-    let name = if is_stdin { PathBuf::from("standard input") } else { path.to_owned() };
-    read.map_err(|error| Failure::cannot_open(&error).file(&name))?;
+    let mut bytes = Vec::new();
+    // One more than may be is enough to refuse it.
+    input.take(json::MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() > json::MAX_BYTES {
+        return Err(too_long().into());
+    }
     let (value, mended) = json::read_mended(&bytes).map_err(|error| error.in_file(name))?;
     drop(MendedEscapes(mended));
     Ok(value)

@@ -331,6 +331,13 @@ pub(super) fn gap(first: u64, last: u64) -> Error {
     Error::new(ErrorKind::Gap, message).at_event(first)
 }
 
+/// The error of events that are missing, the last of them included, where a repair accepted it.
+pub(super) fn accepted_gap(first: u64, last: u64) -> Error {
+    let have = if first == last { "it was" } else { "they were" };
+    let message = format!("{}: {have} lost, and the loss was accepted", missing(first, last));
+    Error::new(ErrorKind::Gap, message).at_event(first)
+}
+
 fn missing(first: u64, last: u64) -> String {
     if first == last {
         format!("event {first} is missing")

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     Event,
-    load::{gap, in_order},
+    load::{accepted_gap, gap, in_order},
     locate::Locate,
     machine::Logic,
     request::{
@@ -24,6 +24,8 @@ pub(super) struct ReadLogic {
     stage: Stage,
     /// Whether the log has still to show the event that is known.
     is_unproven: bool,
+    /// Whether events are passed over that are lost, as was accepted.
+    has_lost: bool,
     events: Vec<PositionedEvent>,
 }
 
@@ -65,7 +67,7 @@ impl ReadLogic {
 
     fn of(from: ReadFrom, most: usize) -> Self {
         let (head, stage, events) = (Head::empty(), Stage::Head, Vec::new());
-        Self { from, most, head, stage, is_unproven: false, events }
+        Self { from, most, head, stage, is_unproven: false, has_lost: false, events }
     }
 
     fn first(&self) -> u64 {
@@ -141,12 +143,17 @@ impl ReadLogic {
             }
             if placed.is_lost() {
                 self.stage = Stage::Events(placed.position.saturating_add(1));
+                self.has_lost = true;
                 if placed.event.sequence < self.last() {
                     continue;
                 }
-                return Err(Failure::Final(gap(self.next(), placed.event.sequence)));
+                return Err(Failure::Final(accepted_gap(self.next(), placed.event.sequence)));
             }
-            in_order(self.next(), placed.event.sequence).map_err(Failure::Final)?;
+            let (next, found) = (self.next(), placed.event.sequence);
+            if self.has_lost && next < found {
+                return Err(Failure::Final(accepted_gap(next, found - 1)));
+            }
+            in_order(next, found).map_err(Failure::Final)?;
             self.stage = Stage::Events(placed.position.saturating_add(1));
             self.events.push(placed);
         }

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -159,11 +159,17 @@ impl Lines {
     pub(super) fn next(&mut self) -> Outcome<Option<&[u8]>> {
         loop {
             self.line.clear();
-            let read = self.from.read_until(b'\n', &mut self.line);
+            // One more than may be is enough to refuse it; a line end is none of the line.
+            let most = json::MAX_BYTES as u64 + 2;
+            let read = self.from.by_ref().take(most).read_until(b'\n', &mut self.line);
             if read.map_err(|error| Failure::cannot_open(&error).file(&self.name))? == 0 {
                 return Ok(None);
             }
             self.number += 1;
+            if self.line.strip_suffix(b"\n").unwrap_or(&self.line).len() > json::MAX_BYTES {
+                let failure = Failure::new("expected a line of at most 256 MiB, found more");
+                return Err(failure.file(&self.name).at("line", self.number).into());
+            }
             if !self.line.iter().all(u8::is_ascii_whitespace) {
                 break;
             }

@@ -56,6 +56,23 @@ enum LineOutcome {
     Before(u64),
 }
 
+/// What can be read of a past.
+#[derive(Default)]
+struct Past {
+    turns: Vec<TurnRecord>,
+    /// How many of them come before the first gap.
+    before_gap: Option<usize>,
+    /// What is missing: a sentence for each gap.
+    missing: Vec<String>,
+}
+
+impl Past {
+    /// The turns before the first gap.
+    fn begun(&self) -> Option<&[TurnRecord]> {
+        self.turns.get(..self.before_gap?)
+    }
+}
+
 pub(super) struct Journaled {
     journal: Opened,
     session: SessionName,
@@ -118,24 +135,72 @@ impl Journaled {
         }
     }
 
-    /// The whole past.
-    pub(super) fn timeline(&mut self) -> Outcome<Timeline> {
-        let turns = self.turns(1, |_| ())?;
-        Ok(ReplayedTimeline::timeline(self.session.as_str(), turns, false)?)
+    /// What can be read of the past, where events are missing between others or before them.
+    fn past(&mut self, mut note: impl FnMut(&Event)) -> Outcome<Past> {
+        let last = self.journal.status(&self.session)?.last_sequence;
+        let mut past = Past::default();
+        let (mut next, mut most) = (1, PAGE);
+        while next <= last {
+            match self.journal.read(&self.session, next, most) {
+                Ok(events) if events.is_empty() => break,
+                Ok(events) => {
+                    most = PAGE;
+                    next += events.len() as u64;
+                    for event in &events {
+                        note(event);
+                        past.turns.push(ReplayedTimeline::turn(event)?);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Gap => {
+                    // What is missing at the end of a log that lost it is said besides.
+                    if !self.journal.lost_ends().is_empty() {
+                        break;
+                    }
+                    let first = error.place().event.unwrap_or(next);
+                    if first > next {
+                        most = usize::try_from(first - next).unwrap_or(PAGE).min(PAGE);
+                        continue;
+                    }
+                    past.before_gap.get_or_insert(past.turns.len());
+                    past.missing.push(error.message().to_owned());
+                    next = self.after_gap(next, last)?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(past)
+    }
+
+    /// The first event after a gap that begins with this one.
+    fn after_gap(&mut self, first: u64, last: u64) -> Outcome<u64> {
+        let (mut missing, mut there, mut step) = (first, last + 1, 1);
+        while there - missing > 1 {
+            // As far again as the gap is known to reach; then half of what is left.
+            let middle = missing + (there - missing) / 2;
+            let probed = middle.min(missing.saturating_add(step));
+            match self.journal.read(&self.session, probed, 1) {
+                Err(error) if error.kind() == ErrorKind::Gap => missing = probed,
+                found => {
+                    found?;
+                    there = probed;
+                }
+            }
+            step = step.saturating_mul(2);
+        }
+        Ok(there)
+    }
+
+    /// The turns that can be read; what is missing is said.
+    pub(super) fn log(&mut self) -> Outcome<Vec<TurnRecord>> {
+        let Past { turns, missing, .. } = self.past(|_| ())?;
+        missing.iter().for_each(|text| note(text));
+        Ok(turns)
     }
 
     fn load(&mut self) -> Outcome<LoadedState<ReplayedTimeline>> {
         let loaded = self.journal.load::<ReplayedTimeline>(&self.session)?;
         loaded.report.passed_over.iter().for_each(|passed| note(&passed.to_string()));
         Ok(loaded)
-    }
-
-    /// What is said of the first turns where they are gone.
-    fn gone(&mut self) -> Outcome<Option<String>> {
-        match self.journal.read(&self.session, 1, 1) {
-            Err(error) if error.kind() == ErrorKind::Gap => Ok(Some(error.message().to_owned())),
-            first => Ok(first.map(|_| None)?),
-        }
     }
 
     /// The newest state is loaded, an earlier one is worked out from all turns.
@@ -147,7 +212,24 @@ impl Journaled {
     ) -> Outcome {
         let place = ("session", self.session.to_string());
         if let Some(turn) = turn {
-            let state = self.timeline()?.state_at(turn)?;
+            let past = self.past(|_| ())?;
+            let name = self.session.as_str();
+            let state = match past.missing.first() {
+                None => ReplayedTimeline::timeline(name, past.turns, false)?.state_at(turn)?,
+                Some(_) if past.begun().is_some_and(|begun| turn <= begun.len() as u64) => {
+                    let begun = past.begun().unwrap_or_default().to_vec();
+                    ReplayedTimeline::timeline(name, begun, false)?.state_at(turn)?
+                }
+                Some(missing) => {
+                    let loaded = self.load()?.state;
+                    if loaded.last_turn() != turn {
+                        let failure = Failure::new(missing).at(place.0, place.1).at("turn", turn);
+                        let hint = "the state after the last turn is there, without `--turn`";
+                        return Err(failure.hint(hint).into());
+                    }
+                    loaded.state().clone()
+                }
+            };
             return show::part(place, &state, turn, path, out);
         }
         let loaded = self.load()?.state;
@@ -172,16 +254,21 @@ impl Journaled {
             });
         }
         let loaded = self.load()?;
-        if let Some(gone) = self.gone()? {
-            let note = format!("{gone}: the state is that of a snapshot and the turns after it");
+        let past = self.past(|_| ())?;
+        if !past.missing.is_empty() {
+            // What comes before the gap fits itself.
+            let begun = past.begun().unwrap_or_default().to_vec();
+            ReplayedTimeline::timeline(self.session.as_str(), begun, false)?;
+            let state = "the state is that of a snapshot and the turns after it";
+            let notes = past.missing.iter().map(|gone| format!("{gone}: {state}"));
             return Ok(DirVerification {
                 valid: true,
                 turns: loaded.state.last_turn(),
-                notes: vec![note],
+                notes: notes.collect(),
                 ..DirVerification::default()
             });
         }
-        let timeline = self.timeline()?;
+        let timeline = ReplayedTimeline::timeline(self.session.as_str(), past.turns, false)?;
         let (turn, state) = (loaded.state.last_turn(), loaded.state.state());
         let found = timeline.verify_state(turn, state)?;
         let torn: Vec<String> = self.journal.torn_tail(&self.session).into_iter().collect();
@@ -245,14 +332,14 @@ impl Journaled {
         Ok(())
     }
 
-    /// The whole past, with note taken of its events. Where its beginning is gone, what the newest
+    /// The whole past, with note taken of its events. Where some of it is gone, what the newest
     /// snapshot and the turns after it lead to.
     fn noted(&mut self, appending: &mut Appending) -> Outcome<Timeline> {
-        if self.gone()?.is_some() {
+        let past = self.past(|event| appending.note(event))?;
+        if !past.missing.is_empty() {
             return self.resumed(appending);
         }
-        let turns = self.turns(1, |event| appending.note(event))?;
-        Ok(ReplayedTimeline::timeline(self.session.as_str(), turns, appending.lenient)?)
+        Ok(ReplayedTimeline::timeline(self.session.as_str(), past.turns, appending.lenient)?)
     }
 
     /// A timeline that goes on from the state that loads. Its turns up to there are empty: they are
@@ -266,6 +353,7 @@ impl Journaled {
         for _ in 0..loaded.sequence {
             timeline.push(TurnRecord::new(""))?;
         }
+        appending.newest = None;
         match self.journal.read(&self.session, loaded.sequence, 1) {
             Err(error) if error.kind() == ErrorKind::Gap => {}
             newest => newest?.iter().for_each(|event| appending.note(event)),

@@ -1,10 +1,10 @@
 //! What a session says of itself.
 
-use std::io::Write;
+use std::{borrow::Borrow, io::Write, ops::RangeInclusive};
 
 use afterimage::{
     json::{Object, Value},
-    timeline::{Data, Delta, Timeline},
+    timeline::{self, Data, Delta, TurnRecord},
 };
 
 use super::{Reading, args::Target, pointer};
@@ -47,17 +47,20 @@ pub(super) fn part(
     Err(failure.at(place.0, place.1).into())
 }
 
-pub(super) fn log(
+/// The turns of a range, out of some.
+pub(super) fn log<T: Borrow<TurnRecord>>(
     target: &Target,
-    timeline: &Timeline,
-    from: u64,
-    to: Option<u64>,
+    turns: impl Iterator<Item = timeline::Result<T>>,
+    range: &RangeInclusive<u64>,
     out: &mut Output,
 ) -> Outcome {
-    let turns = from.max(1)..=to.unwrap_or(u64::MAX).min(timeline.last_turn());
+    let is_in = |turn: &timeline::Result<T>| {
+        turn.as_ref().map_or(true, |turn| range.contains(&turn.borrow().turn_id))
+    };
+    let turns = turns.filter(is_in);
     if target.json {
         for turn in turns {
-            out.json(timeline.turn(turn)?.to_json())?;
+            out.json(turn?.borrow().to_json())?;
         }
         return Ok(());
     }
@@ -69,10 +72,15 @@ pub(super) fn log(
     ]);
     table.head(out)?;
     for turn in turns {
-        let record = timeline.turn(turn)?;
+        let turn = turn?;
+        let record: &TurnRecord = turn.borrow();
         let changes = record.summary.significant_changes.join("; ");
-        let cells =
-            [grouped(turn), record.actor.clone(), grouped(record.deltas.len() as u64), changes];
+        let cells = [
+            grouped(record.turn_id),
+            record.actor.clone(),
+            grouped(record.deltas.len() as u64),
+            changes,
+        ];
         table.row(out, cells.into_iter().map(plain).collect())?;
     }
     Ok(())

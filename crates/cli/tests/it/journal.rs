@@ -693,6 +693,55 @@ fn a_log_that_was_cut_between_two_events_names_the_command_that_goes_on() {
     assert_eq!(run_with(&append, GAIN).out, "turn 6\n");
 }
 
+/// A snapshot has what the log lost: their places are kept, before it and after.
+#[test]
+fn a_session_of_turns_goes_on_after_the_snapshot_of_what_its_log_lost() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (cut, missing) in [(7, "events 7 to 9 are missing"), (1, "events 1 to 9 are missing")] {
+        let path = scratch.path().join(cut.to_string());
+        let journal = path.to_str().unwrap();
+        let on = |command: &'static str| ["session", command, "q", "--journal", journal];
+        assert_eq!(run_with(&on("append"), GAIN.repeat(9)).code, Some(0));
+        assert_eq!(run(&["journal", "snapshot", journal, "q"]).code, Some(0));
+        let file = path.join("s-q.events.rec");
+        let bytes = std::fs::read(&file).unwrap();
+        let mut starts = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"\xfeREC"));
+        std::fs::write(&file, &bytes[..starts.nth(cut).unwrap()]).unwrap();
+        let repaired = run(&["journal", "repair", journal, "q"]);
+        assert!(repaired.out.ends_with("q goes on after event 9\n"), "{}", repaired.out);
+
+        let check = |turns: u64| {
+            let verified = run(&[&on("verify")[..], &["--json"]].concat());
+            assert_eq!(verified.code, Some(0), "{}", verified.err);
+            let verified: Value = serde_json::from_str(&verified.out).unwrap();
+            assert_eq!((&verified["valid"], &verified["turns"]), (&json!(true), &json!(turns)));
+            let note = verified["notes"][0].as_str().unwrap();
+            assert!(note.starts_with(missing) && note.contains("the loss was accepted"), "{note}");
+            let log = run(&[&on("log")[..], &["--json"]].concat());
+            assert_eq!(log.code, Some(0), "{}", log.err);
+            assert!(log.err.contains(missing), "{}", log.err);
+            let shown = log.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let shown: Vec<u64> = shown.map(|turn| turn["turnId"].as_u64().unwrap()).collect();
+            assert_eq!(shown, (1..cut as u64).chain(10..=turns).collect::<Vec<_>>());
+            let state = json(&on("state"));
+            let coins = state["player"]["inventory"].as_array().unwrap().len() as u64;
+            assert_eq!(coins, turns);
+        };
+        check(9);
+        for turn in 10..13 {
+            let appended = run_with(&on("append"), GAIN);
+            assert_eq!(appended.out, format!("turn {turn}\n"), "{}", appended.err);
+            check(turn);
+        }
+        // An earlier state is there as far as the turns before the gap go.
+        let early = run(&[&on("state")[..], &["--turn", "3"]].concat());
+        assert_eq!(early.code, Some(if cut > 3 { 0 } else { 2 }), "{}", early.err);
+        let within = run(&[&on("state")[..], &["--turn", "8"]].concat());
+        assert_eq!(within.code, Some(2));
+        assert!(within.err.contains(missing), "{}", within.err);
+    }
+}
+
 /// A snapshot that loads pass over is listed with what is wrong with it, wherever that is.
 #[test]
 fn ls_says_what_is_wrong_with_a_snapshot() {

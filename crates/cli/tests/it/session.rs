@@ -340,6 +340,25 @@ fn recordings_of_another_program_are_read() {
 }
 
 #[test]
+fn documents_longer_than_256_mib_are_refused_without_reading_them() {
+    let scratch = Scratch::new();
+    let (dir, file) = (scratch.path("tale"), scratch.path("long.json"));
+    // No room is taken on the disk.
+    fs::File::create(&file).unwrap().set_len(20 << 30).unwrap();
+    for option in ["--state", "--config"] {
+        let refused = run(&["session", "init", &dir, option, &file]);
+        assert_eq!(refused.code, Some(2));
+        assert!(refused.err.contains("expected JSON of at most 256 MiB"), "{}", refused.err);
+        assert!(refused.err.contains("long.json"), "{}", refused.err);
+    }
+    out(&["session", "init", &dir]);
+    let long = run(&["session", "append", &dir, &file]);
+    assert_eq!(long.code, Some(2));
+    assert!(long.err.contains("expected a line of at most 256 MiB, found more"), "{}", long.err);
+    assert!(long.err.contains("line    1"), "{}", long.err);
+}
+
+#[test]
 fn what_a_session_cannot_begin_with_is_refused() {
     let scratch = Scratch::new();
     let (dir, file) = (scratch.path("tale"), scratch.path("file.json"));

@@ -10,7 +10,8 @@ use super::{
     sealed,
 };
 use crate::{
-    Delta, Difference, Drift, Error, ErrorKind, Result, Timeline, TimelineConfig, TurnRecord,
+    Data, Delta, Difference, Drift, Error, ErrorKind, Result, Timeline, TimelineConfig, TurnRecord,
+    apply::shown,
     json::{self, ObjectExt, Value},
     log::{Files, borrowed_within, read_file},
 };
@@ -51,7 +52,8 @@ pub fn read_recorded(files: &dyn Files, directory: impl AsRef<Path>) -> Result<F
         return Err(Error::new(ErrorKind::UnknownFormat, message).in_file(directory));
     }
     let mut notes = Vec::new();
-    let turns = assigned(turns, loose, &mut notes);
+    let mut breaks = Vec::new();
+    let turns = assigned(turns, loose, &mut notes, &mut breaks);
     let kept = RecordedStates::read(files, directory, &mut notes, &mut mended)?;
     if mended > 0 {
         notes.push(json::mended_note(mended));
@@ -69,7 +71,6 @@ pub fn read_recorded(files: &dyn Files, directory: impl AsRef<Path>) -> Result<F
         Timeline::builder(session_id.unwrap_or_else(|| "session".to_owned()), initial)
             .config(config)
             .build()?;
-    let mut breaks = Vec::new();
     for (number, mut turn) in (1..).zip(turns) {
         if turn.turn_id != number {
             turn.extra.put("sourceTurnId", turn.turn_id);
@@ -127,11 +128,13 @@ fn deltas(files: &dyn Files, directory: &Path, mended: &mut u64) -> Result<Vec<D
 
 /// The turns with the deltas that belong to them. Where a program counts its turns from 1 again,
 /// the numbers of the deltas in a turn begin anew. Deltas of no turn that is there have one of
-/// their own, where the files have them.
+/// their own, where the files have them. A delta that the turn's line has too is one delta: where
+/// the two differ, that of the line counts, and `breaks` says so.
 fn assigned(
     turns: Vec<TurnRecord>,
     deltas: Vec<Delta>,
     notes: &mut Vec<String>,
+    breaks: &mut Vec<Drift>,
 ) -> Vec<TurnRecord> {
     let mut rest = deltas.into_iter().peekable();
     let (mut all, mut strays) = (Vec::with_capacity(turns.len()), 0);
@@ -140,12 +143,17 @@ fn assigned(
         while let Some(delta) = rest.next_if(|delta| delta.turn_id < turn.turn_id) {
             stray.push(delta);
         }
-        let mut last = 0;
+        let (mut last, in_line) = (0, turn.deltas.len());
         while let Some(delta) =
             rest.next_if(|delta| delta.turn_id == turn.turn_id && delta.sequence > last)
         {
             last = delta.sequence;
-            turn.deltas.push(delta);
+            let is_it =
+                |known: &&Delta| !delta.delta_id.is_empty() && known.delta_id == delta.delta_id;
+            match turn.deltas.iter().take(in_line).find(is_it) {
+                Some(known) => breaks.extend(contradiction(known, &delta)),
+                None => turn.deltas.push(delta),
+            }
         }
         strays += stray.len();
         all.extend(of_their_own(stray));
@@ -160,6 +168,24 @@ fn assigned(
         ));
     }
     all
+}
+
+/// How a delta of a file of its own differs from the one with its id in the turn's line. A line need
+/// not say which turn a delta belongs to, nor where it stands in it.
+fn contradiction(line: &Delta, file: &Delta) -> Option<Drift> {
+    let Delta { turn_id, sequence, .. } = *file;
+    if (Delta { turn_id, sequence, ..line.clone() }) == *file {
+        return None;
+    }
+    Some(Drift {
+        turn_id,
+        delta_id: file.delta_id.clone(),
+        path: file.path.to_string(),
+        expected: shown(Some(&Data::from(line.to_json()))),
+        found: shown(Some(&Data::from(file.to_json()))),
+        done: "the delta in the line of the turn is applied, and the one in `deltas/` is not"
+            .to_owned(),
+    })
 }
 
 fn of_their_own(deltas: Vec<Delta>) -> Option<TurnRecord> {

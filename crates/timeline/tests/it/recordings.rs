@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc};
 use afterimage_log::{DiskFiles, Files, testing::MemoryFiles};
 use afterimage_timeline::{
     Applier, Targets, TurnRecord, diff,
-    session::{Durability, SessionDir, SessionOptions, read_recorded},
+    session::{Durability, ForeignTimeline, SessionDir, SessionOptions, read_recorded},
 };
 use data::{files_under, recordings};
 
@@ -123,4 +123,41 @@ fn a_directory_of_the_documents_code_opens() {
     );
     let error = read_recorded(&files, "old/indexes").unwrap_err();
     assert_eq!(error.kind(), afterimage_timeline::ErrorKind::UnknownFormat);
+}
+
+/// The line of a turn and a file of deltas tell of one delta.
+#[test]
+fn a_delta_that_a_line_and_a_file_both_have_is_applied_once() {
+    const DELTA: &str = r#"{"deltaId":"r-1-1","turnId":1,"sequence":1,"timestamp":1,"target":"player","operation":"insert","path":["l"],"newValue":{"index":1,"item":"b"},"cause":"c","eventId":"e"}"#;
+    let recorded = |in_line: &str, in_file: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("player.state.json", r#"{"l":["a","b"]}"#);
+        let turn = format!(r#"{{"turnId":1,"timestamp":1,"actor":"p","deltas":[{in_line}]}}"#);
+        write("turns/turns-0001-0100.jsonl", &turn);
+        write("deltas/deltas-0001-0100.jsonl", in_file);
+        read_recorded(&DiskFiles, folder.path()).unwrap()
+    };
+    let list = |recorded: &ForeignTimeline, turn| {
+        recorded.timeline.state_at(turn).unwrap().to_json().get("player").unwrap().to_string()
+    };
+    let in_line_only = DELTA.replace(r#""turnId":1,"sequence":1,"#, "");
+    for (line, file) in [(DELTA, DELTA), (DELTA, ""), ("", DELTA), (&*in_line_only, DELTA)] {
+        let recorded = recorded(line, file);
+        assert_eq!(list(&recorded, 0), r#"{"l":["a"]}"#);
+        assert_eq!(list(&recorded, 1), r#"{"l":["a","b"]}"#);
+        assert_eq!((recorded.breaks.len(), recorded.differences.len()), (0, 0));
+        assert_eq!(recorded.timeline.turn(1).unwrap().deltas.len(), 1);
+    }
+    // Where they differ, that of the line is applied, and it is said.
+    let other = DELTA.replace(r#""item":"b""#, r#""item":"c""#);
+    let recorded = recorded(DELTA, &other);
+    assert_eq!(list(&recorded, 1), r#"{"l":["a","b"]}"#);
+    assert_eq!(recorded.breaks.len(), 1);
+    let told = recorded.breaks[0].to_string();
+    assert!(told.contains("\"r-1-1\"") && told.contains("the line of the turn"), "{told}");
 }
