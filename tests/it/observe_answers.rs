@@ -116,9 +116,16 @@ fn a_bare_scalar_of_json_is_empty_or_of_the_shape_that_it_says() {
         assert_eq!(after(scalar, line), None, "{scalar}");
         assert_eq!(after(scalar, "43"), None, "{scalar}");
     }
-    // What is known as nothing gives way.
+    // What is nothing is no observation, and the next answer is the first.
     for nothing in ["null", "\"\"", ""] {
-        assert_eq!(after(nothing, DASHBOARD), None, "{nothing}");
+        let observations = Observations::in_memory(Policy::default()).unwrap();
+        let says = |text: &str| {
+            let response = Response::text(text).unwrap();
+            let call = ToolCall::of_account("Ada", "look", &response);
+            observations.intercept(&call, tick(1)).unwrap()
+        };
+        assert_eq!(says(nothing).ignored, Some(IgnoreReason::Empty), "{nothing}");
+        assert_eq!(says(DASHBOARD).stored.as_deref(), Some("look"), "{nothing}");
     }
     for text in ["nullified", "\"Ada\" is docked", "7 ships", "true north", "\"quoted\""] {
         assert_eq!(after(DASHBOARD, text), None, "{text}");

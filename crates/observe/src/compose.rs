@@ -126,6 +126,11 @@ impl Composer<'_> {
                 add((NOTE, Rank::Count, at, 0), rest.of(at));
             }
         }
+        let is_unknown =
+            |aside: &&RejectedAnswerInfo| order.iter().all(|info| info.name != aside.name);
+        for (line, aside) in self.asides.iter().filter(is_unknown).enumerate() {
+            add((STALE, Rank::Changed, order.len(), line), self.unknown(aside));
+        }
         for (at, note) in self.closing(&order).into_iter().enumerate() {
             let worth = if note.section.is_some() { STALE } else { NOTE };
             add((worth, Rank::Changed, at, 0), note);
@@ -307,6 +312,25 @@ impl Composer<'_> {
                 Form::Short => format!("  Not updated in {name} ({age}): {what}\n"),
             }
         }))
+    }
+
+    /// That no answer could be used so far.
+    fn unknown(&self, aside: &RejectedAnswerInfo) -> Piece {
+        let title = self.policy.rule_of(&aside.tool).and_then(|rule| rule.title.clone());
+        let title = title.unwrap_or_else(|| title_of(&aside.tool));
+        let (what, name) = (aside.what(), shown::clean(&aside.name, NAME_CHARS));
+        Piece::aged(aside.seen.age(self.now), |age| {
+            let age = match aside.count {
+                0 | 1 => age.short(),
+                count => format!("{count} times, the last {}", age.short()),
+            };
+            match self.policy.form {
+                Form::Sections => format!(
+                    "\n### {title} ({name} - not known)\n\n- No usable answer yet ({age}): {what}\n"
+                ),
+                Form::Short => format!("  No usable answer of {name} yet ({age}): {what}\n"),
+            }
+        })
     }
 
     /// A line for what is out of date: all that one tool made so at one time stands on one.

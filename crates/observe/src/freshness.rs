@@ -246,6 +246,9 @@ impl Freshness {
             Verdict::Stale => format!("{known}, but stale{}. Call it.", self.stale()),
             Verdict::Partial => format!("{name}: known in part, {age} old. Call it for the rest."),
             Verdict::Damaged => format!("{name}: known, but damaged. Call it."),
+            Verdict::Unknown if self.aside.is_some() => {
+                format!("{name}: there is no usable answer yet. Call it.")
+            }
             Verdict::Unknown => format!("{name}: not known. Call it."),
             Verdict::NoAccount => format!("{name}: the agent has no account. Log in first."),
             Verdict::NotObserved => format!("{name}: not observed. Call it."),

@@ -60,7 +60,8 @@ impl Observations {
     ///
     /// An answer that failed, is empty, of another shape than what is known, or older, replaces
     /// nothing. It is counted, kept beside the observation ([`Observations::asides`]), and told in
-    /// summaries, until the next one replaces it or [`Observations::accept`] does. Costs the
+    /// summaries, until the next one replaces it or [`Observations::accept`] does. So is a first
+    /// answer that failed or is empty: nothing is known then. Costs the
     /// writing of the payload, the comparison with the one before, and one commit of the store. Of
     /// a tool that the policy says nothing of no more than the tick is noted, where the response
     /// names it.
@@ -98,7 +99,7 @@ impl Observations {
                     reported.check_account()?;
                 }
                 outcome.ignored = Some(IgnoreReason::Failed);
-                if let Some(account) = reported.known_account(store)? {
+                if let Some(account) = self.account_of_failure(store, &reported)? {
                     self.set_aside(
                         store,
                         &account.name,
@@ -115,6 +116,7 @@ impl Observations {
                 figures.fresh_repeats = u64::from(outcome.was_fresh);
                 let is_aside = |reason| u64::from(outcome.ignored == Some(reason));
                 figures.older = is_aside(IgnoreReason::Older);
+                figures.failed = is_aside(IgnoreReason::Failed);
                 figures.empty = is_aside(IgnoreReason::Empty);
                 figures.other_shape = is_aside(IgnoreReason::OtherShape);
             }
@@ -152,6 +154,26 @@ impl Observations {
             seen: Moment { tick: tick.or(now.tick), ..now },
             username,
             has_tick: tick.is_some(),
+        }
+    }
+
+    /// The account beside whose observations a failure is kept. One that the call names is made
+    /// where it is not there, so that it is known that there is no usable answer yet.
+    fn account_of_failure(
+        &self,
+        store: &mut dyn StoreWriter,
+        reported: &ReportedCall<'_>,
+    ) -> Result<Option<Account>> {
+        let known = reported.known_account(store)?;
+        let policy = self.policy();
+        let is_observed = policy.observes(&reported.tool) && !policy.is_of_session(&reported.tool);
+        match reported.call.account.filter(|_| known.is_none() && is_observed) {
+            Some(name) => {
+                let agent = reported.call.agent;
+                let claim = AccountClaim::default();
+                Ok(Some(take(store, agent, name, claim, reported.seen)?.0))
+            }
+            None => Ok(known),
         }
     }
 

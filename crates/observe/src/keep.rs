@@ -14,6 +14,7 @@ use super::{
     response::check_depth,
     shape,
     shown::{self, LABEL_CHARS},
+    substance::first_refusal,
     written::SerializedPayload,
 };
 use crate::{
@@ -117,6 +118,7 @@ impl Observations {
         if outcome.stored.is_none() && outcome.merged.is_empty() {
             outcome.ignored = Some(reason);
         }
+        outcome.was_known |= store.infos(account)?.iter().any(|known| known.name == reported.name);
         let value = reported.call.response.payload();
         let is_kept = shape::fits(value) && self.policy().observes(&reported.tool);
         if !is_kept || reported.name.is_empty() {
@@ -191,6 +193,11 @@ impl Observations {
             if *known.content != *written.text() {
                 changes.between(&known.content, value, &written);
             }
+        } else if !reported.is_accepted
+            && rule.accepts == ReplacementRule::SameShape
+            && let Some(reason) = first_refusal(self.policy(), value)
+        {
+            return Ok(Some(reason));
         }
         let changed = self.without_ticks(changes);
         if let Some(known) = known.filter(|known| changed.is_empty() && !known.info.is_partial) {

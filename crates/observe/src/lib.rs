@@ -96,6 +96,7 @@ mod sqlite_schema;
 #[cfg(feature = "sqlite")]
 mod sqlite_write;
 mod store;
+mod substance;
 mod summary;
 mod template;
 mod written;

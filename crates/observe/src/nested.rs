@@ -182,7 +182,7 @@ impl Walk<'_> {
 
 /// Whether a member tells an error: `error` or `errors` that is not blank, `ok` or `success` that
 /// is false.
-fn is_error(member: &str, value: &Value) -> bool {
+pub(super) fn is_error(member: &str, value: &Value) -> bool {
     match member {
         "error" | "errors" => match value {
             Value::Null | Value::Bool(false) => false,

@@ -4,7 +4,12 @@ use std::borrow::Cow;
 
 use jiter::Jiter;
 
-use super::{IgnoreReason, Observation, Policy, ToolRule, nested::Nested, response::check_depth};
+use super::{
+    IgnoreReason, Observation, Policy, ToolRule,
+    nested::Nested,
+    response::check_depth,
+    substance::{first_refusal, is_emptied},
+};
 use crate::json::{self, Object, Value};
 
 /// Members that hold what a server says of an answer, and nothing of the world.
@@ -61,7 +66,8 @@ pub(super) fn refusal(
     let was = of_text(&known.content, &is_word)?;
     let is = of_value(new, &is_word);
     let is_other = match (was, is) {
-        (Shape::Nothing, _) | (Shape::Elements, Shape::Elements) => false,
+        (Shape::Nothing, _) => return first_refusal(policy, new),
+        (Shape::Elements, Shape::Elements) => false,
         (_, Shape::Nothing) => return Some(IgnoreReason::Empty),
         (_, Shape::Elements) if new.as_array().is_some_and(<[Value]>::is_empty) => {
             return Some(IgnoreReason::Empty);
@@ -85,7 +91,10 @@ pub(super) fn refusal(
         (Shape::Text { .. } | Shape::Line, _) => false,
         (was, is) => was != is,
     };
-    is_other.then_some(IgnoreReason::OtherShape)
+    if is_other {
+        return Some(IgnoreReason::OtherShape);
+    }
+    is_emptied(policy, &known.content, new).then_some(IgnoreReason::Empty)
 }
 
 /// Whether an answer can be kept: it could not be read again if it were nested too deep.
@@ -129,6 +138,9 @@ pub(super) fn is_refusal(payload: &Value) -> bool {
     let Some(text) = payload.as_str() else { return false };
     let text = meant(text);
     let text = text.trim();
+    if is_html(text) {
+        return is_html_error(text);
+    }
     if !is_line(text) {
         return false;
     }
@@ -192,6 +204,37 @@ fn is_html(text: &str) -> bool {
         let head = text.get(..beginning.len());
         head.is_some_and(|head| head.eq_ignore_ascii_case(beginning))
     })
+}
+
+/// Whether a page of HTML is what a server or a proxy sends in place of an answer: its text begins
+/// with an error's code, or its title tells one.
+fn is_html_error(page: &str) -> bool {
+    const CODES: [&str; 18] = [
+        "400", "401", "403", "404", "408", "429", "500", "501", "502", "503", "504", "520", "521",
+        "522", "523", "524", "525", "526",
+    ];
+    const TITLES: [&str; 6] = [
+        "bad gateway",
+        "service unavailable",
+        "service temporarily unavailable",
+        "gateway time",
+        "internal server error",
+        "too many requests",
+    ];
+    /// How much of a page is looked at, in characters.
+    const HEAD: usize = 2_048;
+    let head: String = page.chars().take(HEAD).collect::<String>().to_ascii_lowercase();
+    let title = head.split_once("<title>").and_then(|(_, title)| title.split_once("</title>"));
+    let title = title.map_or("", |(title, _)| title);
+    let says = |text: &str| {
+        let first = text.split(|c: char| !c.is_ascii_alphanumeric()).find(|word| !word.is_empty());
+        first.is_some_and(|word| CODES.contains(&word))
+            || TITLES.iter().any(|beginning| text.trim_start().starts_with(beginning))
+    };
+    // A proxy names the site first: `example.org | 502: Bad gateway`.
+    let titled = title.split(['|', '-']).any(says);
+    let texts = head.split('<').filter_map(|tag| tag.split_once('>').map(|(_, text)| text.trim()));
+    titled || texts.into_iter().find(|text| !text.is_empty()).is_some_and(says)
 }
 
 /// The shape of a text, by what it says as JSON where it is a bare `null`, string, number or

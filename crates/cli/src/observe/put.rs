@@ -112,6 +112,9 @@ pub(super) fn said(outcome: &Interception) -> Vec<String> {
         Some(_) => Some(format!("the policy says nothing of {tool}")),
     };
     let why = why.map(|why| match &outcome.aside {
+        Some(name) if !outcome.was_known => {
+            format!("set aside, and nothing is known of {name} yet: {why}")
+        }
         Some(name) => format!("set aside, and {name} stays as it was: {why}"),
         None => format!("not kept: {why}"),
     });

@@ -9,14 +9,15 @@ use afterimage::{
 
 use super::json_of;
 use crate::{
-    failure::Outcome,
+    failure::{Outcome, Stop},
     json::{object, or_null},
-    output::Output,
+    output::{Output, note},
     style,
     table::{Column, Table, plain},
-    text::{grouped, percent},
+    text::{grouped, percent, printable},
 };
 
+/// The accounts, with what of each can be read. What is damaged is noted, and makes the exit code 1.
 pub(super) fn accounts(observations: &Observations, as_json: bool, out: &mut Output) -> Outcome {
     let accounts = observations.accounts()?;
     let table = Table::new([
@@ -29,9 +30,21 @@ pub(super) fn accounts(observations: &Observations, as_json: bool, out: &mut Out
     if !as_json {
         table.head(out)?;
     }
+    let mut is_damaged = false;
     for account in accounts {
         let infos = observations.infos(&account.name)?;
-        let bytes: u64 = infos.iter().map(|info| info.bytes).sum();
+        let readable = || infos.iter().filter(|info| info.damage.is_none());
+        let bytes: u64 = readable().map(|info| info.bytes).sum();
+        for info in &infos {
+            let Some(damage) = &info.damage else { continue };
+            is_damaged = true;
+            // A row that was lost took its name along.
+            let what = match info.name.as_str() {
+                "?" => String::new(),
+                name => format!("{name} is damaged: "),
+            };
+            note(&printable(&format!("{}: {what}{damage}", account.name)));
+        }
         if as_json {
             out.json(object! {
                 "account": account.name.as_str(),
@@ -40,6 +53,7 @@ pub(super) fn accounts(observations: &Observations, as_json: bool, out: &mut Out
                 "latest": or_null(account.latest.map(json_of)),
                 "observations": infos.iter().map(ObservationInfo::to_json).collect::<Value>(),
                 "bytes": bytes,
+                "damaged": infos.iter().any(|info| info.damage.is_some()),
             })?;
             continue;
         }
@@ -50,12 +64,16 @@ pub(super) fn accounts(observations: &Observations, as_json: bool, out: &mut Out
                 plain(account.name),
                 plain(account.agent.unwrap_or_else(|| "–".to_owned())),
                 plain(tick.map_or_else(|| "–".to_owned(), |tick| tick.to_string())),
-                plain(infos.len().to_string()),
+                plain(readable().count().to_string()),
                 plain(grouped(bytes)),
             ],
         )?;
     }
-    Ok(())
+    if !is_damaged {
+        return Ok(());
+    }
+    out.flush()?;
+    Err(Stop::Negative)
 }
 
 pub(super) fn stale(

@@ -95,7 +95,7 @@ fn put_says_what_came_of_it() {
     );
     assert_eq!(
         put("get_ship", "Error: no"),
-        "set aside, and get_ship stays as it was: the call failed\n"
+        "set aside, and nothing is known of get_ship yet: the call failed\n"
     );
     assert_eq!(put("dance", "{}"), "not kept: the policy says nothing of dance\n");
     let json = db.json(&["put", "--account", "Ada", "--tool", "travel"], "{}");
@@ -365,6 +365,41 @@ fn stale_accounts_clear_and_stats() {
     assert_eq!(db.out(&clear, ""), "forgot 1 observation\n");
     assert_eq!(db.json(&["clear", "--account", "Ada"], "")["forgotten"], 1);
     assert_eq!(db.out(&["clear", "--account", "Ada"], ""), "forgot 0 observations\n");
+}
+
+#[test]
+fn accounts_counts_what_can_be_read_and_tells_what_is_damaged() {
+    let db = Db::filled();
+    let bytes = std::fs::read(db.path()).unwrap();
+    let at = bytes.windows(6).position(|window| window == b"altair").unwrap();
+    let mut damaged = bytes.clone();
+    damaged[at] = b'X';
+    std::fs::write(db.path(), damaged).unwrap();
+    let run = db.run(&["accounts"], "");
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.err.contains("Ada: get_map is damaged: "), "{}", run.err);
+    let json: Value = serde_json::from_str(&db.run(&["accounts", "--json"], "").out).unwrap();
+    assert_eq!((&json["bytes"], &json["damaged"]), (&STATUS.len().into(), &true.into()));
+}
+
+#[test]
+fn a_first_answer_that_is_no_answer_makes_no_call_skippable() {
+    for (input, why) in [
+        ("", "the answer is empty"),
+        ("null", "the answer is empty"),
+        ("{}", "the answer is empty"),
+        ("{\"error\":\"x\"}", "the call failed"),
+        ("<html>502</html>", "the call failed"),
+    ] {
+        let db = Db::new();
+        let put = db.run_by_default(&["put", "--account", "Ada", "--tool", "look"], input);
+        assert_eq!(put.out, format!("set aside, and nothing is known of look yet: {why}\n"));
+        let fresh = db.run_by_default(&["fresh", "--account", "Ada", "--tool", "look"], "");
+        assert_eq!(fresh.code, Some(1), "{input}");
+        assert!(fresh.out.starts_with("look: there is no usable answer yet."), "{}", fresh.out);
+        let summary = db.run_by_default(&["summary", "--account", "Ada"], "");
+        assert!(summary.out.contains("No usable answer yet"), "{}", summary.out);
+    }
 }
 
 #[track_caller]

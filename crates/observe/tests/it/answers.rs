@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails")]
 
 use afterimage_observe::{
-    ErrorKind, IgnoreReason, LineRule, Observations, PartialRule, Pointer, Policy, Response,
-    ToolCall, ToolRule,
+    ErrorKind, IgnoreReason, LineRule, Observations, PartialRule, PlannedCall, Pointer, Policy,
+    Response, ToolCall, ToolRule,
 };
 
 use crate::support::observing::{on_each_store, tick, value, wall};
@@ -227,12 +227,123 @@ fn a_call_for_an_account_never_keeps_what_another_one_is_told() {
             ("../Ada", r#"{"name":"../Ada"}"#),
             // What is neither a text nor a number names nobody, and the next place counts.
             ("Ada", r#"{"player":{"name":["Bob"]},"name":"Ada"}"#),
-            ("Ada", r#"{"player":{"name":null}}"#),
+            ("Ada", r#"{"player":{"name":null,"credits":1}}"#),
         ] {
             let outcome = put(account, answer).unwrap();
             assert_eq!(outcome.account.as_deref(), Some(account), "{answer}");
             let known = observations.get(account, "scan").unwrap().unwrap();
             assert_eq!(known.value().unwrap(), value(answer));
+        }
+    });
+}
+
+#[test]
+fn an_answer_in_which_nothing_of_substance_is_left_is_empty() {
+    on_each_store(&policy(), |observations| {
+        let empty = Some(IgnoreReason::Empty);
+        let known = r#"{"player":{"credits":5,"name":"Ada"},"ship":{"hull":1},"location":{"poi":"x"},"name":"Ada","tick":1}"#;
+        let with = |value: &str, rest: &str| {
+            format!(r#"{{"player":{value},"ship":{value},"location":{value}{rest}}}"#)
+        };
+        for value in ["null", "{}", "[]", "\"\"", "\"n/a\"", "[null]", "0", r#"{"hull":null}"#] {
+            for rest in ["", r#","name":"Ada","tick":2"#, r#","name":null,"status":"ok""#] {
+                let new = with(value, rest);
+                assert_eq!(after(observations, "scan", known, &new), empty, "{new}");
+            }
+        }
+        for (known, new) in [
+            (r#"{"data":{"ship":{"hull":1},"tick":1}}"#, r#"{"data":{"ship":null,"tick":2}}"#),
+            (r#"{"name":"Ada","title":"x"}"#, r#"{"name":"","title":"n/a"}"#),
+            (r#"{"a":{"n":"x"},"b":[1]}"#, r#"{"a":{"n":""},"b":[]}"#),
+            (r#"{"credits":5,"hull":3}"#, r#"{"credits":null,"hull":"n/a"}"#),
+            (r#"[{"a":1}]"#, "[null]"),
+        ] {
+            assert_eq!(after(observations, "scan", known, new), empty, "{new}");
+        }
+    });
+}
+
+#[test]
+fn an_answer_of_which_some_members_are_empty_now_replaces_what_is_known() {
+    on_each_store(&policy(), |observations| {
+        for (known, new) in [
+            (r#"{"a":{"n":1},"b":{"n":1}}"#, r#"{"a":null,"b":{"n":1}}"#),
+            (r#"{"a":{"n":"x"},"b":{"n":"y"}}"#, r#"{"a":{"n":"x"},"b":{}}"#),
+            (r#"{"a":{"n":1},"credits":5}"#, r#"{"a":{},"credits":0}"#),
+            // Nothing but lists was known, and there is nothing in them now.
+            (r#"{"wrecks":[1],"near":[{"id":"a"}]}"#, r#"{"wrecks":[],"near":[]}"#),
+            (r#"{"player":"Ada","cargo":[1]}"#, r#"{"player":"Ada","cargo":[]}"#),
+            (r#"{"data":{"items":[1]}}"#, r#"{"data":{"items":[]}}"#),
+            ("[1]", "[]"),
+            // A text or a boolean tells what happened.
+            (r#"{"mission":{"id":1},"state":"active"}"#, r#"{"mission":null,"state":"none"}"#),
+            (r#"{"base":{"id":1},"docked":true}"#, r#"{"base":null,"docked":false}"#),
+            // Something else took the place.
+            (r#"{"ship":{"id":1}}"#, r#"{"ship":null,"pod":{"id":2}}"#),
+            (r#"{"name":"Ada","note":"x"}"#, r#"{"name":"Ada","note":null}"#),
+        ] {
+            assert_eq!(after(observations, "scan", known, new), None, "{new}");
+        }
+    });
+}
+
+#[test]
+fn a_first_answer_that_is_empty_or_an_error_is_no_observation() {
+    on_each_store(&Policy::default(), |observations| {
+        for (new, reason, said) in [
+            ("", IgnoreReason::Empty, "the answer was empty"),
+            ("null", IgnoreReason::Empty, "the answer was empty: null"),
+            ("{}", IgnoreReason::Empty, "the answer was empty: {}"),
+            (r#"{"a":null,"b":{}}"#, IgnoreReason::Empty, "the answer was empty"),
+            (r#"{"error":"x"}"#, IgnoreReason::Failed, "the call failed: {\"error\":\"x\"}"),
+            (r#"{"error":"x","id":"7"}"#, IgnoreReason::Failed, "the call failed"),
+            (r#"{"data":{"error":"x"}}"#, IgnoreReason::Failed, "the call failed"),
+            (r#"{"status":"error","message":"no"}"#, IgnoreReason::Failed, "the call failed"),
+            (r#"{"code":503,"message":"no"}"#, IgnoreReason::Failed, "the call failed"),
+            ("<html>502</html>", IgnoreReason::Failed, "the call failed: "),
+            (
+                "<!doctype html><title>example.org | 502: Bad gateway</title>",
+                IgnoreReason::Failed,
+                "the call failed",
+            ),
+        ] {
+            observations.clear("Ada", None).unwrap();
+            let response = Response::text(new).unwrap();
+            let call = ToolCall::of_account("Ada", "scan", &response);
+            let outcome = observations.intercept(&call, tick(1)).unwrap();
+            assert_eq!(outcome.ignored, Some(reason), "{new}");
+            assert_eq!(outcome.aside.as_deref(), Some("scan"), "{new}");
+            assert!(observations.get("Ada", "scan").unwrap().is_none(), "{new}");
+            let planned = PlannedCall::of_account("Ada", "scan");
+            let freshness = observations.freshness(&planned, tick(1)).unwrap();
+            let text = freshness.text();
+            assert!(!freshness.is_fresh(), "{new}");
+            assert!(text.starts_with("scan: there is no usable answer yet. Call it."), "{text}");
+            let summary = observations.summary("Ada", tick(3), 500).unwrap();
+            assert!(summary.text().contains("No usable answer yet"), "{}", summary.text());
+            assert!(summary.text().contains(said), "{}", summary.text());
+        }
+    });
+}
+
+#[test]
+fn a_first_answer_that_says_something_is_kept() {
+    on_each_store(&Policy::default(), |observations| {
+        for new in [
+            "[]",
+            r#"{"items":[]}"#,
+            r#"{"status":"idle"}"#,
+            r#"{"message":"hello"}"#,
+            r#"{"error":null,"credits":0}"#,
+            r#"{"success":false,"winner":"Bob"}"#,
+            "<html><title>News</title><h1>502 is a number</h1></html>",
+            "0",
+        ] {
+            observations.clear("Ada", None).unwrap();
+            let response = Response::text(new).unwrap();
+            let call = ToolCall::of_account("Ada", "scan", &response);
+            let outcome = observations.intercept(&call, tick(1)).unwrap();
+            assert_eq!(outcome.stored.as_deref(), Some("scan"), "{new}");
         }
     });
 }
