@@ -68,18 +68,15 @@ fn answered(command: &Command, out: &mut Output) -> Outcome {
         }
         Command::Log { target, place, from, to } => {
             let turns = *from..=to.unwrap_or(u64::MAX);
-            match Journaled::open(target, place)? {
-                Some(mut journal) => {
-                    show::log(target, journal.log()?.into_iter().map(Ok), &turns, out)?;
-                }
-                None => {
-                    let reading = Reading::open(&target.directory)?;
-                    let timeline = reading.timeline();
-                    let last = turns.end().min(&timeline.last_turn()).to_owned();
-                    let there = (*from).max(1)..=last;
-                    let there = there.map(|turn| timeline.turn(turn));
-                    show::log(target, there, &turns, out)?;
-                }
+            if let Some(mut journal) = Journaled::open(target, place)? {
+                show::log(target, journal.log()?.into_iter().map(Ok), &turns, out)?;
+            } else {
+                let reading = Reading::open(&target.directory)?;
+                let timeline = reading.timeline();
+                let last = turns.end().min(&timeline.last_turn()).to_owned();
+                let there = (*from).max(1)..=last;
+                let there = there.map(|turn| timeline.turn(turn));
+                show::log(target, there, &turns, out)?;
             }
         }
         Command::Diff { target, from, to } => show::diff(target, *from, *to, out)?,
