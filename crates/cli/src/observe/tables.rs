@@ -39,11 +39,11 @@ pub(super) fn accounts(observations: &Observations, as_json: bool, out: &mut Out
             let Some(damage) = &info.damage else { continue };
             is_damaged = true;
             // A row that was lost took its name along.
-            let what = match info.name.as_str() {
+            let of = match info.name.as_str() {
                 "?" => String::new(),
-                name => format!("{name} is damaged: "),
+                name => format!(", {name}"),
             };
-            note(&printable(&format!("{}: {what}{damage}", account.name)));
+            note(&printable(&format!("{}{of}: {damage}", account.name)));
         }
         if as_json {
             out.json(object! {

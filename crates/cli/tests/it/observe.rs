@@ -377,7 +377,7 @@ fn accounts_counts_what_can_be_read_and_tells_what_is_damaged() {
     std::fs::write(db.path(), damaged).unwrap();
     let run = db.run(&["accounts"], "");
     assert_eq!(run.code, Some(1), "{}", run.out);
-    assert!(run.err.contains("Ada: get_map is damaged: "), "{}", run.err);
+    assert!(run.err.contains("Ada, get_map: the payload of "), "{}", run.err);
     let json: Value = serde_json::from_str(&db.run(&["accounts", "--json"], "").out).unwrap();
     assert_eq!((&json["bytes"], &json["damaged"]), (&STATUS.len().into(), &true.into()));
 }
