@@ -128,7 +128,7 @@ pub use afterimage_tokens as tokens;
 #[doc(no_inline)]
 pub use error::{Error, ErrorKind, Result};
 
-#[cfg(all(feature = "bpe", feature = "journal"))]
+#[cfg(all(feature = "bpe", feature = "journal", feature = "observe"))]
 #[doc = include_str!("../docs/guide.md")]
 pub mod guide {}
 

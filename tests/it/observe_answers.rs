@@ -175,13 +175,18 @@ fn a_line_that_tells_an_error_replaces_nothing_and_a_good_line_does() {
 
 #[test]
 fn a_page_of_html_replaces_nothing_but_a_page() {
-    for page in ["<html>502</html>", "\n<!DOCTYPE html>\n<html>\n<h1>502</h1>"] {
-        for known in [DASHBOARD, "Docked at Earth", "{\"hull\":90}"] {
-            assert_eq!(after(known, page), Some(IgnoreReason::OtherShape), "{known}: {page}");
+    let map = "<html>the map</html>";
+    for error in ["<html>502</html>", "\n<!DOCTYPE html>\n<html>\n<h1>502</h1>"] {
+        for known in [DASHBOARD, "Docked at Earth", "{\"hull\":90}", map] {
+            assert_eq!(after(known, error), Some(IgnoreReason::Failed), "{known}: {error}");
         }
-        assert_eq!(after("<html>the map</html>", page), None);
     }
-    assert_eq!(after("<html>the map</html>", DASHBOARD), None);
+    let page = "<!DOCTYPE html>\n<html>\n<h1>Welcome</h1>";
+    for known in [DASHBOARD, "Docked at Earth", "{\"hull\":90}"] {
+        assert_eq!(after(known, page), Some(IgnoreReason::OtherShape), "{known}: {page}");
+    }
+    assert_eq!(after(map, page), None);
+    assert_eq!(after(map, DASHBOARD), None);
     assert_eq!(after(DASHBOARD, "<hull> 90"), None);
 }
 
