@@ -349,7 +349,7 @@ fn without_its_bucket_a_session_is_replayed_and_appended_to() {
                 let state = state_of(&[]);
                 let error = journal.write_snapshot(&session, &state, 7, NOW).await.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Io);
-                assert!(error.message().contains("connects anew creates it"), "{error}");
+                assert!(error.message().contains("reconnect to create it"), "{error}");
             }
             assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
             let journal = stage.open(JournalOptions::default()).await;

@@ -173,7 +173,7 @@ fn a_bucket_that_is_gone_fails_the_snapshot_and_not_the_iteration() {
             journal.record(&mut live, id(1), &Step::IterationEnd, CREATED).await.unwrap();
         assert_eq!(recorded.appended.sequence, 2);
         let error = recorded.snapshot.unwrap().unwrap_err();
-        assert!(error.message().contains("is not there"), "{error}");
+        assert!(error.message().contains("does not exist"), "{error}");
         assert_eq!(journal.load::<Work>(&session).await.unwrap().state.iterations, 2);
     });
 }

@@ -441,7 +441,7 @@ fn what_makes_no_sense_is_refused_with_its_place() {
     );
     refused(
         r#"{"target":"player","operation":"delete","path":["bag",0],"previousValue":1}"#,
-        "elements come into an array by append and insert",
+        "cannot set an element past the end of an array",
     );
     refused(
         r#"{"target":"player","operation":"set","path":["name","x"],"newValue":1}"#,
