@@ -3,9 +3,14 @@
 mod counted;
 mod source;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
 
 use afterimage::{
+    json::MAX_BYTES,
     log::{DiskFiles, read_file},
     session::archive::ArchivedTranscript,
     transcript::TranscriptFormat,
@@ -115,6 +120,30 @@ impl Opening {
 pub(crate) fn regular(path: &Path, limit: u64) -> Outcome<Vec<u8>> {
     let target = path.canonicalize().map_err(|error| Failure::cannot_open(&error).file(path))?;
     Ok(read_file(&DiskFiles, target, limit).map_err(|error| error.in_file(path))?)
+}
+
+/// The bytes of a file, of a pipe, or of standard input, if they are no more than JSON may have.
+pub(crate) fn whole(path: &Path) -> Outcome<Vec<u8>> {
+    let cannot = |error: io::Error| Failure::cannot_open(&error).file(&name(path));
+    let too_long =
+        || Failure::new("expected an input of at most 256 MiB, found more").file(&name(path));
+    let input: Box<dyn Read> = if is_stdin(path) {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = File::open(path).map_err(cannot)?;
+        // Of a pipe the length is 0.
+        if file.metadata().map_err(cannot)?.len() > MAX_BYTES as u64 {
+            return Err(too_long().into());
+        }
+        Box::new(file)
+    };
+    let mut bytes = Vec::new();
+    // One more than may be is enough to refuse it.
+    input.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() > MAX_BYTES {
+        return Err(too_long().into());
+    }
+    Ok(bytes)
 }
 
 /// What a file is called in diagnostics.

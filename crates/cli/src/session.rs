@@ -7,13 +7,7 @@ mod keep;
 mod line_ids;
 mod show;
 
-use std::{
-    fs::File,
-    io::{self, Read},
-    path::Path,
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{path::Path, sync::Arc, time::SystemTime};
 
 use afterimage::{
     id::Millis,
@@ -185,26 +179,9 @@ fn pointer(text: &str) -> Outcome<JsonPath> {
 
 /// The JSON of a file or of standard input.
 fn read_json(path: &Path) -> Outcome<json::Value> {
-    let name = input::name(path);
-    let cannot = |error: io::Error| Failure::cannot_open(&error).file(&name);
-    let too_long = || Failure::new("expected JSON of at most 256 MiB, found more").file(&name);
-    let input: Box<dyn Read> = if input::is_stdin(path) {
-        Box::new(io::stdin().lock())
-    } else {
-        let file = File::open(path).map_err(cannot)?;
-        // Of a pipe the length is 0.
-        if file.metadata().map_err(cannot)?.len() > json::MAX_BYTES as u64 {
-            return Err(too_long().into());
-        }
-        Box::new(file)
-    };
-    let mut bytes = Vec::new();
-    // One more than may be is enough to refuse it.
-    input.take(json::MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() > json::MAX_BYTES {
-        return Err(too_long().into());
-    }
-    let (value, mended) = json::read_mended(&bytes).map_err(|error| error.in_file(name))?;
+    let bytes = input::whole(path)?;
+    let (value, mended) =
+        json::read_mended(&bytes).map_err(|error| error.in_file(input::name(path)))?;
     drop(MendedEscapes(mended));
     Ok(value)
 }

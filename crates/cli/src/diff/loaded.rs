@@ -1,11 +1,6 @@
 //! A context from a file: as JSON, as text, or rendered of a transcript.
 
-use std::{
-    fs,
-    io::{self, Read},
-    path::Path,
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use afterimage::{
     export::{ExportedRequest, Form},
@@ -131,16 +126,6 @@ impl Reading<'_> {
         }
     }
 
-    fn bytes(&self) -> Outcome<Vec<u8>> {
-        let read = if input::is_stdin(self.path) {
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-        } else {
-            fs::read(self.path)
-        };
-        Ok(read.map_err(|error| Failure::cannot_open(&error).file(&input::name(self.path)))?)
-    }
-
     /// The contexts of the file: at least one.
     fn contexts(&self) -> Outcome<Vec<LoadedContext>> {
         if !input::is_stdin(self.path) && self.path.is_dir() {
@@ -150,7 +135,7 @@ impl Reading<'_> {
             let failure = self.fail("expected a file, found a directory");
             return Err(failure.hint(WHAT).into());
         }
-        let bytes = self.bytes()?;
+        let bytes = input::whole(self.path)?;
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         match first {
             None => Err(self.fail("expected a context, found an empty input").hint(WHAT).into()),

@@ -348,9 +348,12 @@ fn documents_longer_than_256_mib_are_refused_without_reading_them() {
     for option in ["--state", "--config"] {
         let refused = run(&["session", "init", &dir, option, &file]);
         assert_eq!(refused.code, Some(2));
-        assert!(refused.err.contains("expected JSON of at most 256 MiB"), "{}", refused.err);
+        assert!(refused.err.contains("expected an input of at most 256 MiB"), "{}", refused.err);
         assert!(refused.err.contains("long.json"), "{}", refused.err);
     }
+    let refused = run(&["diff", &file, &file]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("expected an input of at most 256 MiB"), "{}", refused.err);
     out(&["session", "init", &dir]);
     let long = run(&["session", "append", &dir, &file]);
     assert_eq!(long.code, Some(2));
