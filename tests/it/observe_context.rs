@@ -379,8 +379,11 @@ proptest! {
                 || at == 0 && line == "## Current State"
                 || at == 2 && line.starts_with("**Account:** ")
                 || at == 3 && line.starts_with("**Last Updated:** ")
+                || at == 4 && line == "Nothing has been observed yet."
                 || line == "### Get (get - 5 seconds ago)"
-                || line == "### Text (text - 5 seconds ago)";
+                || line == "### Text (text - 5 seconds ago)"
+                || line == "### Get (get - not known)"
+                || line == "### Text (text - not known)";
             prop_assert!(is_own, "{at}: {line:?}");
             prop_assert!(!line.chars().any(char::is_control), "{line:?}");
         }
