@@ -15,7 +15,7 @@ use afterimage::{
     compress::{CompressionOptions, OutlineEngine},
     hud::{Hud, NativeFormat},
     id::Millis,
-    replay::{Policy, Replay, ReplayFigures},
+    replay::{Replay, ReplayFigures, ReplayPolicy},
     tokens::{Bpe, Memo, TokenCounter},
     window::Budget,
 };
@@ -49,8 +49,8 @@ fn main() {
     );
     for tokens in [4_000, 8_000, 32_000] {
         let budget = Budget::new(tokens);
-        let sliding = play(&all, &counter, budget, &Policy::Sliding);
-        let none = play(&all, &counter, budget, &Policy::Unlimited);
+        let sliding = play(&all, &counter, budget, &ReplayPolicy::Sliding);
+        let none = play(&all, &counter, budget, &ReplayPolicy::Unlimited);
         print("unlimited", tokens, &none, &sliding);
         print("sliding", tokens, &sliding, &sliding);
         for (name, budget, policy) in policies(budget, is_sweep) {
@@ -59,8 +59,9 @@ fn main() {
     }
 }
 
-fn policies(budget: Budget, is_sweep: bool) -> Vec<(String, Budget, Policy)> {
-    let mut policies = vec![("blocks".to_owned(), budget, Policy::Blocks(budget.compression()))];
+fn policies(budget: Budget, is_sweep: bool) -> Vec<(String, Budget, ReplayPolicy)> {
+    let mut policies =
+        vec![("blocks".to_owned(), budget, ReplayPolicy::Blocks(budget.compression()))];
     if !is_sweep {
         return policies;
     }
@@ -91,7 +92,7 @@ fn policies(budget: Budget, is_sweep: bool) -> Vec<(String, Budget, Policy)> {
             ..budget
         };
         let options = CompressionOptions { ratio, ..budget.compression() };
-        policies.push((name, budget, Policy::Blocks(options)));
+        policies.push((name, budget, ReplayPolicy::Blocks(options)));
     }
     policies
 }
@@ -101,7 +102,7 @@ fn play(
     sessions: &[Session],
     counter: &Arc<dyn TokenCounter>,
     budget: Budget,
-    policy: &Policy,
+    policy: &ReplayPolicy,
 ) -> Vec<ReplayFigures> {
     let mut sums = vec![ReplayFigures::default(); GROUPS.len()];
     let hud = Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build();

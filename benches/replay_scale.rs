@@ -10,7 +10,7 @@ use afterimage::{
     compress::{CompressionTransform, OutlineEngine},
     hud::{Hud, NativeFormat},
     id::{FacetType, Millis},
-    replay::{Policy, Replay, ReplayFigures},
+    replay::{Replay, ReplayFigures, ReplayPolicy},
     tokens::Chars4,
     veil::{Facet, FacetOp, Frame, History, Source},
     window::Budget,
@@ -34,7 +34,7 @@ fn session(messages: u64) -> Vec<Frame> {
     (0..messages).map(frame).collect()
 }
 
-fn replay(frames: &[Frame], policy: &Policy) -> ReplayFigures {
+fn replay(frames: &[Frame], policy: &ReplayPolicy) -> ReplayFigures {
     let engine = Arc::new(OutlineEngine);
     let mut replay = Replay::new(hud(), Budget::new(2_000), policy.clone(), engine);
     for frame in frames {
@@ -44,8 +44,8 @@ fn replay(frames: &[Frame], policy: &Policy) -> ReplayFigures {
 }
 
 fn replays(criterion: &mut Criterion) {
-    let blocks = Policy::Blocks(Budget::new(2_000).compression());
-    for (name, policy) in [("blocks", blocks), ("sliding", Policy::Sliding)] {
+    let blocks = ReplayPolicy::Blocks(Budget::new(2_000).compression());
+    for (name, policy) in [("blocks", blocks), ("sliding", ReplayPolicy::Sliding)] {
         let mut group = criterion.benchmark_group(format!("replay_scale/{name}"));
         group.sample_size(10);
         group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));

@@ -1,7 +1,7 @@
 //! What a session would have cost: its contexts, rendered again before each turn of the agent.
 //!
 //! A [`Replay`] takes the frames of a session one by one. Before each turn of the agent it makes
-//! the context that a framework would have sent, by a [`Policy`], and adds up what was sent, how
+//! the context that a framework would have sent, by a [`ReplayPolicy`], and adds up what was sent, how
 //! much of it was an unchanged prefix of the request before, and what went missing
 //! ([`ReplayFigures`]).
 //!
@@ -9,13 +9,13 @@
 //! use std::sync::Arc;
 //! use afterimage::{
 //!     compress::OutlineEngine, hud::{Hud, NativeFormat}, id::{FacetType, Millis},
-//!     replay::{Policy, Replay}, tokens::Chars4, veil::{Facet, FacetOp, Frame, Source},
+//!     replay::{ReplayPolicy, Replay}, tokens::Chars4, veil::{Facet, FacetOp, Frame, Source},
 //!     window::Budget,
 //! };
 //!
 //! let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
 //! let budget = Budget::new(400);
-//! let policy = Policy::Blocks(budget.compression());
+//! let policy = ReplayPolicy::Blocks(budget.compression());
 //! let mut replay = Replay::new(hud, budget, policy, Arc::new(OutlineEngine));
 //! for n in 0..60_u64 {
 //!     let (source, kind) = [(Source::User, FacetType::EVENT), (Source::Agent, FacetType::SPEECH)]
@@ -35,4 +35,4 @@ mod player;
 mod sliding;
 
 pub use figures::ReplayFigures;
-pub use player::{Policy, Replay, Turn};
+pub use player::{Replay, ReplayPolicy, ReplayedTurn};

@@ -16,7 +16,7 @@ use crate::{
 
 /// How contexts are kept within the budget.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Policy {
+pub enum ReplayPolicy {
     /// By a [`ContextWindow`]: blocks stand for older frames.
     Blocks(CompressionOptions),
     /// The oldest frames are left out, as many as it takes, calls with their results.
@@ -69,7 +69,7 @@ enum Keeper {
 /// A turn of the agent with the request before it.
 #[non_exhaustive]
 #[derive(Debug)]
-pub struct Turn<'r> {
+pub struct ReplayedTurn<'r> {
     /// The context; `None` where what must stay does not fit.
     pub context: Option<&'r RenderedContext>,
     /// What changed of the request before.
@@ -84,13 +84,13 @@ pub struct Turn<'r> {
 
 impl Replay {
     /// A replay that captures frames with `hud`, and compresses with `engine`.
-    pub fn new(hud: Hud, budget: Budget, policy: Policy, engine: Arc<dyn Engine>) -> Self {
+    pub fn new(hud: Hud, budget: Budget, policy: ReplayPolicy, engine: Arc<dyn Engine>) -> Self {
         let keeper = match policy {
-            Policy::Blocks(options) => {
+            ReplayPolicy::Blocks(options) => {
                 Keeper::Blocks(Box::new(ContextWindow::new(hud.clone(), budget, options)))
             }
-            Policy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
-            Policy::Unlimited => Keeper::Unlimited,
+            ReplayPolicy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
+            ReplayPolicy::Unlimited => Keeper::Unlimited,
         };
         let (history, pairs, partners, names, has_shown, request, last) = Default::default();
         let (unsent, is_fit, held, figures) = Default::default();
@@ -141,7 +141,7 @@ impl Replay {
     ///
     /// # Errors
     /// Those of capture and of the renderer.
-    pub fn push(&mut self, frame: Frame, now: Millis) -> Result<Option<Turn<'_>>> {
+    pub fn push(&mut self, frame: Frame, now: Millis) -> Result<Option<ReplayedTurn<'_>>> {
         let is_agents = frame.source == Source::Agent;
         let begins = is_agents && !self.pairs.is_agents() && self.has_shown;
         if begins && self.request.is_none() {
@@ -165,7 +165,7 @@ impl Replay {
             self.partners.entry(*result).or_default().push(*call);
         }
         self.names.push(frame.sequence, said);
-        Ok(made.map(|made| Turn {
+        Ok(made.map(|made| ReplayedTurn {
             context: self.last.as_ref().filter(|_| self.is_fit),
             epoch: made.epoch,
             dropped: made.dropped,

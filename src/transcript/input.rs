@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Decoder, Record, Report, TranscriptFormat,
+    Decoder, ImportReport, Record, TranscriptFormat,
     lines::{Lines, is_blank},
     sink::Sink,
 };
@@ -85,7 +85,7 @@ impl<R: BufRead> Transcript<R> {
     }
 
     /// What was seen so far besides the frames.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &ImportReport {
         &self.sink.report
     }
 

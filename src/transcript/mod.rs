@@ -62,7 +62,7 @@ use std::sync::Arc;
 pub use format::TranscriptFormat;
 pub use input::Transcript;
 pub use parts::ORIGIN;
-pub use sink::{MESSAGE_TOPIC, RECORD_TOPIC, RecordNote, Report, UnknownRecord};
+pub use sink::{ImportReport, MESSAGE_TOPIC, RECORD_TOPIC, RecordNote, UnknownRecord};
 pub use tally::Tally;
 
 use crate::{json::Value, veil::Frame};

@@ -39,7 +39,7 @@ const MAX_SEQUENCE: u64 = 1 << 53;
 /// What an import saw besides the frames that it gave.
 #[non_exhaustive]
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ImportReport {
     /// Records that are known and that the model never saw, by kind: the first 200 kinds, and
     /// `other`.
     pub skipped: BTreeMap<String, u64>,
@@ -123,7 +123,7 @@ impl FrameDraft {
 #[derive(Debug, Default)]
 pub(super) struct Sink {
     pub(super) ready: VecDeque<Record>,
-    pub(super) report: Report,
+    pub(super) report: ImportReport,
     session: Option<Arc<str>>,
     /// Every session so far: they may interleave.
     sessions: HashSet<Arc<str>>,

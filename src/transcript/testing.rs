@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{MESSAGE_TOPIC, ORIGIN, Report, Transcript, TranscriptFormat};
+use super::{ImportReport, MESSAGE_TOPIC, ORIGIN, Transcript, TranscriptFormat};
 use crate::{
     id::FacetType,
     json::{self, Value},
@@ -36,7 +36,7 @@ fn line(out: &mut String, facet: &Facet, indent: &str) {
 
 /// What a transcript holds: a heading per frame, with its session, its source and a `*` where it
 /// is a message, then its facets without their origins.
-pub(super) fn outline(input: &str) -> (TranscriptFormat, String, Report) {
+pub(super) fn outline(input: &str) -> (TranscriptFormat, String, ImportReport) {
     let mut transcript = Transcript::new(input.as_bytes()).unwrap();
     let mut out = String::new();
     for record in transcript.by_ref() {
@@ -62,7 +62,7 @@ fn forget_origin(facet: &mut Facet) {
 
 /// Asserts the format by name and the [`outline`] of `input`, and gives the report.
 #[track_caller]
-pub(super) fn check(format: &str, input: &str, expected: &str) -> Report {
+pub(super) fn check(format: &str, input: &str, expected: &str) -> ImportReport {
     let (found, lines, report) = outline(input);
     assert_eq!(found.name(), format);
     let expected = expected.trim_matches('\n').trim_end();

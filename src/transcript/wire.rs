@@ -156,11 +156,11 @@ impl super::Decoder for WireReader {
 
 #[cfg(test)]
 mod tests {
-    use crate::transcript::{Report, testing};
+    use crate::transcript::{ImportReport, testing};
 
     /// `exchanges` are pieces of JSON `uri | request | status | response`.
     #[track_caller]
-    fn check(exchanges: &[(&str, &str, &str, &str)], expected: &str) -> Report {
+    fn check(exchanges: &[(&str, &str, &str, &str)], expected: &str) -> ImportReport {
         let list: Vec<_> = exchanges
             .iter()
             .map(|(uri, request, status, response)| {

@@ -20,7 +20,7 @@ use afterimage::{
     id::Millis,
     journal::{EventId, Expected, Journal, JournalOptions, NewEvent, SessionName},
     log::{
-        DirLock, DiskFiles, Entry, FileKind, Files, Holder, OpenMode, RecordFile, RecordWriter,
+        DirLock, DiskFiles, FileKind, Files, Holder, OpenMode, RecordFile, RecordWriter, ScanEntry,
         pack, read_file, scan_lines, unpack, unpack_file, within, write_atomic,
     },
     snapshot::{FrameSnapshot, SnapshotArchive},
@@ -265,9 +265,9 @@ fn a_tail_of_200_gib_that_was_never_written_is_cut_and_not_read() {
     }
     let records = RecordFile::open(&DiskFiles, &path, KIND).unwrap();
     assert_eq!(records.read(first).unwrap(), b"first");
-    let entries: Vec<Entry> = records.scan().unwrap().map(Result::unwrap).collect();
+    let entries: Vec<ScanEntry> = records.scan().unwrap().map(Result::unwrap).collect();
     assert!(
-        matches!(&entries[..], [Entry::Record(_), Entry::Torn(torn)] if torn.length == CLAIMED - end),
+        matches!(&entries[..], [ScanEntry::Record(_), ScanEntry::Torn(torn)] if torn.length == CLAIMED - end),
         "{entries:?}"
     );
     let (_, recovery) = RecordWriter::open(disk(), &path, KIND).unwrap();
@@ -333,8 +333,8 @@ fn bytes_behind_a_hole_are_refused_and_a_record_over_one_is_damaged() {
     let records = RecordFile::open(&DiskFiles, &path, KIND).unwrap();
     let error = records.read(position).unwrap_err();
     assert!(error.to_string().contains("a hole at offset"), "{error}");
-    let entries: Vec<Entry> = records.scan().unwrap().map(Result::unwrap).collect();
-    assert!(matches!(&entries[..], [Entry::Torn(_)]), "{entries:?}");
+    let entries: Vec<ScanEntry> = records.scan().unwrap().map(Result::unwrap).collect();
+    assert!(matches!(&entries[..], [ScanEntry::Torn(_)]), "{entries:?}");
 }
 
 /// A zstd frame of so many blocks of 128 KiB of one byte, four bytes each.

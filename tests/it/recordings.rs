@@ -10,7 +10,7 @@ use afterimage::{
     hud::{Hud, NativeFormat},
     id::Millis,
     tokens::{Bpe, Memo},
-    transcript::{Report, Tally, Transcript},
+    transcript::{ImportReport, Tally, Transcript},
     veil::History,
 };
 
@@ -22,7 +22,7 @@ const GROUPS: [&str; 6] =
     ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent", "E-state", "I-spacemolt"];
 
 /// What an import says besides the frames.
-fn notes(report: &Report) -> String {
+fn notes(report: &ImportReport) -> String {
     let mut notes = Vec::new();
     if let Some(first) = report.unknown.first() {
         let (count, line) = (report.unknown_records, first.line);

@@ -17,7 +17,7 @@ use afterimage::{
     export::{Export, ExportOptions},
     hud::{Hud, Message, NativeFormat, RenderedContext},
     id::{FrameSeq, Millis, Role},
-    replay::{Policy, Replay, ReplayFigures, Turn},
+    replay::{Replay, ReplayFigures, ReplayPolicy, ReplayedTurn},
     snapshot::PartRef,
     tokens::{Bpe, Memo, TokenCounter},
     veil::{Frame, Source},
@@ -37,13 +37,13 @@ static SESSIONS: LazyLock<Vec<Session>> = LazyLock::new(|| {
 static COUNTER: LazyLock<Arc<dyn TokenCounter>> =
     LazyLock::new(|| Arc::new(Memo::new(Bpe::o200k())));
 
-fn replay(budget: Budget, policy: Policy) -> Replay {
+fn replay(budget: Budget, policy: ReplayPolicy) -> Replay {
     let hud = Hud::builder(COUNTER.clone()).format(Arc::new(NativeFormat)).build();
     Replay::new(hud, budget, policy, Arc::new(OutlineEngine))
 }
 
 fn blocks(budget: Budget) -> Replay {
-    replay(budget, Policy::Blocks(budget.compression()))
+    replay(budget, ReplayPolicy::Blocks(budget.compression()))
 }
 
 /// The frame and the facet of a call or a result.
@@ -206,7 +206,7 @@ struct Checks<'s> {
 }
 
 impl Checks<'_> {
-    fn turn(&mut self, turn: &Turn<'_>, is_last: bool) {
+    fn turn(&mut self, turn: &ReplayedTurn<'_>, is_last: bool) {
         let number = self.figures.turns;
         let place = format!("{} at {}, turn {number}", self.session.name, self.budget.max_tokens);
         self.figures.turns += 1;
@@ -272,7 +272,7 @@ fn sum(of: impl Fn(&Session) -> ReplayFigures + Sync) -> ReplayFigures {
 
 fn sliding(budget: Budget) -> ReplayFigures {
     sum(|session| {
-        let mut replay = replay(budget, Policy::Sliding);
+        let mut replay = replay(budget, ReplayPolicy::Sliding);
         for frame in &session.frames {
             replay.push(frame.clone(), NOW).unwrap();
         }

@@ -8,7 +8,7 @@ use afterimage::{
     compress::{CompressionTransform, OutlineEngine},
     hud::{Hud, NativeFormat, RenderRequest},
     id::{FacetType, Millis},
-    replay::{Policy, Replay},
+    replay::{Replay, ReplayPolicy},
     tokens::Chars4,
     transcript::Transcript,
     veil::{Facet, FacetOp, Frame, History, Source},
@@ -32,7 +32,7 @@ fn frame(number: u64) -> Frame {
 }
 
 /// What a replay of so many messages takes.
-fn replayed(policy: &Policy, messages: u64) -> AllocationInfo {
+fn replayed(policy: &ReplayPolicy, messages: u64) -> AllocationInfo {
     let mut replay =
         Replay::new(hud(), Budget::new(1_000), policy.clone(), Arc::new(OutlineEngine));
     let info = measure(|| {
@@ -45,7 +45,7 @@ fn replayed(policy: &Policy, messages: u64) -> AllocationInfo {
 
 #[test]
 fn the_work_of_a_replay_within_a_budget_grows_in_proportion_to_the_session() {
-    for policy in [Policy::Blocks(Budget::new(1_000).compression()), Policy::Sliding] {
+    for policy in [ReplayPolicy::Blocks(Budget::new(1_000).compression()), ReplayPolicy::Sliding] {
         let [small, large] = [800, 3_200].map(|messages| replayed(&policy, messages));
         let count = large.count_total as f64 / small.count_total as f64;
         let bytes = large.bytes_total as f64 / small.bytes_total as f64;

@@ -533,7 +533,7 @@ pub(crate) struct Expand {
 
 /// How contexts are kept within the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReplayPolicy {
+pub(crate) enum PolicyName {
     /// Blocks stand for older frames, as `compress` does it
     #[default]
     Blocks,
@@ -551,7 +551,7 @@ pub(crate) struct Replay {
     pub(crate) fitting: Fitting,
     /// How contexts are kept within the budget
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) policy: ReplayPolicy,
+    pub(crate) policy: PolicyName,
     /// Which tokenizer counts; by default o200k
     #[arg(long, value_enum, help_heading = "Rendering")]
     pub(crate) tokenizer: Option<Tokenizer>,

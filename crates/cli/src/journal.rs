@@ -80,13 +80,13 @@ fn ls(args: &Ls) -> Outcome {
                 continue;
             }
         };
-        let SessionStatus { last_sequence, snapshot, passed_over, .. } = status;
+        let SessionStatus { last_sequence, snapshot, skipped_snapshot, .. } = status;
         if args.json {
             out.json(object! {
                 "session": session.as_str(),
                 "lastSequence": last_sequence,
                 "snapshot": or_null(snapshot.as_ref().map(snapshot_json)),
-                "passedOver": or_null(passed_over.as_ref().map(passed_json)),
+                "passedOver": or_null(skipped_snapshot.as_ref().map(passed_json)),
             })?;
             continue;
         }
@@ -103,7 +103,7 @@ fn ls(args: &Ls) -> Outcome {
                 plain(session.as_str()),
             ],
         )?;
-        if let Some(passed) = passed_over {
+        if let Some(passed) = skipped_snapshot {
             writeln!(out, "  not used: {}", printable(&passed.to_string()))?;
         }
     }
@@ -178,7 +178,7 @@ fn page(out: &mut Output, shown: &Object, report: &LoadReport) -> Outcome {
         },
     );
     line("snapshot", &snapshot)?;
-    for passed in &report.passed_over {
+    for passed in &report.skipped_snapshots {
         line("not used", &passed.to_string())?;
     }
     line("replayed", &counted(report.events, "event"))?;
@@ -398,7 +398,7 @@ fn report_json(report: &LoadReport) -> Object {
     };
     object! {
         "snapshot": or_null(report.snapshot.as_ref().map(snapshot_json)),
-        "passedOver": report.passed_over.iter().map(passed_json).collect::<Value>(),
+        "passedOver": report.skipped_snapshots.iter().map(passed_json).collect::<Value>(),
         "events": report.events,
         "bytes": report.bytes,
         "lost": report.lost.iter().map(lost).collect::<Value>(),

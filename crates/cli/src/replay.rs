@@ -5,13 +5,13 @@ use std::{io::Write, sync::Arc};
 use afterimage::{
     compress::Engine,
     json::Object,
-    replay::{Policy, Replay, ReplayFigures},
+    replay::{Replay, ReplayFigures, ReplayPolicy},
     window::Budget,
 };
 use indexmap::IndexMap;
 
 use crate::{
-    args::{self, Format, ReplayPolicy},
+    args::{self, Format, PolicyName},
     failure::Outcome,
     fitting,
     input::{self, Source},
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
 
 /// Replays files by one policy.
 struct Player {
-    policy: Policy,
+    policy: ReplayPolicy,
     name: &'static str,
     budget: Budget,
     engine: Arc<dyn Engine>,
@@ -75,11 +75,11 @@ impl Player {
     fn new(args: &args::Replay) -> Outcome<Self> {
         let budget = fitting::budget(&args.fitting, Budget::new);
         let (policy, name) = match args.policy {
-            ReplayPolicy::Blocks => {
-                (Policy::Blocks(fitting::options(&args.fitting, &budget)), "blocks")
+            PolicyName::Blocks => {
+                (ReplayPolicy::Blocks(fitting::options(&args.fitting, &budget)), "blocks")
             }
-            ReplayPolicy::Sliding => (Policy::Sliding, "a window that slides"),
-            ReplayPolicy::None => (Policy::Unlimited, "everything"),
+            PolicyName::Sliding => (ReplayPolicy::Sliding, "a window that slides"),
+            PolicyName::None => (ReplayPolicy::Unlimited, "everything"),
         };
         let engine: Arc<dyn Engine> = Arc::new(fitting::patient_engine(&args.fitting)?);
         let rendering = args::Rendering { format: Some(Format::Native), tokenizer: args.tokenizer };
@@ -117,7 +117,7 @@ impl Player {
     fn head(&self, out: &mut Output) -> Outcome {
         let heading = out.paint.style(style::HEADING);
         let room = counted(self.budget.room(), "token");
-        let relation = if self.policy == Policy::Unlimited { "beside" } else { "within" };
+        let relation = if self.policy == ReplayPolicy::Unlimited { "beside" } else { "within" };
         let dim = out.paint.style(style::DIM);
         writeln!(out, "{heading}{} {relation} {room}, simulated{heading:#}", self.name)?;
         Ok(writeln!(out, "{dim}{SIMULATED}{dim:#}\n")?)

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     log::{
-        CutTail, DirLock, Files, HighWater, Holder, LogMark, LostEnd, OpenMode, TornEnd, TornTail,
+        CutTail, DirLock, Files, HighWater, Holder, LogMark, LostEnd, OpenMode, TornEnd, TornFile,
         create_dirs, read_file, write_atomic,
     },
 };
@@ -43,7 +43,7 @@ pub(super) struct Directory {
     snapshots: BTreeMap<String, BTreeSet<u64>>,
     tokens: BTreeSet<String>,
     /// What was passed over, of each log as it was last looked at.
-    torn: Vec<TornTail>,
+    torn: Vec<TornFile>,
     lost: Vec<LostEnd>,
     cut: Vec<CutTail>,
 }
@@ -186,7 +186,7 @@ impl Directory {
 
     fn saw_tail(&mut self, file: PathBuf, torn: Option<TornEnd>) {
         self.torn.retain(|tail| tail.file != file);
-        self.torn.extend(torn.map(|torn| TornTail { file, torn }));
+        self.torn.extend(torn.map(|torn| TornFile { file, torn }));
     }
 
     fn head(&mut self, session: &SessionName) -> Result<Head> {
@@ -469,7 +469,7 @@ impl Store for Directory {
         self.lost.iter().find(|lost| lost.file == path || lost.file == end)
     }
 
-    fn torn_tails(&self) -> &[TornTail] {
+    fn torn_tails(&self) -> &[TornFile] {
         &self.torn
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    AppendReceipt, Event, EventId, Expected, JournalOptions, Live, LoadReport, LoadedState,
+    AppendReceipt, Event, EventId, Expected, JournalOptions, LiveState, LoadReport, LoadedState,
     NewEvent, RecordOutcome, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo,
     SnapshotPolicy,
     append::{Entry, StoredEvent},
@@ -122,7 +122,7 @@ pub trait EventJournal: sealed::Sealed {
         &mut self,
         session: &SessionName,
         policy: SnapshotPolicy,
-    ) -> impl Future<Output = Result<(Live<S>, LoadReport)>> + Send;
+    ) -> impl Future<Output = Result<(LiveState<S>, LoadReport)>> + Send;
 
     /// Checks an event, appends and applies it: [`Journal::record`](crate::Journal::record).
     ///
@@ -131,7 +131,7 @@ pub trait EventJournal: sealed::Sealed {
     /// where another writer has appended; those of the store.
     fn record<S: Replay<Event: Sync> + Send + Sync>(
         &mut self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         id: EventId,
         event: &S::Event,
         now: Millis,
@@ -143,7 +143,7 @@ pub trait EventJournal: sealed::Sealed {
     /// Those of [`EventJournal::write_snapshot`].
     fn snapshot<S: Replay + Send + Sync>(
         &mut self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         now: Millis,
     ) -> impl Future<Output = Result<SnapshotInfo>> + Send;
 
@@ -154,7 +154,7 @@ pub trait EventJournal: sealed::Sealed {
     /// Those of [`EventJournal::load`].
     fn catch_up<S: Replay + Send + Sync>(
         &mut self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
     ) -> impl Future<Output = Result<u64>> + Send;
 
     /// What there is of a session: [`Journal::status`](crate::Journal::status).
@@ -244,7 +244,7 @@ pub(crate) async fn read<J: Steps>(
 /// What comes after the newest event of a state.
 async fn read_after<J: Steps, S: Replay>(
     journal: &mut J,
-    live: &Live<S>,
+    live: &LiveState<S>,
     most: usize,
 ) -> Result<Reading> {
     let logic = ReadLogic::after(live.at().cloned(), most);
@@ -317,13 +317,13 @@ pub(crate) async fn live<J: Steps, S: Replay>(
     journal: &mut J,
     session: &SessionName,
     policy: SnapshotPolicy,
-) -> Result<(Live<S>, LoadReport)> {
-    Ok(Live::of(session, policy, load_at(journal, session).await?))
+) -> Result<(LiveState<S>, LoadReport)> {
+    Ok(LiveState::of(session, policy, load_at(journal, session).await?))
 }
 
 pub(crate) async fn record<J: Steps, S: Replay>(
     journal: &mut J,
-    live: &mut Live<S>,
+    live: &mut LiveState<S>,
     id: EventId,
     event: &S::Event,
     now: Millis,
@@ -357,7 +357,7 @@ pub(crate) async fn record<J: Steps, S: Replay>(
 
 pub(crate) async fn snapshot<J: Steps, S: Replay>(
     journal: &mut J,
-    live: &mut Live<S>,
+    live: &mut LiveState<S>,
     now: Millis,
 ) -> Result<SnapshotInfo> {
     let taken = PendingSnapshot::of_live(live, now)?;
@@ -369,7 +369,7 @@ pub(crate) async fn snapshot<J: Steps, S: Replay>(
 
 pub(crate) async fn catch_up<J: Steps, S: Replay>(
     journal: &mut J,
-    live: &mut Live<S>,
+    live: &mut LiveState<S>,
 ) -> Result<u64> {
     let before = live.sequence();
     loop {

@@ -386,7 +386,7 @@ fn a_snapshot_that_is_newer_than_the_head_belongs_to_a_later_head() {
         }
     };
     assert_eq!((loaded.sequence, loaded.report.events), (2, 0));
-    assert_eq!(loaded.report.passed_over, []);
+    assert_eq!(loaded.report.skipped_snapshots, []);
     assert_eq!(loaded.state, Ids(vec!["other 1".to_owned(), "other 2".to_owned()]));
 }
 

@@ -107,7 +107,7 @@ mod tail;
 
 pub use event::{AppendReceipt, Event, EventId, Expected, NewEvent};
 pub use face::EventJournal;
-pub use live::{Live, RecordOutcome};
+pub use live::{LiveState, RecordOutcome};
 pub use load::LoadedState;
 pub use memory::Memory;
 pub use name::{MAX_SESSION_NAME, SessionName};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// [`record`](super::Journal::record), [`snapshot`](super::Journal::snapshot) and
 /// [`catch_up`](super::Journal::catch_up).
 #[derive(Clone, Debug)]
-pub struct Live<S> {
+pub struct LiveState<S> {
     session: SessionName,
     state: S,
     /// The newest event that is in the state.
@@ -31,7 +31,7 @@ pub struct RecordOutcome {
     pub snapshot: Option<Result<SnapshotInfo>>,
 }
 
-impl<S: Replay> Live<S> {
+impl<S: Replay> LiveState<S> {
     pub(super) fn of(
         session: &SessionName,
         policy: SnapshotPolicy,

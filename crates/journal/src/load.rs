@@ -96,7 +96,7 @@ impl<S: Replay> LoadLogic<S> {
     fn pass_over(&mut self, after_sequence: Option<u64>, reason: SkipReason) {
         if let Some(report) = self.report() {
             report.snapshot = None;
-            report.passed_over.push(SkippedSnapshot { after_sequence, reason });
+            report.skipped_snapshots.push(SkippedSnapshot { after_sequence, reason });
         }
         self.age += 1;
         self.stage = Stage::Snapshot;

@@ -1,4 +1,4 @@
-/// When a [`Live`](super::Live) state writes a snapshot by itself.
+/// When a [`LiveState`](super::LiveState) state writes a snapshot by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub enum SnapshotPolicy {

@@ -8,7 +8,7 @@ pub struct LoadReport {
     /// The snapshot that it began with; `None` for a full replay.
     pub snapshot: Option<SnapshotInfo>,
     /// The snapshots that it passed over, the newest first.
-    pub passed_over: Vec<SkippedSnapshot>,
+    pub skipped_snapshots: Vec<SkippedSnapshot>,
     /// How many events were replayed, those that were skipped included.
     pub events: u64,
     /// The bytes of their bodies.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Live, LoadedState, Replay, SessionName, SnapshotInfo,
+    LiveState, LoadedState, Replay, SessionName, SnapshotInfo,
     locate::Locate,
     machine::Logic,
     read::another_log,
@@ -61,7 +61,7 @@ impl PendingSnapshot {
     }
 
     /// Of a state that is kept up with its log.
-    pub(super) fn of_live<S: Replay>(live: &Live<S>, now: Millis) -> Result<Self> {
+    pub(super) fn of_live<S: Replay>(live: &LiveState<S>, now: Millis) -> Result<Self> {
         Ok(Self { at: live.at().cloned(), ..Self::of(live.state(), live.sequence(), now)? })
     }
 }

@@ -15,8 +15,8 @@ use crate::{
     Error, ErrorKind, Result,
     json::{self, Fields, Object, ObjectExt, Value},
     log::{
-        self, CutTail, EndProblem, Entry, FileKind, Files, FoundMark, HighWater, LogMark, LostEnd,
-        RecordFile, RecordWriter, Survey, TornEnd,
+        self, CutTail, EndProblem, FileKind, Files, FoundMark, HighWater, LogMark, LostEnd,
+        RecordFile, RecordWriter, ScanEntry, Survey, TornEnd,
     },
 };
 
@@ -112,7 +112,7 @@ impl SessionLog {
             return Ok(LogOwner::Nobody(None));
         };
         let first = records.outline()?.take(3).collect::<Result<Vec<_>, log::Error>>()?;
-        if first.iter().filter(|entry| matches!(entry, Entry::Record(_))).count() < 3 {
+        if first.iter().filter(|entry| matches!(entry, ScanEntry::Record(_))).count() < 3 {
             // A crash may have kept the header of the only event, and not all of it.
             let found = records.survey()?;
             if let Some(damage) = found.damage.first() {
@@ -122,7 +122,9 @@ impl SessionLog {
                 return Ok(LogOwner::Nobody(found.torn));
             }
         }
-        let Some(Entry::Record(record)) = first.first() else { return Ok(LogOwner::Nobody(None)) };
+        let Some(ScanEntry::Record(record)) = first.first() else {
+            return Ok(LogOwner::Nobody(None));
+        };
         session_record(&records.read(record.position)?)
             .and_then(|first| SessionName::new(first.name))
             .map(LogOwner::Session)

@@ -19,7 +19,7 @@ pub struct SessionStatus {
     pub snapshot: Option<SnapshotInfo>,
     /// What is wrong with the newest snapshot, so that a load passes it over. Whether its state is of
     /// a form that a program reads is for that program to say.
-    pub passed_over: Option<SkippedSnapshot>,
+    pub skipped_snapshot: Option<SkippedSnapshot>,
 }
 
 /// Looks at a session, and at its newest snapshot as far as that can be judged without knowing what
@@ -64,7 +64,7 @@ impl StatusLogic {
     fn pass_over(&mut self, reason: Option<SkipReason>) {
         let Some(status) = &mut self.status else { return };
         let after_sequence = status.snapshot.as_ref().map(|snapshot| snapshot.after_sequence);
-        status.passed_over = reason.map(|reason| SkippedSnapshot { after_sequence, reason });
+        status.skipped_snapshot = reason.map(|reason| SkippedSnapshot { after_sequence, reason });
     }
 
     fn got_event(&mut self, page: &Page) {

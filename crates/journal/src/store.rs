@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Result,
-    log::{CutTail, LostEnd, TornTail},
+    log::{CutTail, LostEnd, TornFile},
 };
 
 /// What a journal stands on: it does as it is asked, and decides nothing.
@@ -34,7 +34,7 @@ pub(super) trait Store: fmt::Debug + Send {
     }
 
     /// What files were seen to end with, and what was passed over.
-    fn torn_tails(&self) -> &[TornTail] {
+    fn torn_tails(&self) -> &[TornFile] {
         &[]
     }
 

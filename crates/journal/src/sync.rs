@@ -1,9 +1,9 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use super::{
-    AppendReceipt, Event, EventId, Expected, JournalOptions, Live, LoadReport, LoadedState, Memory,
-    NewEvent, RecordOutcome, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo,
-    SnapshotPolicy,
+    AppendReceipt, Event, EventId, Expected, JournalOptions, LiveState, LoadReport, LoadedState,
+    Memory, NewEvent, RecordOutcome, Replay, Retries, SessionName, SessionStatus, Snapshot,
+    SnapshotInfo, SnapshotPolicy,
     append::{AppendLogic, Entry, StoredEvent},
     directory::Directory,
     face::{self, EventJournal, Steps, sealed},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, Millis, Result,
-    log::{CutTail, DiskFiles, Files, Holder, LostEnd, TornTail},
+    log::{CutTail, DiskFiles, Files, Holder, LostEnd, TornFile},
 };
 
 /// Of how many sessions the end of the log is remembered.
@@ -222,7 +222,7 @@ impl Journal {
         &mut self,
         session: &SessionName,
         policy: SnapshotPolicy,
-    ) -> Result<(Live<S>, LoadReport)> {
+    ) -> Result<(LiveState<S>, LoadReport)> {
         face::now(face::live(self, session, policy))
     }
 
@@ -237,7 +237,7 @@ impl Journal {
     /// see [`RecordOutcome::snapshot`].
     pub fn record<S: Replay>(
         &mut self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         id: EventId,
         event: &S::Event,
         now: Millis,
@@ -249,7 +249,11 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::write_snapshot`].
-    pub fn snapshot<S: Replay>(&mut self, live: &mut Live<S>, now: Millis) -> Result<SnapshotInfo> {
+    pub fn snapshot<S: Replay>(
+        &mut self,
+        live: &mut LiveState<S>,
+        now: Millis,
+    ) -> Result<SnapshotInfo> {
         face::now(face::snapshot(self, live, now))
     }
 
@@ -258,7 +262,7 @@ impl Journal {
     /// # Errors
     /// As [`Journal::load`]. The state holds what came before the event that went wrong; where that
     /// one was applied by half it is to be loaded anew.
-    pub fn catch_up<S: Replay>(&mut self, live: &mut Live<S>) -> Result<u64> {
+    pub fn catch_up<S: Replay>(&mut self, live: &mut LiveState<S>) -> Result<u64> {
         face::now(face::catch_up(self, live))
     }
 
@@ -324,7 +328,7 @@ impl Journal {
     /// What was passed over at the end of logs, when they were last looked at: what a crash has
     /// left torn, or a writer is writing. Who opens the session for writing cuts it, which is then
     /// among [`Journal::cut_tails`].
-    pub fn torn_tails(&self) -> &[TornTail] {
+    pub fn torn_tails(&self) -> &[TornFile] {
         self.store.torn_tails()
     }
 
@@ -419,13 +423,13 @@ impl EventJournal for Journal {
         &mut self,
         session: &SessionName,
         policy: SnapshotPolicy,
-    ) -> Result<(Live<S>, LoadReport)> {
+    ) -> Result<(LiveState<S>, LoadReport)> {
         Journal::live(self, session, policy)
     }
 
     async fn record<S: Replay<Event: Sync> + Send + Sync>(
         &mut self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         id: EventId,
         event: &S::Event,
         now: Millis,
@@ -435,13 +439,13 @@ impl EventJournal for Journal {
 
     async fn snapshot<S: Replay + Send + Sync>(
         &mut self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         now: Millis,
     ) -> Result<SnapshotInfo> {
         Journal::snapshot(self, live, now)
     }
 
-    async fn catch_up<S: Replay + Send + Sync>(&mut self, live: &mut Live<S>) -> Result<u64> {
+    async fn catch_up<S: Replay + Send + Sync>(&mut self, live: &mut LiveState<S>) -> Result<u64> {
         Journal::catch_up(self, live)
     }
 

@@ -15,7 +15,7 @@ pub struct Damage {
     /// How many bytes it has.
     pub length: u64,
     /// Which check failed.
-    pub reason: Reason,
+    pub reason: DamageReason,
 }
 
 impl Damage {
@@ -38,7 +38,7 @@ impl fmt::Display for Damage {
 /// Which check a record failed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum DamageReason {
     /// No record begins here: the header is not one, or fails its check.
     Header,
     /// The file ends before the record does.
@@ -76,7 +76,7 @@ pub enum Reason {
     },
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for DamageReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => f.write_str("the header of the record fails its check"),

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use afterimage_log::{DirLock, DiskFiles, Entry, FileKind, Holder, RecordFile, RecordWriter};
+//! use afterimage_log::{DirLock, DiskFiles, ScanEntry, FileKind, Holder, RecordFile, RecordWriter};
 //!
 //! const NOTES: FileKind = FileKind::new(*b"notes\0\0\0", 1);
 //! # let scratch = tempfile::tempdir().unwrap();
@@ -23,9 +23,9 @@
 //! assert_eq!(records.read(first)?, b"the hull holds");
 //! for entry in records.scan()? {
 //!     match entry? {
-//!         Entry::Record(record) => assert!(record.index < 2),
-//!         Entry::Damage(damage) => eprintln!("{damage}"),
-//!         Entry::Torn(torn) => eprintln!("{torn}"),
+//!         ScanEntry::Record(record) => assert!(record.index < 2),
+//!         ScanEntry::Damage(damage) => eprintln!("{damage}"),
+//!         ScanEntry::Torn(torn) => eprintln!("{torn}"),
 //!     }
 //! }
 //! # Ok::<(), afterimage_log::Error>(())
@@ -67,7 +67,7 @@ pub mod testing;
 mod within;
 
 pub use atomic::{create_dirs, write_atomic};
-pub use damage::{Damage, Reason};
+pub use damage::{Damage, DamageReason};
 pub use dir_lock::{DirLock, Holder};
 pub use disk::DiskFiles;
 pub use files::{Files, OpenFile, OpenMode};
@@ -80,8 +80,8 @@ pub use line_file::{
 pub use name::{escape, file_name};
 pub use packed::{pack, pack_file, unpack, unpack_file};
 pub use record_file::{Position, RecordFile, RecordInfo};
-pub use record_writer::{CutTail, RecordWriter, Recovery, TornTail};
-pub use scan::{Entry, Scan, TornEnd};
+pub use record_writer::{CutTail, RecordWriter, Recovery, TornFile};
+pub use scan::{Scan, ScanEntry, TornEnd};
 pub use survey::Survey;
 pub use within::{borrowed_within, within};
 

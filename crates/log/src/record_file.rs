@@ -1,7 +1,7 @@
 use std::{fmt, io, path::Path, sync::Arc};
 
 use super::{
-    Damage, FileKind, Files, OpenFile, OpenMode, Reason, Scan,
+    Damage, DamageReason, FileKind, Files, OpenFile, OpenMode, Scan,
     files::read_full,
     layout::{FILE_HEADER, RECORD_HEADER, RECORD_HEADER_SIZE, RecordHeader},
     scan::Depth,
@@ -183,7 +183,7 @@ impl RecordFile {
             let error = Error::new(ErrorKind::OutOfRange, message);
             return Err(error.in_file(&*self.path).at(|place| place.offset = Some(at)));
         }
-        let damaged = |record: Option<u64>, reason: Reason| {
+        let damaged = |record: Option<u64>, reason: DamageReason| {
             Error::new(ErrorKind::Damaged, reason.to_string()).in_file(&*self.path).at(|place| {
                 place.record = record;
                 place.offset = Some(at);
@@ -208,11 +208,11 @@ impl RecordFile {
         if read < length {
             // Somebody has cut the file since its length was asked for.
             let (expected, found) = (RECORD_HEADER + header.length, RECORD_HEADER + read as u64);
-            return Err(damaged(Some(header.index), Reason::Cut { expected, found }));
+            return Err(damaged(Some(header.index), DamageReason::Cut { expected, found }));
         }
         let found = crc32fast::hash(payload);
         if found != header.crc {
-            let reason = Reason::Payload { expected: header.crc, found };
+            let reason = DamageReason::Payload { expected: header.crc, found };
             return Err(damaged(Some(header.index), reason));
         }
         Ok(fitting)
@@ -225,7 +225,7 @@ impl RecordFile {
     ///
     /// # Errors
     /// [`ErrorKind::Io`], here and from the iterator. Damage is no error but an
-    /// [`Entry`](super::Entry).
+    /// [`ScanEntry`](super::ScanEntry).
     pub fn scan(&self) -> Result<Scan<'_>> {
         Ok(Scan::new(self, self.length()?, Depth::Payloads))
     }
@@ -246,28 +246,30 @@ impl RecordFile {
     }
 
     /// The header at `at` in a file of `end` bytes, if it was written for that place.
-    pub(super) fn header(&self, at: u64, end: u64) -> Result<Result<RecordHeader, Reason>> {
+    pub(super) fn header(&self, at: u64, end: u64) -> Result<Result<RecordHeader, DamageReason>> {
         let mut bytes = [0; RECORD_HEADER_SIZE];
         let read = self.fill(&mut bytes, at)?;
         let found = (read as u64).min(end.saturating_sub(at));
         if found < RECORD_HEADER {
-            return Ok(Err(Reason::Cut { expected: RECORD_HEADER, found }));
+            return Ok(Err(DamageReason::Cut { expected: RECORD_HEADER, found }));
         }
         Ok(match RecordHeader::read(&bytes) {
-            None => Err(Reason::Header),
-            Some(header) if header.offset != at => Err(Reason::Displaced { from: header.offset }),
+            None => Err(DamageReason::Header),
+            Some(header) if header.offset != at => {
+                Err(DamageReason::Displaced { from: header.offset })
+            }
             Some(header) => Ok(header),
         })
     }
 
     /// A hole in a long record. Whoever makes a file can make a hole of any length, and reading it
     /// would take as much time and memory as if somebody had written it.
-    fn hole_in(&self, record: RecordInfo) -> Result<Option<Reason>> {
+    fn hole_in(&self, record: RecordInfo) -> Result<Option<DamageReason>> {
         let (mut at, end) = (record.position.0.saturating_add(RECORD_HEADER), record.end());
         while record.length > UNPROBED && at < end {
             let next = self.next_data(at)?.unwrap_or(end).min(end);
             if next.saturating_sub(at) >= PROBED {
-                return Ok(Some(Reason::Hole { at }));
+                return Ok(Some(DamageReason::Hole { at }));
             }
             at = at.saturating_add(PROBED);
         }
@@ -284,7 +286,7 @@ impl RecordFile {
         &self,
         header: RecordHeader,
         block: &mut Vec<u8>,
-    ) -> Result<Option<Reason>> {
+    ) -> Result<Option<DamageReason>> {
         let position = Position(header.offset);
         let record = RecordInfo { index: header.index, position, length: header.length };
         if let Some(reason) = self.hole_in(record)? {
@@ -304,11 +306,11 @@ impl RecordFile {
             left -= read as u64;
             if read < wanted {
                 let expected = RECORD_HEADER + header.length;
-                return Ok(Some(Reason::Cut { expected, found: expected - left }));
+                return Ok(Some(DamageReason::Cut { expected, found: expected - left }));
             }
         }
         let (expected, found) = (header.crc, crc.finalize());
-        Ok((expected != found).then_some(Reason::Payload { expected, found }))
+        Ok((expected != found).then_some(DamageReason::Payload { expected, found }))
     }
 
     /// Fills `buffer` from `offset` on, and tells how much of it there was.
@@ -321,7 +323,13 @@ impl RecordFile {
         &*self.file
     }
 
-    pub(super) fn damage(&self, record: u64, offset: u64, length: u64, reason: Reason) -> Damage {
+    pub(super) fn damage(
+        &self,
+        record: u64,
+        offset: u64,
+        length: u64,
+        reason: DamageReason,
+    ) -> Damage {
         Damage { file: Arc::clone(&self.path), record, offset, length, reason }
     }
 
@@ -332,12 +340,12 @@ impl RecordFile {
 
 impl RecordHeader {
     /// The record, if a file of `end` bytes holds all of it.
-    pub(super) fn fitting(self, end: u64) -> Result<RecordInfo, Reason> {
+    pub(super) fn fitting(self, end: u64) -> Result<RecordInfo, DamageReason> {
         if self.end().is_some_and(|last| last <= end) {
             let position = Position(self.offset);
             return Ok(RecordInfo { index: self.index, position, length: self.length });
         }
         let expected = RECORD_HEADER.saturating_add(self.length);
-        Err(Reason::Cut { expected, found: end.saturating_sub(self.offset) })
+        Err(DamageReason::Cut { expected, found: end.saturating_sub(self.offset) })
     }
 }

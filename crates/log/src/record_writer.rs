@@ -72,14 +72,14 @@ impl fmt::Display for CutTail {
 
 /// A torn tail that was seen, and left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TornTail {
+pub struct TornFile {
     /// The file, as it was opened.
     pub file: PathBuf,
     /// What it ends with.
     pub torn: TornEnd,
 }
 
-impl fmt::Display for TornTail {
+impl fmt::Display for TornFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, torn } = self;
         let (file, cause) = (file.display(), torn.cause());

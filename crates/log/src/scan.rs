@@ -3,7 +3,7 @@ use std::{collections::VecDeque, fmt};
 use memchr::memmem::Finder;
 
 use super::{
-    Damage, Reason, RecordFile, RecordInfo,
+    Damage, DamageReason, RecordFile, RecordInfo,
     layout::{FILE_HEADER, RECORD_HEADER_SIZE, RECORD_MAGIC, RecordHeader},
 };
 use crate::Result;
@@ -13,7 +13,7 @@ const WINDOW: usize = if cfg!(test) { 48 } else { 1 << 20 };
 
 /// One thing that a [`Scan`] finds. Together the entries cover the file from its header to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum ScanEntry {
     /// A record that passes the checks.
     Record(RecordInfo),
     /// Damage that is no torn tail: a record follows it, or once did.
@@ -32,7 +32,7 @@ pub struct TornEnd {
     /// How many bytes it has.
     pub length: u64,
     /// Which check its first record failed.
-    pub reason: Reason,
+    pub reason: DamageReason,
 }
 
 impl TornEnd {
@@ -40,7 +40,7 @@ impl TornEnd {
     /// it. Otherwise the bytes are there and fail their check. A loss of power can do that to what
     /// was not synced; so can a disk that changes what was.
     pub fn is_cut(&self) -> bool {
-        matches!(self.reason, Reason::Cut { .. })
+        matches!(self.reason, DamageReason::Cut { .. })
     }
 
     /// What may have come to pass, for people.
@@ -93,7 +93,7 @@ pub struct Scan<'f> {
     pending: Vec<Damage>,
     /// The first record that was written for another place, if none in its place follows.
     displaced: Option<Damage>,
-    ready: VecDeque<Entry>,
+    ready: VecDeque<ScanEntry>,
     done: bool,
     block: Vec<u8>,
 }
@@ -140,22 +140,22 @@ impl<'f> Scan<'f> {
 
     fn found(&mut self, record: RecordInfo) {
         self.displaced = None;
-        self.ready.extend(self.pending.drain(..).map(Entry::Damage));
+        self.ready.extend(self.pending.drain(..).map(ScanEntry::Damage));
         let in_order =
             if self.lost { record.index >= self.next } else { record.index == self.next };
         if !in_order {
-            let reason = Reason::Index { expected: self.next, found: record.index };
+            let reason = DamageReason::Index { expected: self.next, found: record.index };
             let damage = self.file.damage(record.index, self.at, 0, reason);
-            self.ready.push_back(Entry::Damage(damage));
+            self.ready.push_back(ScanEntry::Damage(damage));
         }
-        self.ready.push_back(Entry::Record(record));
+        self.ready.push_back(ScanEntry::Record(record));
         self.lost = false;
         self.next = record.index.saturating_add(1);
         self.at = record.end();
     }
 
     /// Notes the damage at the current offset and goes to the next record.
-    fn pass_over(&mut self, header: Option<RecordHeader>, reason: Reason) -> Result<()> {
+    fn pass_over(&mut self, header: Option<RecordHeader>, reason: DamageReason) -> Result<()> {
         let index = header.map_or(self.next, |header| header.index);
         // Up to where the header, if it is sound, says what the bytes are.
         let covered = header.map_or(self.at, |header| header.end().unwrap_or(u64::MAX));
@@ -163,7 +163,7 @@ impl<'f> Scan<'f> {
             // The header says where the next one is.
             Some(next) if next <= self.end && self.file.header(next, self.end)?.is_ok() => next,
             _ => {
-                if matches!(reason, Reason::Displaced { .. }) {
+                if matches!(reason, DamageReason::Displaced { .. }) {
                     self.displace(self.at, reason);
                 }
                 self.search(self.at + 1, covered)?.unwrap_or(self.end)
@@ -176,7 +176,7 @@ impl<'f> Scan<'f> {
         Ok(())
     }
 
-    fn displace(&mut self, at: u64, reason: Reason) {
+    fn displace(&mut self, at: u64, reason: DamageReason) {
         if self.displaced.is_none() {
             self.displaced = Some(self.file.damage(self.next, at, 0, reason));
         }
@@ -208,7 +208,7 @@ impl<'f> Scan<'f> {
                     return Ok(Some(at));
                 }
                 if at >= covered {
-                    self.displace(at, Reason::Displaced { from: header.offset });
+                    self.displace(at, DamageReason::Displaced { from: header.offset });
                 }
             }
             if read < WINDOW {
@@ -225,10 +225,10 @@ impl<'f> Scan<'f> {
         self.done = true;
         if let Some(displaced) = self.displaced.take() {
             let is_named = self.pending.iter().any(|damage| damage.offset == displaced.offset);
-            self.ready.extend(self.pending.drain(..).map(Entry::Damage));
-            self.ready.extend((!is_named).then_some(Entry::Damage(displaced)));
+            self.ready.extend(self.pending.drain(..).map(ScanEntry::Damage));
+            self.ready.extend((!is_named).then_some(ScanEntry::Damage(displaced)));
         } else if let Some(first) = self.pending.drain(..).next() {
-            self.ready.push_back(Entry::Torn(TornEnd {
+            self.ready.push_back(ScanEntry::Torn(TornEnd {
                 record: first.record,
                 offset: first.offset,
                 length: self.end - first.offset,
@@ -239,7 +239,7 @@ impl<'f> Scan<'f> {
 }
 
 impl Iterator for Scan<'_> {
-    type Item = Result<Entry>;
+    type Item = Result<ScanEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() && !self.done {
@@ -277,11 +277,11 @@ mod tests {
             files.put("a", bytes);
 
             let file = RecordFile::open(&files, "a", KIND).unwrap();
-            let entries: Vec<Entry> = file.scan().unwrap().map(Result::unwrap).collect();
+            let entries: Vec<ScanEntry> = file.scan().unwrap().map(Result::unwrap).collect();
             let length = second.offset() - first.offset();
-            let damage = file.damage(0, first.offset(), length, Reason::Header);
+            let damage = file.damage(0, first.offset(), length, DamageReason::Header);
             let record = RecordInfo { index: 1, position: second, length: 6 };
-            assert_eq!(entries, [Entry::Damage(damage), Entry::Record(record)]);
+            assert_eq!(entries, [ScanEntry::Damage(damage), ScanEntry::Record(record)]);
         }
     }
 
@@ -301,11 +301,11 @@ mod tests {
         write(2, 2, b"cd");
         files.put("a", bytes);
         let file = RecordFile::open(&files, "a", KIND).unwrap();
-        let entries: Vec<Entry> = file.scan().unwrap().map(Result::unwrap).collect();
+        let entries: Vec<ScanEntry> = file.scan().unwrap().map(Result::unwrap).collect();
         assert!(
             matches!(
                 &entries[..],
-                [Entry::Damage(damage), Entry::Record(second), Entry::Record(_)]
+                [ScanEntry::Damage(damage), ScanEntry::Record(second), ScanEntry::Record(_)]
                     if damage.offset == torn && second.position.offset() == next
             ),
             "{entries:?}"
@@ -325,9 +325,9 @@ mod tests {
         let mut found = Vec::new();
         for entry in file.scan().unwrap() {
             found.push(match entry.unwrap() {
-                Entry::Record(record) => format!("{}", record.index),
-                Entry::Damage(damage) => damage.reason.to_string(),
-                Entry::Torn(torn) => torn.to_string(),
+                ScanEntry::Record(record) => format!("{}", record.index),
+                ScanEntry::Damage(damage) => damage.reason.to_string(),
+                ScanEntry::Torn(torn) => torn.to_string(),
             });
         }
         let expected = [

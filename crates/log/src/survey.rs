@@ -1,4 +1,6 @@
-use super::{Damage, Entry, Reason, RecordFile, RecordInfo, TornEnd, layout::FILE_HEADER};
+use super::{
+    Damage, DamageReason, RecordFile, RecordInfo, ScanEntry, TornEnd, layout::FILE_HEADER,
+};
 use crate::Result;
 
 /// What a record file holds, and where it ends: what a [`RecordWriter`](super::RecordWriter) goes on
@@ -29,14 +31,14 @@ impl RecordFile {
         let mut reason = None;
         for entry in self.outline_to(length) {
             match entry? {
-                Entry::Record(record) => found.records.push(record),
-                Entry::Damage(stretch) => found.damage.push(stretch),
-                Entry::Torn(torn) => reason = Some(torn.reason),
+                ScanEntry::Record(record) => found.records.push(record),
+                ScanEntry::Damage(stretch) => found.damage.push(stretch),
+                ScanEntry::Torn(torn) => reason = Some(torn.reason),
             }
         }
         let (_, end) = after(found.records.last());
         let is_displaced = |stretch: &&Damage| {
-            stretch.offset >= end && matches!(stretch.reason, Reason::Displaced { .. })
+            stretch.offset >= end && matches!(stretch.reason, DamageReason::Displaced { .. })
         };
         if let Some(displaced) = found.damage.iter().find(is_displaced) {
             return Err(displaced.to_error());

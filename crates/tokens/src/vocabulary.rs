@@ -63,8 +63,39 @@ fn word(words: &'static [u8], index: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use tiktoken_rs::CoreBPE;
+
     use super::*;
     use crate::exact::LONGEST_TOKEN;
+
+    /// The tokens by rank, in the form of `vocabularies/`.
+    fn listed<'a>(tokens: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+        let mut listed = Vec::new();
+        for token in tokens {
+            listed.push(u8::try_from(token.len()).unwrap());
+            listed.extend_from_slice(token);
+        }
+        listed
+    }
+
+    /// With `AFTERIMAGE_BLESS` set, the files are written anew.
+    #[test]
+    fn the_vocabularies_are_those_of_tiktoken() {
+        let check = |name: &str, vocabulary: &Vocabulary, reference: &CoreBPE| {
+            // Ranks count up from zero, and a gap divides them from the special tokens.
+            let tokens: Vec<Vec<u8>> =
+                (0..).map_while(|rank| reference.decode_bytes(&[rank]).ok()).collect();
+            let expected = listed(tokens.iter().map(Vec::as_slice));
+            if std::env::var_os("AFTERIMAGE_BLESS").is_some() {
+                let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/vocabularies");
+                std::fs::write(format!("{folder}/{name}.tokens"), expected).unwrap();
+            } else {
+                assert!(listed(vocabulary.tokens()) == expected, "the tokens of {name} differ");
+            }
+        };
+        check("o200k", &O200K, tiktoken_rs::o200k_base_singleton());
+        check("cl100k", &CL100K, tiktoken_rs::cl100k_base_singleton());
+    }
 
     #[test]
     fn a_vocabulary_holds_each_token_at_its_rank_and_no_special_one() {

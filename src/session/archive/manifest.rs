@@ -7,7 +7,7 @@ use crate::{
     json::{self, Object, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
     snapshot::{FrameSnapshot, Totals},
-    transcript::{RecordNote, Report, Tally, TranscriptFormat, UnknownRecord},
+    transcript::{ImportReport, RecordNote, Tally, TranscriptFormat, UnknownRecord},
 };
 
 use super::MANIFEST;
@@ -33,7 +33,7 @@ pub struct TranscriptEntry {
     /// Facets of type `unknown`.
     pub unknown_records: u64,
     /// What reading the transcript said; of the records that were not understood the first.
-    pub report: Report,
+    pub report: ImportReport,
     /// Where the table of the frames begins.
     pub(super) frame_table: u64,
     /// Its sessions, in the order of their first frames.
@@ -96,7 +96,8 @@ impl TranscriptEntry {
     }
 
     fn from_json(value: &Value) -> Result<Self, ManifestFault> {
-        let mut report = Report { sessions: number(value, "sessionsSeen")?, ..Report::default() };
+        let mut report =
+            ImportReport { sessions: number(value, "sessionsSeen")?, ..ImportReport::default() };
         let skipped = value.get("skipped").and_then(Value::as_object);
         let skipped = skipped.ok_or(ManifestFault::Member("skipped"))?.iter();
         report.skipped = skipped

@@ -8,7 +8,7 @@
 //! use afterimage::{
 //!     Error, hud::{Hud, NativeFormat}, id::{FacetType, Millis},
 //!     session::archive::{self, ArchiveBuilder, TranscriptSource},
-//!     tokens::Chars4, transcript::{Record, Report, TranscriptFormat},
+//!     tokens::Chars4, transcript::{Record, ImportReport, TranscriptFormat},
 //!     veil::{Facet, FacetOp, Frame, Source},
 //! };
 //! use std::sync::Arc;
@@ -27,7 +27,7 @@
 //! let frame = Frame::new(1, Source::Environment).with(FacetOp::add(facet));
 //! let record = Record { session: "harbour".into(), frame };
 //! transcript.push(record, None, Millis::new(0))?;
-//! transcript.finish(&Report::default())?;
+//! transcript.finish(&ImportReport::default())?;
 //! builder.finish()?;
 //!
 //! let transcripts = archive::open(directory)?;

@@ -14,7 +14,7 @@ use crate::{
     session::{ViewedFrame, Viewer, unknown_records},
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
-    transcript::{Record, Report, Tally, TranscriptFormat},
+    transcript::{ImportReport, Record, Tally, TranscriptFormat},
 };
 
 /// What may wait in memory before all of it is written. Less where it is tested.
@@ -139,7 +139,7 @@ impl<'b> TranscriptWriter<'b> {
     ///
     /// # Errors
     /// What the format has against the tail of a session; [`ErrorKind::Io`].
-    pub fn finish(self, report: &Report) -> Result<()> {
+    pub fn finish(self, report: &ImportReport) -> Result<()> {
         let frame_table = self.frames.finish()?;
         let mut sessions = Vec::with_capacity(self.sessions.len());
         for (session, writer) in self.sessions {

@@ -10,7 +10,7 @@ use afterimage::{
     Error, json,
     session::{ViewedFrame, Viewer, archive::ArchivedTranscript},
     snapshot::FrameSnapshot,
-    transcript::{Record, Report, Transcript, TranscriptFormat},
+    transcript::{ImportReport, Record, Transcript, TranscriptFormat},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -118,7 +118,7 @@ impl Source {
         }
     }
 
-    pub(crate) fn report(&self) -> &Report {
+    pub(crate) fn report(&self) -> &ImportReport {
         match &self.reader {
             Reader::Transcript(transcript) => transcript.report(),
             Reader::Archived(file, _) => &file.entry().report,

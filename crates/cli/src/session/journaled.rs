@@ -199,7 +199,7 @@ impl Journaled {
 
     fn load(&mut self) -> Outcome<LoadedState<ReplayedTimeline>> {
         let loaded = self.journal.load::<ReplayedTimeline>(&self.session)?;
-        loaded.report.passed_over.iter().for_each(|passed| note(&passed.to_string()));
+        loaded.report.skipped_snapshots.iter().for_each(|passed| note(&passed.to_string()));
         Ok(loaded)
     }
 
@@ -272,8 +272,8 @@ impl Journaled {
         let (turn, state) = (loaded.state.last_turn(), loaded.state.state());
         let found = timeline.verify_state(turn, state)?;
         let torn: Vec<String> = self.journal.torn_tail(&self.session).into_iter().collect();
-        let passed_over = loaded.report.passed_over.iter().map(ToString::to_string);
-        let notes = passed_over.chain(self.journal.notes());
+        let skipped_snapshots = loaded.report.skipped_snapshots.iter().map(ToString::to_string);
+        let notes = skipped_snapshots.chain(self.journal.notes());
         Ok(DirVerification {
             valid: found.valid,
             turns: timeline.last_turn(),

@@ -14,8 +14,8 @@ use super::{
     connect::{self, Connection},
 };
 use crate::{
-    AppendReceipt, Event, EventId, Expected, JournalOptions, Live, LoadReport, LoadedState, Millis,
-    NewEvent, RecordOutcome, Replay, Result, Retries, SessionName, SessionStatus, Snapshot,
+    AppendReceipt, Event, EventId, Expected, JournalOptions, LiveState, LoadReport, LoadedState,
+    Millis, NewEvent, RecordOutcome, Replay, Result, Retries, SessionName, SessionStatus, Snapshot,
     SnapshotInfo, SnapshotPolicy,
     append::{Entry, Group, StoredEvent},
     face::{self, EventJournal, Steps, sealed},
@@ -281,7 +281,7 @@ impl NatsJournal {
         &self,
         session: &SessionName,
         policy: SnapshotPolicy,
-    ) -> Result<(Live<S>, LoadReport)> {
+    ) -> Result<(LiveState<S>, LoadReport)> {
         face::live(&mut &*self, session, policy).await
     }
 
@@ -299,7 +299,7 @@ impl NatsJournal {
     #[instrument(skip_all, fields(session = %live.session(), %id))]
     pub async fn record<S: Replay>(
         &self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         id: EventId,
         event: &S::Event,
         now: Millis,
@@ -314,7 +314,7 @@ impl NatsJournal {
     #[instrument(skip_all, fields(session = %live.session()))]
     pub async fn snapshot<S: Replay>(
         &self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         now: Millis,
     ) -> Result<SnapshotInfo> {
         face::snapshot(&mut &*self, live, now).await
@@ -326,7 +326,7 @@ impl NatsJournal {
     /// As [`NatsJournal::load`]. The state holds what came before the event that went wrong; where
     /// that one was applied by half it is to be loaded anew.
     #[instrument(skip_all, fields(session = %live.session()))]
-    pub async fn catch_up<S: Replay>(&self, live: &mut Live<S>) -> Result<u64> {
+    pub async fn catch_up<S: Replay>(&self, live: &mut LiveState<S>) -> Result<u64> {
         face::catch_up(&mut &*self, live).await
     }
 
@@ -385,7 +385,7 @@ impl Steps for &NatsJournal {
     }
 
     fn loaded(&self, session: &SessionName, report: &LoadReport) {
-        for passed in &report.passed_over {
+        for passed in &report.skipped_snapshots {
             tracing::warn!(%session, "passed over {passed}");
         }
     }
@@ -441,13 +441,13 @@ impl EventJournal for NatsJournal {
         &mut self,
         session: &SessionName,
         policy: SnapshotPolicy,
-    ) -> Result<(Live<S>, LoadReport)> {
+    ) -> Result<(LiveState<S>, LoadReport)> {
         NatsJournal::live(self, session, policy).await
     }
 
     async fn record<S: Replay<Event: Sync> + Send + Sync>(
         &mut self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         id: EventId,
         event: &S::Event,
         now: Millis,
@@ -457,13 +457,13 @@ impl EventJournal for NatsJournal {
 
     async fn snapshot<S: Replay + Send + Sync>(
         &mut self,
-        live: &mut Live<S>,
+        live: &mut LiveState<S>,
         now: Millis,
     ) -> Result<SnapshotInfo> {
         NatsJournal::snapshot(self, live, now).await
     }
 
-    async fn catch_up<S: Replay + Send + Sync>(&mut self, live: &mut Live<S>) -> Result<u64> {
+    async fn catch_up<S: Replay + Send + Sync>(&mut self, live: &mut LiveState<S>) -> Result<u64> {
         NatsJournal::catch_up(self, live).await
     }
 

@@ -100,7 +100,7 @@ fn same_state(moves: &[Move], mut open: impl FnMut() -> Journal) {
         let loaded = journal.as_mut().unwrap().load::<Work>(&session).unwrap();
         assert_eq!(loaded.state, state_of(&steps));
         assert_eq!(loaded.sequence, steps.len() as u64);
-        assert_eq!(loaded.report.passed_over, []);
+        assert_eq!(loaded.report.skipped_snapshots, []);
     }
 }
 
@@ -167,7 +167,7 @@ fn a_damaged_snapshot_is_passed_over_wherever_it_is_damaged() {
         let loaded = journal.load::<Work>(&session).unwrap();
         assert_eq!(loaded.state, sound.state);
         assert_eq!((loaded.report.snapshot, loaded.report.events), (None, 10));
-        let reason = &loaded.report.passed_over[0].reason;
+        let reason = &loaded.report.skipped_snapshots[0].reason;
         assert!(matches!(reason, SkipReason::Damaged(_)), "{reason}");
     };
     for end in 0..bytes.len() {
@@ -187,7 +187,7 @@ fn a_snapshot_ahead_of_the_log_is_passed_over() {
     let loaded = journal.load::<Work>(&session).unwrap();
     assert_eq!(loaded.state.applied, [1, 2, 3, 4]);
     let ahead = SkippedSnapshot { after_sequence: Some(6), reason: SkipReason::Ahead { last: 4 } };
-    assert_eq!(loaded.report.passed_over, [ahead]);
+    assert_eq!(loaded.report.skipped_snapshots, [ahead]);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_snapshot_of_a_log_that_lost_its_end_and_grew_again_is_passed_over() {
         let loaded = journal.load::<Work>(&session).unwrap();
         assert_eq!(loaded.sequence, 5 + n);
         assert_eq!(loaded.state.notes.last().unwrap(), "other");
-        let reason = &loaded.report.passed_over[0].reason;
+        let reason = &loaded.report.skipped_snapshots[0].reason;
         match n {
             0 => assert_eq!(*reason, SkipReason::Ahead { last: 5 }),
             1 => assert_eq!(*reason, SkipReason::AnotherEvent),
@@ -332,8 +332,8 @@ fn the_status_of_a_session_says_what_is_wrong_with_its_snapshot() {
     let (memory, session, now) = (Memory::new(), name("a"), Millis::new(0));
     let mut journal = Journal::in_memory(&memory, JournalOptions::default());
     let wrong = |journal: &mut Journal| {
-        let passed = journal.status(&session).unwrap().passed_over;
-        let of_load = journal.load::<Work>(&session).map(|loaded| loaded.report.passed_over);
+        let passed = journal.status(&session).unwrap().skipped_snapshot;
+        let of_load = journal.load::<Work>(&session).map(|loaded| loaded.report.skipped_snapshots);
         // A load says the same.
         assert_eq!(of_load.unwrap_or_default().first(), passed.as_ref());
         passed.map(|passed| passed.reason)

@@ -381,7 +381,7 @@ fn a_log_that_is_cut_at_any_byte_loads_what_is_whole() {
         // The snapshot after six events is ahead of a log with fewer.
         match (events, loaded.report.snapshot) {
             (0..6, None) => {
-                let reason = &loaded.report.passed_over[0].reason;
+                let reason = &loaded.report.skipped_snapshots[0].reason;
                 let last = events as u64;
                 // A log that has lost its first record is none.
                 let is_ahead = *reason == SkipReason::Ahead { last };

@@ -298,7 +298,7 @@ fn a_repair_goes_on_after_the_snapshot_that_has_what_was_lost() {
         assert_eq!(journal.status(&name("a")).unwrap().last_sequence, 6);
         let loaded = journal.load::<Work>(&name("a")).unwrap();
         assert_eq!((loaded.sequence, &loaded.state), (6, &expected), "{left}");
-        assert!(loaded.report.passed_over.is_empty(), "{:?}", loaded.report);
+        assert!(loaded.report.skipped_snapshots.is_empty(), "{:?}", loaded.report);
         // It goes on, and who opens it next finds the same.
         let (mut live, _) = journal.live::<Work>(&name("a"), SnapshotPolicy::OnRequest).unwrap();
         assert_eq!(append(&mut journal, 20).unwrap(), 7);
@@ -309,7 +309,7 @@ fn a_repair_goes_on_after_the_snapshot_that_has_what_was_lost() {
         assert_eq!(append(&mut journal, 21).unwrap(), 8);
         let loaded = journal.load::<Work>(&name("a")).unwrap();
         assert_eq!((loaded.sequence, loaded.report.snapshot.unwrap().after_sequence), (8, 6));
-        assert!(journal.status(&name("a")).unwrap().passed_over.is_none());
+        assert!(journal.status(&name("a")).unwrap().skipped_snapshot.is_none());
         // The records are gone all the same.
         assert_eq!(journal.read(&name("a"), 1, left).unwrap().len(), left);
         let error = journal.read(&name("a"), left as u64 + 1, 9).unwrap_err();

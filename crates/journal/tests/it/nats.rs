@@ -162,7 +162,7 @@ fn a_damaged_or_cut_snapshot_is_passed_over() {
             let loaded = journal.load::<Work>(&session).await.unwrap();
             assert_eq!(loaded.state, expected.state);
             assert_eq!((loaded.report.snapshot, loaded.report.events), (None, 10));
-            let reason = &loaded.report.passed_over[0].reason;
+            let reason = &loaded.report.skipped_snapshots[0].reason;
             assert!(matches!(reason, SkipReason::Damaged(_)), "{reason}");
         }
         let error = journal.read_snapshot::<Work>(&session).await.unwrap_err();
@@ -185,7 +185,7 @@ fn a_snapshot_ahead_of_the_log_is_passed_over_and_so_is_one_of_a_log_that_grew_a
         assert_eq!(loaded.state.applied, [1, 2, 3, 4]);
         let ahead =
             SkippedSnapshot { after_sequence: Some(6), reason: SkipReason::Ahead { last: 4 } };
-        assert_eq!(loaded.report.passed_over, [ahead]);
+        assert_eq!(loaded.report.skipped_snapshots, [ahead]);
         // This writer still takes event 10 for the newest, and is told otherwise.
         for n in 5..9_u64 {
             let new = event(format!("other {n}"), &note("other"));
@@ -286,7 +286,7 @@ fn a_session_whose_events_expired_after_its_snapshot_goes_on_where_their_loss_is
             assert_eq!(recorded.appended.sequence, 6);
             let loaded = journal.load::<Work>(&session).await.unwrap();
             assert_eq!((&loaded.state, loaded.report.events), (live.state(), 1));
-            assert_eq!(journal.status(&session).await.unwrap().passed_over, None);
+            assert_eq!(journal.status(&session).await.unwrap().skipped_snapshot, None);
         }
     });
 }
@@ -306,13 +306,13 @@ fn a_session_whose_events_were_all_purged_goes_on_from_its_snapshot() {
         stream.purge().filter("afterimage_events.a.*").sequence(8).await.unwrap();
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!((loaded.sequence, loaded.report.events), (10, 4));
-        assert_eq!(loaded.report.passed_over, []);
+        assert_eq!(loaded.report.skipped_snapshots, []);
         let error = journal.load::<NewWork>(&session).await.unwrap_err();
         assert!(error.message().starts_with("events 1 to 6 are missing"), "{error}");
         stream.purge().filter("afterimage_events.a.*").await.unwrap();
         for journal in [&journal, &stage.open(JournalOptions::default()).await] {
             let loaded = journal.load::<Work>(&session).await.unwrap();
-            assert_eq!((loaded.sequence, loaded.report.passed_over), (6, vec![]));
+            assert_eq!((loaded.sequence, loaded.report.skipped_snapshots), (6, vec![]));
             assert_eq!(journal.status(&session).await.unwrap().last_sequence, 6);
         }
         let new = event("new", &note("new"));
@@ -339,7 +339,7 @@ fn without_its_bucket_a_session_is_replayed_and_appended_to() {
             let begun = std::time::Instant::now();
             let loaded = journal.load::<Work>(&session).await.unwrap();
             assert_eq!((loaded.sequence, loaded.report.events), (10, 10), "{of_bucket}");
-            let why = loaded.report.passed_over[0].to_string();
+            let why = loaded.report.skipped_snapshots[0].to_string();
             assert!(why.contains("\"afterimage_snapshots\" is not there"), "{why}");
             for session in [&session, &name("new")] {
                 let new = event("new", &note("new"));
@@ -449,7 +449,7 @@ fn a_stream_that_was_created_again_is_noticed() {
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!(loaded.state, state_of(&steps));
         let passed = SkippedSnapshot { after_sequence: Some(6), reason: SkipReason::AnotherLog };
-        assert_eq!(loaded.report.passed_over, [passed]);
+        assert_eq!(loaded.report.skipped_snapshots, [passed]);
         // And by what was there before: a state of the old stream is not caught up.
         let error = old.catch_up(&mut live).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -488,7 +488,7 @@ fn a_snapshot_that_the_bucket_cannot_hold_is_in_the_object_store() {
             let info = journal.write_snapshot(&session, &state, 10, NOW).await.unwrap();
             let loaded = journal.load::<Work>(&session).await.unwrap();
             assert_eq!(loaded.state, state);
-            assert_eq!(loaded.report.passed_over, []);
+            assert_eq!(loaded.report.skipped_snapshots, []);
             assert_eq!(loaded.report.snapshot, Some(info.clone()));
             info.stored_bytes
         };
@@ -534,11 +534,11 @@ fn a_snapshot_that_the_bucket_cannot_hold_is_in_the_object_store() {
         objects.put(object.name.as_str(), &mut b"x".as_slice()).await.unwrap();
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!(loaded.report.events, 10);
-        assert!(matches!(loaded.report.passed_over[0].reason, SkipReason::Damaged(_)));
+        assert!(matches!(loaded.report.skipped_snapshots[0].reason, SkipReason::Damaged(_)));
         objects.delete(&object.name).await.unwrap();
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!(loaded.report.events, 10);
-        let reason = loaded.report.passed_over[0].reason.to_string();
+        let reason = loaded.report.skipped_snapshots[0].reason.to_string();
         assert!(reason.contains("is not there"), "{reason}");
         // A small one again, and none.
         write("small").await;

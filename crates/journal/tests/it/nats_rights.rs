@@ -96,7 +96,7 @@ async fn everything(options: NatsOptions) -> Result<(), Error> {
     }
     let journal = NatsJournal::connect(options).await?;
     let loaded = journal.load::<Notes>(&session).await?;
-    if let Some(passed) = loaded.report.passed_over.first() {
+    if let Some(passed) = loaded.report.skipped_snapshots.first() {
         return refused(passed.to_string());
     }
     assert_eq!(loaded.sequence, 5);
@@ -228,7 +228,7 @@ fn a_user_who_may_not_read_snapshots_loads_from_all_events_and_learns_why() {
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
         assert_eq!((loaded.state, loaded.report.events), (state_of(&steps), 2));
-        let why = loaded.report.passed_over[0].to_string();
+        let why = loaded.report.skipped_snapshots[0].to_string();
         assert!(
             why.contains("Permissions Violation for Publish to \"$JS.API.DIRECT.GET.KV_"),
             "{why}"

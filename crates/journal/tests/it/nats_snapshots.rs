@@ -128,7 +128,7 @@ async fn race(servers: &[NatsOptions; 3]) {
     let (mut loads, mut newest) = (0, 0);
     while Instant::now() < deadline {
         let loaded = reader.load::<Work>(&session).await.unwrap();
-        assert_eq!(loaded.report.passed_over, [], "after {loads} loads");
+        assert_eq!(loaded.report.skipped_snapshots, [], "after {loads} loads");
         let after = loaded.report.snapshot.unwrap().after_sequence;
         if is_one {
             assert_eq!(loaded.report.retries, 0, "after {loads} loads");
@@ -146,7 +146,7 @@ async fn race(servers: &[NatsOptions; 3]) {
     let newest = next.load(Ordering::Relaxed) - 1;
     until("the newest snapshot is on each server", || async {
         let loaded = reader.load::<Work>(&session).await.unwrap();
-        assert_eq!((loaded.report.passed_over, loaded.sequence), (vec![], 2_000));
+        assert_eq!((loaded.report.skipped_snapshots, loaded.sequence), (vec![], 2_000));
         loaded.report.snapshot.unwrap().after_sequence == newest
     })
     .await;
@@ -224,7 +224,7 @@ fn a_snapshot_of_events_that_the_log_lost_is_replaced_by_an_older_one() {
         }
         assert_eq!(write(&journal, &session, 5, "of what is there").await.after_sequence, 5);
         let loaded = journal.load::<Work>(&session).await.unwrap();
-        assert_eq!(loaded.report.passed_over, []);
+        assert_eq!(loaded.report.skipped_snapshots, []);
         assert_eq!(loaded.report.snapshot.unwrap().after_sequence, 5);
     });
 }
@@ -243,7 +243,7 @@ fn the_very_same_snapshot_of_two_writers_is_there_once() {
             let infos = futures_util::future::join_all(both).await;
             assert_eq!(infos[0], infos[1]);
             let loaded = journals[0].load::<Work>(&session).await.unwrap();
-            assert_eq!(loaded.report.passed_over, []);
+            assert_eq!(loaded.report.skipped_snapshots, []);
             assert_eq!(loaded.state.notes[1], text);
             assert_eq!(Store::of(&server).await.objects().await, 2.min(round + 1));
         }
@@ -301,7 +301,7 @@ fn a_snapshot_is_written_even_if_nothing_can_be_cleared_away_which_the_next_writ
             let sequence = append(&some, &session, &n.to_string()).await;
             assert_eq!(write(&some, &session, sequence, &text).await.after_sequence, sequence);
             let loaded = all.load::<Work>(&session).await.unwrap();
-            assert_eq!((loaded.report.passed_over, loaded.report.events), (vec![], 0));
+            assert_eq!((loaded.report.skipped_snapshots, loaded.report.events), (vec![], 0));
         }
         let admin = async_nats::ConnectOptions::with_user_and_password("all".into(), "p".into());
         let context = jetstream::new(admin.connect(server.url()).await.unwrap());
@@ -311,7 +311,7 @@ fn a_snapshot_is_written_even_if_nothing_can_be_cleared_away_which_the_next_writ
         write(&all, &session, sequence, &text).await;
         assert_eq!(store.objects().await, 2);
         let loaded = all.load::<Work>(&session).await.unwrap();
-        assert_eq!((loaded.report.passed_over, loaded.report.events), (vec![], 0));
+        assert_eq!((loaded.report.skipped_snapshots, loaded.report.events), (vec![], 0));
     });
 }
 
@@ -337,7 +337,7 @@ fn an_object_that_goes_away_while_it_is_read_leads_to_the_snapshot_that_replaced
         write(&journal, &session, 2, &text).await;
         objects.delete(&object.name).await.unwrap();
         let loaded = reader.await.unwrap();
-        assert_eq!((loaded.report.passed_over, loaded.report.retries), (vec![], 0));
+        assert_eq!((loaded.report.skipped_snapshots, loaded.report.retries), (vec![], 0));
         assert_eq!(loaded.report.snapshot.map(|info| info.after_sequence), Some(2));
         assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     });

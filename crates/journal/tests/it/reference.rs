@@ -8,7 +8,7 @@ use afterimage_testkit::nats_server;
 use std::time::Instant;
 
 use afterimage_journal::{
-    Expected, Journal, JournalOptions, Live, Memory, NatsJournal, NatsOptions, SessionName,
+    Expected, Journal, JournalOptions, LiveState, Memory, NatsJournal, NatsOptions, SessionName,
     SkipReason, Snapshot, SnapshotPolicy,
 };
 use afterimage_json::Millis;
@@ -55,7 +55,7 @@ fn iterations(open: impl Fn() -> Journal) {
     let mut all = Vec::new();
     for iteration in 0..4_u64 {
         let mut journal = open();
-        let (mut live, report): (Live<Work>, _) =
+        let (mut live, report): (LiveState<Work>, _) =
             journal.live(&session, SnapshotPolicy::IterationEnd).unwrap();
         assert_eq!(live.state(), &state_of(&all));
         // Only what came after the snapshot was replayed.
@@ -148,9 +148,9 @@ fn a_value_in_the_form_of_the_specification_is_passed_over_and_all_events_are_re
         bucket.put("my-project", value.into()).await.unwrap();
         let loaded = journal.load::<Work>(&session).await.unwrap();
         assert_eq!((loaded.state, loaded.report.events), (state_of(&steps), 5));
-        assert!(matches!(loaded.report.passed_over[0].reason, SkipReason::Damaged(_)));
+        assert!(matches!(loaded.report.skipped_snapshots[0].reason, SkipReason::Damaged(_)));
         let status = journal.status(&session).await.unwrap();
-        assert!(matches!(status.passed_over.unwrap().reason, SkipReason::Damaged(_)));
+        assert!(matches!(status.skipped_snapshot.unwrap().reason, SkipReason::Damaged(_)));
         // "Handle write errors gracefully", and the next snapshot takes its place.
         journal.write_snapshot(&session, &state_of(&steps), 5, CREATED).await.unwrap();
         assert_eq!(journal.load::<Work>(&session).await.unwrap().report.events, 0);

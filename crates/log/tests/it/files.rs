@@ -10,8 +10,8 @@ use std::{
 };
 
 use afterimage_log::{
-    Damage, DirLock, DiskFiles, Entry, Error, ErrorKind, FileKind, Files, Holder, OpenMode,
-    Position, Reason, RecordFile, RecordWriter, Recovery, TornEnd, create_dirs,
+    Damage, DamageReason, DirLock, DiskFiles, Error, ErrorKind, FileKind, Files, Holder, OpenMode,
+    Position, RecordFile, RecordWriter, Recovery, ScanEntry, TornEnd, create_dirs,
     testing::{Fault, MemoryFiles, UnsyncedBytes},
     write_atomic,
 };
@@ -64,21 +64,21 @@ fn scan(files: &MemoryFiles) -> Result<Found, Error> {
     let mut at = FILE_HEADER as u64;
     for entry in file.scan()? {
         match entry? {
-            Entry::Record(record) => {
+            ScanEntry::Record(record) => {
                 assert_eq!(record.position.offset(), at);
                 let payload = file.read(record.position)?;
                 assert_eq!(payload.len() as u64, record.length);
                 at += HEADER as u64 + record.length;
                 found.records.push((record.index, payload));
             }
-            Entry::Damage(damage) => {
+            ScanEntry::Damage(damage) => {
                 if damage.length > 0 {
                     assert_eq!(damage.offset, at);
                     at += damage.length;
                 }
                 found.damage.push(damage);
             }
-            Entry::Torn(torn) => {
+            ScanEntry::Torn(torn) => {
                 assert_eq!(torn.offset, at);
                 at += torn.length;
                 found.torn = Some(torn);
@@ -104,8 +104,8 @@ fn what_was_appended_is_read_back() {
     for (position, payload) in positions.iter().zip(&payloads) {
         assert_eq!(&file.read(*position).unwrap(), payload);
     }
-    let outline: Vec<Entry> = file.outline().unwrap().map(Result::unwrap).collect();
-    let scanned: Vec<Entry> = file.scan().unwrap().map(Result::unwrap).collect();
+    let outline: Vec<ScanEntry> = file.outline().unwrap().map(Result::unwrap).collect();
+    let scanned: Vec<ScanEntry> = file.scan().unwrap().map(Result::unwrap).collect();
     assert_eq!(outline, scanned);
 }
 
@@ -231,7 +231,7 @@ fn a_stretch_of_zeros_takes_the_records_that_it_touches() {
     let indices: Vec<u64> = found.records.iter().map(|record| record.0).collect();
     assert_eq!(indices, [0, 3, 4]);
     let [damage] = &found.damage[..] else { panic!("{:?}", found.damage) };
-    assert_eq!((damage.record, damage.reason), (1, Reason::Header));
+    assert_eq!((damage.record, damage.reason), (1, DamageReason::Header));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn bytes_that_are_missing_in_the_middle_are_no_torn_tail() {
     assert_eq!(found.records.len(), 1);
     assert_eq!(found.torn, None);
     let from = positions[2].offset();
-    assert_eq!(found.damage.last().unwrap().reason, Reason::Displaced { from });
+    assert_eq!(found.damage.last().unwrap().reason, DamageReason::Displaced { from });
     assert_eq!(open(&files).unwrap_err().kind(), ErrorKind::Damaged);
     assert_eq!(files.bytes(PATH).unwrap(), bytes);
 }
@@ -260,7 +260,7 @@ fn a_record_that_was_taken_out_is_noticed() {
     assert_eq!(found.records.len(), 1);
     let [damage] = &found.damage[..] else { panic!("{:?}", found.damage) };
     let from = positions[2].offset();
-    assert_eq!((damage.record, damage.reason), (1, Reason::Displaced { from }));
+    assert_eq!((damage.record, damage.reason), (1, DamageReason::Displaced { from }));
     let file = RecordFile::open(&files, PATH, KIND).unwrap();
     assert_eq!(file.read(positions[1]).unwrap_err().kind(), ErrorKind::Damaged);
     assert_eq!(open(&files).unwrap_err().kind(), ErrorKind::Damaged);

@@ -60,7 +60,7 @@ impl SnapshotArchive {
         let mut opening = Opening { most, ..Opening::default() };
         for entry in records.scan()? {
             match entry? {
-                log::Entry::Record(record) => {
+                log::ScanEntry::Record(record) => {
                     opening.records = record.index + 1;
                     let read = records.read(record.position);
                     let added = read.map_err(Error::from).and_then(|bytes| {
@@ -77,8 +77,8 @@ impl SnapshotArchive {
                         })
                     }));
                 }
-                log::Entry::Damage(damage) => opening.problems.push(damage.to_error().into()),
-                log::Entry::Torn(torn) => {
+                log::ScanEntry::Damage(damage) => opening.problems.push(damage.to_error().into()),
+                log::ScanEntry::Torn(torn) => {
                     let error = Error::new(ErrorKind::Damaged, torn.to_string());
                     opening.problems.push(error.in_file(records.path()));
                 }

@@ -42,7 +42,7 @@ macro_rules! journal_spec {
                     assert_eq!((info.after_sequence, info.created_at, info.schema), (10, NOW, 1));
                     let status = journal.status(&session)$($await)*.unwrap();
                     let expected =
-                        SessionStatus { last_sequence: 10, snapshot: Some(info), passed_over: None };
+                        SessionStatus { last_sequence: 10, snapshot: Some(info), skipped_snapshot: None };
                     assert_eq!(status, expected);
                 });
             }
@@ -108,7 +108,7 @@ macro_rules! journal_spec {
                     }
                     assert_eq!((loaded.state, loaded.sequence), (state, 10));
                     assert_eq!(loaded.report.events, 3);
-                    assert_eq!(loaded.report.passed_over, []);
+                    assert_eq!(loaded.report.skipped_snapshots, []);
                 });
             }
 
@@ -470,7 +470,7 @@ macro_rules! journal_spec {
                     assert_eq!(loaded.state, state_of(&ten()));
                     let reason = SkipReason::Schema { expected: 1, found: 2 };
                     assert_eq!(
-                        loaded.report.passed_over,
+                        loaded.report.skipped_snapshots,
                         [SkippedSnapshot { after_sequence: Some(7), reason }]
                     );
                     assert_eq!(loaded.report.snapshot.unwrap().after_sequence, 3);
@@ -498,7 +498,7 @@ macro_rules! journal_spec {
                         }
                         let loaded = journal.load::<Work>(&session)$($await)*.unwrap();
                         let passed: Vec<_> =
-                            loaded.report.passed_over.iter().map(|passed| passed.after_sequence.unwrap()).collect();
+                            loaded.report.skipped_snapshots.iter().map(|passed| passed.after_sequence.unwrap()).collect();
                         assert_eq!(passed, (1..=5).rev().take(keep).collect::<Vec<_>>());
                     }
                 });
