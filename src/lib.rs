@@ -52,6 +52,7 @@
 //! | [`compress`] | summaries in the place of ranges of frames, and the engines that write them | [`compress::CompressionTransform`], [`compress::Engine`] |
 //! | [`window`] | contexts that fit a budget: compressed, shortened, dropped, or refused | [`window::ContextWindow`] |
 //! | [`replay`] | what the requests of a session would have cost | [`replay::Replay`] |
+//! | [`request`] | requests as they were sent, logged, or worked out, and what differs between them | [`request::Recording`] |
 //! | [`session`] | what joins the others: observations in contexts, states that replay from journals, checkpoints from frames | [`session::bridge`] |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
 //!
@@ -91,6 +92,7 @@
 //! * `checkpoint`: checkpoints in Markdown, and deltas between them.
 //! * `observe`: tool responses with the age of each fact.
 //! * `sqlite`: observations in a database file; turns `observe` on.
+//! * `traffic`: recorded traffic as programs write it: YAML cassettes, base64, gzip and zstd.
 //! * `toml`: policies of observations as TOML; turns `observe` on.
 
 // Input never panics: what may be absent is matched, not unwrapped.
@@ -105,6 +107,7 @@ pub mod export;
 pub mod hud;
 pub mod id;
 pub mod replay;
+pub mod request;
 pub mod session;
 pub mod snapshot;
 pub mod text;

@@ -14,6 +14,11 @@ use crate::{
 const UNRECORDED: Owner = Owner::Framing(Owner::UNRECORDED);
 
 impl ExportedRequest {
+    /// A request that was recorded whole, as `root` has it.
+    pub(crate) fn recorded(form: Form, root: OwnedJson) -> Self {
+        Self { form, root, report: ExportReport::default() }
+    }
+
     /// A context in the [`Form::Messages`], so that it can be compared like a request.
     pub fn of_context(context: &RenderedContext) -> Self {
         let message = |message| {
@@ -44,7 +49,7 @@ impl ExportedRequest {
         let form = Form::of(&value)?;
         let mut root = match form {
             Form::Messages => rendered(value)?,
-            _ => unowned(messages_of(value, form), Place::Form),
+            _ => written(messages_of(value, form), Place::Form, &UNRECORDED),
         };
         if let Some(owners) = owners {
             attribute(&mut root, owners).map_err(|error| error.under("owners"))?;
@@ -115,21 +120,21 @@ enum Place {
     Inside,
 }
 
-/// The value without knowledge of who wrote it, but for the words of the form.
-fn unowned(value: Value, place: Place) -> OwnedJson {
+/// The value as one owner wrote it, but for the words of the form.
+fn written(value: Value, place: Place, owner: &Owner) -> OwnedJson {
     match value {
         Value::Null => OwnedJson::Null,
         Value::Bool(flag) => OwnedJson::Bool(flag),
         Value::Number(number) => OwnedJson::Number(number),
-        Value::String(text) => OwnedJson::of_text(&text, &UNRECORDED),
+        Value::String(text) => OwnedJson::of_text(&text, owner),
         Value::Array(list) => {
-            OwnedJson::List(list.into_iter().map(|value| unowned(value, place)).collect())
+            OwnedJson::List(list.into_iter().map(|value| written(value, place, owner)).collect())
         }
-        Value::Object(object) => unowned_members(object, place),
+        Value::Object(object) => written_members(object, place, owner),
     }
 }
 
-fn unowned_members(object: Object, place: Place) -> OwnedJson {
+fn written_members(object: Object, place: Place, owner: &Owner) -> OwnedJson {
     let member = |(key, value): (String, Value)| {
         let value = match value {
             Value::String(text)
@@ -137,12 +142,19 @@ fn unowned_members(object: Object, place: Place) -> OwnedJson {
             {
                 OwnedJson::form(&text)
             }
-            value if key == "input" => unowned(value, Place::Inside),
-            value => unowned(value, place),
+            value if key == "input" => written(value, Place::Inside, owner),
+            value => written(value, place, owner),
         };
         (key, value)
     };
     OwnedJson::Map(object.into_iter().map(member).collect())
+}
+
+impl OwnedJson {
+    /// A message, or an item, that one owner wrote, but for the words of the form.
+    pub(crate) fn of_message(message: &Value, owner: &Owner) -> Self {
+        written(message.clone(), Place::Form, owner)
+    }
 }
 
 /// Gives strings the owners of a list of `path` and `spans`.

@@ -99,14 +99,14 @@ impl OwnedJson {
         Self::framing(text, "form")
     }
 
-    pub(super) fn of_text(text: &str, owner: &Owner) -> Self {
+    pub(crate) fn of_text(text: &str, owner: &Owner) -> Self {
         let mut owned = OwnedText::default();
         owned.push(text, owner);
         Self::Text(owned)
     }
 
     /// A value that one owner wrote.
-    pub(super) fn of_value(value: &Value, owner: &Owner) -> Self {
+    pub(crate) fn of_value(value: &Value, owner: &Owner) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::Bool(flag) => Self::Bool(*flag),

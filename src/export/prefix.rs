@@ -171,7 +171,7 @@ impl<'a> Leaf<'a> {
                 match (is_form, is_role) {
                     (true, true) => rules.per_message,
                     (true, false) => 0,
-                    (false, _) if self.is_data() => 0,
+                    (false, _) if self.is_data() || is_parameter(text) => 0,
                     (false, _) => counter.count(text.as_str()) as u64,
                 }
             }
@@ -180,6 +180,23 @@ impl<'a> Leaf<'a> {
             }
             LeafValue::Implied(_) | LeafValue::Other(_) => 0,
         }
+    }
+}
+
+/// Whether a text is a parameter of a request, which the model does not read.
+fn is_parameter(text: &OwnedText) -> bool {
+    text.spans().iter().all(|span| match &span.owner {
+        Owner::Recorded { facet, .. } => facet.as_str().starts_with("parameter:"),
+        _ => false,
+    })
+}
+
+impl OwnedJson {
+    /// The tokens of the strings, each by itself, but for words of the form and data that no
+    /// tokenizer reads.
+    pub(crate) fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        let rules = PrefixRules { per_message: 0, ..PrefixRules::EXACT };
+        leaves(self).iter().map(|leaf| leaf.tokens(counter, rules)).sum()
     }
 }
 

@@ -159,7 +159,8 @@ pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) ->
                         _ => Place::Block(last),
                     }
                 }
-                Owner::Framing(_) => Place::Framing,
+                // Contexts hold nothing that was recorded whole.
+                Owner::Framing(_) | Owner::Recorded { .. } => Place::Framing,
             };
             if open.as_ref().is_none_or(|open| !open.takes(place)) {
                 turns.extend(open.take().map(|open| open.turn));
@@ -303,6 +304,7 @@ fn first_facet(owner: &Owner) -> Option<&str> {
         Owner::Chunk { facet_ids, .. }
         | Owner::Tail { facet_ids, .. }
         | Owner::Block { facet_ids, .. } => facet_ids.first().map(FacetId::as_str),
+        Owner::Recorded { facet, .. } => Some(facet.as_str()),
         Owner::Framing(_) => None,
     }
 }

@@ -128,6 +128,14 @@ pub enum Owner {
         /// The facets that wrote it: the block's own.
         facet_ids: Vec<FacetId>,
     },
+    /// A part of a request that was recorded whole.
+    Recorded {
+        /// The frame of the message; `None` for what is in no frame, as a tool definition.
+        frame: Option<FrameSeq>,
+        /// The facet: `tool:NAME` for a tool definition, `parameter:NAME`, `system`, and
+        /// `message:INDEX` for a message.
+        facet: FacetId,
+    },
     /// What belongs to no frame, by name: `system_prompt`, `separator`.
     Framing(&'static str),
 }

@@ -33,7 +33,7 @@ impl Owner {
     pub const UNRECORDED: &str = "unrecorded";
 
     /// The owner as JSON: `{"frame", "chunk", "facetIds"}`, `{"tail": {"context", "index",
-    /// "facetIds"}}`, `{"block", "chunk", "facetIds"}`, or `{"framing"}`.
+    /// "facetIds"}}`, `{"block", "chunk", "facetIds"}`, `{"recorded", "frame"}`, or `{"framing"}`.
     pub fn to_json(&self) -> Value {
         let ids = |ids: &[FacetId]| ids.iter().map(FacetId::as_str).collect::<Value>();
         let mut owner = Object::new();
@@ -55,6 +55,10 @@ impl Owner {
                 owner.put("chunk", *chunk as u64);
                 owner.put("facetIds", ids(facet_ids));
             }
+            Owner::Recorded { frame, facet } => {
+                owner.put("recorded", facet.as_str());
+                owner.put_some("frame", frame.map(FrameSeq::get));
+            }
             Owner::Framing(name) => owner.put("framing", *name),
         }
         owner.into()
@@ -66,6 +70,10 @@ impl Owner {
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is none.
     pub fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "an owner")?;
+        if let Some(facet) = fields.string("recorded")? {
+            let frame = fields.u64("frame")?.map(FrameSeq::new);
+            return Ok(Owner::Recorded { frame, facet: facet.into() });
+        }
         if let Some(frame) = fields.u64("frame")? {
             let (chunk, facet_ids) = (index(&mut fields, "chunk")?, facet_ids(&mut fields)?);
             return Ok(Owner::Chunk { frame: FrameSeq::new(frame), chunk, facet_ids });
@@ -89,7 +97,10 @@ impl Owner {
             Ok::<_, Error>(Owner::Tail { context, index, facet_ids })
         })?;
         tail.ok_or_else(|| {
-            Error::expected("an owner (`frame`, `tail`, `block` or `framing`)", "another object")
+            Error::expected(
+                "an owner (`frame`, `tail`, `block`, `recorded` or `framing`)",
+                "another object",
+            )
         })
     }
 }

@@ -13,8 +13,13 @@ use crate::{
 };
 
 /// Records of a rollout that the model never saw, or that repeat what it saw.
-const METADATA: [&str; 4] =
-    ["turn_context", "event_msg", "world_state", "inter_agent_communication_metadata"];
+const METADATA: [&str; 5] = [
+    "turn_context",
+    "event_msg",
+    "world_state",
+    "inter_agent_communication_metadata",
+    "token_usage_record",
+];
 
 /// Reads rollouts, and the older files whose items stand on the lines themselves.
 #[derive(Default)]

@@ -1,18 +1,7 @@
 //! One recorded request and its response, taken apart.
 
-use super::{responses, sse};
-use crate::json::{self, Object, ObjectExt, Value};
-
-/// The APIs whose traffic is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Api {
-    /// Chat Completions.
-    Chat,
-    /// The Messages API.
-    Messages,
-    /// The Responses API.
-    Responses,
-}
+use super::{Api, Usage, body::Payload, interaction::Interaction, responses, sse};
+use crate::json::{self, ObjectExt, Value};
 
 /// A request and what came back.
 pub(super) struct Exchange {
@@ -28,74 +17,81 @@ pub(super) struct Exchange {
     pub(super) reply_id: Option<String>,
     /// The response that the request builds on.
     pub(super) previous: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) usage: Option<Usage>,
+    /// What is wrong with the response, where something is.
+    pub(super) failure: Option<String>,
 }
 
 /// Takes an interaction apart, or says why it is none that is known.
-pub(super) fn read(interaction: Value, line: u64) -> Result<Exchange, (&'static str, Value)> {
-    let Some(api) = Api::of(&interaction) else {
-        return Err(("an interaction with an API that is not known", interaction));
+pub(super) fn read(interaction: &Interaction) -> Result<Exchange, &'static str> {
+    let request = match &interaction.request {
+        Payload::Unreadable(_) => return Err("a request whose body cannot be read"),
+        request => request.value().unwrap_or_default(),
     };
-    let Value::Object(mut interaction) = interaction else {
-        return Err(("an interaction that is no object", interaction));
+    let Some(api) = Api::of(&interaction.uri, &request) else {
+        return Err("an interaction with an API that is not known");
     };
-    let status = interaction.get("status");
-    let code = status.and_then(|status| status.as_u64().or_else(|| status.get("code")?.as_u64()));
-    let response = interaction.shift_remove("response").unwrap_or_default();
-    let response = api.response(response).filter(|_| matches!(code.unwrap_or(200), 200..300));
+    let Value::Object(mut request) = request else {
+        return Err("a request that is no object");
+    };
+    let came = api.response(&interaction.response);
+    let usage = interaction
+        .usage
+        .as_ref()
+        .or_else(|| came.as_ref().and_then(|response| response.get("usage")))
+        .and_then(Usage::of);
+    let failure = interaction.failure.clone().or_else(|| failure(interaction, came.as_ref()));
+    let response = came.filter(|_| failure.is_none());
     let reply_id = response.as_ref().and_then(|response| response.str_at("id")).map(str::to_owned);
-    let mut request = match interaction.shift_remove("request") {
-        Some(Value::Object(request)) => request,
-        _ => Object::new(),
-    };
-    let (system_key, list_key) = match api {
-        Api::Responses => ("instructions", "input"),
-        Api::Chat | Api::Messages => ("system", "messages"),
-    };
-    let messages = match request.shift_remove(list_key) {
+    let messages = match request.shift_remove(api.conversation_key()) {
         Some(Value::Array(list)) => list,
         Some(Value::String(text)) => vec![responses::user_message(text).into()],
         Some(other) => vec![other],
         None => Vec::new(),
     };
+    let text = |key: &str| request.get(key).and_then(Value::as_str).map(str::to_owned);
     Ok(Exchange {
         api,
-        line,
-        system: request.shift_remove(system_key).filter(|system| !system.is_null()),
+        line: interaction.line,
+        previous: text("previous_response_id"),
+        model: text("model"),
+        system: request.shift_remove(api.system_key()).filter(|system| !system.is_null()),
         messages,
         reply: response.map(|response| api.reply(response)),
         reply_id,
-        previous: request.get("previous_response_id").and_then(Value::as_str).map(str::to_owned),
+        usage,
+        failure,
     })
 }
 
-impl Api {
-    /// The API that an interaction speaks, by the shape of its request.
-    fn of(interaction: &Value) -> Option<Self> {
-        let uri = interaction.str_at("uri")?;
-        let request = interaction.get("request")?;
-        let has_messages = request.get("messages").and_then(Value::as_array).is_some();
-        let has_input = request.get("input").is_some_and(|input| !input.is_null());
-        match () {
-            () if has_messages && uri.contains("/chat/completions") => Some(Self::Chat),
-            () if has_messages && uri.contains("/messages") => Some(Self::Messages),
-            () if has_input && uri.contains("/responses") => Some(Self::Responses),
-            () => None,
-        }
+/// What is wrong with a response: its status, an error in it, or that there is none.
+fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String> {
+    if let Some(status) = interaction.status.filter(|status| !matches!(status, 200..300)) {
+        return Some(format!("status {status}"));
     }
+    if let Payload::Unreadable(reason) = &interaction.response {
+        return Some(reason.clone());
+    }
+    let Some(response) = response else { return Some("no response".to_owned()) };
+    let error = response.get("error").filter(|error| !error.is_null())?;
+    let kind = error.str_at("type").or_else(|| error.str_at("code")).or_else(|| error.as_str());
+    Some(kind.map_or_else(|| "an error".to_owned(), |kind| format!("error {kind}")))
+}
 
-    /// The response as one object, if it is no error.
-    fn response(self, response: Value) -> Option<Value> {
+impl Api {
+    /// The response as one object; of a stream what it would have been in one.
+    fn response(self, response: &Payload) -> Option<Value> {
         let response = match response {
-            Value::String(text) => match (json::read_mended(text.as_bytes()), self) {
+            Payload::Text(text) => match (json::read_mended(text.as_bytes()), self) {
                 (Ok((response, _)), _) => Some(response),
-                (Err(_), Self::Chat) => sse::chat_message(&text).map(completion),
-                (Err(_), Self::Messages) => sse::anthropic_message(&text),
-                (Err(_), Self::Responses) => sse::response(&text),
+                (Err(_), Self::Chat) => sse::chat_completion(text),
+                (Err(_), Self::Messages) => sse::anthropic_message(text),
+                (Err(_), Self::Responses) => sse::response(text),
             },
-            response => Some(response),
+            response => response.value(),
         }?;
-        let failed = response.get("error").is_some_and(|error| !error.is_null());
-        (response.as_object().is_some() && !failed).then_some(response)
+        response.as_object().is_some().then_some(response)
     }
 
     /// The messages or items of a response.
@@ -129,12 +125,4 @@ impl Api {
             _ => Vec::new(),
         }
     }
-}
-
-fn completion(message: Value) -> Value {
-    let mut choice = Object::new();
-    choice.put("message", message);
-    let mut completion = Object::new();
-    completion.put("choices", Value::Array(vec![choice.into()]));
-    completion.into()
 }

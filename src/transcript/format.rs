@@ -75,8 +75,17 @@ formats! {
     Frames "frames" by "records with `sequence` and a list `deltas`, or a list of them in `frames` or `frameHistory`":
         frames::FramesFileReader::is_document, frames::FramesFileReader::is_line, frames::FramesFileReader;
     /// Recorded requests and responses of the three APIs.
-    Wire "wire" by "an object with a list `interactions`":
+    Wire "wire" by "an object with a list `interactions` or `http_interactions`":
         wire::WireReader::is_document, never, wire::WireReader::default();
+    /// HTTP archives of browsers and proxies.
+    Har "har" by "an object with a list `log.entries`":
+        wire::HarReader::is_document, never, wire::HarReader::default();
+    /// Trace bundles of Codex.
+    CodexTrace "codex-trace" by "a folder with `manifest.json` and `trace.jsonl`":
+        never, never, wire::WireReader::default();
+    /// Raw bodies of Claude Code.
+    ClaudeBodies "claude-bodies" by "a folder with files `*.request.json` and `*.response.json`":
+        never, never, wire::WireReader::default();
     /// Sessions of Claude Code on the web.
     ClaudeWeb "claude-web" by "an object with a list `loglines`":
         claude_web::ClaudeWebReader::is_document, never, claude_web::ClaudeWebReader::default();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Decoder, ImportReport, Record, TranscriptFormat,
+    Decoder, ImportReport, Record, RecordedExchange, TranscriptFormat,
     lines::{Lines, is_blank},
     sink::Sink,
 };
@@ -35,8 +35,9 @@ pub struct Transcript<R> {
     file: Option<PathBuf>,
 }
 
-impl Transcript<BufReader<File>> {
-    /// Opens a file and recognises its format.
+impl Transcript<Box<dyn BufRead + Send>> {
+    /// Opens a file and recognises its format. What is packed with gzip or zstd is unpacked, and
+    /// UTF-16 is read by its mark ([`decoded`](super::decoded)).
     ///
     /// # Errors
     /// [`ErrorKind::Io`], and what [`Transcript::new`] refuses; these and the errors of reading on
@@ -45,8 +46,32 @@ impl Transcript<BufReader<File>> {
         let path = path.as_ref();
         let named = |error: Error| error.in_file(path);
         let file = File::open(path).map_err(|error| named(Error::io(error, "cannot open")))?;
-        let transcript = Self::new(BufReader::with_capacity(1 << 16, file)).map_err(named)?;
+        let input = super::decoded(BufReader::with_capacity(1 << 16, file));
+        let input = input.map_err(|error| named(Error::io(error, "cannot read")))?;
+        let transcript = Self::new(input).map_err(named)?;
         Ok(Self { file: Some(path.to_owned()), ..transcript })
+    }
+}
+
+impl Transcript<Box<dyn BufRead + Send>> {
+    /// Opens a folder that is a recording: a trace bundle of Codex, or the raw bodies of Claude
+    /// Code. `None` where it is neither.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] where a file of it cannot be read. A payload that is missing is a note.
+    pub fn open_folder(folder: impl AsRef<Path>) -> Result<Option<Self>> {
+        let Some((format, reader)) = super::folder::open(folder.as_ref())? else { return Ok(None) };
+        let nothing: Box<dyn BufRead + Send> = Box::new(std::io::empty());
+        Ok(Some(Self {
+            format,
+            decoder: Box::new(reader),
+            head: VecDeque::new(),
+            document: Some(Value::Null),
+            lines: Lines::new(nothing),
+            sink: Sink::default(),
+            ended: false,
+            file: Some(folder.as_ref().to_owned()),
+        }))
     }
 }
 
@@ -89,10 +114,36 @@ impl<R: BufRead> Transcript<R> {
         &self.sink.report
     }
 
+    /// Keeps requests and responses too, whole, where the format holds any: [`Transcript::exchanges`]
+    /// has them once everything was read.
+    pub fn keep_exchanges(&mut self) {
+        self.sink.keep_exchanges();
+    }
+
+    /// The exchanges so far, session by session, of a transcript that
+    /// [keeps](Transcript::keep_exchanges) them. Those of recorded traffic come with the last
+    /// frame.
+    pub fn exchanges(&self) -> &[RecordedExchange] {
+        self.sink.exchanges()
+    }
+
+    /// Hands a record on, and keeps the request that it is.
+    fn take(&mut self, value: Value, line: u64) {
+        let before = self.sink.next_sequence();
+        let is_kept = self.sink.keeps_exchanges();
+        let mut request =
+            if is_kept { RecordedExchange::of_document(self.format, &value, line) } else { None };
+        self.decoder.record(value, line, &mut self.sink);
+        if let Some(mut exchange) = request.take() {
+            exchange.place(before..self.sink.next_sequence());
+            self.sink.exchange(exchange);
+        }
+    }
+
     /// Reads on; `false` at the end.
     fn advance(&mut self) -> Result<bool> {
         if let Some(document) = self.document.take() {
-            self.decoder.record(document, 1, &mut self.sink);
+            self.take(document, 1);
             return Ok(true);
         }
         let next = match self.head.pop_front() {
@@ -110,7 +161,7 @@ impl<R: BufRead> Transcript<R> {
                 match json::read_mended(&line) {
                     Ok((value, mended)) => {
                         self.sink.report.mended_surrogates += mended;
-                        self.decoder.record(value, number, &mut self.sink);
+                        self.take(value, number);
                     }
                     Err(error) => {
                         let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
@@ -167,6 +218,13 @@ impl Head {
             bytes += line.len();
             self.lines.push_back((number, line));
         }
+        // A long first line may be the whole document.
+        if !self.whole && bytes >= HEAD_BYTES {
+            match lines.next()? {
+                Some(line) => self.lines.push_back(line),
+                None => self.whole = true,
+            }
+        }
         if self.whole && self.lines.iter().all(|(_, line)| is_blank(line)) {
             return Err(Error::new(ErrorKind::UnknownFormat, "the input is empty"));
         }
@@ -187,6 +245,16 @@ impl Head {
             self.lines.iter().filter(|(_, line)| !is_blank(line)).map(|(_, line)| line);
         let first = values.next().map_or(Ok((Value::Null, 0)), |line| json::read_mended(line));
         let is_single = self.whole && values.next().is_none();
+        #[cfg(feature = "traffic")]
+        if first.is_err() && self.is_cassette() {
+            let bytes = self.rest(lines)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let document = super::yaml::read(&text)?;
+            return match forced.or_else(|| TranscriptFormat::of_document(&document)) {
+                Some(format) => Ok((format, Some((document, 0)))),
+                None => Err(Self::unknown(describe(&document))),
+            };
+        }
         if !is_single {
             let read = |(_, line): &(u64, Vec<u8>)| json::read_mended(line).ok();
             by_line = self
@@ -214,7 +282,20 @@ impl Head {
         }
     }
 
+    /// Whether it is a cassette in YAML.
+    #[cfg(feature = "traffic")]
+    fn is_cassette(&self) -> bool {
+        let text: Vec<u8> =
+            self.lines.iter().take(16).flat_map(|(_, line)| line.iter().copied()).collect();
+        super::yaml::is_cassette(&String::from_utf8_lossy(&text))
+    }
+
     fn document<R: BufRead>(&self, lines: &mut Lines<R>) -> Result<(Value, u64)> {
+        Ok(json::read_mended(&self.rest(lines)?)?)
+    }
+
+    /// The whole input.
+    fn rest<R: BufRead>(&self, lines: &mut Lines<R>) -> Result<Vec<u8>> {
         let mut bytes: Vec<u8> = Vec::new();
         for (_, line) in &self.lines {
             bytes.extend_from_slice(line);
@@ -226,7 +307,7 @@ impl Head {
                 return Err(Error::new(ErrorKind::Limit, message));
             }
         }
-        Ok(json::read_mended(&bytes)?)
+        Ok(bytes)
     }
 
     fn unknown(found: impl std::fmt::Display) -> Error {

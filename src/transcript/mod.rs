@@ -17,19 +17,24 @@
 //! ```
 
 mod anthropic;
+mod api;
 mod blocks;
+mod body;
 mod bundle;
+mod bytes;
 mod chat;
 mod claude_code;
 mod claude_web;
 mod codex;
 mod copilot;
 mod exchange;
+mod folder;
 mod format;
 mod frames;
 mod gemini;
 mod input;
 mod inspect;
+mod interaction;
 mod items;
 mod joining;
 mod kimi;
@@ -42,6 +47,7 @@ mod parts;
 mod pi;
 mod places;
 mod recent;
+mod recorded;
 mod responses;
 #[cfg(test)]
 mod sample;
@@ -56,12 +62,17 @@ mod testing;
 mod threads;
 mod toolbench;
 mod wire;
+#[cfg(feature = "traffic")]
+mod yaml;
 
 use std::sync::Arc;
 
+pub use api::{Api, Usage};
+pub use bytes::decoded;
 pub use format::TranscriptFormat;
 pub use input::Transcript;
 pub use parts::ORIGIN;
+pub use recorded::RecordedExchange;
 pub use sink::{ImportReport, MESSAGE_TOPIC, RECORD_TOPIC, RecordNote, UnknownRecord};
 pub use tally::Tally;
 

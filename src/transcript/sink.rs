@@ -4,9 +4,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{Record, bundle::Bundle, joining, pairing::Pairing, places::Places};
+use super::{
+    Record, bundle::Bundle, joining, pairing::Pairing, places::Places, recorded::RecordedExchange,
+};
 use crate::{
-    id::{FacetId, FacetType},
+    id::{FacetId, FacetType, FrameSeq},
     json::{Object, ObjectExt, Value},
     veil::{Compaction, Facet, FacetOp, Frame, Source},
 };
@@ -137,6 +139,8 @@ pub(super) struct Sink {
     /// The last sequence of each session.
     last: HashMap<Arc<str>, u64>,
     places: Places,
+    /// The exchanges so far, where the caller wants them.
+    exchanges: Option<Vec<RecordedExchange>>,
 }
 
 impl Sink {
@@ -156,6 +160,40 @@ impl Sink {
         for draft in std::mem::take(&mut self.early) {
             self.push(draft);
         }
+    }
+
+    /// From now on exchanges are kept.
+    pub(super) fn keep_exchanges(&mut self) {
+        self.exchanges.get_or_insert_default();
+    }
+
+    pub(super) fn keeps_exchanges(&self) -> bool {
+        self.exchanges.is_some()
+    }
+
+    /// Keeps an exchange of the current session.
+    pub(super) fn exchange(&mut self, exchange: RecordedExchange) {
+        let session = self.current();
+        if let Some(exchanges) = &mut self.exchanges {
+            exchanges.push(RecordedExchange { session, ..exchange });
+        }
+    }
+
+    pub(super) fn exchanges(&self) -> &[RecordedExchange] {
+        self.exchanges.as_deref().unwrap_or_default()
+    }
+
+    /// The frame that `push` makes; `None` where it makes none, or one of several records.
+    pub(super) fn frame_of(&mut self, push: impl FnOnce(&mut Self)) -> Option<FrameSeq> {
+        let before = self.sequence;
+        push(self);
+        let is_one = self.sequence > before && self.bundle.is_none();
+        is_one.then(|| (self.sequence - 1).into())
+    }
+
+    /// The sequence of the next frame.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// Ends the input.

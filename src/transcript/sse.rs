@@ -27,11 +27,18 @@ fn events(stream: &str) -> Vec<Value> {
     events
 }
 
-/// The message of a streamed chat completion: its first choice, joined.
-pub(super) fn chat_message(stream: &str) -> Option<Value> {
+/// A streamed chat completion as it would have been in one: its first choice, joined, with the id,
+/// the model and the usage that the stream tells.
+pub(super) fn chat_completion(stream: &str) -> Option<Value> {
     let mut message: Option<Object> = None;
     let mut calls: BTreeMap<u64, Object> = BTreeMap::new();
+    let mut completion = Object::new();
     for mut event in events(stream) {
+        if let Value::Object(event) = &mut event {
+            for key in ["id", "model", "usage"] {
+                completion.put_some(key, event.shift_remove(key).filter(|value| !value.is_null()));
+            }
+        }
         let choice = match &mut event {
             Value::Object(event) => match event.get_mut("choices") {
                 Some(Value::Array(choices)) => choices.iter_mut().find(|choice| {
@@ -60,7 +67,10 @@ pub(super) fn chat_message(stream: &str) -> Option<Value> {
     if message.get("role").and_then(Value::as_str).is_none() {
         message.put("role", "assistant");
     }
-    Some(message.into())
+    let mut choice = Object::new();
+    choice.put("message", message);
+    completion.put("choices", Value::Array(vec![choice.into()]));
+    Some(completion.into())
 }
 
 /// Adds the pieces of `delta`: texts that come in pieces are joined, lists grow, objects join in
@@ -109,7 +119,11 @@ pub(super) fn anthropic_message(stream: &str) -> Option<Value> {
                     message.extend(delta);
                 }
                 if let (Some(message), Some(usage)) = (&mut message, part("usage")) {
-                    message.put("usage", usage);
+                    // The start tells what was read, the end what was written.
+                    match message.get_mut("usage") {
+                        Some(Value::Object(known)) => known.extend(usage),
+                        _ => message.put("usage", usage),
+                    }
                 }
             }
             _ => {}
@@ -190,6 +204,10 @@ mod tests {
         assert_eq!(found.map_or_else(|| "nothing".to_owned(), |value| value.to_string()), expected);
     }
 
+    fn message_of(completion: &Value) -> Option<Value> {
+        completion.get("choices")?.as_array()?.first()?.get("message").cloned()
+    }
+
     #[test]
     fn pieces_of_a_chat_completion_are_joined_by_index() {
         let stream = r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"He"}}]}
@@ -210,10 +228,10 @@ data: {"choices":[],"usage":{}}
 data: [DONE]
 "#;
         check(
-            chat_message(stream),
+            chat_completion(stream).as_ref().and_then(message_of),
             r#"{"role":"assistant","content":"Hey","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}"#,
         );
-        check(chat_message("data: {\"error\":{\"message\":\"no\"}}\r\n\r\n"), "nothing");
+        check(chat_completion("data: {\"error\":{\"message\":\"no\"}}\r\n\r\n"), "nothing");
     }
 
     #[test]

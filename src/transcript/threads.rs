@@ -24,6 +24,28 @@ impl Print {
     pub(super) fn is_empty(self) -> bool {
         self.length == 0
     }
+
+    /// How many messages it is of.
+    pub(super) fn len(self) -> usize {
+        self.length
+    }
+
+    /// The print of the same messages and one more.
+    fn and(self, message: &Value) -> (Self, usize) {
+        let mut hasher = WideThread::default();
+        self.hash(&mut hasher);
+        feed(message, &mut hasher);
+        (Self { length: self.length + 1, hash: hasher.hash() }, hasher.bytes)
+    }
+}
+
+/// The prints of the beginnings of a list, from its first message on.
+pub(super) fn running(messages: &[Value]) -> Vec<Print> {
+    let next = |print: &mut Print, message| {
+        *print = print.and(message).0;
+        Some(*print)
+    };
+    messages.iter().scan(Print::default(), next).collect()
 }
 
 struct Thread {
@@ -71,11 +93,9 @@ impl Threads {
             earlier.map(|thread| (thread.print, thread.bytes)).unwrap_or_default();
         let mut prints = Vec::with_capacity(messages.len());
         for message in &messages {
-            let mut hasher = WideThread::default();
-            print.hash(&mut hasher);
-            feed(message, &mut hasher);
-            print = Print { length: print.length + 1, hash: hasher.hash() };
-            bytes += hasher.bytes;
+            let (next, size) = print.and(message);
+            print = next;
+            bytes += size;
             prints.push(print);
         }
         let id = ThreadId(self.0.len());

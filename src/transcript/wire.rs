@@ -5,11 +5,14 @@
 use std::collections::HashMap;
 
 use super::{
-    chat,
-    exchange::{self, Api, Exchange},
-    items, joining, responses,
+    Api, chat,
+    exchange::{self, Exchange},
+    interaction::Interaction,
+    items, joining,
+    recorded::RecordedExchange,
+    responses,
     sink::Sink,
-    threads::{Budget, Print, ThreadId, Threads},
+    threads::{self, Budget, Print, ThreadId, Threads},
 };
 use crate::json::{Object, ObjectExt, Value};
 
@@ -20,10 +23,12 @@ const LOOK_BACK: usize = 64;
 /// What may be given again in a session that forks from another, and from outcomes.
 const REPEATED: Budget = Budget { messages: 1 << 16, bytes: 64 << 20 };
 
-/// Reads `{"interactions": [{uri, request, status, response}]}`.
+/// Reads `{"interactions": [{uri, request, status, response}]}`, cassettes, and HAR archives.
 #[derive(Default)]
 pub(super) struct WireReader {
     conversations: Vec<Conversation>,
+    /// Every exchange, where the caller wants them.
+    exchanges: Vec<Taken>,
     /// The conversation whose last request has these messages.
     ends: HashMap<(Api, Print), usize>,
     threads: Threads,
@@ -44,19 +49,32 @@ struct Conversation {
     thread: ThreadId,
 }
 
+/// An exchange whose conversation is known, and not yet its session.
+struct Taken {
+    exchange: RecordedExchange,
+    conversation: usize,
+    /// Its messages come after so many of the response that it builds on.
+    base: usize,
+    /// The prints of its own messages.
+    prints: Vec<Print>,
+    has_system: bool,
+}
+
 impl WireReader {
     /// An object with `interactions`, each of them a request to somewhere.
     pub(super) fn is_document(value: &Value) -> bool {
-        let is_exchange =
-            |value: &Value| value.get("request").is_some() && value.get("uri").is_some();
-        value
-            .get("interactions")
-            .and_then(Value::as_array)
-            .is_some_and(|list| list.iter().any(is_exchange))
+        interactions(value).is_some_and(|list| list.iter().any(Interaction::is_one))
     }
 
-    fn take(&mut self, exchange: Exchange, sink: &mut Sink) {
-        let Exchange { api, line, system, messages, reply, reply_id, previous } = exchange;
+    /// Takes the next exchange of the source.
+    pub(super) fn take(&mut self, interaction: Interaction, sink: &mut Sink) {
+        let exchange = match exchange::read(&interaction) {
+            Ok(exchange) => exchange,
+            Err(reason) => return sink.unknown(interaction.line, reason, interaction.into_json()),
+        };
+        let recorded = sink.keeps_exchanges().then(|| RecordedExchange::of(interaction, &exchange));
+        let Exchange { api, line, system, messages, reply, reply_id, previous, .. } = exchange;
+        let has_system = system.is_some();
         if reply.is_none() {
             sink.skip("failed response");
         }
@@ -80,6 +98,11 @@ impl WireReader {
             .chain(base.into_iter().flat_map(|base| self.threads.prints(base)).take(LOOK_BACK));
         let continued = beginnings.find_map(|print| self.ends.remove(&(api, print)));
         let index = continued.unwrap_or(self.conversations.len());
+        if let Some(exchange) = recorded {
+            let base = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
+            let (conversation, base, prints) = (index, base.len(), prints.clone());
+            self.exchanges.push(Taken { exchange, conversation, base, prints, has_system });
+        }
         match self.conversations.get_mut(index) {
             Some(earlier) => {
                 sink.skip("superseded request");
@@ -93,16 +116,25 @@ impl WireReader {
         }
     }
 
-    fn give(self, sink: &mut Sink) {
-        let Self { conversations, mut threads, outcomes, .. } = self;
+    /// Gives out the conversations as sessions.
+    pub(super) fn give(self, sink: &mut Sink) {
+        let Self { conversations, exchanges, mut threads, outcomes, .. } = self;
         let mut budget = REPEATED;
+        let mut taken: Vec<Vec<Taken>> = Vec::new();
+        taken.resize_with(conversations.len(), Vec::new);
+        for exchange in exchanges {
+            if let Some(of) = taken.get_mut(exchange.conversation) {
+                of.push(exchange);
+            }
+        }
         threads.count_uses(conversations.iter().map(|conversation| conversation.thread));
         for (index, conversation) in conversations.into_iter().enumerate() {
             let line = conversation.line;
             sink.session(&(index + 1).to_string());
-            if let Some(system) = conversation.system {
-                chat::system_prompt(system, line, sink);
-            }
+            let taken = taken.get_mut(index).map(std::mem::take).unwrap_or_default();
+            let system_frame = conversation
+                .system
+                .and_then(|system| sink.frame_of(|sink| chat::system_prompt(system, line, sink)));
             let (messages, left_out) = threads.give(conversation.thread, &mut budget);
             if left_out > 0 {
                 let mut shared = Object::new();
@@ -110,17 +142,44 @@ impl WireReader {
                 let reason = "begins as another session does, with too much to repeat";
                 sink.unknown(line, reason, shared.into());
             }
+            let running = if taken.is_empty() { Vec::new() } else { threads::running(&messages) };
+            let mut frames = Vec::with_capacity(messages.len());
             for message in messages {
-                match conversation.api {
+                frames.push(sink.frame_of(|sink| match conversation.api {
                     Api::Chat | Api::Messages => chat::message_or_unknown(message, line, sink),
                     Api::Responses => {
                         let item = with_outcome(message, &outcomes, &mut budget);
                         responses::push(item, line, None, sink);
                     }
-                }
+                }));
+            }
+            for Taken { mut exchange, base, prints, has_system, .. } in taken {
+                // What the last request of the conversation holds too has frames.
+                let base_frames = (0..base).map(|at| frames.get(at).copied().flatten());
+                let own = prints.iter().enumerate().map(|(at, print)| {
+                    let same = running.get(base + at) == Some(print);
+                    frames.get(base + at).copied().flatten().filter(|_| same)
+                });
+                exchange.frames = base_frames.chain(own).collect();
+                // A request that failed was not answered, even if a later one like it was.
+                let is_answered = exchange.failure.is_none();
+                exchange.answer = match running.get(base + prints.len().max(1) - 1) {
+                    Some(print) if is_answered && Some(print) == prints.last() => {
+                        frames.get(base + prints.len()).copied().flatten()
+                    }
+                    _ => None,
+                };
+                exchange.system_frame = system_frame.filter(|_| has_system);
+                sink.exchange(exchange);
             }
         }
     }
+}
+
+/// The entries of a document: of a list of interactions, or of a cassette of another language.
+fn interactions(value: &Value) -> Option<&[Value]> {
+    let list = value.get("interactions").or_else(|| value.get("http_interactions"))?;
+    list.as_array()
 }
 
 /// The item, from the response that gave it where the client dropped its outcome.
@@ -134,23 +193,66 @@ fn with_outcome(item: Value, outcomes: &HashMap<String, Value>, budget: &mut Bud
 
 impl super::Decoder for WireReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let interactions = match value {
-            Value::Object(mut object) => match object.shift_remove("interactions") {
-                Some(Value::Array(list)) => list,
-                _ => return sink.unknown(line, "no interactions", object.into()),
-            },
+        let list = match value {
+            Value::Object(mut object) => {
+                let list = object
+                    .shift_remove("interactions")
+                    .or_else(|| object.shift_remove("http_interactions"));
+                match list {
+                    Some(Value::Array(list)) => list,
+                    _ => return sink.unknown(line, "no interactions", object.into()),
+                }
+            }
             other => {
                 return sink.unknown(line, format!("{} has no interactions", other.kind()), other);
             }
         };
-        for (index, interaction) in interactions.into_iter().enumerate() {
+        for (index, entry) in list.into_iter().enumerate() {
             let line = index as u64 + 1;
-            match exchange::read(interaction, line) {
-                Ok(exchange) => self.take(exchange, sink),
-                Err((reason, interaction)) => sink.unknown(line, reason, interaction),
+            match Interaction::of_entry(entry, line) {
+                Ok(interaction) => self.take(interaction, sink),
+                Err(entry) => sink.unknown(line, "an interaction without a request", entry),
             }
         }
         std::mem::take(self).give(sink);
+    }
+}
+
+/// Reads the entries of HAR archives.
+#[derive(Default)]
+pub(super) struct HarReader(WireReader);
+
+impl HarReader {
+    /// An object with a list `log.entries` of requests and responses.
+    pub(super) fn is_document(value: &Value) -> bool {
+        let entries = value.get("log").and_then(|log| log.get("entries"));
+        let entries = entries.and_then(Value::as_array);
+        entries.is_some_and(|list| list.iter().any(Interaction::is_har_entry))
+    }
+}
+
+impl super::Decoder for HarReader {
+    fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
+        let entries = match value {
+            Value::Object(mut object) => match object.shift_remove("log") {
+                Some(Value::Object(mut log)) => log.shift_remove("entries"),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(Value::Array(entries)) = entries else {
+            return sink.unread(line, "no `log.entries`", String::new());
+        };
+        for (index, entry) in entries.into_iter().enumerate() {
+            let line = index as u64 + 1;
+            match Interaction::of_har(entry, line) {
+                // A page and its pictures are traffic too, and none of a model's.
+                Ok(interaction) if !interaction.may_be_of_a_model() => sink.skip("other traffic"),
+                Ok(interaction) => self.0.take(interaction, sink),
+                Err(entry) => sink.unknown(line, "an entry without a request", entry),
+            }
+        }
+        std::mem::take(&mut self.0).give(sink);
     }
 }
 

@@ -32,7 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("window", &["snapshot", "veil", "hud", "compress"]),
     ("replay", &["snapshot", "veil", "hud", "compress", "window"]),
     ("export", &["snapshot", "veil", "hud", "compress"]),
-    ("inspect", &["snapshot", "veil", "hud", "compress"]),
+    ("request", &["snapshot", "veil", "hud", "compress", "export", "transcript"]),
     ("timeline", &[]),
     ("checkpoint", &[]),
     ("journal", &[]),
@@ -47,7 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "compress",
             "window",
             "export",
-            "inspect",
+            "request",
             "timeline",
             "checkpoint",
             "journal",
@@ -57,12 +57,13 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The files and folders that touch the outside: the one place where domain and storage meet, the
-/// log that all storage writes through, what opens a file for the caller, the engine that runs a
+/// log that all storage writes through, what opens a file or a folder for the caller, the engine that runs a
 /// command, the database of observations, and the journal on a server.
 const OUTSIDE: &[&str] = &[
     "session/",
     "session.rs",
     "transcript/input.rs",
+    "transcript/folder.rs",
     "compress/command.rs",
     "crates/log/",
     "crates/observe/sqlite",

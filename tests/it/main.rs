@@ -47,6 +47,7 @@ mod recordings;
 mod recount;
 #[cfg(feature = "bpe")]
 mod replay;
+mod requests;
 mod scale;
 mod snapshot_spec;
 #[cfg(feature = "bpe")]

@@ -100,6 +100,16 @@ pub(crate) enum Command {
         after_long_help = words::REPLAY
     )]
     Replay(Replay),
+    /// List the requests of a session: what each held, how it grew, and where it first differs
+    ///
+    /// Recorded traffic and requests that a client logged are listed as they are. From a transcript
+    /// each request is worked out: it is the context before an answer of the agent. What transcripts
+    /// lack (the tools, the parameters) is said once.
+    #[command(
+        after_help = "Example: afterimage requests traffic.har",
+        after_long_help = words::REQUESTS
+    )]
+    Requests(Requests),
     /// Compare two contexts: where they first differ, who wrote that, and what is billed again
     ///
     /// A provider's cache serves what stands before the first difference; everything after it is
@@ -327,6 +337,10 @@ pub(crate) struct Render {
     /// End with this frame, by its sequence; the context is the one after it
     #[arg(long, value_name = "SEQUENCE")]
     pub(crate) to: Option<u64>,
+    /// Print the request with this number, as `afterimage requests` lists it: the bytes that were
+    /// sent where they were recorded, else its JSON
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["what", "from", "to", "format"])]
+    pub(crate) request: Option<usize>,
     /// Print JSON: `--as messages`, unless `--as` is given
     #[arg(long)]
     pub(crate) json: bool,
@@ -343,6 +357,9 @@ pub(crate) struct Trace {
     /// Search only this session
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
+    /// Search the request with this number, with its tools and parameters, for --text
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["facet", "at", "session"])]
+    pub(crate) request: Option<usize>,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
     /// Print the hits as a JSON list
@@ -594,6 +611,26 @@ pub(crate) struct Diff {
     #[command(flatten)]
     pub(crate) rendering: Rendering,
     /// Print the same as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Requests {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// List only the requests of this session
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) session: Option<String>,
+    /// The provider whose rules say what its cache takes of an unchanged beginning
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) cache: Cache,
+    /// Which tokenizer counts; by default o200k
+    #[arg(long, value_enum, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<Tokenizer>,
+    /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

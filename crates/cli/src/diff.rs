@@ -10,6 +10,7 @@ use afterimage::{
     export::{Divergence, PrefixReport, PrefixRules, prefix_report},
     hud::Owner,
     json::{Object, Path, PathElement, Value},
+    request::ParameterChange,
     tokens::TokenCounter,
 };
 
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &args::Diff) -> Outcome {
     Ok(out.flush()?)
 }
 
-fn rules(cache: Cache) -> PrefixRules {
+pub(crate) fn rules(cache: Cache) -> PrefixRules {
     match cache {
         Cache::Exact => PrefixRules::EXACT,
         Cache::Openai => PrefixRules::OPENAI,
@@ -60,6 +61,8 @@ struct Comparison<'c> {
     report: PrefixReport,
     previous_tokens: u64,
     changes: Vec<Change>,
+    /// The parameters that differ, where both are whole requests.
+    parameters: Vec<ParameterChange>,
 }
 
 /// Where two contexts part.
@@ -69,6 +72,8 @@ struct Place<'d> {
     owner: Option<&'d Owner>,
     /// The index of the message; `None` before the first message, or in a text that has none.
     message: Option<usize>,
+    /// The tool whose definition differs.
+    tool: Option<&'d str>,
 }
 
 impl<'c> Comparison<'c> {
@@ -85,11 +90,12 @@ impl<'c> Comparison<'c> {
             report: prefix_report(was, is, counter, rules),
             previous_tokens: prefix_report(was, was, counter, rules).tokens,
             changes: changes(was, is),
+            parameters: parameters(previous, next),
         }
     }
 
     fn is_same(&self) -> bool {
-        self.report.divergence.is_none() && self.changes.is_empty()
+        self.report.divergence.is_none() && self.changes.is_empty() && self.parameters.is_empty()
     }
 
     /// The tokens that were sent before and are billed as new ones: what stands after the first
@@ -107,26 +113,33 @@ impl<'c> Comparison<'c> {
             PathElement::Index(index) => Some(*index),
             PathElement::Key(_) => None,
         });
-        // The blocks of Anthropic's system prompt are no messages.
-        let is_system = matches!(
+        // The blocks of a system prompt are no messages, nor are tools.
+        let is_apart = matches!(
             divergence.path.elements().first(),
-            Some(PathElement::Key(key)) if key == "system"
+            Some(PathElement::Key(key)) if !matches!(key.as_str(), "messages" | "input")
         );
+        let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
+        let tool = owner.and_then(|owner| match owner {
+            Owner::Recorded { facet, .. } => facet.as_str().strip_prefix("tool:"),
+            _ => None,
+        });
         Some(Place {
             divergence,
             previous_owner: speaker(self.previous, divergence, divergence.previous_owner.as_ref()),
             owner: speaker(self.next, divergence, divergence.owner.as_ref()),
-            message: message.filter(|_| !is_system),
+            message: message.filter(|_| !is_apart),
+            tool,
         })
     }
 
     fn to_json(&self) -> Object {
         let owner = |owner: Option<&Owner>| or_null(owner.map(Owner::to_json));
         let divergence = self.place().map(|place| {
-            let Place { divergence, message, previous_owner, owner: now } = place;
+            let Place { divergence, message, previous_owner, owner: now, tool } = place;
             object! {
                 "path": divergence.path.to_string(),
                 "message": or_null(message.map(|message| message as u64)),
+                "tool": or_null(tool),
                 "byte": or_null(divergence.offset.map(|offset| offset as u64)),
                 "token": self.report.unchanged,
                 "previousOwner": owner(previous_owner),
@@ -147,8 +160,23 @@ impl<'c> Comparison<'c> {
                 "billedAgain": self.billed_again(),
             },
             "changes": self.changes.iter().map(Change::to_json).collect::<Value>(),
+            "parameters": self.parameters.iter().map(|change| {
+                Value::from(object! {
+                    "name": change.name.as_str(),
+                    "previous": or_null(change.previous.clone()),
+                    "next": or_null(change.next.clone()),
+                })
+            }).collect::<Value>(),
         }
     }
+}
+
+/// The parameters that differ, but for the model, which stands among the changes.
+fn parameters(previous: &LoadedContext, next: &LoadedContext) -> Vec<ParameterChange> {
+    let both = previous.request.as_ref().zip(next.request.as_ref());
+    let read = both.and_then(|(was, is)| was.parameters().ok().zip(is.parameters().ok()));
+    let changes = read.map(|(was, is)| ParameterChange::between(&was, &is)).unwrap_or_default();
+    changes.into_iter().filter(|change| change.name != "model").collect()
 }
 
 /// Who wrote the byte: where it is a word of the form, as a role, whoever speaks the message.

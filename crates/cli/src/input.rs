@@ -5,7 +5,7 @@ mod source;
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, BufRead, Read},
     path::{Path, PathBuf},
 };
 
@@ -13,7 +13,7 @@ use afterimage::{
     json::MAX_BYTES,
     log::{DiskFiles, read_file},
     session::archive::ArchivedTranscript,
-    transcript::TranscriptFormat,
+    transcript::{Transcript, TranscriptFormat},
 };
 
 use crate::{
@@ -80,6 +80,7 @@ pub(crate) fn read(
 /// Something to read.
 enum Opening {
     File(PathBuf),
+    Folder(PathBuf, Box<Transcript<Box<dyn BufRead + Send>>>),
     Archived(Box<ArchivedTranscript>),
 }
 
@@ -92,11 +93,21 @@ fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
             Ok(Some(files)) => {
                 all.extend(files.into_iter().map(|file| Ok(Opening::Archived(Box::new(file)))));
             }
+            Ok(None) if may_be_archive => all.push(folder(path)),
             Ok(None) => all.push(Ok(Opening::File(path.clone()))),
             Err(stop) => all.push(Err(stop)),
         }
     }
     all
+}
+
+/// A folder that is a recording itself.
+fn folder(path: &Path) -> Outcome<Opening> {
+    match Transcript::open_folder(path) {
+        Ok(Some(transcript)) => Ok(Opening::Folder(path.to_owned(), Box::new(transcript))),
+        Ok(None) => Ok(Opening::File(path.to_owned())),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Opening {
@@ -108,6 +119,7 @@ impl Opening {
     ) -> Outcome<Source> {
         let mut source = match self {
             Self::File(path) => Source::open(&path, shows_progress, format)?,
+            Self::Folder(path, transcript) => Source::folder(&path, *transcript),
             Self::Archived(file) => Source::archive(*file, shows_progress, format)?,
         };
         source.is_one_of_several = is_one_of_several;

@@ -25,6 +25,7 @@ mod output;
 mod pages;
 mod render;
 mod replay;
+mod requests;
 mod session;
 mod stats;
 mod store;
@@ -81,6 +82,7 @@ fn run(command: &Command) -> Outcome {
         Command::Compress(args) => compress::run(args),
         Command::Expand(args) => expand::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Requests(args) => requests::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Checkpoint(args) => checkpoint::run(args),
         Command::Observe(args) => observe::run(args),

@@ -19,7 +19,7 @@ use crate::{
     moment::moment,
     output::Output,
     pages::{Page, Pages},
-    style,
+    requests, style,
     text::counted,
     view,
     wanted::{FrameFilter, Place},
@@ -27,6 +27,9 @@ use crate::{
 
 pub(crate) fn run(args: &args::Render) -> Outcome {
     let mut out = Output::new(args.coloring.color);
+    if let Some(number) = args.request {
+        return request(args, number, &mut out);
+    }
     let mut wanted = FrameFilter::new(args.from, args.to)?;
     let default = if args.json { RenderAs::Messages } else { RenderAs::Text };
     let what = args.what.unwrap_or(default);
@@ -53,6 +56,24 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
         out.flush()?;
     }
     outcome
+}
+
+/// Prints a request as it was sent.
+fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
+    requests::of_one_file(&args.input)?;
+    let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
+    input::each(&args.input, true, |source| {
+        let (_, request) = requests::one(source, number, &lens.counter)?;
+        if let Some(note) = requests::provenance_note(request.provenance()) {
+            source.note(&format!("request {number} is {note}"));
+        }
+        if args.json {
+            out.json(request.to_json())?;
+        } else {
+            out.write_all(request.body().as_bytes())?;
+        }
+        Ok(out.flush()?)
+    })
 }
 
 /// The text of messages, one after the other.

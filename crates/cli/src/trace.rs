@@ -2,6 +2,7 @@
 
 mod candidates;
 mod phrase;
+mod request;
 mod unescaped;
 
 use std::{cell::Cell, io::Write, sync::Arc};
@@ -34,6 +35,9 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     let mut lenses = Lenses::new(&args.rendering, Counting::OnDemand);
     let phrase = Phrase::of(&args.target).map_err(Failure::new)?;
+    if let Some(number) = args.request {
+        return request::run(args, number, phrase.as_ref(), &mut out);
+    }
     let mut hits = Hits::new(args.json, &mut out)?;
     // What is said of a session that the file has not.
     let mut missing = None;

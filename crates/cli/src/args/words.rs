@@ -99,3 +99,20 @@ Words of the page:
   unchanged     the tokens of B before that byte
   cached        those of them that the cache takes, by the rules of --cache
   billed again  the tokens of B that are sent once more and not served by the cache";
+
+pub(crate) const REQUESTS: &str = "\
+Example: afterimage requests traffic.har
+
+Columns of the table:
+  #         the number of the request, for `render --request` and `diff FILE@NUMBER`
+  FRAME     the first frame of the answer; – where there is none
+  TIME      when the request went out; of a transcript, when the answer came
+  MODEL     the model that was asked; a line above the table where it is the same for all
+  TOOLS     the tokens of the tool definitions; – where the source does not hold them
+  SYSTEM    the tokens of the system prompt and of the operator's messages
+  MESSAGES  the tokens of the other messages
+  GROWTH    how many tokens more than the request before it in the session
+  THEN      what came of it if it failed; else where it first differs from the request before:
+            after that everything is billed again. + is a request that only adds to the one before
+
+Tokens are those of each text as it is written, an estimate of what a provider makes of it.";

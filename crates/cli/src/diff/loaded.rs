@@ -1,13 +1,17 @@
 //! A context from a file: as JSON, as text, or rendered of a transcript.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use afterimage::{
     export::{ExportedRequest, Form},
     hud::RenderRequest,
     id::Millis,
     json::{self, Object, Value},
-    transcript::Transcript,
+    request::{Recording, Request},
+    transcript::{Transcript, TranscriptFormat},
     veil::History,
 };
 use indexmap::IndexMap;
@@ -20,7 +24,7 @@ use crate::{
     json::{object, or_null},
     lens::{Counting, Lens, Lenses},
     moment::moment,
-    store,
+    requests, store,
 };
 
 /// A context with where it comes from.
@@ -28,6 +32,8 @@ pub(super) struct LoadedContext {
     pub(super) name: String,
     pub(super) session: Option<String>,
     pub(super) exported: ExportedRequest,
+    /// Of a request that was recorded, or worked out: itself.
+    pub(super) request: Option<Request>,
 }
 
 impl LoadedContext {
@@ -35,6 +41,7 @@ impl LoadedContext {
         object! {
             "file": self.name.as_str(),
             "session": or_null(self.session.as_deref()),
+            "provenance": or_null(self.request.as_ref().map(|request| request.provenance().as_str())),
         }
     }
 }
@@ -47,10 +54,39 @@ pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContex
         return Err(Failure::new("standard input can be read once, and stands for A and B").into());
     }
     let load = |path: &Path| {
+        if let Some((file, number)) = numbered(path) {
+            return request(&file, number, path, lens);
+        }
         let contexts = Reading { path, rendering: &args.rendering, lens }.contexts()?;
         chosen(contexts, args.session.as_deref(), path)
     };
     Ok((load(&args.previous)?, load(&args.next)?))
+}
+
+/// The file and the number of `FILE@NUMBER`, where there is no file of that whole name.
+fn numbered(path: &Path) -> Option<(PathBuf, usize)> {
+    let (file, number) = path.to_str()?.rsplit_once('@')?;
+    let number = number.parse().ok()?;
+    (!path.exists() && !file.is_empty()).then(|| (PathBuf::from(file), number))
+}
+
+/// A request of a recording.
+fn request(file: &Path, number: usize, path: &Path, lens: &Lens) -> Outcome<LoadedContext> {
+    let input = Input { files: vec![file.to_owned()], input_format: None };
+    let mut loaded = None;
+    input::read(&input, true, input::InputRefusal::Ends, |source| {
+        let (recording, request) = requests::one(source, number, &lens.counter)?;
+        let exported = request.in_cache_order().map_err(|error| source.refuse(error))?;
+        if let Some(note) = requests::provenance_note(request.provenance()) {
+            source.note(&format!("request {number} is {note}"));
+        }
+        let exchange = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
+        let session = exchange.map(|exchange| exchange.session.to_string());
+        let name = path.display().to_string();
+        loaded = Some(LoadedContext { name, session, exported, request: Some(request) });
+        Ok(())
+    })?;
+    loaded.ok_or_else(|| Failure::new("there is nothing in it").file(file).into())
 }
 
 /// The context of the session that is asked for, or the only one.
@@ -193,12 +229,37 @@ impl Reading<'_> {
         };
         let exported = ExportedRequest::from_json(context, owners);
         let exported = exported.map_err(|error| self.refuse(error))?;
-        Ok(LoadedContext { name: self.path.display().to_string(), session, exported })
+        let name = self.path.display().to_string();
+        Ok(LoadedContext { name, session, exported, request: None })
+    }
+
+    /// The request that a file holds, with its tools and parameters; `None` where it holds none, or
+    /// several.
+    fn of_request(&self, bytes: &[u8]) -> Outcome<Option<LoadedContext>> {
+        let Ok(transcript) = Transcript::new(bytes) else { return Ok(None) };
+        let recording = Recording::read(transcript, Arc::clone(&self.lens.counter), moment);
+        let recording = recording.map_err(|error| self.refuse(error))?;
+        let [only] = recording.exchanges() else { return Ok(None) };
+        let is_document = matches!(
+            recording.format(),
+            TranscriptFormat::Chat | TranscriptFormat::Anthropic | TranscriptFormat::Responses
+        );
+        // What holds an answer too is a session, whose whole context is compared.
+        if !is_document || only.answer.is_some() || !only.provenance.lacks().is_empty() {
+            return Ok(None);
+        }
+        let request = recording.request(only.number).map_err(|error| self.refuse(error))?;
+        let exported = request.in_cache_order().map_err(|error| self.refuse(error))?;
+        let (name, session) = (self.path.display().to_string(), Some(only.session.to_string()));
+        Ok(Some(LoadedContext { name, session, exported, request: Some(request) }))
     }
 
     /// The contexts of a transcript, after its last frame; `None` where it is none.
     fn of_transcript(&self, bytes: &[u8]) -> Outcome<Option<Vec<LoadedContext>>> {
         let Ok(transcript) = Transcript::new(bytes) else { return Ok(None) };
+        if let Some(request) = self.of_request(bytes)? {
+            return Ok(Some(vec![request]));
+        }
         let mut histories: IndexMap<Arc<str>, History> = IndexMap::new();
         for record in transcript {
             let record = record.map_err(|error| self.refuse(error))?;
@@ -244,6 +305,7 @@ fn rendered(
             name: name.to_owned(),
             session: Some(session.to_string()),
             exported: ExportedRequest::of_context(&context),
+            request: None,
         })
     });
     contexts.collect()

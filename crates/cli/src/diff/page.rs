@@ -39,8 +39,21 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
     for change in &comparison.changes {
         print_change(change, is_full, out)?;
     }
+    for change in &comparison.parameters {
+        let value = |value: &Option<afterimage::json::Value>| {
+            value.as_ref().map_or_else(|| "not set".to_owned(), ToString::to_string)
+        };
+        let (was, is) = (value(&change.previous), value(&change.next));
+        let line = format!("parameter {}: {was} → {is}", change.name);
+        writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
+    }
     let dim = out.paint.style(style::DIM);
-    let what = if messages == 1 { "message differs" } else { "messages differ" };
+    let what = match (comparison.next.request.is_some(), messages) {
+        (true, 1) => "part differs",
+        (true, _) => "parts differ",
+        (false, 1) => "message differs",
+        (false, _) => "messages differ",
+    };
     Ok(writeln!(out, "{dim}{} {what}{dim:#}", grouped(messages))?)
 }
 
@@ -71,7 +84,13 @@ fn head(comparison: &Comparison<'_>, out: &mut Output) -> Outcome {
             let path = place.divergence.path.to_string();
             let message = match place.message {
                 Some(message) => format!("message {message}"),
-                None if path.starts_with("/system") => "the system prompt".to_owned(),
+                None if place.tool.is_some() => {
+                    format!("the tool {}", place.tool.unwrap_or_default())
+                }
+                None if path == "/model" => "the model".to_owned(),
+                None if path.starts_with("/system") || path.starts_with("/instructions") => {
+                    "the system prompt".to_owned()
+                }
                 None => "the text".to_owned(),
             };
             let byte = match place.divergence.offset {
@@ -115,6 +134,8 @@ fn owner(owner: Option<&Owner>) -> String {
             format!("frame {frame}, chunk {chunk}: {}", facets(facet_ids))
         }
         Some(Owner::Block { block, chunk, .. }) => format!("{block}, chunk {chunk}"),
+        Some(Owner::Recorded { facet, frame: Some(frame) }) => format!("frame {frame}: {facet}"),
+        Some(Owner::Recorded { facet, frame: None }) => facet.to_string(),
         Some(Owner::Tail { index, facet_ids, .. }) => {
             format!("the tail, chunk {index}: {}", facets(facet_ids))
         }

@@ -1,10 +1,10 @@
 //! Contexts message by message, and which of them changed.
 
 use afterimage::{
-    export::{ExportedRequest, OwnedJson},
+    export::{ExportedRequest, OwnedJson, OwnedText},
     hud::Owner,
     id::{FrameSeq, Role},
-    json::Object,
+    json::{self, Object, Value},
 };
 use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
 
@@ -130,12 +130,45 @@ fn units(root: &OwnedJson) -> Vec<Unit> {
         OwnedJson::List(list) => all(list),
         OwnedJson::Map(members) => {
             let units = members.iter().flat_map(|(key, value)| match value {
-                OwnedJson::List(list) if key == "messages" => all(list),
+                OwnedJson::List(list) if key == "messages" || key == "input" => all(list),
+                OwnedJson::List(list) if key == "tools" => list.iter().map(tool).collect(),
                 value => vec![Unit { role: key.clone(), ..unit(None, value) }],
             });
             units.collect()
         }
         text => vec![Unit { role: "text".to_owned(), ..unit(None, text) }],
+    }
+}
+
+/// The definition of a tool, laid out over lines.
+fn tool(tool: &OwnedJson) -> Unit {
+    let written = tool.as_text().map(OwnedText::as_str).unwrap_or_default();
+    let name = tool.spans().first().and_then(|span| match &span.owner {
+        Owner::Recorded { facet, .. } => facet.as_str().strip_prefix("tool:"),
+        _ => None,
+    });
+    let mut lines = Vec::new();
+    if let Ok(value) = json::read(written.as_bytes()) {
+        laid_out(&value, "", &mut lines);
+    }
+    let role = format!("tool {}", name.unwrap_or("unnamed"));
+    Unit { index: None, role, text: lines.join("\n"), from: String::new() }
+}
+
+/// A value as lines, each with the path to what it says.
+fn laid_out(value: &Value, path: &str, lines: &mut Vec<String>) {
+    let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            object.iter().for_each(|(key, value)| laid_out(value, &join(key), lines));
+        }
+        Value::Array(list) if list.iter().any(|value| value.as_object().is_some()) => {
+            for (index, value) in list.iter().enumerate() {
+                laid_out(value, &join(&index.to_string()), lines);
+            }
+        }
+        Value::String(text) => lines.push(format!("{path}: {text}")),
+        other => lines.push(format!("{path}: {other}")),
     }
 }
 
@@ -188,14 +221,18 @@ struct Owners {
 impl Owners {
     fn add(&mut self, owner: &Owner) {
         match owner {
-            Owner::Chunk { frame, .. } => {
-                let (first, last) = self.frames.unwrap_or((*frame, *frame));
-                self.frames = Some((first.min(*frame), last.max(*frame)));
+            Owner::Chunk { frame, .. } | Owner::Recorded { frame: Some(frame), .. } => {
+                self.frame(*frame);
             }
             Owner::Block { block, .. } => self.block = Some(block.to_string()),
             Owner::Tail { .. } => self.is_tail = true,
             _ => {}
         }
+    }
+
+    fn frame(&mut self, frame: FrameSeq) {
+        let (first, last) = self.frames.unwrap_or((frame, frame));
+        self.frames = Some((first.min(frame), last.max(frame)));
     }
 
     fn name(&self) -> String {

@@ -18,7 +18,7 @@ const LARGE: u64 = 4 << 20;
 
 /// A file, or standard input, with the progress of reading it.
 pub(super) struct CountedFrame {
-    input: Box<dyn Read>,
+    input: Box<dyn Read + Send>,
     pub(super) bar: ProgressBar,
     /// Bytes that are still to be read before progress is shown; `None` once it is, or never is.
     hidden: Option<u64>,
@@ -27,8 +27,8 @@ pub(super) struct CountedFrame {
 impl CountedFrame {
     pub(super) fn open(path: &Path, shows: bool) -> Outcome<Self> {
         let cannot = |error: io::Error| Failure::cannot_open(&error).file(path);
-        let (input, size): (Box<dyn Read>, _) = if is_stdin(path) {
-            (Box::new(io::stdin().lock()), None)
+        let (input, size): (Box<dyn Read + Send>, _) = if is_stdin(path) {
+            (Box::new(io::stdin()), None)
         } else {
             let file = File::open(path).map_err(cannot)?;
             let metadata = file.metadata().map_err(cannot)?;

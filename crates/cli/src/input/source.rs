@@ -1,7 +1,7 @@
 //! One transcript, or one from an archive, as it is read.
 
 use std::{
-    io::BufReader,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -10,7 +10,7 @@ use afterimage::{
     Error, json,
     session::{ViewedFrame, Viewer, archive::ArchivedTranscript},
     snapshot::FrameSnapshot,
-    transcript::{ImportReport, Record, Transcript, TranscriptFormat},
+    transcript::{ImportReport, Record, RecordedExchange, Transcript, TranscriptFormat, decoded},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -38,7 +38,7 @@ pub(crate) struct Source {
 }
 
 enum Reader {
-    Transcript(Box<Transcript<BufReader<CountedFrame>>>),
+    Transcript(Box<Transcript<Box<dyn BufRead + Send>>>),
     /// From an archive, with the index of the next frame.
     Archived(Box<ArchivedTranscript>, usize),
 }
@@ -52,7 +52,10 @@ impl Source {
     ) -> Outcome<Self> {
         let counted = CountedFrame::open(path, shows_progress)?;
         let bar = counted.bar.clone();
-        let reader = BufReader::with_capacity(1 << 16, counted);
+        let reader = decoded(BufReader::with_capacity(1 << 16, counted)).map_err(|error| {
+            bar.finish_and_clear();
+            Failure::cannot_open(&error).file(&name(path))
+        })?;
         let transcript = Transcript::with_format(reader, format).map_err(|error| {
             bar.finish_and_clear();
             error.in_file(name(path))
@@ -60,6 +63,14 @@ impl Source {
         let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
         let is_rendered_anew = false;
         Ok(Self { path, reader, bar, is_rendered_anew, is_empty: true, is_one_of_several: false })
+    }
+
+    /// Takes a folder that is a recording.
+    pub(super) fn folder(path: &Path, transcript: Transcript<Box<dyn BufRead + Send>>) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
+        let is_rendered_anew = false;
+        Self { path, reader, bar, is_rendered_anew, is_empty: true, is_one_of_several: false }
     }
 
     /// Takes a transcript from an archive in place of the file.
@@ -104,6 +115,21 @@ impl Source {
     /// Takes of an archive the frames alone: they are to be rendered in another format.
     pub(crate) fn render_anew(&mut self) {
         self.is_rendered_anew = true;
+    }
+
+    /// Keeps whole requests too, where the source holds them.
+    pub(crate) fn keep_exchanges(&mut self) {
+        if let Reader::Transcript(transcript) = &mut self.reader {
+            transcript.keep_exchanges();
+        }
+    }
+
+    /// The requests that were kept.
+    pub(crate) fn exchanges(&self) -> &[RecordedExchange] {
+        match &self.reader {
+            Reader::Transcript(transcript) => transcript.exchanges(),
+            Reader::Archived(..) => &[],
+        }
     }
 
     /// What the file is called in output.

@@ -63,6 +63,8 @@ const COMMANDS: &[&[&str]] = &[
     &["replay", "--budget", "600", FILE],
     &["replay", "--budget", "600", "--policy", "sliding", "--json", FILE],
     &["replay", "--budget", "600", "--policy", "none", FILE],
+    &["requests", FILE],
+    &["requests", "--json", "--cache", "openai", FILE],
     &["diff", HARBOUR, FILE],
     &["diff", "--full", FILE, HARBOUR],
     &["diff", "--json", "--format", "plain", "--tokenizer", "cl100k", FILE, HARBOUR],

@@ -180,3 +180,43 @@ fn completions_and_manual_pages_are_made() {
         assert!(page.contains(&format!(".TH afterimage-{command} 1")));
     }
 }
+
+const TRAFFIC: &str = "crates/cli/tests/data/traffic.json";
+
+#[test]
+fn requests_are_listed_printed_compared_and_searched() {
+    check("requests.txt", &["requests", TRAFFIC]);
+    check("requests.jsonl", &["requests", "--json", "--cache", "anthropic", TRAFFIC]);
+    check("requests-harbour.txt", &["requests", HARBOUR]);
+    check("request.json", &["render", "--request", "3", TRAFFIC]);
+    let numbered = |number: u32| format!("{TRAFFIC}@{number}");
+    let (was, is) = (numbered(2), numbered(3));
+    check("diff-requests.txt", &["diff", &was, &is]);
+    check("diff-requests.json", &["diff", "--json", &was, &is]);
+    check("trace-request.txt", &["trace", "--request", "3", "--text", "tide", TRAFFIC]);
+    check(
+        "trace-request.json",
+        &["trace", "--request", "3", "--text", "Tuesday", "--json", TRAFFIC],
+    );
+}
+
+#[test]
+fn a_request_that_was_worked_out_says_so_once() {
+    let run = support::run(&["render", "--request", "2", HARBOUR]);
+    assert_eq!(run.code, Some(0));
+    assert_eq!(
+        run.err,
+        "note: request 2 is reconstructed from a transcript, which does not hold the tools and the parameters\n"
+    );
+    let body: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((body["messages"].as_array().unwrap().len(), body.get("tools")), (7, None));
+    for (args, code) in [
+        (&["render", "--request", "0", HARBOUR][..], 2),
+        (&["render", "--request", "99", HARBOUR], 2),
+        (&["trace", "--request", "1", "--text", "no such words", HARBOUR], 1),
+        (&["requests", "--session", "nobody", HARBOUR], 2),
+        (&["render", "--request", "1", HARBOUR, CHAT], 2),
+    ] {
+        assert_eq!(support::run(args).code, Some(code), "{args:?}");
+    }
+}

@@ -327,6 +327,10 @@ fn transcripts() -> Vec<(&'static str, String)> {
         ("mini-swe-agent", json!({ "messages": chat, "info": {}, "trajectory_format": name("mini") }).to_string()),
         ("gemini", json!({ "sessionId": name("s"), "projectHash": "h", "messages": [{ "id": name("a"), "type": "user", "content": HOSTILE }, { "id": "b", "type": "gemini", "content": HOSTILE, "toolCalls": [{ "id": name("c"), "name": name("f"), "args": { name("key"): HOSTILE }, "result": HOSTILE }] }, odd] }).to_string()),
         ("tau-bench", json!([{ "task_id": name("t"), "trial": HOSTILE, "traj": chat }]).to_string()),
+        ("har", json!({ "log": { "entries": [{
+            "request": { "url": name("https://a.example/v1/messages"), "postData": { "text": json!({ "model": name("m"), "messages": [{ "role": "user", "content": HOSTILE }], "tools": [{ "name": name("f") }] }).to_string() } },
+            "response": { "status": 500, "content": { "text": json!({ "error": { "type": name("e") } }).to_string() } }
+        }] } }).to_string()),
         ("openhands", json!([
             { "id": 0, "source": "user", "action": "message", "args": { "content": HOSTILE } },
             { "id": 1, "source": "agent", "action": name("run"), "args": { "command": HOSTILE }, "tool_call_metadata": { "function_name": name("f"), "tool_call_id": name("c") } },
@@ -356,6 +360,9 @@ fn of_no_format_a_control_reaches_a_page_a_message_or_json() {
     tried.sort_unstable();
     let formats = support::json_lines(&["formats", "--json"]);
     let names: Vec<&str> = formats.iter().map(|format| format["name"].as_str().unwrap()).collect();
+    // Recordings that are folders have a test of their own.
+    let names: Vec<&str> =
+        names.into_iter().filter(|name| !["claude-bodies", "codex-trace"].contains(name)).collect();
     assert_eq!(tried, names);
     for (format, text) in transcripts {
         let file = hostile_file(scratch.path(), format, &text);

@@ -1,0 +1,324 @@
+//! `afterimage requests`: the requests of a session, one a line.
+
+use std::{io::Write, sync::Arc};
+
+use afterimage::{
+    export::Divergence,
+    hud::Owner,
+    id::FrameSeq,
+    json::{Object, ObjectExt, Value},
+    request::{Exchange, ExchangeOutcome, Lack, Provenance, Recording, Request, RequestDiff},
+    tokens::TokenCounter,
+};
+
+use crate::{
+    args,
+    diff::rules,
+    failure::{Failure, Outcome},
+    input::{self, Source},
+    json::{object, or_null},
+    lens::{Counting, Lens},
+    moment::moment,
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{counted, grouped, printable},
+    view,
+};
+
+pub(crate) fn run(args: &args::Requests) -> Outcome {
+    let rendering = args::Rendering { format: None, tokenizer: args.tokenizer };
+    let lens = Lens::new(&rendering, Counting::Always)?;
+    let mut out = Output::new(args.coloring.color);
+    input::each(&args.input, true, |source| {
+        let recording = read(source, &lens.counter)?;
+        let listing = Listing { args, source, recording: &recording };
+        if args.json {
+            listing.json(&mut out)?;
+        } else {
+            listing.table(&mut out)?;
+        }
+        Ok(out.flush()?)
+    })
+}
+
+/// Reads a source to its end, with its requests.
+pub(crate) fn read(source: &mut Source, counter: &Arc<dyn TokenCounter>) -> Outcome<Recording> {
+    source.keep_exchanges();
+    let mut recording = Recording::new(source.format(), Arc::clone(counter));
+    while let Some(record) = source.next() {
+        let record = record?;
+        let now = moment(&record.frame);
+        recording.push(record, now).map_err(|error| source.refuse(error))?;
+    }
+    recording.finish(source.exchanges());
+    Ok(recording)
+}
+
+/// The request with this number of a source.
+pub(crate) fn one(
+    source: &mut Source,
+    number: usize,
+    counter: &Arc<dyn TokenCounter>,
+) -> Outcome<(Recording, Request)> {
+    let recording = read(source, counter)?;
+    let count = recording.exchanges().len() as u64;
+    if number == 0 || number as u64 > count {
+        let there_is = if count == 0 {
+            "there is no request in it".to_owned()
+        } else {
+            format!(
+                "there {} {} in it",
+                if count == 1 { "is" } else { "are" },
+                counted(count, "request")
+            )
+        };
+        let failure = source.fail(format!("{there_is}, and none with the number {number}"));
+        return Err(failure.hint("`afterimage requests FILE` lists them").into());
+    }
+    let request = recording.request(number).map_err(|error| source.refuse(error))?;
+    Ok((recording, request))
+}
+
+/// Says that a request was worked out, and what its source lacks.
+pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
+    let Provenance::Reconstructed { lacks } = provenance else { return None };
+    Some(format!("reconstructed from a transcript, which does not hold {}", named(lacks)))
+}
+
+fn named(lacks: &[Lack]) -> String {
+    let names: Vec<String> = lacks.iter().map(ToString::to_string).collect();
+    match names.split_last() {
+        None => "all of it".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+struct Listing<'l> {
+    args: &'l args::Requests,
+    source: &'l Source,
+    recording: &'l Recording,
+}
+
+impl Listing<'_> {
+    /// The exchanges that are asked for.
+    fn exchanges(&self) -> Outcome<Vec<&Exchange>> {
+        let all = self.recording.exchanges();
+        let Some(wanted) = self.args.session.as_deref() else { return Ok(all.iter().collect()) };
+        let found: Vec<_> = all.iter().filter(|exchange| &*exchange.session == wanted).collect();
+        if found.is_empty() {
+            let mut names: Vec<&str> = all.iter().map(|exchange| &*exchange.session).collect();
+            names.dedup();
+            names.truncate(8);
+            let failure = self.source.fail(format!("there is no request of a session {wanted:?}"));
+            return Err(if names.is_empty() {
+                failure.into()
+            } else {
+                failure.hint(format!("the sessions are {}", names.join(", "))).into()
+            });
+        }
+        Ok(found)
+    }
+
+    fn differences(&self, exchange: &Exchange) -> Outcome<Option<RequestDiff>> {
+        let found = self.recording.compare(exchange.number, rules(self.args.cache));
+        found.map_err(|error| self.source.refuse(error))
+    }
+
+    /// How many tokens the request has more than the one before it.
+    fn growth(&self, exchange: &Exchange, total: u64) -> Outcome<i128> {
+        let before = match self.recording.previous(exchange.number) {
+            None => 0,
+            Some(before) => {
+                self.recording.tokens(before).map_err(|error| self.source.refuse(error))?.total()
+            }
+        };
+        Ok(i128::from(total) - i128::from(before))
+    }
+
+    fn json(&self, out: &mut Output) -> Outcome {
+        for exchange in self.exchanges()? {
+            let mut line = object! {
+                "request": exchange.number as u64,
+                "session": &*exchange.session,
+                "api": exchange.api.as_str(),
+                "provenance": exchange.provenance.as_str(),
+                "lacks": exchange.provenance.lacks().iter().map(|lack| lack.as_str()).collect::<Value>(),
+                "frame": or_null(exchange.answer.map(FrameSeq::get)),
+                "lastFrame": or_null(exchange.last_frame.map(FrameSeq::get)),
+                "time": or_null(exchange.time.as_deref()),
+                "durationMs": or_null(exchange.duration_ms),
+                "model": or_null(exchange.model.as_deref()),
+                "outcome": exchange.outcome.as_str(),
+                "retry": exchange.is_retry,
+            };
+            if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
+                line.put("reason", reason.as_str());
+            }
+            let tokens = self.recording.tokens(exchange.number);
+            let tokens = tokens.map_err(|error| self.source.refuse(error))?;
+            let growth = self.growth(exchange, tokens.total())?;
+            line.put(
+                "tokens",
+                object! { "tools": tokens.tools, "system": tokens.system, "messages": tokens.messages },
+            );
+            line.put("growth", i64::try_from(growth).unwrap_or(i64::MAX));
+            let differs = self.differences(exchange)?;
+            line.put("differs", or_null(differs.as_ref().map(difference_json)));
+            line.put(
+                "usage",
+                or_null(exchange.usage.as_ref().map(afterimage::transcript::Usage::to_json)),
+            );
+            if self.source.is_one_of_several {
+                line.shift_insert(0, "file".to_owned(), self.source.name().into());
+            }
+            out.json(line)?;
+        }
+        Ok(())
+    }
+
+    fn table(&self, out: &mut Output) -> Outcome {
+        let exchanges = self.exchanges()?;
+        view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
+        let Some(first) = exchanges.first() else {
+            return Ok(writeln!(out, " There is no request in it: no message of an agent.")?);
+        };
+        if let Some(note) = provenance_note(&first.provenance) {
+            let dim = out.paint.style(style::DIM);
+            writeln!(out, " {dim}{note}{dim:#}")?;
+        }
+        let first_model = first.model.as_deref();
+        // The model is in the table where there are several, else above it.
+        let has_models = exchanges.iter().any(|exchange| exchange.model.as_deref() != first_model);
+        if let (Some(model), false) = (first_model, has_models) {
+            writeln!(out, " model {}", printable(model))?;
+        }
+        let mut columns =
+            vec![Column::number("#", 4), Column::number("FRAME", 5), Column::text("TIME", 8)];
+        columns.extend(has_models.then(|| Column::text("MODEL", 14)));
+        columns.extend([
+            Column::number("TOOLS", 6),
+            Column::number("SYSTEM", 6),
+            Column::number("MESSAGES", 8),
+            Column::number("GROWTH", 7),
+            Column::text("THEN", 0),
+        ]);
+        let table = Table::new(columns);
+        table.head(out)?;
+        let mut session: Option<&Arc<str>> = None;
+        for exchange in exchanges {
+            if session.is_some_and(|session| *session != exchange.session) {
+                view::rule(out, &format!("session {}", exchange.session), style::HEADING, "")?;
+            }
+            session = Some(&exchange.session);
+            let tokens = self.recording.tokens(exchange.number);
+            let tokens = tokens.map_err(|error| self.source.refuse(error))?;
+            let lacks_tools = exchange.provenance.lacks().contains(&Lack::Tools);
+            let growth = self.growth(exchange, tokens.total())?;
+            let sign = if growth < 0 { "-" } else { "+" };
+            let growth = u64::try_from(growth.unsigned_abs()).unwrap_or(u64::MAX);
+            let (then, look) = self.then(exchange)?;
+            let model = plain(exchange.model.as_deref().unwrap_or("–"));
+            let answer = exchange.answer.map_or_else(|| "–".to_owned(), |frame| frame.to_string());
+            let time = exchange.time.as_deref().map_or("–".into(), clock);
+            let mut cells = vec![plain(exchange.number.to_string()), plain(answer), plain(time)];
+            cells.extend(has_models.then_some(model));
+            cells.extend([
+                plain(if lacks_tools { "–".to_owned() } else { grouped(tokens.tools) }),
+                plain(grouped(tokens.system)),
+                plain(grouped(tokens.messages)),
+                plain(format!("{sign}{}", grouped(growth))),
+                (then, look),
+            ]);
+            table.row(out, cells)?;
+            out.flush_if_terminal()?;
+        }
+        Ok(())
+    }
+
+    /// What came of a request, or where it parts from the one before.
+    fn then(&self, exchange: &Exchange) -> Outcome<(String, anstyle::Style)> {
+        let retry = if exchange.is_retry { "a retry; " } else { "" };
+        if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
+            return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
+        }
+        let Some(diff) = self.differences(exchange)? else {
+            return Ok((format!("{retry}first"), style::DIM));
+        };
+        Ok(match &diff.prefix.divergence {
+            None => (format!("{retry}+"), style::DIM),
+            Some(divergence) => {
+                let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
+                let place = place(divergence, &diff);
+                (format!("{retry}{place}; {} billed again", grouped(again)), style::ADDED)
+            }
+        })
+    }
+}
+
+/// Where two requests part, in a few words.
+fn place(divergence: &Divergence, diff: &RequestDiff) -> String {
+    let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
+    match owner {
+        Some(Owner::Recorded { facet, frame }) => {
+            let name = facet.as_str();
+            let within = name.strip_prefix("tool:").and_then(|tool| {
+                let change = diff.tools.iter().find(|change| change.name == tool)?;
+                (!change.path.elements().is_empty()).then(|| change.path.to_string())
+            });
+            match (within, frame) {
+                (Some(path), _) => format!("{name} at {path}"),
+                (None, Some(frame)) => format!("{name}, frame {frame}"),
+                (None, None) => name.to_owned(),
+            }
+        }
+        _ => divergence.path.to_string(),
+    }
+}
+
+/// What differs from the request before, as JSON.
+fn difference_json(diff: &RequestDiff) -> Object {
+    let divergence = diff.prefix.divergence.as_ref().map(|divergence| {
+        let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
+        object! {
+            "path": divergence.path.to_string(),
+            "byte": or_null(divergence.offset.map(|offset| offset as u64)),
+            "owner": or_null(owner.map(Owner::to_json)),
+        }
+    });
+    let again = match diff.prefix.divergence {
+        Some(_) => diff.prefix.tokens.saturating_sub(diff.prefix.cached),
+        None => diff.prefix.unchanged.saturating_sub(diff.prefix.cached),
+    };
+    object! {
+        "at": or_null(divergence),
+        "unchanged": diff.prefix.unchanged,
+        "cached": diff.prefix.cached,
+        "billedAgain": again,
+        "tools": diff.tools.iter().map(|tool| {
+            Value::from(object! { "name": tool.name.as_str(), "path": tool.path.to_string() })
+        }).collect::<Value>(),
+        "parameters": diff.parameters.iter().map(|change| Value::from(change.name.as_str())).collect::<Value>(),
+    }
+}
+
+/// The time of day in a time as a source writes it; all of it where it is none.
+fn clock(time: &str) -> String {
+    let stamp = time.parse::<jiff::Timestamp>().ok().or_else(|| {
+        let millis = time.parse::<i64>().ok()?;
+        jiff::Timestamp::from_millisecond(millis).ok()
+    });
+    stamp.map_or_else(|| time.to_owned(), |stamp| stamp.strftime("%H:%M:%S").to_string())
+}
+
+/// A failure where a request is asked for and there are several files.
+pub(crate) fn of_one_file(input: &args::Input) -> Outcome {
+    if input.files.len() > 1 {
+        return Err(Failure::new(
+            "a request is asked for by its number in one file, found several files",
+        )
+        .into());
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+use super::Request;
+use crate::{
+    Result,
+    export::{PrefixReport, PrefixRules, prefix_report},
+    json::{Object, Path, PathElement, Value},
+    tokens::TokenCounter,
+};
+
+/// What differs between two requests, and what of the second is billed again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestDiff {
+    /// The unchanged prefix, in the order of providers' caches: the model, the tools, the system
+    /// prompt, the messages.
+    pub prefix: PrefixReport,
+    /// The tools that differ.
+    pub tools: Vec<ToolChange>,
+    /// The parameters that differ, the model among them.
+    pub parameters: Vec<ParameterChange>,
+}
+
+/// A tool definition that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolChange {
+    /// The name of the tool.
+    pub name: String,
+    /// The definition before; `None` where the tool is new.
+    pub previous: Option<Value>,
+    /// The definition now; `None` where the tool is gone.
+    pub next: Option<Value>,
+    /// The first value of the definition that differs; empty where one has none.
+    pub path: Path,
+}
+
+/// A parameter that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParameterChange {
+    /// Its name.
+    pub name: String,
+    /// Its value before; `None` where it was not set.
+    pub previous: Option<Value>,
+    /// Its value now; `None` where it is not set.
+    pub next: Option<Value>,
+}
+
+/// Compares a request with the one before it.
+///
+/// Parses both bodies, and counts each string of `next` once.
+///
+/// # Errors
+/// Those of [`Request::in_cache_order`].
+pub fn compare(
+    previous: &Request,
+    next: &Request,
+    counter: &dyn TokenCounter,
+    rules: PrefixRules,
+) -> Result<RequestDiff> {
+    let (was, is) = (previous.in_cache_order()?, next.in_cache_order()?);
+    Ok(RequestDiff {
+        prefix: prefix_report(&was, &is, counter, rules),
+        tools: tools(&previous.value()?, &next.value()?),
+        parameters: ParameterChange::between(&previous.parameters()?, &next.parameters()?),
+    })
+}
+
+impl RequestDiff {
+    /// Whether nothing differs.
+    pub fn is_same(&self) -> bool {
+        self.prefix.divergence.is_none()
+            && self.prefix.unchanged == self.prefix.tokens
+            && self.tools.is_empty()
+            && self.parameters.is_empty()
+    }
+}
+
+fn tools(previous: &Value, next: &Value) -> Vec<ToolChange> {
+    let list = |request: &Value| -> Vec<(String, Value)> {
+        let tools = request.get("tools").and_then(Value::as_array).unwrap_or_default();
+        tools.iter().map(|tool| (tool_name(tool), tool.clone())).collect()
+    };
+    let (mut was, is) = (list(previous), list(next));
+    let mut changes = Vec::new();
+    for (name, next) in is {
+        let same = was.iter().position(|(other, _)| *other == name);
+        let previous = same.map(|at| was.remove(at).1);
+        if previous.as_ref() != Some(&next) {
+            let path = previous.as_ref().map(|was| first_difference(was, &next));
+            let (path, next) = (path.unwrap_or_default(), Some(next));
+            changes.push(ToolChange { name, previous, next, path });
+        }
+    }
+    let gone = was.into_iter().map(|(name, tool)| ToolChange {
+        name,
+        previous: Some(tool),
+        next: None,
+        path: Path::default(),
+    });
+    changes.extend(gone);
+    changes
+}
+
+fn tool_name(tool: &Value) -> String {
+    let inner = |key: &str| tool.get(key)?.str_at("name");
+    let name = inner("function").or_else(|| tool.str_at("name")).or_else(|| inner("custom"));
+    name.or_else(|| tool.str_at("type")).unwrap_or("unnamed").to_owned()
+}
+
+/// The path to the first value that is not the same in both.
+fn first_difference(was: &Value, is: &Value) -> Path {
+    let mut path = Vec::new();
+    descend(was, is, &mut path);
+    path.into_iter().collect()
+}
+
+fn descend(was: &Value, is: &Value, path: &mut Vec<PathElement>) {
+    let next = match (was, is) {
+        (Value::Object(was), Value::Object(is)) => {
+            let keys = was.keys().chain(is.keys().filter(|key| !was.contains_key(key)));
+            let differs = |key: &&String| was.get(key) != is.get(key);
+            keys.into_iter()
+                .find(differs)
+                .map(|key| (PathElement::Key(key.clone()), was.get(key), is.get(key)))
+        }
+        (Value::Array(was), Value::Array(is)) => {
+            let mut indices = 0..was.len().max(is.len());
+            let found = indices.find(|index| was.get(*index) != is.get(*index));
+            found.map(|index| (PathElement::Index(index), was.get(index), is.get(index)))
+        }
+        _ => None,
+    };
+    let Some((element, was, is)) = next else { return };
+    path.push(element);
+    if let (Some(was), Some(is)) = (was, is) {
+        descend(was, is, path);
+    }
+}
+
+impl ParameterChange {
+    /// The members that differ between the parameters of two requests.
+    pub fn between(previous: &Object, next: &Object) -> Vec<Self> {
+        let keys = previous.keys().chain(next.keys().filter(|key| !previous.contains_key(key)));
+        let change = |name: &String| Self {
+            name: name.clone(),
+            previous: previous.get(name).cloned(),
+            next: next.get(name).cloned(),
+        };
+        keys.map(change).filter(|change| change.previous != change.next).collect()
+    }
+}

@@ -1,0 +1,36 @@
+//! Requests: what a model was sent, with its tools, its parameters and its system prompt.
+//!
+//! A [`Recording`] is a session's frames and its [`Exchange`]s: a request, its response and its
+//! usage. What a [`Request`] holds depends on the source, and its [`Provenance`] says so: the bytes
+//! of the wire, the JSON that a client logged, or what was worked out from a transcript, with the
+//! list of what transcripts lack.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use afterimage::{
+//!     id::Millis, request::{Provenance, Recording}, tokens::Chars4, transcript::Transcript,
+//! };
+//!
+//! let traffic = br#"{"interactions": [{"uri": "https://api.example/v1/messages",
+//!     "request": "{\"model\":\"m\",\"tools\":[{\"name\":\"look\"}],\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}",
+//!     "status": 200, "response": {"content": [{"type": "text", "text": "Hello."}]}}]}"#;
+//! let transcript = Transcript::new(&traffic[..])?;
+//! let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0))?;
+//! let request = recording.request(1)?;
+//! assert_eq!(request.provenance(), &Provenance::Sent);
+//! assert!(request.body().starts_with(r#"{"model":"m""#));
+//! let byte = request.body().find("look").unwrap();
+//! assert_eq!(request.part_at(byte).unwrap().facet_id().as_str(), "tool:look");
+//! # Ok::<(), afterimage::Error>(())
+//! ```
+
+mod compare;
+mod parts;
+mod recording;
+#[expect(clippy::module_inception, reason = "the module is named for its main type")]
+mod request;
+
+pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
+pub use parts::{PartKind, RequestPart};
+pub use recording::{Exchange, ExchangeOutcome, Recording};
+pub use request::{Lack, Provenance, Request, RequestTokens};

@@ -1,0 +1,160 @@
+use std::ops::Range;
+
+use crate::{
+    id::{FacetId, FrameSeq},
+    json::{self, PlacedValue, Value},
+    transcript::Api,
+};
+
+/// A run of bytes of a request that belongs to one owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestPart {
+    /// What it is.
+    pub kind: PartKind,
+    /// Where it stands in the body, in bytes.
+    pub range: Range<usize>,
+}
+
+/// What a part of a request is.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// The definition of a tool.
+    Tool {
+        /// Its index in the list.
+        index: usize,
+        /// Its name, or its type where it has no name.
+        name: String,
+    },
+    /// The system prompt that stands apart from the messages, or a block of it.
+    System {
+        /// The frame that holds it.
+        frame: Option<FrameSeq>,
+    },
+    /// A message, or an item, of the conversation.
+    Message {
+        /// Its index in the list.
+        index: usize,
+        /// Its role, or its type where it has no role.
+        role: String,
+        /// The frame that is the same.
+        frame: Option<FrameSeq>,
+    },
+    /// Any other member of the request, with its key.
+    Parameter {
+        /// Its name.
+        name: String,
+    },
+    /// What holds the others together: brackets, commas, and the keys of lists.
+    Form,
+}
+
+impl RequestPart {
+    /// The facet that the part is: `tool:NAME`, `system`, `message:INDEX`, `parameter:NAME`, `form`.
+    pub fn facet_id(&self) -> FacetId {
+        match &self.kind {
+            PartKind::Tool { name, .. } => format!("tool:{name}").into(),
+            PartKind::System { .. } => "system".into(),
+            PartKind::Message { index, .. } => format!("message:{index}").into(),
+            PartKind::Parameter { name } => format!("parameter:{name}").into(),
+            PartKind::Form => "form".into(),
+        }
+    }
+
+    /// The frame that the part is in, where it is in one.
+    pub fn frame(&self) -> Option<FrameSeq> {
+        match &self.kind {
+            PartKind::System { frame } | PartKind::Message { frame, .. } => *frame,
+            _ => None,
+        }
+    }
+}
+
+/// Where the frames of a request are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Frames {
+    pub(super) system: Option<FrameSeq>,
+    /// Of each message.
+    pub(super) messages: Vec<Option<FrameSeq>>,
+}
+
+/// The parts of a body, in order, without gap or overlap.
+pub(super) fn parts(body: &str, api: Api, frames: &Frames) -> Vec<RequestPart> {
+    let mut tiling = Tiling { parts: Vec::new(), end: 0 };
+    for member in json::children(body, 0..body.len()) {
+        let key = member.key.as_deref().unwrap_or_default();
+        let elements = json::children(body, member.value.clone());
+        let is_list = body.get(member.value.clone()).is_some_and(|text| text.starts_with('['));
+        if key == "tools" && is_list {
+            for (index, tool) in elements.into_iter().enumerate() {
+                let name = tool_name(body, &tool);
+                tiling.push(PartKind::Tool { index, name }, tool.whole);
+            }
+        } else if key == api.conversation_key() {
+            let alone =
+                [PlacedValue { key: None, whole: member.value.clone(), value: member.value }];
+            let list = if is_list { elements.as_slice() } else { &alone };
+            for (index, message) in list.iter().enumerate() {
+                let role = role(body, message);
+                let frame = frames.messages.get(index).copied().flatten();
+                tiling.push(PartKind::Message { index, role, frame }, message.whole.clone());
+            }
+        } else if key == api.system_key() {
+            tiling.push(PartKind::System { frame: frames.system }, member.value);
+        } else {
+            tiling.push(PartKind::Parameter { name: key.to_owned() }, member.whole);
+        }
+    }
+    tiling.finish(body.len())
+}
+
+struct Tiling {
+    parts: Vec<RequestPart>,
+    end: usize,
+}
+
+impl Tiling {
+    fn push(&mut self, kind: PartKind, range: Range<usize>) {
+        self.fill(range.start);
+        self.end = range.end;
+        self.parts.push(RequestPart { kind, range });
+    }
+
+    fn fill(&mut self, until: usize) {
+        if self.end < until {
+            self.parts.push(RequestPart { kind: PartKind::Form, range: self.end..until });
+        }
+    }
+
+    fn finish(mut self, len: usize) -> Vec<RequestPart> {
+        self.fill(len);
+        self.parts
+    }
+}
+
+/// A string member of an object, at the end of `path`.
+fn string(body: &str, object: &PlacedValue, path: &[&str]) -> Option<String> {
+    let mut at = object.value.clone();
+    for key in path {
+        let members = json::children(body, at);
+        at = members.into_iter().find(|member| member.key.as_deref() == Some(key))?.value;
+    }
+    match json::read_mended(body.get(at)?.as_bytes()) {
+        Ok((Value::String(text), _)) => Some(text),
+        _ => None,
+    }
+}
+
+fn tool_name(body: &str, tool: &PlacedValue) -> String {
+    string(body, tool, &["function", "name"])
+        .or_else(|| string(body, tool, &["name"]))
+        .or_else(|| string(body, tool, &["custom", "name"]))
+        .or_else(|| string(body, tool, &["type"]))
+        .unwrap_or_else(|| "unnamed".to_owned())
+}
+
+fn role(body: &str, message: &PlacedValue) -> String {
+    string(body, message, &["role"])
+        .or_else(|| string(body, message, &["type"]))
+        .unwrap_or_else(|| "user".to_owned())
+}

@@ -1,0 +1,517 @@
+use std::{io::BufRead, ops::RangeInclusive, sync::Arc};
+
+use indexmap::IndexMap;
+
+use super::{
+    Lack, Provenance, Request, RequestDiff, RequestTokens, compare,
+    parts::{Frames, PartKind, parts},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    compress::CompressionTransform,
+    export::{
+        Breakpoints, Export, ExportOptions, ExportedRequest, OwnedJson, PrefixReport, PrefixRules,
+    },
+    hud::{Format, Hud, NativeFormat, Owner, RenderRequest, RenderedContext},
+    id::{FacetType, FrameSeq, Millis, Role},
+    json::{Object, ObjectExt, Value},
+    snapshot::{FrameSnapshot, Substitution},
+    tokens::TokenCounter,
+    transcript::{Api, Record, RecordedExchange, Transcript, TranscriptFormat, Usage},
+    veil::{Facet, FacetChange, Frame, History, Source},
+};
+
+/// The sessions of a source: their frames, and the exchanges with a model.
+///
+/// Recorded traffic holds its requests. From a transcript each request is worked out: it is the
+/// context before an answer of the agent, with the compactions that were in force then.
+#[derive(Debug)]
+pub struct Recording {
+    hud: Hud,
+    format: TranscriptFormat,
+    sessions: IndexMap<Arc<str>, Session>,
+    exchanges: Vec<Exchange>,
+    bodies: Vec<Body>,
+}
+
+/// A request, its response, and its usage.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exchange {
+    /// Its number in the recording, from one.
+    pub number: usize,
+    /// The session that it belongs to.
+    pub session: Arc<str>,
+    /// The API that it speaks.
+    pub api: Api,
+    /// Where the request comes from.
+    pub provenance: Provenance,
+    /// The last frame that the request holds.
+    pub last_frame: Option<FrameSeq>,
+    /// The first frame of the answer.
+    pub answer: Option<FrameSeq>,
+    /// When the request went out, or else the answer came, as the source has it.
+    pub time: Option<String>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The model, where the source names it.
+    pub model: Option<String>,
+    /// The usage as reported.
+    pub usage: Option<Usage>,
+    /// What came of it.
+    pub outcome: ExchangeOutcome,
+    /// Whether the request is the same as the one before it in the session.
+    pub is_retry: bool,
+}
+
+/// What came of a request.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExchangeOutcome {
+    /// The model answered.
+    Answered,
+    /// It did not: a status, an error, no response.
+    Failed {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl ExchangeOutcome {
+    /// The name on the wire: `answered`, `failed`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}
+
+/// A session while it is read.
+#[derive(Debug, Default)]
+struct Session {
+    history: History,
+    transform: CompressionTransform,
+    /// The blocks of recorded compactions, as they stand.
+    blocks: Arc<Vec<Substitution>>,
+    /// The tokens of the context so far.
+    tokens: RequestTokens,
+    /// Whether anything was shown, and whether the last frame that was is the agent's.
+    last_shown: Option<(FrameSeq, bool)>,
+    has_system: bool,
+    /// The exchange that the agent answers now.
+    current: Option<usize>,
+}
+
+/// What a request is made of.
+#[derive(Debug)]
+enum Body {
+    /// It was recorded.
+    Recorded { body: Arc<str>, frames: Frames },
+    /// It is the context up to a frame, with these blocks.
+    Context { to: FrameSeq, blocks: Arc<Vec<Substitution>>, tokens: RequestTokens },
+}
+
+impl Recording {
+    /// Reads a transcript to its end. `now` is the moment of a frame.
+    ///
+    /// # Errors
+    /// Those of the transcript, and of capture.
+    pub fn read<R: BufRead>(
+        mut transcript: Transcript<R>,
+        counter: Arc<dyn TokenCounter>,
+        mut now: impl FnMut(&Frame) -> Millis,
+    ) -> Result<Self> {
+        transcript.keep_exchanges();
+        let mut recording = Self::new(transcript.format(), counter);
+        for record in transcript.by_ref() {
+            let record = record?;
+            let now = now(&record.frame);
+            recording.push(record, now)?;
+        }
+        recording.finish(transcript.exchanges());
+        Ok(recording)
+    }
+
+    /// A recording without sessions, of a source in this format.
+    pub fn new(format: TranscriptFormat, counter: Arc<dyn TokenCounter>) -> Self {
+        let hud = Hud::builder(counter).format(Arc::new(NativeFormat)).build();
+        let (sessions, exchanges, bodies) = Default::default();
+        Self { hud, format, sessions, exchanges, bodies }
+    }
+
+    /// Takes the next frame of the source.
+    ///
+    /// # Errors
+    /// Those of [`Hud::capture`].
+    pub fn push(&mut self, record: Record, now: Millis) -> Result<()> {
+        let Record { session: name, mut frame } = record;
+        // What was captured in another format has tags in it, which no request had.
+        let is_native = |snapshot: &Arc<FrameSnapshot>| {
+            let rendering = snapshot.identity().and_then(|identity| identity.rendering.as_ref());
+            rendering.is_some_and(|rendering| rendering.format == NativeFormat.id())
+        };
+        frame.rendered_snapshot = frame.rendered_snapshot.filter(is_native);
+        let api = api_of(self.format);
+        let session = self.sessions.entry(Arc::clone(&name)).or_default();
+        let is_agents = frame.source == Source::Agent;
+        let report = Report::of(&frame);
+        // The frame may tell of a compaction itself: the request before it did not know.
+        let (blocks, tokens) = (Arc::clone(&session.blocks), session.tokens);
+        let frame = self.hud.capture(&mut session.history, frame, now)?;
+        session.adopt(&self.hud, now)?;
+        let Some(shown) = frame.rendered_snapshot.as_ref().filter(|shown| !shown.is_empty()) else {
+            return Ok(());
+        };
+        if Arc::ptr_eq(&blocks, &session.blocks) {
+            session.tokens.add(shown);
+        } else {
+            session.count_again();
+        }
+        let is_system = |facet: &Facet| facet.facet_type == FacetType::SYSTEM;
+        session.has_system |= frame.ops.iter().any(|op| match &op.change {
+            FacetChange::Add(facet) => is_system(facet),
+            _ => false,
+        });
+        let before = session.last_shown.replace((frame.sequence, is_agents));
+        if !is_agents {
+            session.current = None;
+            return Ok(());
+        }
+        // Answers that say what they cost each are answers to requests of their own.
+        let goes_on =
+            session.current.and_then(|at| self.exchanges.get_mut(at)).filter(|exchange| {
+                exchange.usage.is_none() || report.usage.is_none() || exchange.usage == report.usage
+            });
+        if let Some(exchange) = goes_on {
+            exchange.usage = exchange.usage.or(report.usage);
+            exchange.model = exchange.model.take().or(report.model);
+            return Ok(());
+        }
+        let Some((to, _)) = before else { return Ok(()) };
+        let mut lacks = vec![Lack::Tools];
+        if !session.has_system {
+            lacks.push(Lack::SystemPrompt);
+        }
+        lacks.push(Lack::Parameters);
+        session.current = Some(self.exchanges.len());
+        self.exchanges.push(Exchange {
+            number: self.exchanges.len() + 1,
+            session: name,
+            api,
+            provenance: Provenance::Reconstructed { lacks },
+            last_frame: Some(to),
+            answer: Some(frame.sequence),
+            time: frame.timestamp.clone(),
+            duration_ms: None,
+            model: report.model,
+            usage: report.usage,
+            outcome: report
+                .failure
+                .map_or(ExchangeOutcome::Answered, |reason| ExchangeOutcome::Failed { reason }),
+            is_retry: false,
+        });
+        self.bodies.push(Body::Context { to, blocks, tokens });
+        Ok(())
+    }
+
+    /// Ends the reading. Where the source holds requests, these are the exchanges, and none is
+    /// worked out.
+    pub fn finish(&mut self, recorded: &[RecordedExchange]) {
+        if recorded.is_empty() {
+            return;
+        }
+        let mut recorded: Vec<&RecordedExchange> = recorded.iter().collect();
+        recorded.sort_by_key(|exchange| exchange.line);
+        self.exchanges.clear();
+        self.bodies.clear();
+        let mut last: IndexMap<Arc<str>, Arc<str>> = IndexMap::new();
+        for exchange in recorded {
+            let body = Arc::clone(&exchange.request);
+            let before = last.insert(Arc::clone(&exchange.session), Arc::clone(&body));
+            let frames =
+                Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
+            self.exchanges.push(Exchange {
+                number: self.exchanges.len() + 1,
+                session: Arc::clone(&exchange.session),
+                api: exchange.api,
+                provenance: if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged },
+                last_frame: frames.messages.iter().rev().copied().flatten().next(),
+                answer: exchange.answer,
+                time: exchange.started.clone(),
+                duration_ms: exchange.duration_ms,
+                model: exchange.model.clone(),
+                usage: exchange.usage,
+                outcome: match &exchange.failure {
+                    None => ExchangeOutcome::Answered,
+                    Some(reason) => ExchangeOutcome::Failed { reason: reason.clone() },
+                },
+                is_retry: before.as_ref() == Some(&body),
+            });
+            self.bodies.push(Body::Recorded { body, frames });
+        }
+    }
+
+    /// The format of the source.
+    pub fn format(&self) -> TranscriptFormat {
+        self.format
+    }
+
+    /// The exchanges, in the order of the source.
+    pub fn exchanges(&self) -> &[Exchange] {
+        &self.exchanges
+    }
+
+    /// The sessions with their frames, in the order of their first frames.
+    pub fn sessions(&self) -> impl Iterator<Item = (&Arc<str>, &History)> {
+        self.sessions.iter().map(|(name, session)| (name, &session.history))
+    }
+
+    /// The frames of a session.
+    pub fn history(&self, session: &str) -> Option<&History> {
+        self.sessions.get(session).map(|session| &session.history)
+    }
+
+    /// The request with this number. One of a transcript is rendered and written in the form of
+    /// the API that the source speaks, in linear time in its context.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`] where there is none with this number, and those of rendering.
+    pub fn request(&self, number: usize) -> Result<Request> {
+        let index = number.checked_sub(1);
+        let found = index.and_then(|index| self.exchanges.get(index).zip(self.bodies.get(index)));
+        let Some((exchange, body)) = found else {
+            let count = self.exchanges.len();
+            let message = format!("expected a request from 1 to {count}, found {number}");
+            return Err(Error::new(ErrorKind::OutOfRange, message));
+        };
+        match body {
+            Body::Recorded { body, frames } => Ok(Request::new(
+                exchange.api,
+                exchange.provenance.clone(),
+                Arc::clone(body),
+                frames.clone(),
+            )),
+            Body::Context { .. } => self.worked_out(exchange, body),
+        }
+    }
+
+    /// The context of the request with this number, of a source that holds no requests; `None` of
+    /// one that does.
+    ///
+    /// # Errors
+    /// As [`Recording::request`].
+    pub fn context(&self, number: usize) -> Result<Option<RenderedContext>> {
+        let index = number.checked_sub(1);
+        let found = index.and_then(|index| self.exchanges.get(index).zip(self.bodies.get(index)));
+        match found {
+            Some((exchange, Body::Context { to, blocks, .. })) => {
+                let Some(session) = self.sessions.get(&exchange.session) else { return Ok(None) };
+                self.context_of(session, *to, blocks).map(Some)
+            }
+            Some((_, Body::Recorded { .. })) => Ok(None),
+            None => self.request(number).map(|_| None),
+        }
+    }
+
+    /// The tokens of the request with this number. Those of a transcript were counted when it was
+    /// read; those of recorded traffic are counted now.
+    ///
+    /// # Errors
+    /// As [`Recording::request`].
+    pub fn tokens(&self, number: usize) -> Result<RequestTokens> {
+        match number.checked_sub(1).and_then(|index| self.bodies.get(index)) {
+            Some(Body::Context { tokens, .. }) => Ok(*tokens),
+            _ => Ok(self.request(number)?.tokens(&**self.hud.counter())),
+        }
+    }
+
+    /// The number of the request before this one in its session.
+    pub fn previous(&self, number: usize) -> Option<usize> {
+        let before = self.exchanges.get(..number.checked_sub(1)?)?;
+        let session = &self.exchanges.get(number - 1)?.session;
+        let found = before.iter().rev().find(|exchange| exchange.session == *session)?;
+        Some(found.number)
+    }
+
+    /// Compares the request with this number with the one before it in its session; `None` for the
+    /// first. Contexts of a transcript that only grew are not rendered.
+    ///
+    /// # Errors
+    /// As [`Recording::request`] and [`compare`].
+    pub fn compare(&self, number: usize, rules: PrefixRules) -> Result<Option<RequestDiff>> {
+        let Some(previous) = self.previous(number) else { return Ok(None) };
+        let bodies = previous.checked_sub(1).and_then(|at| self.bodies.get(at));
+        let bodies = bodies.zip(number.checked_sub(1).and_then(|at| self.bodies.get(at)));
+        if let Some((
+            Body::Context { blocks: was, tokens: before, .. },
+            Body::Context { blocks: is, tokens: after, .. },
+        )) = bodies
+            && Arc::ptr_eq(was, is)
+        {
+            let unchanged = before.total();
+            let (tokens, cached) = (after.total(), rules.cached(unchanged));
+            let prefix = PrefixReport { tokens, unchanged, cached, divergence: None };
+            let (tools, parameters) = Default::default();
+            return Ok(Some(RequestDiff { prefix, tools, parameters }));
+        }
+        let (was, is) = (self.request(previous)?, self.request(number)?);
+        compare(&was, &is, &**self.hud.counter(), rules).map(Some)
+    }
+
+    fn context_of(
+        &self,
+        session: &Session,
+        to: FrameSeq,
+        blocks: &[Substitution],
+    ) -> Result<RenderedContext> {
+        let first = session.history.frames().first().map_or(to, |frame| frame.sequence);
+        let frames: RangeInclusive<FrameSeq> = first..=to;
+        let request = RenderRequest {
+            frames: Some(frames),
+            substitutions: blocks.to_vec(),
+            ..RenderRequest::default()
+        };
+        self.hud.render(&session.history, &request, Millis::default())
+    }
+
+    fn worked_out(&self, exchange: &Exchange, body: &Body) -> Result<Request> {
+        let (Some(session), Body::Context { to, blocks, .. }) =
+            (self.sessions.get(&exchange.session), body)
+        else {
+            return Err(Error::new(ErrorKind::OutOfRange, "expected the session of the request"));
+        };
+        let context = self.context_of(session, *to, blocks)?;
+        let export = Export::of(&session.history, &context)?;
+        let options =
+            ExportOptions { breakpoints: Breakpoints::Recorded, ..ExportOptions::default() };
+        let exported = match exchange.api {
+            Api::Chat => export.openai_chat(&options),
+            Api::Messages => export.anthropic(&options),
+            Api::Responses => export.responses(&options),
+        };
+        let mut body = Object::new();
+        body.put_some("model", exchange.model.as_deref());
+        match exported.value() {
+            Value::Object(members) => {
+                members.into_iter().for_each(|(key, value)| body.put(&key, value));
+            }
+            list => body.put(exchange.api.conversation_key(), list),
+        }
+        let body: Arc<str> = Value::from(body).to_string().into();
+        let frames = frames_of(&exported, &body, exchange.api);
+        Ok(Request::new(exchange.api, exchange.provenance.clone(), body, frames))
+    }
+}
+
+impl RequestTokens {
+    /// Adds what a frame, or a block, shows.
+    fn add(&mut self, shown: &FrameSnapshot) {
+        let role = shown.chunks().find_map(|chunk| chunk.role());
+        let sum = if role == Some(Role::System) { &mut self.system } else { &mut self.messages };
+        *sum = sum.saturating_add(shown.total_tokens());
+    }
+}
+
+impl Session {
+    /// Counts the context anew, with the blocks that stand for frames.
+    fn count_again(&mut self) {
+        let is_within = |frame: FrameSeq| {
+            let after = self.blocks.partition_point(|block| block.from <= frame);
+            let block = after.checked_sub(1).and_then(|at| self.blocks.get(at));
+            block.is_some_and(|block| frame <= block.to)
+        };
+        let frames = self.history.frames().iter().filter(|frame| !is_within(frame.sequence));
+        let mut tokens = RequestTokens::default();
+        frames
+            .filter_map(|frame| frame.rendered_snapshot.as_ref())
+            .for_each(|shown| tokens.add(shown));
+        self.blocks.iter().for_each(|block| tokens.add(&block.snapshot));
+        self.tokens = tokens;
+    }
+
+    /// Takes over the compactions that new frames tell of.
+    fn adopt(&mut self, hud: &Hud, now: Millis) -> Result<()> {
+        loop {
+            let asked = self.transform.asked();
+            let tags = self.history.veil().tags();
+            let adopted = self
+                .transform
+                .adopt(&self.history, now, |facet| hud.render_facet(facet, Role::User, tags, now));
+            match adopted {
+                Ok(None) => return Ok(()),
+                Ok(Some(_)) => self.blocks = Arc::new(self.transform.substitutions()),
+                // One that is damaged is passed over.
+                Err(_) if self.transform.asked() > asked => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The frames of the messages of a request that was worked out: the first that each holds.
+fn frames_of(exported: &ExportedRequest, body: &str, api: Api) -> Frames {
+    let frame = |value: &OwnedJson| {
+        let texts = value.texts();
+        let owners = texts.iter().flat_map(|(_, text)| text.spans()).map(|span| &span.owner);
+        owners.into_iter().find_map(|owner| match owner {
+            Owner::Chunk { frame, .. } => Some(*frame),
+            _ => None,
+        })
+    };
+    let root = exported.root();
+    let list = match root {
+        OwnedJson::List(list) => Some(list),
+        root => match root.get(api.conversation_key()) {
+            Some(OwnedJson::List(list)) => Some(list),
+            _ => None,
+        },
+    };
+    let system = root.get(api.system_key()).and_then(frame);
+    let mut messages: Vec<Option<FrameSeq>> =
+        list.map(|list| list.iter().map(frame).collect()).unwrap_or_default();
+    let none = Frames::default();
+    let count = parts(body, api, &none)
+        .iter()
+        .filter(|part| matches!(part.kind, PartKind::Message { .. }))
+        .count();
+    messages.truncate(count);
+    Frames { system, messages }
+}
+
+/// The API that the programs behind a format speak.
+fn api_of(format: TranscriptFormat) -> Api {
+    match format {
+        TranscriptFormat::ClaudeCode
+        | TranscriptFormat::ClaudeWeb
+        | TranscriptFormat::ClaudeBodies
+        | TranscriptFormat::Anthropic => Api::Messages,
+        TranscriptFormat::Codex | TranscriptFormat::CodexTrace | TranscriptFormat::Responses => {
+            Api::Responses
+        }
+        _ => Api::Chat,
+    }
+}
+
+/// What a source says of an answer besides its content.
+struct Report {
+    model: Option<String>,
+    usage: Option<Usage>,
+    failure: Option<String>,
+}
+
+impl Report {
+    fn of(frame: &Frame) -> Self {
+        let payloads = frame.events.iter().filter_map(|event| event.get("payload"));
+        let mut report = Self { model: None, usage: None, failure: None };
+        for payload in payloads {
+            let text = |key: &str| payload.str_at(key).map(str::to_owned);
+            report.model = report.model.or_else(|| text("model"));
+            report.usage = report.usage.or_else(|| payload.get("usage").and_then(Usage::of));
+            report.failure = report.failure.or_else(|| {
+                text("stopReason").filter(|reason| matches!(reason.as_str(), "error" | "aborted"))
+            });
+        }
+        report
+    }
+}

@@ -1,0 +1,258 @@
+use std::{fmt, sync::Arc};
+
+use super::parts::{Frames, PartKind, RequestPart, parts};
+use crate::{
+    Error, ErrorKind, Result,
+    export::{ExportedRequest, Form, OwnedJson},
+    hud::Owner,
+    id::FacetId,
+    json::{self, Object, ObjectExt, Value},
+    tokens::TokenCounter,
+    transcript::Api,
+};
+
+/// A request to a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    api: Api,
+    provenance: Provenance,
+    body: Arc<str>,
+    frames: Frames,
+}
+
+/// Where a request comes from, and so how far it can be trusted.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Provenance {
+    /// The bytes of the wire.
+    Sent,
+    /// The JSON that a client, or a recorder, wrote down: the same values, and maybe other bytes.
+    Logged,
+    /// It was worked out from a transcript, which does not hold all of a request.
+    Reconstructed {
+        /// What the transcript does not hold.
+        lacks: Vec<Lack>,
+    },
+}
+
+/// A part of requests that a transcript does not hold.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// The definitions of the tools.
+    Tools,
+    /// The system prompt.
+    SystemPrompt,
+    /// The model, and how it was asked: temperature, limits, reasoning.
+    Parameters,
+}
+
+/// The tokens of a request, by what they are for. Each part is counted by itself, as it is written:
+/// an estimate of what a provider makes of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestTokens {
+    /// The definitions of the tools.
+    pub tools: u64,
+    /// The system prompt: what stands apart, and messages of the operator.
+    pub system: u64,
+    /// The other messages.
+    pub messages: u64,
+}
+
+impl Provenance {
+    /// The name on the wire: `sent`, `logged`, `reconstructed`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Logged => "logged",
+            Self::Reconstructed { .. } => "reconstructed",
+        }
+    }
+
+    /// What the source does not hold.
+    pub fn lacks(&self) -> &[Lack] {
+        match self {
+            Self::Reconstructed { lacks } => lacks,
+            Self::Sent | Self::Logged => &[],
+        }
+    }
+}
+
+impl Lack {
+    /// The name on the wire: `tools`, `system`, `parameters`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::SystemPrompt => "system",
+            Self::Parameters => "parameters",
+        }
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tools => "the tools",
+            Self::SystemPrompt => "the system prompt",
+            Self::Parameters => "the parameters",
+        })
+    }
+}
+
+impl RequestTokens {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.tools.saturating_add(self.system).saturating_add(self.messages)
+    }
+}
+
+impl Request {
+    pub(super) fn new(api: Api, provenance: Provenance, body: Arc<str>, frames: Frames) -> Self {
+        Self { api, provenance, body, frames }
+    }
+
+    /// The API that it speaks.
+    pub fn api(&self) -> Api {
+        self.api
+    }
+
+    /// Where it comes from.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// The body: byte for byte what was sent where the provenance is [`Provenance::Sent`].
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// The body as JSON. Parses it.
+    ///
+    /// # Errors
+    /// Those of [`json::read_mended`], for a body that is no JSON.
+    pub fn value(&self) -> Result<Value> {
+        Ok(json::read_mended(self.body.as_bytes())?.0)
+    }
+
+    /// The parts of the body, in order: each byte belongs to one. Scans the body.
+    pub fn parts(&self) -> Vec<RequestPart> {
+        parts(&self.body, self.api, &self.frames)
+    }
+
+    /// The part that the byte at `offset` belongs to; `None` past the end. Scans the body.
+    pub fn part_at(&self, offset: usize) -> Option<RequestPart> {
+        self.parts().into_iter().find(|part| part.range.contains(&offset))
+    }
+
+    /// The tokens of the parts. Counts each.
+    pub fn tokens(&self, counter: &dyn TokenCounter) -> RequestTokens {
+        let mut tokens = RequestTokens::default();
+        for part in self.parts() {
+            let written = self.body.get(part.range.clone()).unwrap_or_default();
+            match &part.kind {
+                PartKind::Tool { .. } => tokens.tools += counter.count(written) as u64,
+                PartKind::System { .. } => tokens.system += spoken(written, counter),
+                PartKind::Message { role, .. }
+                    if matches!(role.as_str(), "system" | "developer") =>
+                {
+                    tokens.system += spoken(written, counter);
+                }
+                PartKind::Message { .. } => tokens.messages += spoken(written, counter),
+                PartKind::Parameter { .. } | PartKind::Form => {}
+            }
+        }
+        tokens
+    }
+
+    /// The request with an owner for each string, in the order in which providers' caches take it:
+    /// the model, the tools (each as the text of its JSON), the system prompt, the messages. Other
+    /// parameters are left out: caches do not look at them.
+    ///
+    /// # Errors
+    /// As [`Request::value`]; [`ErrorKind::Shape`] for a body that is no object.
+    pub fn in_cache_order(&self) -> Result<ExportedRequest> {
+        let Value::Object(mut body) = self.value()? else {
+            return Err(Error::new(ErrorKind::Shape, "expected a request that is an object"));
+        };
+        let mut members = Vec::new();
+        let mut add = |key: &str, value: OwnedJson| members.push((key.to_owned(), value));
+        if let Some(model) = body.get("model") {
+            add("model", OwnedJson::of_value(model, &owner("parameter:model", None)));
+        }
+        if let Some(Value::Array(tools)) = body.shift_remove("tools") {
+            let names = self.parts().into_iter().filter_map(|part| match part.kind {
+                PartKind::Tool { name, .. } => Some(name),
+                _ => None,
+            });
+            let tool = |(tool, name): (Value, String)| {
+                OwnedJson::of_text(&tool.to_string(), &owner(format!("tool:{name}"), None))
+            };
+            add("tools", OwnedJson::List(tools.into_iter().zip(names).map(tool).collect()));
+        }
+        let system_key = self.api.system_key();
+        if let Some(system) = body.shift_remove(system_key).filter(|system| *system != Value::Null)
+        {
+            let owner = owner("system", self.frames.system);
+            add(system_key, OwnedJson::of_value(&system, &owner));
+        }
+        let key = self.api.conversation_key();
+        let messages = match body.shift_remove(key) {
+            Some(Value::Array(list)) => list,
+            Some(other) => vec![other],
+            None => Vec::new(),
+        };
+        let message = |(index, message): (usize, Value)| {
+            let frame = self.frames.messages.get(index).copied().flatten();
+            OwnedJson::of_message(&message, &owner(format!("message:{index}"), frame))
+        };
+        add(key, OwnedJson::List(messages.into_iter().enumerate().map(message).collect()));
+        let form = match self.api {
+            Api::Chat => Form::OpenaiChat,
+            Api::Messages => Form::Anthropic,
+            Api::Responses => Form::Responses,
+        };
+        Ok(ExportedRequest::recorded(form, OwnedJson::Map(members)))
+    }
+
+    /// The members of the body that are neither tools nor system prompt nor conversation.
+    ///
+    /// # Errors
+    /// As [`Request::in_cache_order`].
+    pub fn parameters(&self) -> Result<Object> {
+        let Value::Object(mut body) = self.value()? else {
+            return Err(Error::new(ErrorKind::Shape, "expected a request that is an object"));
+        };
+        for key in ["tools", self.api.system_key(), self.api.conversation_key()] {
+            body.shift_remove(key);
+        }
+        Ok(body)
+    }
+
+    /// The model that was asked, where the request names one.
+    pub fn model(&self) -> Option<String> {
+        self.parameters().ok()?.get("model")?.as_str().map(str::to_owned)
+    }
+
+    /// The wire form: `api`, `provenance`, `lacks`, and the `body` as JSON.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("api", self.api.as_str());
+        object.put("provenance", self.provenance.as_str());
+        let lacks = self.provenance.lacks().iter().map(|lack| lack.as_str());
+        object.put("lacks", lacks.collect::<Value>());
+        object.put("body", self.value().unwrap_or_else(|_| self.body.as_ref().into()));
+        object.into()
+    }
+}
+
+fn owner(facet: impl Into<FacetId>, frame: Option<crate::id::FrameSeq>) -> Owner {
+    Owner::Recorded { frame, facet: facet.into() }
+}
+
+/// The tokens of what a message says: its strings, but for words of the form and data that no
+/// tokenizer reads.
+fn spoken(written: &str, counter: &dyn TokenCounter) -> u64 {
+    let Ok((value, _)) = json::read_mended(written.as_bytes()) else { return 0 };
+    let nobody = Owner::Framing(Owner::UNRECORDED);
+    OwnedJson::of_message(&value, &nobody).tokens(counter)
+}

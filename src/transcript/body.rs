@@ -1,0 +1,121 @@
+//! Bodies of requests and responses in the forms in which recorders keep them.
+
+use super::bytes;
+use crate::json::{self, Object, Value};
+
+/// A body as a recorder kept it.
+#[derive(Debug, Default)]
+pub(super) enum Payload {
+    /// There is none.
+    #[default]
+    Absent,
+    /// The text that went over the wire.
+    Text(String),
+    /// Its JSON, which the recorder parsed.
+    Json(Value),
+    /// Bytes that no text can be made of, with why.
+    Unreadable(String),
+}
+
+impl Payload {
+    /// A body that stands for itself: text, or JSON.
+    pub(super) fn of_value(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Absent,
+            Value::String(text) => Self::Text(text),
+            other => Self::Json(other),
+        }
+    }
+
+    /// The bytes of a body, unpacked where they are packed.
+    pub(super) fn of_bytes(bytes: Vec<u8>) -> Self {
+        if bytes.is_empty() {
+            return Self::Absent;
+        }
+        match bytes::unpacked(bytes) {
+            Ok(bytes) => String::from_utf8(bytes)
+                .map_or_else(|_| Self::Unreadable("a body that is no text".to_owned()), Self::Text),
+            Err(reason) => Self::Unreadable(reason),
+        }
+    }
+
+    /// The JSON of the body, where it is some.
+    pub(super) fn value(&self) -> Option<Value> {
+        match self {
+            Self::Text(text) => json::read_mended(text.as_bytes()).ok().map(|(value, _)| value),
+            Self::Json(value) => Some(value.clone()),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// The body as JSON: a text stays one.
+    pub(super) fn into_value(self) -> Option<Value> {
+        match self {
+            Self::Text(text) => Some(text.into()),
+            Self::Json(value) => Some(value),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// The text of the body: as it was sent, or as its JSON is written.
+    pub(super) fn text(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Json(value) => Some(value.to_string()),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// Whether the text is that of the wire.
+    pub(super) fn is_as_sent(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+}
+
+/// The body of a message of a cassette: `body` is text, or holds it as `string`, or as
+/// `base64_string`; a `parsed_body` is its JSON.
+pub(super) fn of_message(message: Value) -> Payload {
+    let Value::Object(mut message) = message else { return Payload::of_value(message) };
+    match message.shift_remove("body") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(body)) => return of_body(body),
+        Some(other) => return Payload::of_value(other),
+    }
+    message.shift_remove("parsed_body").map_or(Payload::Absent, Payload::of_value)
+}
+
+fn of_body(mut body: Object) -> Payload {
+    for key in ["base64_string", BINARY] {
+        if let Some(Value::String(text)) = body.get(key) {
+            return of_base64(text);
+        }
+    }
+    match body.shift_remove("string") {
+        Some(Value::Object(inner)) => of_body(inner),
+        Some(value) => Payload::of_value(value),
+        // The body is JSON that the recorder parsed.
+        None => Payload::Json(body.into()),
+    }
+}
+
+/// The `postData` of a HAR request, or the `content` of a response.
+pub(super) fn of_har(content: Option<Value>) -> Payload {
+    let Some(Value::Object(mut content)) = content else { return Payload::Absent };
+    let is_base64 = content.get("encoding").and_then(Value::as_str) == Some("base64");
+    match content.shift_remove("text") {
+        Some(Value::String(text)) if is_base64 => of_base64(&text),
+        Some(Value::String(text)) if text.is_empty() => Payload::Absent,
+        Some(value) => Payload::of_value(value),
+        None => Payload::Absent,
+    }
+}
+
+/// The member under which the binary text of a cassette stands as base64.
+pub(super) const BINARY: &str = "!!binary";
+
+fn of_base64(text: &str) -> Payload {
+    match bytes::of_base64(text) {
+        Ok(bytes) => Payload::of_bytes(bytes),
+        Err(reason) => Payload::Unreadable(reason),
+    }
+}

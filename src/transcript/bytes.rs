@@ -1,0 +1,211 @@
+//! Bytes that are packed or encoded: gzip and zstd by their first bytes, UTF-16 by its mark, base64.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
+use crate::json::MAX_BYTES;
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Why a build without the feature `traffic` does not read something.
+#[cfg(not(feature = "traffic"))]
+const MISSING: &str = "this build reads no packed recordings: the feature `traffic` is off";
+
+/// An input as its text: unpacked where it is packed with gzip or zstd, as UTF-8 where a mark says
+/// that it is UTF-16. What is neither is passed on as it is. Reads as much as it is asked for.
+///
+/// # Errors
+/// Those of the input; [`io::ErrorKind::Unsupported`] for a packed input in a build without the
+/// feature `traffic`.
+pub fn decoded<'r>(
+    mut input: impl BufRead + Send + 'r,
+) -> io::Result<Box<dyn BufRead + Send + 'r>> {
+    let mut head = Vec::new();
+    // A pipe may give one byte at a time.
+    while head.len() < ZSTD.len() {
+        let had = head.len();
+        input.by_ref().take((ZSTD.len() - had) as u64).read_to_end(&mut head)?;
+        if head.len() == had {
+            break;
+        }
+    }
+    let (is_packed, order) = (is_packed(&head), ByteOrder::of(&head));
+    let whole = Cursor::new(head).chain(input);
+    if is_packed {
+        // What was packed may have a mark too.
+        return decoded(BufReader::new(unpacking(whole)?));
+    }
+    Ok(match order {
+        Some(order) => {
+            Box::new(BufReader::new(Utf16 { input: whole, order, high: None, ready: Vec::new() }))
+        }
+        None => Box::new(whole),
+    })
+}
+
+fn is_packed(head: &[u8]) -> bool {
+    head.starts_with(GZIP) || head.starts_with(ZSTD)
+}
+
+#[cfg(feature = "traffic")]
+fn unpacking<'r>(mut input: impl BufRead + Send + 'r) -> io::Result<Box<dyn Read + Send + 'r>> {
+    let is_gzip = input.fill_buf()?.starts_with(GZIP.get(..1).unwrap_or_default());
+    Ok(if is_gzip {
+        Box::new(flate2::bufread::MultiGzDecoder::new(input))
+    } else {
+        Box::new(zstd::stream::read::Decoder::with_buffer(input)?)
+    })
+}
+
+#[cfg(not(feature = "traffic"))]
+fn unpacking<'r>(_input: impl BufRead + Send + 'r) -> io::Result<Box<dyn Read + Send + 'r>> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, MISSING))
+}
+
+/// The bytes of a body, unpacked where they are packed; else why they cannot be.
+pub(super) fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    if !is_packed(&bytes) {
+        return Ok(bytes);
+    }
+    let mut whole = Vec::new();
+    let input = unpacking(bytes.as_slice()).map_err(|error| error.to_string())?;
+    // A small body may unpack to any size.
+    let read = input.take(MAX_BYTES as u64 + 1).read_to_end(&mut whole);
+    match read {
+        Ok(read) if read > MAX_BYTES => Err("a body that unpacks to more than 256 MiB".to_owned()),
+        Ok(_) => Ok(whole),
+        Err(error) => Err(format!("a packed body that cannot be unpacked: {error}")),
+    }
+}
+
+/// The bytes that base64 stands for; else why it stands for none.
+#[cfg(feature = "traffic")]
+pub(super) fn of_base64(text: &str) -> Result<Vec<u8>, String> {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    let text: String = text.split_ascii_whitespace().collect();
+    STANDARD.decode(text).map_err(|error| format!("a body that is no base64: {error}"))
+}
+
+#[cfg(not(feature = "traffic"))]
+pub(super) fn of_base64(_text: &str) -> Result<Vec<u8>, String> {
+    Err(MISSING.to_owned())
+}
+
+/// The order of the bytes of UTF-16.
+#[derive(Clone, Copy, Debug)]
+enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            [0xff, 0xfe, ..] => Some(Self::Little),
+            [0xfe, 0xff, ..] => Some(Self::Big),
+            _ => None,
+        }
+    }
+}
+
+/// Reads UTF-16 as UTF-8. What is no character becomes U+FFFD.
+struct Utf16<R> {
+    input: R,
+    order: ByteOrder,
+    /// The first half of a pair, whose second has not come.
+    high: Option<u16>,
+    /// Bytes that were made and not read.
+    ready: Vec<u8>,
+}
+
+impl<R: BufRead> Utf16<R> {
+    fn fill(&mut self) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(1 << 15);
+        self.input.by_ref().take(1 << 15).read_to_end(&mut bytes)?;
+        let is_end = bytes.is_empty();
+        let units = bytes.chunks(2).map(|unit| match (self.order, unit) {
+            (ByteOrder::Little, &[low, high]) => u16::from_le_bytes([low, high]),
+            (ByteOrder::Big, &[high, low]) => u16::from_be_bytes([high, low]),
+            // Half a unit at the end.
+            _ => 0xfffd,
+        });
+        let mut units: Vec<u16> = self.high.take().into_iter().chain(units).collect();
+        if !is_end && units.last().is_some_and(|unit| matches!(unit, 0xd800..=0xdbff)) {
+            self.high = units.pop();
+        }
+        let text: String = char::decode_utf16(units)
+            .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .filter(|c| *c != '\u{feff}')
+            .collect();
+        self.ready = text.into_bytes();
+        // The mark alone is no end.
+        if self.ready.is_empty() && !is_end { self.fill() } else { Ok(()) }
+    }
+}
+
+impl<R: BufRead> Read for Utf16<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.ready.is_empty() {
+            self.fill()?;
+        }
+        let count = into.len().min(self.ready.len());
+        for (to, from) in into.iter_mut().zip(self.ready.drain(..count)) {
+            *to = from;
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> String {
+        // One byte at a time, as a slow pipe gives them.
+        let input = BufReader::with_capacity(1, bytes);
+        let mut text = String::new();
+        decoded(input).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn utf_16_is_read_by_its_mark_across_blocks() {
+        let text = format!("{}😀 é", "x".repeat((1 << 14) - 2));
+        for (mark, bytes) in [
+            ([0xff, 0xfe], text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()),
+            ([0xfe, 0xff], text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+        ] {
+            assert!(read(&[mark.as_slice(), &bytes].concat()) == text);
+        }
+        assert_eq!(read(b"\xff\xfea\0\x3d\xd8"), "a\u{fffd}");
+        assert_eq!(read(b"\xff\xfea\0b"), "a\u{fffd}");
+        assert_eq!(read(b"\xff\xfe"), "");
+    }
+
+    #[test]
+    fn other_inputs_are_passed_on() {
+        for text in ["", "a", "{}", "longer than the head"] {
+            assert_eq!(read(text.as_bytes()), text);
+        }
+    }
+
+    #[cfg(feature = "traffic")]
+    #[test]
+    fn packed_inputs_are_unpacked_by_their_first_bytes() {
+        use std::io::Write;
+        let text = "text ".repeat(10_000);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(text.as_bytes()).unwrap();
+        let gzip = gzip.finish().unwrap();
+        let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        for packed in [&gzip, &zstd] {
+            assert!(read(packed) == text);
+            let half = packed.get(..packed.len() / 2).unwrap();
+            let cut = decoded(half).and_then(|mut input| input.read_to_string(&mut String::new()));
+            assert!(cut.is_err());
+            assert!(unpacked(half.to_vec()).is_err());
+        }
+        let nested = zstd::encode_all(gzip.as_slice(), 1).unwrap();
+        assert!(read(&nested) == text);
+    }
+}

@@ -1,0 +1,266 @@
+//! Recordings that are folders: trace bundles of Codex, and the raw bodies of Claude Code.
+
+use std::{
+    fs, io,
+    path::{Component, Path, PathBuf},
+    time::SystemTime,
+};
+
+use indexmap::IndexMap;
+
+use super::{
+    Decoder, TranscriptFormat, body::Payload, interaction::Interaction, sink::Sink,
+    wire::WireReader,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    json::{self, MAX_BYTES, Object, ObjectExt, Value},
+};
+
+/// The files that make a folder a trace bundle.
+const MANIFEST: &str = "manifest.json";
+const EVENTS: &str = "trace.jsonl";
+/// The ends of the names of the files of raw bodies.
+const REQUEST: &str = ".request.json";
+const RESPONSE: &str = ".response.json";
+/// The file that says which of them belong together.
+const INDEX: &str = "index.jsonl";
+
+/// A folder that was read: its exchanges in order, and what was odd.
+#[derive(Debug, Default)]
+pub(super) struct FolderReader {
+    interactions: Vec<Interaction>,
+    notes: Vec<(u64, String)>,
+}
+
+/// Reads a folder; `None` where it is no recording.
+///
+/// # Errors
+/// [`ErrorKind::Io`], and [`ErrorKind::Json`] where the list of events or the manifest is damaged
+/// so that nothing can be read.
+pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, FolderReader)>> {
+    if folder.join(EVENTS).is_file() && folder.join(MANIFEST).is_file() {
+        return Ok(Some((TranscriptFormat::CodexTrace, bundle(folder)?)));
+    }
+    let names =
+        fs::read_dir(folder).map_err(|error| Error::io(error, "cannot list").in_file(folder))?;
+    let mut files = Vec::new();
+    for entry in names {
+        let entry = entry.map_err(|error| Error::io(error, "cannot list").in_file(folder))?;
+        if let Ok(name) = entry.file_name().into_string()
+            && (name.ends_with(REQUEST) || name.ends_with(RESPONSE))
+        {
+            let changed = entry.metadata().and_then(|data| data.modified());
+            files.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), name));
+        }
+    }
+    if !files.iter().any(|(_, name)| name.ends_with(REQUEST)) {
+        return Ok(None);
+    }
+    files.sort();
+    let names: Vec<String> = files.into_iter().map(|(_, name)| name).collect();
+    Ok(Some((TranscriptFormat::ClaudeBodies, bodies(folder, &names)?)))
+}
+
+/// The text of a file, if it is no longer than a document may be.
+fn text(path: &Path) -> Result<String> {
+    let read = || -> io::Result<Vec<u8>> {
+        if fs::metadata(path)?.len() > MAX_BYTES as u64 {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 256 MiB"));
+        }
+        fs::read(path)
+    };
+    let bytes = read().map_err(|error| Error::io(error, "cannot read").in_file(path))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// An inference of a bundle.
+#[derive(Default)]
+struct Inference {
+    line: u64,
+    started: Option<u64>,
+    ended: Option<u64>,
+    request: Option<String>,
+    response: Option<String>,
+    failure: Option<String>,
+}
+
+fn bundle(folder: &Path) -> Result<FolderReader> {
+    let mut reader = FolderReader::default();
+    let events = text(&folder.join(EVENTS))?;
+    let mut inferences: IndexMap<String, Inference> = IndexMap::new();
+    for (line, text) in (1..).zip(events.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+        let event = match json::read_mended(text.as_bytes()) {
+            Ok((event, _)) => event,
+            Err(error) => {
+                reader.note(line, format!("an event that cannot be read: {}", error.message()));
+                continue;
+            }
+        };
+        let Some(payload) = event.get("payload") else { continue };
+        let Some(id) = payload.str_at("inference_call_id") else { continue };
+        let inference = inferences.entry(id.to_owned()).or_default();
+        let time = event.get("wall_time_unix_ms").and_then(Value::as_u64);
+        let path = |key: &str| payload.get(key)?.str_at("path").map(str::to_owned);
+        match payload.str_at("type") {
+            Some("inference_started") => {
+                (inference.line, inference.started) = (line, time);
+                inference.request = path("request_payload");
+            }
+            Some(kind) => {
+                inference.ended = time;
+                inference.response =
+                    path("response_payload").or_else(|| path("partial_response_payload"));
+                if kind != "inference_completed" {
+                    let outcome = kind.strip_prefix("inference_").unwrap_or(kind);
+                    let error = payload.str_at("error").or_else(|| payload.str_at("reason"));
+                    let error = error
+                        .map_or_else(|| outcome.to_owned(), |error| format!("{outcome}: {error}"));
+                    inference.failure = Some(error);
+                }
+            }
+            None => {}
+        }
+    }
+    for inference in inferences.into_values() {
+        reader.inference(folder, inference);
+    }
+    Ok(reader)
+}
+
+impl FolderReader {
+    fn note(&mut self, line: u64, text: impl Into<String>) {
+        self.notes.push((line, text.into()));
+    }
+
+    fn inference(&mut self, folder: &Path, inference: Inference) {
+        let Inference { line, started, ended, request, response, failure } = inference;
+        let request = match request.map(|path| inner(folder, &path).and_then(|path| text(&path))) {
+            Some(Ok(text)) => text,
+            Some(Err(error)) => {
+                return self.note(line, format!("a request whose payload is missing: {error}"));
+            }
+            None => return self.note(line, "an inference whose start was not recorded"),
+        };
+        let response = match response.map(|path| inner(folder, &path).and_then(|path| text(&path)))
+        {
+            Some(Ok(text)) => of_bundle(&text),
+            Some(Err(error)) => {
+                self.note(line, format!("a response whose payload is missing: {error}"));
+                Payload::Absent
+            }
+            None => Payload::Absent,
+        };
+        self.interactions.push(Interaction {
+            uri: "/responses".to_owned(),
+            request: Payload::Text(request),
+            response,
+            started: started.map(|time| time.to_string()),
+            duration_ms: started.zip(ended).and_then(|(start, end)| end.checked_sub(start)),
+            failure,
+            line,
+            is_logged: true,
+            ..Interaction::default()
+        });
+    }
+}
+
+/// The response of a bundle in the form of the Responses API.
+fn of_bundle(text: &str) -> Payload {
+    let Ok((Value::Object(mut recorded), _)) = json::read_mended(text.as_bytes()) else {
+        return Payload::Unreadable("a response that is no object".to_owned());
+    };
+    let mut response = Object::new();
+    for (own, theirs) in
+        [("id", "response_id"), ("output", "output_items"), ("usage", "token_usage")]
+    {
+        response.put_some(own, recorded.shift_remove(theirs).filter(|value| *value != Value::Null));
+    }
+    Payload::Json(response.into())
+}
+
+/// A path that a file of the folder names, if it stays inside of it.
+fn inner(folder: &Path, path: &str) -> Result<PathBuf> {
+    let is_inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    if !is_inside {
+        let message = format!("expected a path inside of the folder, found {path:?}");
+        return Err(Error::new(ErrorKind::Shape, message));
+    }
+    Ok(folder.join(path))
+}
+
+fn bodies(folder: &Path, names: &[String]) -> Result<FolderReader> {
+    let mut reader = FolderReader::default();
+    // A request with the response to it, in the order in which they came.
+    let mut pairs: Vec<(String, Option<String>)> = Vec::new();
+    let index = folder.join(INDEX);
+    if index.is_file() {
+        for line in text(&index)?.lines() {
+            let Ok(line) = json::read(line.as_bytes()) else { continue };
+            let (request, response) = (named(&line, REQUEST, names), named(&line, RESPONSE, names));
+            let known = |name: &String| pairs.iter().position(|(request, _)| request == name);
+            let Some(request) = request else { continue };
+            match known(&request).and_then(|at| pairs.get_mut(at)) {
+                Some((_, answered)) => *answered = response.or_else(|| answered.take()),
+                None => pairs.push((request, response)),
+            }
+        }
+    }
+    // Those that no index names: a response answers the last request before it that waits.
+    let is_listed = |name: &String| {
+        pairs.iter().any(|(request, response)| request == name || response.as_ref() == Some(name))
+    };
+    let rest: Vec<String> = names.iter().filter(|name| !is_listed(name)).cloned().collect();
+    for name in rest {
+        if name.ends_with(REQUEST) {
+            pairs.push((name, None));
+        } else if let Some((_, answer)) =
+            pairs.iter_mut().rev().find(|(_, answer)| answer.is_none())
+        {
+            *answer = Some(name);
+        } else {
+            reader.note(0, format!("a response without a request: {name}"));
+        }
+    }
+    for (line, (request, response)) in (1..).zip(pairs) {
+        let body = |name: &str| text(&folder.join(name)).map(Payload::Text);
+        let response = match response.map(|name| body(&name)) {
+            Some(Ok(response)) => response,
+            Some(Err(error)) => Payload::Unreadable(error.to_string()),
+            None => Payload::Absent,
+        };
+        reader.interactions.push(Interaction {
+            uri: "/messages".to_owned(),
+            request: body(&request)?,
+            response,
+            line,
+            is_logged: true,
+            ..Interaction::default()
+        });
+    }
+    Ok(reader)
+}
+
+/// The file with this ending that a line of the index names, whole or without the ending.
+fn named(line: &Value, ending: &str, names: &[String]) -> Option<String> {
+    let mut texts = line.as_object()?.values().filter_map(Value::as_str);
+    let file = |text: &str| {
+        let text = text.rsplit(['/', '\\']).next().unwrap_or(text);
+        let name = if text.ends_with(ending) { text.to_owned() } else { format!("{text}{ending}") };
+        names.contains(&name).then_some(name)
+    };
+    texts.find_map(file)
+}
+
+impl Decoder for FolderReader {
+    fn record(&mut self, _value: Value, _line: u64, sink: &mut Sink) {
+        for (line, note) in std::mem::take(&mut self.notes) {
+            sink.note(line, &note);
+        }
+        let mut traffic = WireReader::default();
+        for interaction in std::mem::take(&mut self.interactions) {
+            traffic.take(interaction, sink);
+        }
+        traffic.give(sink);
+    }
+}

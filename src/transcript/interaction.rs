@@ -1,0 +1,154 @@
+//! A request and its response as recorders write them down: in lists of interactions, in cassettes,
+//! in HAR archives. All become one [`Interaction`].
+
+use super::body::{self, Payload};
+use crate::json::{Object, ObjectExt, Value};
+
+/// What a recorder wrote of one request and its response.
+#[derive(Debug, Default)]
+pub(super) struct Interaction {
+    /// Where the request went.
+    pub(super) uri: String,
+    pub(super) request: Payload,
+    pub(super) response: Payload,
+    /// The status of the response; `None` where none came or none was recorded.
+    pub(super) status: Option<u64>,
+    /// When the request went out, as the recorder wrote it.
+    pub(super) started: Option<String>,
+    /// How long it took, in milliseconds.
+    pub(super) duration_ms: Option<u64>,
+    /// Why there is no response, where the recorder says so.
+    pub(super) failure: Option<String>,
+    /// Where it stands in its source, from one.
+    pub(super) line: u64,
+    /// The usage, where the recorder keeps it beside the response.
+    pub(super) usage: Option<Value>,
+    /// Whether its bodies are JSON that a client wrote down, and not the bytes of the wire.
+    pub(super) is_logged: bool,
+}
+
+impl Interaction {
+    /// Whether a value has the shape of an entry of a list of interactions.
+    pub(super) fn is_one(value: &Value) -> bool {
+        let request = value.get("request");
+        request.is_some_and(|request| uri(value, request).is_some())
+    }
+
+    /// Whether a value has the shape of an entry of a HAR archive.
+    pub(super) fn is_har_entry(value: &Value) -> bool {
+        value.get("request").is_some_and(|request| request.str_at("url").is_some())
+            && value.get("response").is_some()
+    }
+
+    /// An entry of a list of interactions, or of a cassette; the entry itself where it is none.
+    pub(super) fn of_entry(value: Value, line: u64) -> Result<Self, Value> {
+        let Some(found) = value.get("request").and_then(|request| uri(&value, request)) else {
+            return Err(value);
+        };
+        let uri = found.to_owned();
+        let Value::Object(mut entry) = value else { return Err(value) };
+        let request = entry.shift_remove("request").unwrap_or_default();
+        let response = entry.shift_remove("response").unwrap_or_default();
+        let is_http = is_message(&request) && !is_body(&request);
+        let status = entry.get("status").or_else(|| response.get("status")).and_then(code);
+        let started = entry
+            .get("recorded_at")
+            .or_else(|| entry.get("started"))
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let (request, response) = if is_http {
+            (body::of_message(request), body::of_message(response))
+        } else {
+            (Payload::of_value(request), Payload::of_value(response))
+        };
+        Ok(Self { uri, request, response, status, started, line, ..Self::default() })
+    }
+
+    /// An entry of a HAR archive; the entry itself where it is none.
+    pub(super) fn of_har(value: Value, line: u64) -> Result<Self, Value> {
+        if !Self::is_har_entry(&value) {
+            return Err(value);
+        }
+        let Value::Object(mut entry) = value else { return Err(value) };
+        let mut take = |key: &str| match entry.shift_remove(key) {
+            Some(Value::Object(object)) => object,
+            _ => Object::new(),
+        };
+        let (mut request, mut response) = (take("request"), take("response"));
+        let uri = request.get("url").and_then(Value::as_str).unwrap_or_default().to_owned();
+        // 0 stands for a response that never came.
+        let status = response.get("status").and_then(Value::as_u64).filter(|status| *status > 0);
+        let failure = response
+            .get("_error")
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned);
+        let started = entry.get("startedDateTime").and_then(Value::as_str).map(str::to_owned);
+        let duration_ms = entry.get("time").and_then(|time| match time {
+            Value::Number(number) => milliseconds(number.as_f64()),
+            _ => None,
+        });
+        let (request, response) = (
+            body::of_har(request.shift_remove("postData")),
+            body::of_har(response.shift_remove("content")),
+        );
+        let (usage, is_logged) = (None, false);
+        Ok(Self {
+            uri,
+            request,
+            response,
+            status,
+            started,
+            duration_ms,
+            failure,
+            line,
+            usage,
+            is_logged,
+        })
+    }
+}
+
+/// Where an entry's request went: beside the request, or in it.
+fn uri<'v>(entry: &'v Value, request: &'v Value) -> Option<&'v str> {
+    entry.str_at("uri").or_else(|| request.str_at("uri")).or_else(|| request.str_at("url"))
+}
+
+/// A status as a number, or as `{"code": …}`.
+fn code(status: &Value) -> Option<u64> {
+    status.as_u64().or_else(|| status.get("code")?.as_u64())
+}
+
+/// Whether a value is a message of HTTP, with its body in a member.
+fn is_message(value: &Value) -> bool {
+    ["body", "parsed_body", "headers", "method"].iter().any(|key| value.get(key).is_some())
+}
+
+/// Whether a value is the body of a request itself.
+fn is_body(value: &Value) -> bool {
+    value.get("messages").is_some() || value.get("input").is_some()
+}
+
+impl Interaction {
+    /// Whether the request may have gone to a model: a body of JSON, to where some are.
+    pub(super) fn may_be_of_a_model(&self) -> bool {
+        let paths = ["/chat/completions", "/messages", "/responses"];
+        paths.iter().any(|path| self.uri.contains(path))
+            && !matches!(self.request, super::body::Payload::Absent)
+    }
+
+    /// What is known of it as JSON, for reports; headers are not kept.
+    pub(super) fn into_json(self) -> Value {
+        let mut object = Object::new();
+        object.put("uri", self.uri);
+        object.put_some("request", self.request.into_value());
+        object.put_some("status", self.status);
+        object.put_some("response", self.response.into_value());
+        object.into()
+    }
+}
+
+/// A length of time of a recorder, which is negative where it is not known.
+#[expect(clippy::cast_sign_loss, reason = "it is compared with zero")]
+fn milliseconds(time: f64) -> Option<u64> {
+    (time >= 0.0).then(|| time.round() as u64)
+}

@@ -1,0 +1,134 @@
+use std::{ops::Range, sync::Arc};
+
+use super::{Api, TranscriptFormat, Usage, exchange::Exchange, interaction::Interaction};
+use crate::{
+    id::FrameSeq,
+    json::{ObjectExt, Value},
+};
+
+/// A request that a recording holds whole, and what came back.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedExchange {
+    /// The session that it belongs to.
+    pub session: Arc<str>,
+    /// Where it stands in the recording, from one: an entry, or a line.
+    pub line: u64,
+    /// The API that it speaks.
+    pub api: Api,
+    /// The body of the request: the bytes of the wire where they were kept, else its JSON.
+    pub request: Arc<str>,
+    /// Whether `request` is what went over the wire, byte for byte.
+    pub is_as_sent: bool,
+    /// The body of the response, in the same way; of a stream all of its events.
+    pub response: Option<Arc<str>>,
+    /// The status of the response.
+    pub status: Option<u64>,
+    /// What is wrong with the response: a status, an error, or that none came.
+    pub failure: Option<String>,
+    /// When the request went out, as the recording has it.
+    pub started: Option<String>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The model that was asked.
+    pub model: Option<String>,
+    /// The usage as reported.
+    pub usage: Option<Usage>,
+    /// The frame of the system prompt that stands apart.
+    pub system_frame: Option<FrameSeq>,
+    /// The frame of each message, or item, of the request; `None` where the session has none that
+    /// is the same, as in a request that another one took the place of.
+    pub frames: Vec<Option<FrameSeq>>,
+    /// The first frame of the answer.
+    pub answer: Option<FrameSeq>,
+}
+
+impl RecordedExchange {
+    pub(super) fn of(interaction: Interaction, exchange: &Exchange) -> Self {
+        let is_as_sent = interaction.request.is_as_sent() && !interaction.is_logged;
+        Self {
+            session: Arc::default(),
+            line: interaction.line,
+            api: exchange.api,
+            request: interaction.request.text().unwrap_or_default().into(),
+            is_as_sent,
+            response: interaction.response.text().map(Arc::from),
+            status: interaction.status,
+            failure: exchange.failure.clone(),
+            started: interaction.started,
+            duration_ms: interaction.duration_ms,
+            model: exchange.model.clone(),
+            usage: exchange.usage,
+            system_frame: None,
+            frames: Vec::new(),
+            answer: None,
+        }
+    }
+
+    /// The request that a document, or a line, of a provider's form is; `None` where it is none,
+    /// as a bare list of messages.
+    pub(super) fn of_document(format: TranscriptFormat, value: &Value, line: u64) -> Option<Self> {
+        let api = match format {
+            TranscriptFormat::Chat => Api::Chat,
+            TranscriptFormat::Anthropic => Api::Messages,
+            TranscriptFormat::Responses => Api::Responses,
+            _ => return None,
+        };
+        let request = value.as_object()?;
+        request.get(api.conversation_key())?;
+        if !request.contains_key("model") && !request.contains_key("tools") {
+            return None;
+        }
+        let mut request = request.clone();
+        // A log of OpenAI's has request and response in one object.
+        let output = request.shift_remove("output").filter(|_| api == Api::Responses);
+        let usage = request.get("usage").and_then(Usage::of);
+        if output.is_some() {
+            ["usage", "id", "object", "status", "created_at", "error"].iter().for_each(|key| {
+                request.shift_remove(key);
+            });
+        }
+        let model = request.get("model").and_then(Value::as_str).map(str::to_owned);
+        let response = output.map(|output| {
+            let mut response = crate::json::Object::new();
+            response.put("output", output);
+            Value::from(response).to_string().into()
+        });
+        Some(Self {
+            session: Arc::default(),
+            line,
+            api,
+            request: Value::from(request).to_string().into(),
+            is_as_sent: false,
+            response,
+            status: None,
+            failure: None,
+            started: None,
+            duration_ms: None,
+            model,
+            usage,
+            system_frame: None,
+            frames: Vec::new(),
+            answer: None,
+        })
+    }
+
+    /// Says which frames the document became.
+    pub(super) fn place(&mut self, sequences: Range<u64>) {
+        let Ok(value) = crate::json::read(self.request.as_bytes()) else { return };
+        let count = match value.get(self.api.conversation_key()) {
+            Some(Value::Array(list)) => list.len(),
+            _ => 1,
+        };
+        let mut frames = sequences.clone().map(FrameSeq::from);
+        let system = value.get(self.api.system_key()).filter(|system| !system.is_null());
+        let has_system = system.is_some_and(|system| system.as_str() != Some(""));
+        // Records that were not understood may share a frame.
+        if sequences.end - sequences.start < (count + usize::from(has_system)) as u64 {
+            return;
+        }
+        self.system_frame = if has_system { frames.next() } else { None };
+        self.frames = frames.by_ref().take(count).map(Some).collect();
+        self.answer = frames.next();
+    }
+}

@@ -1,0 +1,541 @@
+//! Requests: those of recorded traffic are the ones of the file, those of transcripts are worked
+//! out, and what differs between two is found.
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, io::Read, path::Path, sync::Arc};
+
+use afterimage::{
+    export::PrefixRules,
+    hud::Owner,
+    id::Millis,
+    json,
+    request::{ExchangeOutcome, Lack, PartKind, Provenance, Recording, Request, compare},
+    tokens::Chars4,
+    transcript::{Api, Transcript},
+    veil::{FacetChange, History},
+};
+use afterimage_testkit::data;
+use serde_json::{Value, json};
+
+const GROUPS: [&str; 4] = ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
+
+fn read(path: &Path) -> Option<Recording> {
+    let transcript = Transcript::open(path).ok()?;
+    Some(Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap())
+}
+
+fn read_text(text: &str) -> Recording {
+    let transcript = Transcript::new(text.as_bytes()).unwrap();
+    Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap()
+}
+
+fn each_recording(mut check: impl FnMut(&Path, Recording)) {
+    for group in GROUPS {
+        let Some(folder) = data::recordings(group) else { return };
+        for path in data::files_under(&folder) {
+            if let Some(recording) = read(&path) {
+                check(&path, recording);
+            }
+        }
+    }
+}
+
+fn requests(recording: &Recording) -> Vec<Request> {
+    let numbers = 1..=recording.exchanges().len();
+    numbers.map(|number| recording.request(number).unwrap()).collect()
+}
+
+#[track_caller]
+fn check_parts(request: &Request) {
+    let mut end = 0;
+    for part in request.parts() {
+        assert_eq!(part.range.start, end);
+        assert!(request.body().get(part.range.clone()).is_some_and(|text| !text.is_empty()));
+        end = part.range.end;
+    }
+    assert_eq!(end, request.body().len());
+}
+
+#[test]
+fn requests_of_recorded_traffic_are_those_of_the_file() {
+    let (mut files, mut all) = (0, 0);
+    each_recording(|path, recording| {
+        let text = fs::read_to_string(path).unwrap();
+        let Ok(document) = serde_json::from_str::<Value>(&text) else { return };
+        let Some(interactions) = document["interactions"].as_array() else { return };
+        let is_known = |uri: &str| {
+            ["/chat/completions", "/messages", "/responses"].iter().any(|end| uri.contains(end))
+        };
+        let expected: Vec<&Value> = interactions
+            .iter()
+            .filter(|of| is_known(of["uri"].as_str().unwrap()))
+            .map(|of| &of["request"])
+            .filter(|request| !request["messages"].is_null() || !request["input"].is_null())
+            .collect();
+        let found: Vec<Value> = requests(&recording)
+            .iter()
+            .map(|request| serde_json::from_str(request.body()).unwrap())
+            .collect();
+        assert!(found.iter().eq(expected.iter().copied()), "{}", path.display());
+        for (exchange, request) in recording.exchanges().iter().zip(requests(&recording)) {
+            assert_eq!(exchange.provenance, Provenance::Logged);
+            check_parts(&request);
+            let tools = expected[exchange.number - 1]["tools"].as_array().map_or(0, Vec::len);
+            let found = request.parts();
+            let is_tool = |kind: &PartKind| matches!(kind, PartKind::Tool { .. });
+            assert_eq!(found.iter().filter(|part| is_tool(&part.kind)).count(), tools);
+        }
+        (files, all) = (files + 1, all + expected.len());
+    });
+    assert!(
+        (files, all) >= (16, 30) || data::recordings("A-openai-chat").is_none(),
+        "{files} {all}"
+    );
+}
+
+/// The text of a message's content, where that is one text.
+fn content(message: &Value) -> Option<&str> {
+    let content = &message["content"];
+    content.as_str().or_else(|| match content.as_array()?.as_slice() {
+        [only] => only["text"].as_str(),
+        _ => None,
+    })
+}
+
+#[test]
+fn messages_of_recorded_requests_know_their_frames() {
+    let (mut known, mut unknown) = (0, 0);
+    each_recording(|path, recording| {
+        for (exchange, request) in recording.exchanges().iter().zip(requests(&recording)) {
+            if !matches!(exchange.provenance, Provenance::Logged) {
+                return;
+            }
+            let history = recording.history(&exchange.session).unwrap();
+            let body: Value = serde_json::from_str(request.body()).unwrap();
+            let Some(list) = body[exchange.api.conversation_key()].as_array() else { continue };
+            for part in request.parts() {
+                let PartKind::Message { index, frame, .. } = part.kind else { continue };
+                let Some(frame) = frame else {
+                    unknown += 1;
+                    continue;
+                };
+                known += 1;
+                let Some(text) = content(&list[index]).filter(|text| !text.is_empty()) else {
+                    continue;
+                };
+                let frame = history.get(frame).unwrap();
+                let holds = frame.ops.iter().any(|op| match &op.change {
+                    FacetChange::Add(facet) => facet.content == text,
+                    _ => false,
+                });
+                let role = list[index]["role"].as_str().unwrap_or_default();
+                assert!(holds || role == "tool", "{}: message {index}: {text}", path.display());
+            }
+        }
+    });
+    assert!(known > 4 * unknown, "{known} known, {unknown} not");
+}
+
+#[test]
+fn requests_of_a_transcript_are_its_contexts_before_each_answer() {
+    let mut worked_out = 0;
+    each_recording(|path, recording| {
+        let exchanges = recording.exchanges();
+        let is_worked_out = |provenance: &Provenance| provenance.lacks().contains(&Lack::Tools);
+        if !exchanges.iter().all(|exchange| is_worked_out(&exchange.provenance)) {
+            return;
+        }
+        for exchange in exchanges.iter().take(12) {
+            let name = path.display();
+            let (last, answer) = (exchange.last_frame.unwrap(), exchange.answer.unwrap());
+            assert!(last < answer, "{name}");
+            let request = recording.request(exchange.number).unwrap();
+            check_parts(&request);
+            worked_out += 1;
+            // What is said after it is not in it.
+            let frames = request.parts().into_iter().filter_map(|part| part.frame());
+            assert!(frames.max().is_none_or(|frame| frame <= last), "{name}");
+            let context = recording.context(exchange.number).unwrap().unwrap();
+            let shown = context.frame_to_message().keys().next_back();
+            assert!(shown.is_none_or(|frame| *frame <= last), "{name}");
+        }
+        // The quick answer of a listing is that of a whole comparison.
+        for exchange in exchanges.iter().skip(1).take(6) {
+            let number = exchange.number;
+            let Some(previous) = recording.previous(number) else { continue };
+            let quick = recording.compare(number, PrefixRules::EXACT).unwrap().unwrap();
+            if quick.prefix.divergence.is_some() {
+                continue;
+            }
+            let (was, is) = (recording.context(previous), recording.context(number));
+            let (was, is) = (was.unwrap().unwrap(), is.unwrap().unwrap());
+            let texts = |context: &afterimage::hud::RenderedContext| -> Vec<String> {
+                context.messages().iter().map(|message| message.content().into_owned()).collect()
+            };
+            assert!(texts(&is).starts_with(&texts(&was)), "{} request {number}", path.display());
+        }
+    });
+    assert!(worked_out > 200 || data::recordings("A-openai-chat").is_none(), "{worked_out}");
+}
+
+#[test]
+fn a_compaction_is_in_force_from_the_request_after_it_on() {
+    let Some(folder) = data::recordings("B-anthropic") else { return };
+    let mut compacted = 0;
+    for path in data::files_under(&folder) {
+        let Some(recording) = read(&path) else { continue };
+        let told = |history: &History| -> Vec<u64> {
+            let frames = history.frames().iter();
+            let told = frames.filter_map(|frame| afterimage::veil::Compaction::of(frame).ok()?);
+            told.map(|told| told.told_at.get()).collect()
+        };
+        for exchange in recording.exchanges() {
+            if exchange.provenance.lacks().is_empty() {
+                continue;
+            }
+            let history = recording.history(&exchange.session).unwrap();
+            let last = exchange.last_frame.unwrap().get();
+            let in_force = told(history).into_iter().filter(|at| *at <= last).count();
+            let context = recording.context(exchange.number).unwrap().unwrap();
+            let blocks = context.messages().iter().filter(|message| message.is_block()).count();
+            assert_eq!(in_force > 0, blocks > 0, "{} request {}", path.display(), exchange.number);
+            compacted += usize::from(in_force > 0);
+        }
+    }
+    assert!(compacted > 0);
+}
+
+fn body(description: &str, text: &str) -> Value {
+    json!({
+        "model": "m", "temperature": 0.5,
+        "tools": [{"name": "look", "description": "Looks."},
+            {"name": "get_time", "description": description, "input_schema": {"type": "object"}}],
+        "system": "Be brief.",
+        "messages": [{"role": "user", "content": text}],
+    })
+}
+
+fn request(body: &Value) -> Request {
+    let recording = read_text(&body.to_string());
+    assert_eq!(recording.exchanges().len(), 1);
+    recording.request(1).unwrap()
+}
+
+#[test]
+fn a_changed_tool_model_parameter_and_message_are_found_with_their_owners() {
+    let first = body("Tells the time.", "Hi");
+    let changed = |pointer: &str, value: Value| {
+        let mut next = first.clone();
+        *next.pointer_mut(pointer).unwrap() = value;
+        let diff = compare(&request(&first), &request(&next), &Chars4, PrefixRules::ANTHROPIC);
+        diff.unwrap()
+    };
+    let owner = |diff: &afterimage::request::RequestDiff| match diff
+        .prefix
+        .divergence
+        .as_ref()
+        .unwrap()
+        .owner
+        .as_ref()
+        .unwrap()
+    {
+        Owner::Recorded { facet, .. } => facet.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let diff = changed("/tools/1/description", "Tells the date.".into());
+    assert_eq!(owner(&diff), "tool:get_time");
+    assert_eq!((diff.tools.len(), diff.tools[0].path.to_string().as_str()), (1, "/description"));
+    assert_eq!((diff.prefix.cached, diff.is_same()), (0, false));
+
+    let diff = changed("/model", "n".into());
+    assert_eq!(owner(&diff), "parameter:model");
+    assert_eq!((diff.prefix.unchanged, diff.parameters.len()), (0, 1));
+
+    let diff = changed("/temperature", json!(0.7));
+    assert_eq!(diff.parameters[0].name, "temperature");
+    assert_eq!((diff.prefix.divergence.as_ref(), diff.is_same()), (None, false));
+
+    let diff = changed("/messages/0/content", "Ho".into());
+    assert_eq!(owner(&diff), "message:0");
+    let diff = changed("/system", "Be long.".into());
+    assert_eq!(owner(&diff), "system");
+    assert!(changed("/system", "Be brief.".into()).is_same());
+}
+
+#[test]
+fn tools_stand_before_the_messages_in_the_order_of_the_cache() {
+    // The member of the body that stands first is the conversation.
+    let written = |tool: &str| {
+        format!(
+            r#"{{"input":[{{"role":"user","content":"Hi"}}],"model":"m","tools":[{{"type":"function","name":"{tool}"}}]}}"#
+        )
+    };
+    let one = |tool: &str| read_text(&written(tool)).request(1).unwrap();
+    let (was, is) = (one("f"), one("g"));
+    assert_eq!((was.api(), was.body()), (Api::Responses, written("f").as_str()));
+    let diff = compare(&was, &is, &Chars4, PrefixRules::EXACT).unwrap();
+    assert_eq!(diff.prefix.divergence.unwrap().path.to_string(), "/tools/0");
+}
+
+#[cfg(feature = "traffic")]
+fn packed(text: &str) -> Vec<u8> {
+    let mut packed = Vec::new();
+    let mut gzip = flate2::read::GzEncoder::new(text.as_bytes(), flate2::Compression::fast());
+    gzip.read_to_end(&mut packed).unwrap();
+    packed
+}
+
+#[cfg(feature = "traffic")]
+fn base64(bytes: &[u8]) -> String {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    STANDARD.encode(bytes)
+}
+
+/// A stream of the Messages API that says `Yes.`.
+const STREAM: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[],\"usage\":{\"input_tokens\":9,\"cache_read_input_tokens\":100}}}\n\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Yes.\"}}\n\ndata: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"output_tokens\":3}}\n\n";
+
+const SENT: &str = "{\"model\": \"m\",\n \"messages\":[{\"role\":\"user\",\"content\":\"Is it  open?\"}], \"max_tokens\":1.50}";
+
+#[track_caller]
+fn check_sent(recording: &Recording) {
+    let [exchange] = recording.exchanges() else { panic!("{:?}", recording.exchanges()) };
+    assert_eq!((exchange.api, &exchange.provenance), (Api::Messages, &Provenance::Sent));
+    assert_eq!(recording.request(1).unwrap().body(), SENT);
+    let usage = exchange.usage.unwrap();
+    assert_eq!((usage.input, usage.cache_read, usage.output), (Some(109), Some(100), Some(3)));
+    let (_, history) = recording.sessions().next().unwrap();
+    let said: Vec<_> = history.frames().iter().flat_map(|frame| &frame.ops).collect();
+    assert_eq!(said.len(), 2);
+    assert_eq!(exchange.answer.unwrap(), history.frames()[1].sequence);
+}
+
+#[cfg(feature = "traffic")]
+#[test]
+fn http_archives_are_read_with_packed_bodies_and_streams() {
+    let har = |text: Value, content: Value| {
+        json!({"log": {"version": "1.2", "entries": [
+            {"startedDateTime": "2026-01-02T03:04:05.000Z", "time": 12.6,
+             "request": {"method": "GET", "url": "https://x.example/logo.png"},
+             "response": {"status": 200, "content": {"text": "iVBO", "encoding": "base64"}}},
+            {"startedDateTime": "2026-01-02T03:04:06.000Z", "time": 1200.4,
+             "request": {"method": "POST", "url": "https://x.example/v1/messages", "postData": text},
+             "response": {"status": 200, "content": content}},
+        ]}}).to_string()
+    };
+    let plain = har(json!({"text": SENT}), json!({"text": STREAM}));
+    check_sent(&read_text(&plain));
+    let encoded = har(
+        json!({"text": base64(&packed(SENT)), "encoding": "base64"}),
+        json!({"text": base64(STREAM.as_bytes()), "encoding": "base64"}),
+    );
+    let recording = read_text(&encoded);
+    check_sent(&recording);
+    let exchange = &recording.exchanges()[0];
+    assert_eq!(exchange.duration_ms, Some(1_200));
+    assert_eq!(exchange.time.as_deref(), Some("2026-01-02T03:04:06.000Z"));
+}
+
+#[cfg(feature = "traffic")]
+#[test]
+fn cassettes_are_read_with_their_streams_and_binary_bodies() {
+    let indented = |text: &str| text.replace('\n', "\n        ");
+    let (sent, stream) = (indented(SENT), indented(STREAM));
+    let cassette = format!(
+        "interactions:\n- request:\n    body: |-\n        {sent}\n    headers: &id001\n      accept: ['*/*']\n    method: POST\n    uri: https://x.example/v1/messages\n  response:\n    body:\n      string: |-\n        {stream}\n    headers: *id001\n    status: {{code: 200, message: OK}}\nversion: 1\n"
+    );
+    check_sent(&read_text(&cassette));
+    let binary = base64(&packed(STREAM));
+    let cassette = format!(
+        "---\nhttp_interactions:\n- request:\n    method: post\n    uri: https://x.example/v1/messages\n    body:\n      encoding: UTF-8\n      string: |-\n        {sent}\n  response:\n    status:\n      code: 200\n    body:\n      string: !!binary |\n        {binary}\n  recorded_at: Fri, 02 Jan 2026 03:04:05 GMT\nrecorded_with: VCR 6.0\n"
+    );
+    check_sent(&read_text(&cassette));
+}
+
+fn open_folder(path: &Path) -> Option<Recording> {
+    let transcript = Transcript::open_folder(path).unwrap()?;
+    Some(Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap())
+}
+
+/// A trace bundle of two inferences, of which the second failed.
+fn bundle(folder: &Path) {
+    fs::create_dir_all(folder.join("payloads")).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    write("manifest.json", "{\"schema_version\": 2, \"raw_event_log\": \"trace.jsonl\"}");
+    let event = |time: u64, payload: Value| {
+        json!({"schema_version": 2, "wall_time_unix_ms": time, "payload": payload}).to_string()
+    };
+    let events = [
+        event(1_000, json!({"type": "rollout_started"})),
+        event(
+            2_000,
+            json!({"type": "inference_started", "inference_call_id": "a",
+            "request_payload": {"path": "payloads/1.json"}}),
+        ),
+        event(
+            2_500,
+            json!({"type": "inference_completed", "inference_call_id": "a",
+            "response_payload": {"path": "payloads/2.json"}}),
+        ),
+        event(
+            3_000,
+            json!({"type": "inference_started", "inference_call_id": "b",
+            "request_payload": {"path": "payloads/3.json"}}),
+        ),
+        event(
+            3_100,
+            json!({"type": "inference_failed", "inference_call_id": "b", "error": "stream closed"}),
+        ),
+    ];
+    write("trace.jsonl", &(events.join("\n") + "\n"));
+    write(
+        "payloads/1.json",
+        "{\n  \"model\": \"m\",\n  \"input\": [{\"role\": \"user\", \"content\": \"Hi\"}],\n  \"tools\": [{\"name\": \"f\"}]\n}",
+    );
+    write(
+        "payloads/2.json",
+        "{\"response_id\": \"r\", \"token_usage\": {\"input_tokens\": 7, \"cached_input_tokens\": 2, \"output_tokens\": 1}, \"output_items\": [{\"type\": \"message\", \"role\": \"assistant\", \"content\": [{\"type\": \"output_text\", \"text\": \"Yo\"}]}]}",
+    );
+    write(
+        "payloads/3.json",
+        "{\"model\": \"m\", \"input\": [{\"role\": \"user\", \"content\": \"Hi\"}, {\"type\": \"message\", \"role\": \"assistant\", \"content\": [{\"type\": \"output_text\", \"text\": \"Yo\"}]}, {\"role\": \"user\", \"content\": \"And?\"}], \"tools\": [{\"name\": \"g\"}]}",
+    );
+}
+
+#[test]
+fn a_trace_bundle_is_read_with_its_failures() {
+    let folder = tempfile::tempdir().unwrap();
+    bundle(folder.path());
+    let recording = open_folder(folder.path()).unwrap();
+    let [first, second] = recording.exchanges() else { panic!("{:?}", recording.exchanges()) };
+    assert_eq!(
+        (&first.provenance, first.usage.unwrap().cache_read),
+        (&Provenance::Logged, Some(2))
+    );
+    assert_eq!((first.duration_ms, first.outcome.as_str()), (Some(500), "answered"));
+    let failed = ExchangeOutcome::Failed { reason: "failed: stream closed".to_owned() };
+    assert_eq!(second.outcome, failed);
+    let written = fs::read_to_string(folder.path().join("payloads/1.json")).unwrap();
+    assert_eq!(recording.request(1).unwrap().body(), written);
+    let diff = recording.compare(2, PrefixRules::EXACT).unwrap().unwrap();
+    assert_eq!(diff.prefix.divergence.unwrap().path.to_string(), "/tools/0");
+}
+
+#[test]
+fn a_damaged_bundle_is_decided_wherever_it_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    bundle(folder.path());
+    let events = fs::read(folder.path().join("trace.jsonl")).unwrap();
+    for end in 0..events.len() {
+        fs::write(folder.path().join("trace.jsonl"), &events[..end]).unwrap();
+        let recording = open_folder(folder.path()).unwrap();
+        assert!(recording.exchanges().len() <= 2);
+    }
+    fs::write(folder.path().join("trace.jsonl"), &events).unwrap();
+    let payload = fs::read(folder.path().join("payloads/3.json")).unwrap();
+    for end in 0..payload.len() {
+        fs::write(folder.path().join("payloads/3.json"), &payload[..end]).unwrap();
+        let recording = open_folder(folder.path()).unwrap();
+        assert_eq!(recording.exchanges().len(), 1);
+    }
+    fs::remove_file(folder.path().join("payloads/3.json")).unwrap();
+    assert_eq!(open_folder(folder.path()).unwrap().exchanges().len(), 1);
+    let outside = String::from_utf8(events).unwrap().replace("payloads/1.json", "../secret.json");
+    fs::write(folder.path().join("trace.jsonl"), outside).unwrap();
+    let mut transcript = Transcript::open_folder(folder.path()).unwrap().unwrap();
+    assert_eq!(transcript.by_ref().count(), 0);
+    assert!(transcript.report().notes[0].text.contains("inside of the folder"));
+}
+
+#[test]
+fn raw_bodies_are_paired_by_their_index_or_by_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).unwrap();
+        // Without an index the order of the files is that of their times.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let request = |text: &str| {
+        format!("{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}")
+    };
+    let reply = |text: &str| {
+        format!(
+            "{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}"
+        )
+    };
+    assert!(open_folder(folder.path()).is_none());
+    write("b.request.json", &request("one"));
+    write("req_1.response.json", &reply("first"));
+    write("a.request.json", &request("two"));
+    write("req_2.response.json", &reply("second"));
+    let said = |recording: &Recording| -> Vec<String> {
+        let texts = recording.sessions().flat_map(|(_, history)| history.frames());
+        let ops = texts.flat_map(|frame| &frame.ops);
+        ops.filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(facet.content.clone()),
+            _ => None,
+        })
+        .collect()
+    };
+    assert_eq!(said(&open_folder(folder.path()).unwrap()), ["one", "first", "two", "second"]);
+    write(
+        "index.jsonl",
+        "{\"request\":\"a\",\"response\":\"req_1\"}\n{\"request_file\":\"/x/b.request.json\",\"response_file\":\"req_2.response.json\"}\n{\"torn",
+    );
+    let recording = open_folder(folder.path()).unwrap();
+    assert_eq!(said(&recording), ["two", "first", "one", "second"]);
+    assert_eq!(recording.request(2).unwrap().body(), request("one"));
+}
+
+#[test]
+fn failed_and_repeated_requests_are_exchanges_too() {
+    let exchange = |status: u64, response: Value| json!({"uri": "/v1/messages", "request": body("d", "Hi"), "status": status, "response": response});
+    let failed = exchange(529, json!({"type": "error", "error": {"type": "overloaded_error"}}));
+    let answered = exchange(200, json!({"content": [{"type": "text", "text": "Yo"}]}));
+    let recording = read_text(&json!({"interactions": [failed, answered]}).to_string());
+    let found: Vec<_> = recording
+        .exchanges()
+        .iter()
+        .map(|exchange| (exchange.outcome.as_str(), exchange.is_retry, exchange.answer.is_some()))
+        .collect();
+    assert_eq!(found, [("failed", false, false), ("answered", true, true)]);
+}
+
+#[test]
+fn a_document_on_one_long_line_is_read_like_a_short_one() {
+    let text = "word ".repeat(2 << 20);
+    let long = format!(
+        "{{\"interactions\":[{{\"uri\":\"/v1/messages\",\"request\":{{\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}},\"status\":200,\"response\":{{}}}}]}}"
+    );
+    assert!(long.len() > 9 << 20);
+    for input in [long.clone(), format!("{long}\n")] {
+        assert_eq!(read_text(&input).exchanges().len(), 1);
+    }
+}
+
+#[test]
+fn traffic_that_is_cut_anywhere_is_refused_or_read() {
+    let whole = json!({"log": {"entries": [{
+        "request": {"url": "https://x.example/v1/messages", "postData": {"text": SENT}},
+        "response": {"status": 200, "content": {"text": STREAM}},
+    }]}})
+    .to_string();
+    check_sent(&read_text(&whole));
+    for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {
+        if let Ok(transcript) = Transcript::new(&whole.as_bytes()[..end]) {
+            let read = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0));
+            assert!(read.unwrap().exchanges().is_empty());
+        }
+    }
+    // What a request says may be anything.
+    for body in
+        ["", "null", "[]", "{\"messages\":7}", "{\"messages\":[]}", "{\"messages\":[7]}", "\u{0}"]
+    {
+        let document =
+            json!({"interactions": [{"uri": "/v1/messages", "request": body, "response": "x"}]});
+        for request in requests(&read_text(&document.to_string())) {
+            check_parts(&request);
+            let _ = (request.in_cache_order(), request.tokens(&Chars4), request.to_json());
+        }
+    }
+    assert!(json::children("{\"a\": [", 0..7).len() == 1);
+}
