@@ -11,7 +11,7 @@ use crate::{
     id::{FrameSeq, Millis},
     snapshot::FrameSnapshot,
     veil::{Frame, History, Source},
-    window::{Budget, ContextWindow, DroppedFrames, ShortenedFrame},
+    window::{Budget, ContextWindow, DroppedFrames, RecordedCompactions, ShortenedFrame},
 };
 
 /// How contexts are kept within the budget.
@@ -21,7 +21,7 @@ pub enum ReplayPolicy {
     Blocks(CompressionOptions),
     /// The oldest frames are left out, as many as it takes, calls with their results.
     Sliding,
-    /// Not at all.
+    /// Not at all, but for the compactions that the recording tells of.
     Unlimited,
 }
 
@@ -63,7 +63,7 @@ enum Keeper {
     Blocks(Box<ContextWindow>),
     /// The transform finds out which frames go together.
     Sliding(Sliding, Box<CompressionTransform>),
-    Unlimited,
+    Unlimited(Box<RecordedCompactions>),
 }
 
 /// A turn of the agent with the request before it.
@@ -90,7 +90,7 @@ impl Replay {
                 Keeper::Blocks(Box::new(ContextWindow::new(hud.clone(), budget, options)))
             }
             ReplayPolicy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
-            ReplayPolicy::Unlimited => Keeper::Unlimited,
+            ReplayPolicy::Unlimited => Keeper::Unlimited(Box::default()),
         };
         let (history, pairs, partners, names, has_shown, request, last) = Default::default();
         let (unsent, is_fit, held, figures) = Default::default();
@@ -201,7 +201,11 @@ impl Replay {
         let Self { hud, budget, history, .. } = self;
         let asked = RenderRequest::default();
         match &mut self.keeper {
-            Keeper::Unlimited => Ok(Request::of(Some(hud.render(history, &asked, now)?))),
+            Keeper::Unlimited(compactions) => {
+                compactions.follow(hud, history, now)?;
+                let blocks = compactions.blocks();
+                Ok(Request::of(Some(hud.render_with(history, &asked, blocks, now)?)))
+            }
             Keeper::Sliding(sliding, transform) => {
                 transform.look(history)?;
                 let units = transform.units();

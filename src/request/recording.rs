@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    compress::CompressionTransform,
     export::{
         Breakpoints, Export, ExportOptions, ExportedRequest, OwnedJson, PrefixReport, PrefixRules,
     },
@@ -19,6 +18,7 @@ use crate::{
     tokens::TokenCounter,
     transcript::{Api, Record, RecordedExchange, Transcript, TranscriptFormat, Usage},
     veil::{Facet, FacetChange, Frame, History, Source},
+    window::RecordedCompactions,
 };
 
 /// The sessions of a source: their frames, and the exchanges with a model.
@@ -91,9 +91,7 @@ impl ExchangeOutcome {
 #[derive(Debug, Default)]
 struct Session {
     history: History,
-    transform: CompressionTransform,
-    /// The blocks of recorded compactions, as they stand.
-    blocks: Arc<Vec<Substitution>>,
+    compactions: RecordedCompactions,
     /// The tokens of the context so far.
     tokens: RequestTokens,
     /// Whether anything was shown, and whether the last frame that was is the agent's.
@@ -157,16 +155,16 @@ impl Recording {
         let is_agents = frame.source == Source::Agent;
         let report = Report::of(&frame);
         // The frame may tell of a compaction itself: the request before it did not know.
-        let (blocks, tokens) = (Arc::clone(&session.blocks), session.tokens);
+        let (blocks, tokens) = (Arc::clone(session.compactions.blocks()), session.tokens);
         let frame = self.hud.capture(&mut session.history, frame, now)?;
-        session.adopt(&self.hud, now)?;
-        let Some(shown) = frame.rendered_snapshot.as_ref().filter(|shown| !shown.is_empty()) else {
-            return Ok(());
-        };
-        if Arc::ptr_eq(&blocks, &session.blocks) {
-            session.tokens.add(shown);
-        } else {
+        let shown = frame.rendered_snapshot.as_ref().filter(|shown| !shown.is_empty());
+        if session.compactions.follow(&self.hud, &session.history, now)? {
             session.count_again();
+        } else if let Some(shown) = shown {
+            session.tokens.add(shown);
+        }
+        if shown.is_none() {
+            return Ok(());
         }
         let is_system = |facet: &Facet| facet.facet_type == FacetType::SYSTEM;
         session.has_system |= frame.ops.iter().any(|op| match &op.change {
@@ -416,9 +414,10 @@ impl RequestTokens {
 impl Session {
     /// Counts the context anew, with the blocks that stand for frames.
     fn count_again(&mut self) {
+        let blocks = self.compactions.blocks();
         let is_within = |frame: FrameSeq| {
-            let after = self.blocks.partition_point(|block| block.from <= frame);
-            let block = after.checked_sub(1).and_then(|at| self.blocks.get(at));
+            let after = blocks.partition_point(|block| block.from <= frame);
+            let block = after.checked_sub(1).and_then(|at| blocks.get(at));
             block.is_some_and(|block| frame <= block.to)
         };
         let frames = self.history.frames().iter().filter(|frame| !is_within(frame.sequence));
@@ -426,26 +425,8 @@ impl Session {
         frames
             .filter_map(|frame| frame.rendered_snapshot.as_ref())
             .for_each(|shown| tokens.add(shown));
-        self.blocks.iter().for_each(|block| tokens.add(&block.snapshot));
+        blocks.iter().for_each(|block| tokens.add(&block.snapshot));
         self.tokens = tokens;
-    }
-
-    /// Takes over the compactions that new frames tell of.
-    fn adopt(&mut self, hud: &Hud, now: Millis) -> Result<()> {
-        loop {
-            let asked = self.transform.asked();
-            let tags = self.history.veil().tags();
-            let adopted = self
-                .transform
-                .adopt(&self.history, now, |facet| hud.render_facet(facet, Role::User, tags, now));
-            match adopted {
-                Ok(None) => return Ok(()),
-                Ok(Some(_)) => self.blocks = Arc::new(self.transform.substitutions()),
-                // One that is damaged is passed over.
-                Err(_) if self.transform.asked() > asked => {}
-                Err(error) => return Err(error),
-            }
-        }
     }
 }
 

@@ -51,6 +51,7 @@ mod budget;
 mod change;
 mod context_window;
 mod keep_rank;
+mod recorded_compactions;
 mod shrink;
 mod standing;
 
@@ -58,3 +59,4 @@ pub use breakdown::Breakdown;
 pub use budget::Budget;
 pub use change::{DroppedFrames, ShortenedFrame};
 pub use context_window::{ContextWindow, FittedContext};
+pub use recorded_compactions::RecordedCompactions;

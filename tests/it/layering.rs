@@ -32,7 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("window", &["snapshot", "veil", "hud", "compress"]),
     ("replay", &["snapshot", "veil", "hud", "compress", "window"]),
     ("export", &["snapshot", "veil", "hud", "compress"]),
-    ("request", &["snapshot", "veil", "hud", "compress", "export", "transcript"]),
+    ("request", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript"]),
     ("timeline", &[]),
     ("checkpoint", &[]),
     ("journal", &[]),

@@ -539,3 +539,73 @@ fn traffic_that_is_cut_anywhere_is_refused_or_read() {
     }
     assert!(json::children("{\"a\": [", 0..7).len() == 1);
 }
+
+/// Invariant `one_context`: whoever is asked, the context before an answer is the same.
+#[test]
+fn one_context_whoever_is_asked() {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+
+    use afterimage::{
+        compress::OutlineEngine,
+        hud::{Hud, NativeFormat, RenderRequest, RenderedContext},
+        replay::{Replay, ReplayPolicy},
+        session::{Fit, RequestFitter},
+        window::{Budget, RecordedCompactions},
+    };
+
+    fn hash(context: &RenderedContext) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for message in context.messages() {
+            (message.role().as_str(), message.content()).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
+    let room = Budget::once(u64::MAX / 4);
+    let mut checked = 0;
+    each_recording(|path, recording| {
+        let exchanges = recording.exchanges();
+        if exchanges.iter().any(|exchange| exchange.provenance.lacks().is_empty()) {
+            return;
+        }
+        for (session, history) in recording.sessions() {
+            let policy = ReplayPolicy::Unlimited;
+            let mut replay = Replay::new(hud.clone(), room, policy, Arc::new(OutlineEngine));
+            let (mut compactions, mut so_far) = (RecordedCompactions::default(), History::new());
+            let of_session: Vec<_> =
+                exchanges.iter().filter(|exchange| exchange.session == *session).collect();
+            let mut expected = of_session.iter().peekable();
+            for frame in history.frames() {
+                let now = Millis::new(0);
+                if let Some(exchange) = expected.next_if(|of| of.answer == Some(frame.sequence)) {
+                    let name = format!("{} request {}", path.display(), exchange.number);
+                    let context = recording.context(exchange.number).unwrap().unwrap();
+                    // What `render --as messages --to` prints.
+                    compactions.follow(&hud, &so_far, now).unwrap();
+                    let substitutions = compactions.blocks().to_vec();
+                    let request = RenderRequest { substitutions, ..RenderRequest::default() };
+                    let rendered = hud.render(&so_far, &request, now).unwrap();
+                    assert_eq!(hash(&rendered), hash(&context), "{name}: render");
+                    if exchange.number % 16 == 1 {
+                        let fitted = RequestFitter::new(hud.clone(), room)
+                            .fit(&so_far, &OutlineEngine, now, |_| {})
+                            .unwrap();
+                        let Fit::Fits(fitted) = fitted.fit else { panic!("{name}: compress") };
+                        assert_eq!(hash(&fitted.context), hash(&context), "{name}: compress");
+                    }
+                    let turn = replay.push(frame.as_ref().clone(), now).unwrap();
+                    if let Some(context_of_replay) = turn.and_then(|turn| turn.context.map(hash)) {
+                        assert_eq!(context_of_replay, hash(&context), "{name}: replay");
+                        checked += 1;
+                    }
+                } else {
+                    replay.push(frame.as_ref().clone(), now).unwrap();
+                }
+                hud.capture(&mut so_far, frame.as_ref().clone(), now).unwrap();
+            }
+            assert!(expected.next().is_none());
+        }
+    });
+    assert!(checked > 1_000 || data::recordings("A-openai-chat").is_none(), "{checked}");
+}

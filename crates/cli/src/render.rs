@@ -7,6 +7,7 @@ use afterimage::{
     id::{Millis, Role},
     snapshot::FrameSnapshot,
     veil::History,
+    window::RecordedCompactions,
 };
 use indexmap::{IndexMap, IndexSet};
 
@@ -191,7 +192,14 @@ fn messages(
         if !is_wanted {
             continue;
         }
-        let request = RenderRequest { frames: range.clone(), ..RenderRequest::default() };
+        let mut compactions = RecordedCompactions::default();
+        let followed = compactions.follow(&lens.hud, &history, Millis::default());
+        followed.map_err(|error| source.refuse(error))?;
+        let request = RenderRequest {
+            frames: range.clone(),
+            substitutions: compactions.blocks().to_vec(),
+            ..RenderRequest::default()
+        };
         let context = lens.hud.render(&history, &request, Millis::default());
         let context = context.map_err(|error| source.refuse(error))?;
         let mut line = object! { "session": &*session };

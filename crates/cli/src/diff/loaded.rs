@@ -13,6 +13,7 @@ use afterimage::{
     request::{Recording, Request},
     transcript::{Transcript, TranscriptFormat},
     veil::History,
+    window::RecordedCompactions,
 };
 use indexmap::IndexMap;
 
@@ -300,7 +301,13 @@ fn rendered(
     lens: &Lens,
 ) -> afterimage::Result<Vec<LoadedContext>> {
     let contexts = histories.into_iter().map(|(session, history)| {
-        let context = lens.hud.render(&history, &RenderRequest::default(), Millis::default())?;
+        let mut compactions = RecordedCompactions::default();
+        compactions.follow(&lens.hud, &history, Millis::default())?;
+        let request = RenderRequest {
+            substitutions: compactions.blocks().to_vec(),
+            ..RenderRequest::default()
+        };
+        let context = lens.hud.render(&history, &request, Millis::default())?;
         Ok(LoadedContext {
             name: name.to_owned(),
             session: Some(session.to_string()),

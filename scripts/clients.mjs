@@ -1,0 +1,194 @@
+#!/usr/bin/env node
+// Runs real agents against a scripted provider on loopback, and holds what afterimage reads of
+// their requests to the bytes that the provider received:
+//
+//   node scripts/clients.mjs PROGRAM
+//
+// PROGRAM is the built `afterimage`. The agents are installed from npm into `target/clients`.
+import { spawnSync, spawn } from "node:child_process";
+import { createServer } from "node:http";
+import { mkdtempSync, mkdirSync, writeFileSync, readFileSync, readdirSync, rmSync, existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import assert from "node:assert/strict";
+
+const program = resolve(process.argv[2] ?? "target/debug/afterimage");
+const tools = resolve("target/clients");
+const packages = ["@openai/codex@0.169.0", "@earendil-works/pi-coding-agent@0.74.2"];
+
+/** The agents, installed once. Exits with 0 where the registry cannot be reached. */
+function install() {
+  const agents = ["codex", "pi"].map((name) => join(tools, "node_modules/.bin", name));
+  if (agents.every((path) => existsSync(path))) return agents;
+  mkdirSync(tools, { recursive: true });
+  writeFileSync(join(tools, "package.json"), '{"private":true}');
+  const args = ["install", "--no-audit", "--no-fund", "--loglevel=error", ...packages];
+  if (spawnSync("npm", args, { cwd: tools, stdio: "inherit" }).status !== 0) {
+    console.log("skipped: the agents could not be installed from npm");
+    process.exit(0);
+  }
+  return agents;
+}
+
+const events = (list) => list.map((data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`).join("");
+
+/** What the provider answers: a call of a shell at first, then a sentence. */
+function answer(path, body, number) {
+  const request = JSON.parse(body);
+  if (path.endsWith("/responses")) {
+    const called = request.input.some((item) => item.type === "function_call_output");
+    const tool = (request.tools ?? []).map((tool) => tool.name).find((name) => ["exec_command", "shell"].includes(name));
+    const args = tool === "shell" ? { command: ["ls"] } : { cmd: "ls" };
+    const item = called || !tool
+      ? { type: "message", role: "assistant", id: `msg_${number}`, content: [{ type: "output_text", text: "There is one file.", annotations: [] }] }
+      : { type: "function_call", id: `fc_${number}`, call_id: `call_${number}`, name: tool, arguments: JSON.stringify(args) };
+    const usage = { input_tokens: 100 * number, input_tokens_details: { cached_tokens: 64 }, output_tokens: 7, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 100 * number + 7 };
+    const response = { id: `resp_${number}`, object: "response", status: "completed", model: request.model, output: [item], usage };
+    return events([
+      { type: "response.created", response: { id: response.id } },
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response },
+    ]);
+  }
+  const called = request.messages.some((message) => message.role === "tool");
+  const delta = called
+    ? { role: "assistant", content: "There is one file." }
+    : { role: "assistant", content: null, tool_calls: [{ index: 0, id: `call_${number}`, type: "function", function: { name: "bash", arguments: '{"command": "ls"}' } }] };
+  const base = { id: `chat_${number}`, object: "chat.completion.chunk", created: 0, model: request.model };
+  const usage = { prompt_tokens: 100 * number, completion_tokens: 7, total_tokens: 100 * number + 7 };
+  const chunks = [
+    { ...base, choices: [{ index: 0, delta, finish_reason: null }] },
+    { ...base, choices: [{ index: 0, delta: {}, finish_reason: called ? "stop" : "tool_calls" }] },
+    { ...base, choices: [], usage },
+  ];
+  return chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("") + "data: [DONE]\n\n";
+}
+
+const received = [];
+const server = createServer((request, response) => {
+  const parts = [];
+  request.on("data", (part) => parts.push(part));
+  request.on("end", () => {
+    const body = Buffer.concat(parts);
+    if (request.method !== "POST") {
+      response.writeHead(200, { "content-type": "application/json" });
+      return response.end('{"object":"list","data":[{"id":"m","object":"model"}],"models":[]}');
+    }
+    const text = answer(request.url, body.toString(), received.length + 1);
+    received.push({ url: request.url, body, answer: text, started: new Date().toISOString() });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(text);
+  });
+});
+
+/** Runs an agent with an environment of its own. */
+function agent(command, args, cwd, env) {
+  return new Promise((done) => {
+    const child = spawn(command, args, { cwd, env: { PATH: process.env.PATH, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    let said = "";
+    child.stdout.on("data", (data) => (said += data));
+    child.stderr.on("data", (data) => (said += data));
+    const timer = setTimeout(() => child.kill(), 120_000);
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      assert.equal(code, 0, `${command} failed:\n${said}`);
+      done();
+    });
+  });
+}
+
+/** Standard output of afterimage. */
+function afterimage(...args) {
+  const run = spawnSync(program, args, { maxBuffer: 1 << 28 });
+  assert.equal(run.status, 0, `afterimage ${args.join(" ")}: ${run.stderr}`);
+  return { out: run.stdout, err: run.stderr.toString() };
+}
+
+/** The lines of `afterimage requests --json`. */
+const listed = (path) => afterimage("requests", "--json", path).out.toString().trim().split("\n").map((line) => JSON.parse(line));
+
+const under = (folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name));
+
+/** As a proxy would write it down. */
+function archive(exchanges) {
+  const entry = ({ url, body, answer, started }) => ({
+    startedDateTime: started,
+    time: 1,
+    request: { method: "POST", url: `http://127.0.0.1${url}`, postData: { mimeType: "application/json", text: body.toString() } },
+    response: { status: 200, content: { mimeType: "text/event-stream", text: answer } },
+  });
+  return JSON.stringify({ log: { version: "1.2", entries: exchanges.map(entry) } });
+}
+
+function checkWire(name, exchanges, folder) {
+  const path = join(folder, `${name}.har`);
+  writeFileSync(path, archive(exchanges));
+  const lines = listed(path);
+  assert.equal(lines.length, exchanges.length);
+  exchanges.forEach(({ body }, index) => {
+    const printed = afterimage("render", "--request", String(index + 1), path).out;
+    assert.ok(printed.equals(body), `${name}: request ${index + 1} is not what the provider received`);
+    assert.equal(lines[index].provenance, "sent");
+    assert.ok(lines[index].tokens.tools > 0);
+  });
+  console.log(`${name}: ${exchanges.length} requests of the wire, byte for byte`);
+}
+
+function checkTranscript(name, path, lacks, count) {
+  const lines = listed(path);
+  assert.equal(lines.length, count, `${name}: requests of the transcript`);
+  for (const line of lines) {
+    assert.equal(line.provenance, "reconstructed");
+    lacks.forEach((lack) => assert.ok(line.lacks.includes(lack), `${name} lacks ${lack}`));
+  }
+  assert.match(afterimage("render", "--request", "1", path).err, /reconstructed from a transcript, which does not hold the tools/);
+  console.log(`${name}: its transcript is marked as reconstructed, without ${lacks.join(", ")}`);
+}
+
+const [codex, pi] = install();
+const folder = mkdtempSync(join(tmpdir(), "clients-"));
+await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+const base = `http://127.0.0.1:${server.address().port}/v1`;
+try {
+  const work = join(folder, "work");
+  mkdirSync(work);
+  writeFileSync(join(work, "a.txt"), "hello\n");
+
+  const home = join(folder, "codex");
+  mkdirSync(home);
+  writeFileSync(join(home, "config.toml"), `model = "m"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\nbase_url = "${base}"\nenv_key = "DUMMY"\nwire_api = "responses"\n`);
+  const traces = join(folder, "traces");
+  await agent(codex, ["exec", "--skip-git-repo-check", "List the files."], work, { DUMMY: "x", HOME: folder, CODEX_HOME: home, CODEX_ROLLOUT_TRACE_ROOT: traces });
+  const ofCodex = received.splice(0);
+  assert.ok(ofCodex.length >= 2);
+  checkWire("codex", ofCodex, folder);
+  const bundle = join(traces, readdirSync(traces)[0]);
+  const lines = listed(bundle);
+  assert.equal(lines.length, ofCodex.length);
+  ofCodex.forEach(({ body }, index) => {
+    const printed = afterimage("render", "--request", String(index + 1), bundle).out.toString();
+    // Written again by one writer, equal texts are equal values in one order.
+    assert.equal(JSON.stringify(JSON.parse(printed)), JSON.stringify(JSON.parse(body.toString())));
+    assert.equal(lines[index].provenance, "logged");
+    assert.equal(lines[index].usage.cacheRead, 64);
+  });
+  console.log(`codex: ${lines.length} requests of its trace bundle, the same JSON in the same order`);
+  const rollout = under(join(home, "sessions")).find((path) => path.endsWith(".jsonl"));
+  checkTranscript("codex", rollout, ["tools", "parameters"], ofCodex.length);
+
+  const settings = join(folder, ".pi/agent");
+  mkdirSync(settings, { recursive: true });
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  const model = { id: "m", name: "m", reasoning: false, input: ["text"], cost, contextWindow: 128000, maxTokens: 4096 };
+  writeFileSync(join(settings, "models.json"), JSON.stringify({ providers: { local: { baseUrl: base, api: "openai-completions", apiKey: "x", models: [model] } } }));
+  await agent(pi, ["--provider", "local", "--model", "m", "-p", "List the files."], work, { HOME: folder });
+  const ofPi = received.splice(0);
+  assert.ok(ofPi.length >= 2);
+  checkWire("pi", ofPi, folder);
+  const session = under(join(settings, "sessions")).find((path) => path.endsWith(".jsonl"));
+  checkTranscript("pi", session, ["tools", "system", "parameters"], ofPi.length);
+} finally {
+  server.close();
+  server.closeAllConnections();
+  rmSync(folder, { recursive: true, force: true });
+}
