@@ -42,7 +42,9 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
                 .push(record, rendered.as_ref(), now)
                 .map_err(|error| source.refuse(error))?;
         }
-        transcript.finish(source.report()).map_err(|error| source.refuse(error))
+        let mut report = source.report().clone();
+        report.sessions = source.sessions();
+        transcript.finish(&report).map_err(|error| source.refuse(error))
     })?;
     let summary = builder.finish()?;
     if args.json {

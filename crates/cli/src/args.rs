@@ -185,6 +185,16 @@ pub(crate) struct Input {
     /// Read the input as this format instead of recognising it; `afterimage formats` lists them
     #[arg(long, value_name = "NAME", value_parser = FormatName, hide_possible_values = true)]
     pub(crate) input_format: Option<TranscriptFormat>,
+    /// Read only this session of files that hold several
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) session: Option<String>,
+}
+
+impl Input {
+    /// The same input with all sessions, for commands that choose among them.
+    pub(crate) fn of_all_sessions(&self) -> Self {
+        Self { session: None, ..self.clone() }
+    }
 }
 
 /// Reads the name of a format.
@@ -354,9 +364,6 @@ pub(crate) struct Trace {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Search only this session
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
-    pub(crate) session: Option<String>,
     /// Search the request with this number, with its tools and parameters, for --text
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["facet", "at", "session"])]
     pub(crate) request: Option<usize>,
@@ -621,9 +628,6 @@ pub(crate) struct Diff {
 pub(crate) struct Requests {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// List only the requests of this session
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
-    pub(crate) session: Option<String>,
     /// The provider whose rules say what its cache takes of an unchanged beginning
     #[arg(long, value_enum, default_value_t)]
     pub(crate) cache: Cache,

@@ -7,6 +7,7 @@ use std::{
     fs::File,
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use afterimage::{
@@ -15,6 +16,7 @@ use afterimage::{
     session::archive::ArchivedTranscript,
     transcript::{Transcript, TranscriptFormat},
 };
+use indexmap::IndexSet;
 
 use crate::{
     args::Input,
@@ -58,9 +60,16 @@ pub(crate) fn read(
     let inputs = expanded(&input.files);
     let is_one_of_several = inputs.len() > 1;
     let mut outcome = Ok(());
+    let mut choice = input.session.as_deref().map(SessionChoice::new);
     for input in inputs {
         let opened = input.and_then(|input| input.open(shows_progress, format, is_one_of_several));
         let read = opened.and_then(|mut source| {
+            if let Some(choice) = &mut choice
+                && !choice.is_in(&mut source)?
+            {
+                source.finish(true);
+                return Ok(());
+            }
             let read = command(&mut source);
             source.finish(read.is_ok());
             read
@@ -74,7 +83,49 @@ pub(crate) fn read(
             Ok(()) => {}
         }
     }
-    outcome
+    match choice.and_then(SessionChoice::failure).filter(|_| outcome.is_ok()) {
+        Some(failure) => Err(failure.into()),
+        None => outcome,
+    }
+}
+
+/// The session that is asked for, and those that the files have.
+struct SessionChoice<'c> {
+    wanted: &'c str,
+    is_found: bool,
+    known: IndexSet<Arc<str>>,
+}
+
+impl<'c> SessionChoice<'c> {
+    /// How many sessions are named where the one that is asked for is missing.
+    const NAMED: usize = 8;
+
+    fn new(wanted: &'c str) -> Self {
+        Self { wanted, is_found: false, known: IndexSet::new() }
+    }
+
+    /// Leads a file to the session, and leaves the others out; says whether it has it.
+    fn is_in(&mut self, source: &mut Source) -> Outcome<bool> {
+        let is_in = source.choose(self.wanted, &mut self.known)?;
+        self.is_found |= is_in;
+        Ok(is_in)
+    }
+
+    /// What is said where no file has the session.
+    fn failure(self) -> Option<Failure> {
+        if self.is_found {
+            return None;
+        }
+        let failure = Failure::new(format!("there is no session {:?}", self.wanted));
+        let named: Vec<&str> = self.known.iter().take(Self::NAMED).map(AsRef::as_ref).collect();
+        let (named, more) = (named.join(", "), self.known.len().saturating_sub(Self::NAMED));
+        Some(match (self.known.len(), more) {
+            (0, _) => failure,
+            (1, _) => failure.hint(format!("the only session is {named}")),
+            (_, 0) => failure.hint(format!("the sessions are {named}")),
+            (_, more) => failure.hint(format!("the sessions are {named} and {more} more")),
+        })
+    }
 }
 
 /// Something to read.

@@ -52,7 +52,7 @@ impl<'a> Lenses<'a> {
         let Rendering { format, tokenizer } = self.rendering;
         let (format, tokenizer) = (format.map(Format::name), tokenizer.map(Tokenizer::name));
         let own = source
-            .archived()
+            .own_archive()
             .map(|archived| (archived.entry().format.clone(), archived.entry().tokenizer.clone()));
         let own = own.as_ref().map(|(format, tokenizer)| (format.as_str(), tokenizer.as_str()));
         if let (Some(format), Some((own, _))) = (format, own)

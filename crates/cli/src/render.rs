@@ -63,7 +63,7 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
 fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
     requests::of_one_file(&args.input)?;
     let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
-    input::each(&args.input, true, |source| {
+    input::each(&args.input.of_all_sessions(), true, |source| {
         let (_, request) = requests::one(source, number, &lens.counter)?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));

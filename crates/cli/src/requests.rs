@@ -30,7 +30,7 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     let rendering = args::Rendering { format: None, tokenizer: args.tokenizer };
     let lens = Lens::new(&rendering, Counting::Always)?;
     let mut out = Output::new(args.coloring.color);
-    input::each(&args.input, true, |source| {
+    input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
         let listing = Listing { args, source, recording: &recording };
         if args.json {
@@ -105,13 +105,16 @@ impl Listing<'_> {
     /// The exchanges that are asked for.
     fn exchanges(&self) -> Outcome<Vec<&Exchange>> {
         let all = self.recording.exchanges();
-        let Some(wanted) = self.args.session.as_deref() else { return Ok(all.iter().collect()) };
+        let Some(wanted) = self.args.input.session.as_deref() else {
+            return Ok(all.iter().collect());
+        };
         let found: Vec<_> = all.iter().filter(|exchange| &*exchange.session == wanted).collect();
         if found.is_empty() {
             let mut names: Vec<&str> = all.iter().map(|exchange| &*exchange.session).collect();
             names.dedup();
             names.truncate(8);
-            let failure = self.source.fail(format!("there is no request of a session {wanted:?}"));
+            let failure =
+                self.source.fail(format!("there is no session {wanted:?} with a request"));
             return Err(if names.is_empty() {
                 failure.into()
             } else {

@@ -41,31 +41,35 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     let mut hits = Hits::new(args.json, &mut out)?;
     // What is said of a session that the file has not.
     let mut missing = None;
-    let outcome = input::each(&args.input, args.json || !out.is_terminal, |source| {
-        let lens = lenses.of(source)?;
-        hits.begin(source);
-        missing = args.session.as_deref().map(|session| source.fail(no_session(session)));
-        // What an archive knows of its frames tells which of them there is reason to look at.
-        let promising = match source.archived() {
-            Some(archived) => candidates::of(archived, args)?,
-            None => Vec::new(),
-        };
-        let first = source.archived().map(ArchivedTranscript::first_session).transpose()?.flatten();
-        let pages = Pages::only(promising, source, &lens)?.holding(phrase.as_ref());
-        let tracing = Tracing { args, phrase: phrase.as_ref(), lens: &lens };
-        if let Some((message, byte)) = args.target.at {
-            tracing.owner_of(pages, (message, byte), first, &mut hits, &mut out)?;
-        } else {
-            tracing.search(pages, &mut hits, &mut out)?;
-        }
-        Ok(out.flush()?)
-    });
+    let outcome =
+        input::each(&args.input.of_all_sessions(), args.json || !out.is_terminal, |source| {
+            let lens = lenses.of(source)?;
+            hits.begin(source);
+            missing = args.input.session.as_deref().map(|session| source.fail(no_session(session)));
+            // What an archive knows of its frames tells which of them there is reason to look at.
+            let promising = match source.archived() {
+                Some(archived) => candidates::of(archived, args)?,
+                None => Vec::new(),
+            };
+            let first =
+                source.archived().map(ArchivedTranscript::first_session).transpose()?.flatten();
+            let pages = Pages::only(promising, source, &lens)?.holding(phrase.as_ref());
+            let tracing = Tracing { args, phrase: phrase.as_ref(), lens: &lens };
+            if let Some((message, byte)) = args.target.at {
+                tracing.owner_of(pages, (message, byte), first, &mut hits, &mut out)?;
+            } else {
+                tracing.search(pages, &mut hits, &mut out)?;
+            }
+            Ok(out.flush()?)
+        });
     hits.end(&mut out)?;
     outcome?;
     if hits.all > 0 {
         return Ok(());
     }
-    if let Some(session) = args.session.as_deref().filter(|name| !hits.sessions.contains(*name)) {
+    if let Some(session) =
+        args.input.session.as_deref().filter(|name| !hits.sessions.contains(*name))
+    {
         let failure = missing.filter(|_| hits.files == 1);
         let failure = failure.unwrap_or_else(|| Failure::new(no_session(session)));
         return Err(with_known(failure, &hits.sessions).into());
@@ -177,7 +181,7 @@ struct Tracing<'a> {
 
 impl Tracing<'_> {
     fn search(&self, mut pages: Pages<'_, '_>, hits: &mut Hits, out: &mut Output) -> Outcome {
-        let wanted = self.args.session.as_deref();
+        let wanted = self.args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
         while let Some(page) = pages.next(&mut FrameFilter::default())? {
             if is_wanted(&page.session) {
@@ -237,7 +241,7 @@ impl Tracing<'_> {
         hits: &mut Hits,
         out: &mut Output,
     ) -> Outcome {
-        let mut session = self.args.session.as_deref().map(Arc::from).or(first);
+        let mut session = self.args.input.session.as_deref().map(Arc::from).or(first);
         let mut hit = |of: (&Arc<str>, Option<u64>), snapshot: &FrameSnapshot, source: &Source| {
             let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
                 let length = snapshot.text().len();

@@ -254,9 +254,6 @@ pub(crate) struct Draft {
     /// The most tokens of the checkpoint; 4k is 4000
     #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = token_limit)]
     pub(crate) tokens: usize,
-    /// The session, where the transcript has several; else the first
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
-    pub(crate) session: Option<String>,
     /// When the checkpoint is made, in ISO 8601: else the time of its last frame, else now
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) created: Option<String>,

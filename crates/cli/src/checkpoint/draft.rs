@@ -24,7 +24,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
     let mut out = Output::new(args.common.coloring.color);
     input::each(&args.input, !out.is_terminal, |source| {
         let since = args.since.as_deref().map(frame_of).transpose()?;
-        let mut session = args.session.clone();
+        let mut session = args.input.session.clone();
         let (mut draft, mut earlier, mut others) = (Draft::new(), None, 0_u64);
         for record in source.by_ref() {
             let record = record?;
@@ -37,10 +37,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
             }
             draft.see(&record.frame);
         }
-        if let (Some(name), None) = (&args.session, draft.last_frame()) {
-            return Err(source.fail(format!("there is no session {name:?}")).into());
-        }
-        if others > 0 && args.session.is_none() {
+        if others > 0 && args.input.session.is_none() {
             let name = session.unwrap_or_default();
             source.note(&format!("drafted from session {name}; {others} frames are of others"));
         }

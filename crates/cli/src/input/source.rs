@@ -12,6 +12,7 @@ use afterimage::{
     snapshot::FrameSnapshot,
     transcript::{ImportReport, Record, RecordedExchange, Transcript, TranscriptFormat, decoded},
 };
+use indexmap::IndexSet;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{counted::CountedFrame, name};
@@ -33,6 +34,8 @@ pub(crate) struct Source {
     /// Of an archive: what its frames rendered to is not used.
     is_rendered_anew: bool,
     is_empty: bool,
+    /// The session that alone is given out, and its first record.
+    chosen: Option<(Arc<str>, Option<Record>)>,
     /// Whether the command reads several files, so that each must be named.
     pub(crate) is_one_of_several: bool,
 }
@@ -62,7 +65,15 @@ impl Source {
         })?;
         let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
         let is_rendered_anew = false;
-        Ok(Self { path, reader, bar, is_rendered_anew, is_empty: true, is_one_of_several: false })
+        Ok(Self {
+            path,
+            reader,
+            bar,
+            is_rendered_anew,
+            is_empty: true,
+            chosen: None,
+            is_one_of_several: false,
+        })
     }
 
     /// Takes a folder that is a recording.
@@ -70,7 +81,15 @@ impl Source {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
         let is_rendered_anew = false;
-        Self { path, reader, bar, is_rendered_anew, is_empty: true, is_one_of_several: false }
+        Self {
+            path,
+            reader,
+            bar,
+            is_rendered_anew,
+            is_empty: true,
+            chosen: None,
+            is_one_of_several: false,
+        }
     }
 
     /// Takes a transcript from an archive in place of the file.
@@ -90,8 +109,9 @@ impl Source {
         }
         let (path, is_empty) = (PathBuf::from(&file.entry().file), rows == 0);
         let (own, reader) = (file.entry().input_format, Reader::Archived(Box::new(file), 0));
-        let (is_rendered_anew, is_one_of_several) = (false, false);
-        let source = Self { path, reader, bar, is_rendered_anew, is_empty, is_one_of_several };
+        let (is_rendered_anew, chosen, is_one_of_several) = (false, None, false);
+        let source =
+            Self { path, reader, bar, is_rendered_anew, is_empty, chosen, is_one_of_several };
         if let Some(other) = format.filter(|format| *format != own) {
             source.note(&format!("it was archived as {own}, and is not read anew as {other}"));
         }
@@ -99,7 +119,7 @@ impl Source {
     }
 
     /// The archive that it comes from.
-    fn own_archive(&self) -> Option<&ArchivedTranscript> {
+    pub(crate) fn own_archive(&self) -> Option<&ArchivedTranscript> {
         match &self.reader {
             Reader::Transcript(_) => None,
             Reader::Archived(file, _) => Some(file),
@@ -109,7 +129,26 @@ impl Source {
     /// The archive that it comes from, which can answer without reading all frames, unless these
     /// are rendered anew.
     pub(crate) fn archived(&self) -> Option<&ArchivedTranscript> {
-        self.own_archive().filter(|_| !self.is_rendered_anew)
+        self.own_archive().filter(|_| !self.is_rendered_anew && self.chosen.is_none())
+    }
+
+    /// From now on only the records of this session are given out. Says whether there are any, and
+    /// adds the sessions that it met to `known`.
+    pub(super) fn choose(&mut self, wanted: &str, known: &mut IndexSet<Arc<str>>) -> Outcome<bool> {
+        while let Some(record) = self.read_next() {
+            let record = record?;
+            if *record.session == *wanted {
+                self.chosen = Some((Arc::clone(&record.session), Some(record)));
+                return Ok(true);
+            }
+            known.insert(record.session);
+        }
+        Ok(false)
+    }
+
+    /// How many sessions are given out, as far as they were read.
+    pub(crate) fn sessions(&self) -> u64 {
+        if self.chosen.is_some() { 1 } else { self.report().sessions }
     }
 
     /// Takes of an archive the frames alone: they are to be rendered in another format.
@@ -270,7 +309,19 @@ impl Iterator for Source {
     type Item = Outcome<Record>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let record = self.read_next();
+        let record = match &mut self.chosen {
+            None => self.read_next(),
+            Some((session, first)) => {
+                let (session, first) = (Arc::clone(session), first.take());
+                let is_wanted = |record: &Outcome<Record>| {
+                    record.as_ref().map_or(true, |record| record.session == session)
+                };
+                match first {
+                    Some(record) => Some(Ok(record)),
+                    None => std::iter::from_fn(|| self.read_next()).find(is_wanted),
+                }
+            }
+        };
         if record.is_none() {
             // What is printed of it begins on a line of its own.
             self.bar.finish_and_clear();

@@ -144,7 +144,6 @@ impl Ledger {
     }
 
     pub(super) fn to_json(&self, source: &Source) -> Object {
-        let report = source.report();
         let facets = self.largest().into_iter().map(|((session, facet), sums)| {
             object! {
                 "facet": facet.as_str(),
@@ -170,7 +169,7 @@ impl Ledger {
             "unattributedTokens": self.unattributed.tokens,
             "repeatedTextTokens": self.repeated.tokens,
             "unknownRecords": self.unknown_records,
-            "sessions": report.sessions,
+            "sessions": source.sessions(),
             "toolCalls": self.tally.tool_calls,
             "toolResults": self.tally.tool_results,
         }

@@ -28,7 +28,7 @@ pub(super) fn print(
     let bold = out.paint.style(style::HEADING);
     writeln!(out, "{bold}{}{bold:#}  {}", printable(&source.name()), source.format())?;
     let counts = [
-        counted(report.sessions, "session"),
+        counted(source.sessions(), "session"),
         counted(ledger.frames, "frame"),
         counted(tally.messages, "message"),
         counted(tally.tool_calls, "tool call"),
@@ -38,7 +38,7 @@ pub(super) fn print(
     figures(ledger, tokenizer, out)?;
     bars("BY ROLE", &ledger.by_role, ledger.all.tokens, role_style, out)?;
     bars("BY TYPE", &ledger.by_type, ledger.all.tokens, style::of_type, out)?;
-    facets(ledger, report.sessions > 1, out)?;
+    facets(ledger, source.sessions() > 1, out)?;
     if !report.skipped.is_empty() {
         let mut kinds: Vec<_> = report.skipped.iter().collect();
         kinds.sort_by(|(_, a), (_, b)| b.cmp(a));

@@ -12,7 +12,7 @@ use crate::{args, failure::Outcome};
 /// The indices of the frames that may hold what is looked for, in order.
 pub(super) fn of(archived: &ArchivedTranscript, args: &args::Trace) -> Outcome<Vec<usize>> {
     let rows = archived.rows()?;
-    let session = match &args.session {
+    let session = match &args.input.session {
         Some(name) => match archived.session_index(name) {
             Some(index) => Some(index),
             None => return Ok(Vec::new()),

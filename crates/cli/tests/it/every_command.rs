@@ -161,6 +161,52 @@ fn no_command_is_missing_among_those_that_are_held_to_it() {
 }
 
 #[test]
+fn one_session_of_several_is_read_as_if_it_stood_alone() {
+    let scratch = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(support::root().join(SESSIONS)).unwrap();
+    let is_birch = |line: &&str| line.contains("\"session\":\"birch\"");
+    let alone: String = text.lines().filter(is_birch).flat_map(|line| [line, "\n"]).collect();
+    assert!(!alone.is_empty() && alone.len() < text.len());
+    let file = scratch.path().join("birch.jsonl");
+    std::fs::write(&file, alone).unwrap();
+    let file = file.to_str().unwrap();
+    let archive = archived(scratch.path(), "sessions", SESSIONS);
+    for words in [
+        &["stats", "--json"][..],
+        &["stats"],
+        &["frames"],
+        &["frames", "--table"],
+        &["render"],
+        &["render", "--json"],
+        &["compress", "--budget", "900", "--json"],
+        &["replay", "--budget", "900", "--json"],
+        &["requests", "--json"],
+        &["observe", "replay"],
+    ] {
+        let expected = run(&[words, &[file]].concat());
+        for several in [SESSIONS, &archive] {
+            let found = run(&[words, &["--session", "birch", several]].concat());
+            assert_eq!(found.code, expected.code, "{words:?}: {}", found.err);
+            // The file's name, and the numbers of requests and of messages in the whole file, are
+            // its own.
+            let same = |out: &str| out.replace(file, "FILE").replace(SESSIONS, "FILE");
+            if !matches!(words, ["requests", ..]) {
+                assert_eq!(same(&found.out), same(&expected.out), "{words:?} {several}");
+            }
+        }
+        let missing = run(&[words, &["--session", "oak", SESSIONS]].concat());
+        assert_eq!(missing.code, Some(2), "{words:?}");
+        assert!(missing.err.contains("there is no session \"oak\""), "{words:?}: {}", missing.err);
+        assert!(missing.err.contains("birch"), "{words:?}: {}", missing.err);
+    }
+    let written = scratch.path().join("one.archive");
+    let written = written.to_str().unwrap();
+    let made = run(&["archive", "--session", "birch", SESSIONS, "-o", written]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    assert_eq!(support::json(&["stats", "--json", written])["sessions"], 1);
+}
+
+#[test]
 fn standard_input_is_a_file_for_every_command() {
     let text = std::fs::read(support::root().join(HARBOUR)).unwrap();
     let twice = |words: &&&[&str]| words.iter().filter(|word| **word == FILE).count() > 1;
