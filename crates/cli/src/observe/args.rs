@@ -224,6 +224,9 @@ pub(crate) struct Replay {
     /// standard input
     #[arg(value_name = "TRANSCRIPT", required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Read only this session of transcripts that hold several
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) session: Option<String>,
     /// How many tokens a summary may take; 2k is 2000
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = token_limit)]
     pub(crate) tokens: usize,
