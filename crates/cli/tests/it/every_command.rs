@@ -189,7 +189,8 @@ fn one_session_of_several_is_read_as_if_it_stood_alone() {
             assert_eq!(found.code, expected.code, "{words:?}: {}", found.err);
             // The file's name, and the numbers of requests and of messages in the whole file, are
             // its own.
-            let same = |out: &str| out.replace(file, "FILE").replace(SESSIONS, "FILE");
+            let same =
+                |out: &str| out.replace(file, "FILE").replace(SESSIONS, "FILE").replace('─', "");
             if !matches!(words, ["requests", ..]) {
                 assert_eq!(same(&found.out), same(&expected.out), "{words:?} {several}");
             }
