@@ -58,13 +58,13 @@ pub struct Exchange {
     pub model: Option<String>,
     /// The usage as reported.
     pub usage: Option<Usage>,
-    /// What came of it.
+    /// Whether the model answered.
     pub outcome: ExchangeOutcome,
     /// Whether the request is the same as the one before it in the session.
     pub is_retry: bool,
 }
 
-/// What came of a request.
+/// Whether a model answered a request.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExchangeOutcome {

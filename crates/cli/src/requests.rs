@@ -1,13 +1,15 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
-use std::{io::Write, sync::Arc};
+use std::{collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
     export::Divergence,
     hud::Owner,
     id::FrameSeq,
     json::{Object, ObjectExt, Value},
-    request::{Exchange, ExchangeOutcome, Lack, Provenance, Recording, Request, RequestDiff},
+    request::{
+        Exchange, ExchangeOutcome, Lack, Provenance, Recording, Request, RequestDiff, RequestTokens,
+    },
     tokens::TokenCounter,
 };
 
@@ -129,18 +131,20 @@ impl Listing<'_> {
         found.map_err(|error| self.source.refuse(error))
     }
 
-    /// How many tokens the request has more than the one before it.
-    fn growth(&self, exchange: &Exchange, total: u64) -> Outcome<i128> {
-        let before = match self.recording.previous(exchange.number) {
-            None => 0,
-            Some(before) => {
-                self.recording.tokens(before).map_err(|error| self.source.refuse(error))?.total()
-            }
-        };
-        Ok(i128::from(total) - i128::from(before))
+    /// The tokens of a request, and how many more they are than those of the one before it.
+    fn tokens(
+        &self,
+        exchange: &Exchange,
+        totals: &mut HashMap<Arc<str>, u64>,
+    ) -> Outcome<(RequestTokens, i128)> {
+        let tokens = self.recording.tokens(exchange.number);
+        let tokens = tokens.map_err(|error| self.source.refuse(error))?;
+        let before = totals.insert(Arc::clone(&exchange.session), tokens.total()).unwrap_or(0);
+        Ok((tokens, i128::from(tokens.total()) - i128::from(before)))
     }
 
     fn json(&self, out: &mut Output) -> Outcome {
+        let mut totals = HashMap::new();
         for exchange in self.exchanges()? {
             let mut line = object! {
                 "request": exchange.number as u64,
@@ -159,9 +163,7 @@ impl Listing<'_> {
             if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
                 line.put("reason", reason.as_str());
             }
-            let tokens = self.recording.tokens(exchange.number);
-            let tokens = tokens.map_err(|error| self.source.refuse(error))?;
-            let growth = self.growth(exchange, tokens.total())?;
+            let (tokens, growth) = self.tokens(exchange, &mut totals)?;
             line.put(
                 "tokens",
                 object! { "tools": tokens.tools, "system": tokens.system, "messages": tokens.messages },
@@ -209,16 +211,14 @@ impl Listing<'_> {
         ]);
         let table = Table::new(columns);
         table.head(out)?;
-        let mut session: Option<&Arc<str>> = None;
+        let (mut session, mut totals): (Option<&Arc<str>>, _) = (None, HashMap::new());
         for exchange in exchanges {
             if session.is_some_and(|session| *session != exchange.session) {
                 view::rule(out, &format!("session {}", exchange.session), style::HEADING, "")?;
             }
             session = Some(&exchange.session);
-            let tokens = self.recording.tokens(exchange.number);
-            let tokens = tokens.map_err(|error| self.source.refuse(error))?;
+            let (tokens, growth) = self.tokens(exchange, &mut totals)?;
             let lacks_tools = exchange.provenance.lacks().contains(&Lack::Tools);
-            let growth = self.growth(exchange, tokens.total())?;
             let sign = if growth < 0 { "-" } else { "+" };
             let growth = u64::try_from(growth.unsigned_abs()).unwrap_or(u64::MAX);
             let (then, look) = self.then(exchange)?;
@@ -240,7 +240,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    /// What came of a request, or where it parts from the one before.
+    /// Why a request failed, or where it differs from the one before.
     fn then(&self, exchange: &Exchange) -> Outcome<(String, anstyle::Style)> {
         let retry = if exchange.is_retry { "a retry; " } else { "" };
         if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
@@ -260,7 +260,7 @@ impl Listing<'_> {
     }
 }
 
-/// Where two requests part, in a few words.
+/// Where two requests first differ, in a few words.
 fn place(divergence: &Divergence, diff: &RequestDiff) -> String {
     let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
     match owner {

@@ -112,7 +112,7 @@ Columns of the table:
   SYSTEM    the tokens of the system prompt and of the operator's messages
   MESSAGES  the tokens of the other messages
   GROWTH    how many tokens more than the request before it in the session
-  THEN      what came of it if it failed; else where it first differs from the request before:
-            after that everything is billed again. + is a request that only adds to the one before
+  THEN      why it failed; else the first place that differs from the request before: everything
+            after it is billed again. + is a request that only adds to the one before
 
 Tokens are those of each text as it is written, an estimate of what a provider makes of it.";
