@@ -141,7 +141,7 @@ function checkTranscript(name, path, lacks, count) {
     assert.equal(line.provenance, "reconstructed");
     lacks.forEach((lack) => assert.ok(line.lacks.includes(lack), `${name} lacks ${lack}`));
   }
-  assert.match(afterimage("render", "--request", "1", path).err, /reconstructed from a transcript, which does not hold the tools/);
+  assert.match(afterimage("render", "--request", "1", path).err, /reconstructed from a transcript, without the tools/);
   console.log(`${name}: its transcript is marked as reconstructed, without ${lacks.join(", ")}`);
 }
 

@@ -60,7 +60,7 @@ pub struct Exchange {
     pub usage: Option<Usage>,
     /// Whether the model answered.
     pub outcome: ExchangeOutcome,
-    /// Whether the request is the same as the one before it in the session.
+    /// Whether the request is the same as the one before it in the session, which failed.
     pub is_retry: bool,
 }
 
@@ -223,10 +223,13 @@ impl Recording {
         recorded.sort_by_key(|exchange| exchange.line);
         self.exchanges.clear();
         self.bodies.clear();
-        let mut last: IndexMap<Arc<str>, Arc<str>> = IndexMap::new();
+        // The last request of each session, where it failed.
+        let mut failed: IndexMap<Arc<str>, Arc<str>> = IndexMap::new();
         for exchange in recorded {
             let body = Arc::clone(&exchange.request);
-            let before = last.insert(Arc::clone(&exchange.session), Arc::clone(&body));
+            let is_retry = failed.get(&exchange.session) == Some(&body);
+            let again = if exchange.failure.is_some() { Arc::clone(&body) } else { Arc::default() };
+            failed.insert(Arc::clone(&exchange.session), again);
             let frames =
                 Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
             self.exchanges.push(Exchange {
@@ -244,7 +247,7 @@ impl Recording {
                     None => ExchangeOutcome::Answered,
                     Some(reason) => ExchangeOutcome::Failed { reason: reason.clone() },
                 },
-                is_retry: before.as_ref() == Some(&body),
+                is_retry,
             });
             self.bodies.push(Body::Recorded { body, frames });
         }

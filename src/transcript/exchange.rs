@@ -30,7 +30,12 @@ pub(super) fn read(interaction: &Interaction) -> Result<Exchange, &'static str> 
         request => request.value().unwrap_or_default(),
     };
     let Some(api) = Api::of(&interaction.uri, &request) else {
-        return Err("an interaction with an API that is not known");
+        let is_damaged = request.is_null() && interaction.may_be_of_a_model();
+        return Err(if is_damaged {
+            "a request to a model whose body is no JSON"
+        } else {
+            "an interaction with an API that is not known"
+        });
     };
     let Value::Object(mut request) = request else {
         return Err("a request that is no object");

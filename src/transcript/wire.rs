@@ -47,6 +47,9 @@ struct Conversation {
     system: Option<Value>,
     /// Messages or items of the request, then of the response; none of that if it failed.
     thread: ThreadId,
+    /// The print of those of the request.
+    request: Option<Print>,
+    is_answered: bool,
 }
 
 /// An exchange whose conversation is known, and not yet its session.
@@ -75,7 +78,8 @@ impl WireReader {
         let recorded = sink.keeps_exchanges().then(|| RecordedExchange::of(interaction, &exchange));
         let Exchange { api, line, system, messages, reply, reply_id, previous, .. } = exchange;
         let has_system = system.is_some();
-        if reply.is_none() {
+        let is_failed = reply.is_none();
+        if is_failed {
             sink.skip("failed response");
         }
         let reply = reply.unwrap_or_default();
@@ -90,7 +94,9 @@ impl WireReader {
         if let (Api::Responses, Some(id)) = (api, reply_id) {
             self.responses.insert(id, thread);
         }
-        let next = Conversation { api, line, system, thread };
+        let request_print = self.threads.prints(request).next();
+        let is_answered = !is_failed;
+        let next = Conversation { api, line, system, thread, request: request_print, is_answered };
         let mut beginnings = prints
             .iter()
             .rev()
@@ -106,7 +112,11 @@ impl WireReader {
         match self.conversations.get_mut(index) {
             Some(earlier) => {
                 sink.skip("superseded request");
-                *earlier = next;
+                // An answer outlives a later attempt at the same messages that failed.
+                let is_same = earlier.request == self.threads.prints(request).next();
+                if !(is_failed && is_same && earlier.is_answered) {
+                    *earlier = next;
+                }
             }
             None => self.conversations.push(next),
         }
@@ -153,6 +163,12 @@ impl WireReader {
                     }
                 }));
             }
+            // Of several answers to the same messages the last one is in the conversation.
+            let answers: HashMap<Print, u64> = taken
+                .iter()
+                .filter(|taken| taken.exchange.failure.is_none())
+                .filter_map(|taken| Some((*taken.prints.last()?, taken.exchange.line)))
+                .collect();
             for Taken { mut exchange, base, prints, has_system, .. } in taken {
                 // What the last request of the conversation holds too has frames.
                 let base_frames = (0..base).map(|at| frames.get(at).copied().flatten());
@@ -162,7 +178,8 @@ impl WireReader {
                 });
                 exchange.frames = base_frames.chain(own).collect();
                 // A request that failed was not answered, even if a later one like it was.
-                let is_answered = exchange.failure.is_none();
+                let is_answered =
+                    prints.last().is_some_and(|print| answers.get(print) == Some(&exchange.line));
                 exchange.answer = match running.get(base + prints.len().max(1) - 1) {
                     Some(print) if is_answered && Some(print) == prints.last() => {
                         frames.get(base + prints.len()).copied().flatten()
@@ -227,7 +244,29 @@ impl HarReader {
     pub(super) fn is_document(value: &Value) -> bool {
         let entries = value.get("log").and_then(|log| log.get("entries"));
         let entries = entries.and_then(Value::as_array);
-        entries.is_some_and(|list| list.iter().any(Interaction::is_har_entry))
+        entries.is_some_and(|list| list.iter().all(Interaction::is_har_entry))
+    }
+}
+
+/// Sorts entries by their times, which exporters may write in another order. Times that are not all
+/// written in one way stay as they are.
+fn in_order_of_time(interactions: &mut [Interaction]) {
+    let form = |interaction: &Interaction| {
+        let started = interaction.started.as_deref()?;
+        Some((
+            started.len(),
+            started.trim_end_matches(|c: char| c.is_ascii_digit()).len(),
+            started.ends_with('Z'),
+        ))
+    };
+    let first = interactions.first().and_then(form);
+    let is_sortable = matches!(first, Some((_, _, true)))
+        && interactions.iter().all(|interaction| form(interaction) == first);
+    if is_sortable {
+        interactions.sort_by(|a, b| a.started.cmp(&b.started));
+        for (line, interaction) in (1..).zip(interactions) {
+            interaction.line = line;
+        }
     }
 }
 
@@ -243,14 +282,19 @@ impl super::Decoder for HarReader {
         let Some(Value::Array(entries)) = entries else {
             return sink.unread(line, "no `log.entries`", String::new());
         };
+        let mut interactions = Vec::with_capacity(entries.len());
         for (index, entry) in entries.into_iter().enumerate() {
             let line = index as u64 + 1;
             match Interaction::of_har(entry, line) {
                 // A page and its pictures are traffic too, and none of a model's.
                 Ok(interaction) if !interaction.may_be_of_a_model() => sink.skip("other traffic"),
-                Ok(interaction) => self.0.take(interaction, sink),
+                Ok(interaction) => interactions.push(interaction),
                 Err(entry) => sink.unknown(line, "an entry without a request", entry),
             }
+        }
+        in_order_of_time(&mut interactions);
+        for interaction in interactions {
+            self.0.take(interaction, sink);
         }
         std::mem::take(&mut self.0).give(sink);
     }

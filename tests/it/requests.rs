@@ -609,3 +609,28 @@ fn one_context_whoever_is_asked() {
     });
     assert!(checked > 1_000 || data::recordings("A-openai-chat").is_none(), "{checked}");
 }
+
+#[test]
+fn an_answer_outlives_a_later_attempt_that_failed() {
+    let exchange = |temperature: f64, status: u64, response: Value| {
+        let mut body = body("d", "Hi");
+        body["temperature"] = json!(temperature);
+        json!({"uri": "/v1/messages", "request": body, "status": status, "response": response})
+    };
+    let answer = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+    let read = |list: Vec<Value>| read_text(&json!({ "interactions": list }).to_string());
+    let recording = read(vec![exchange(0.5, 200, answer("one")), exchange(0.7, 500, json!({}))]);
+    let found = recording.exchanges().iter().map(|exchange| exchange.answer.is_some());
+    assert_eq!(found.collect::<Vec<_>>(), [true, false]);
+    let (_, history) = recording.sessions().next().unwrap();
+    assert_eq!(history.frames().len(), 3);
+    // Of two answers the last one is in the conversation, and neither request is a retry.
+    let recording =
+        read(vec![exchange(0.5, 200, answer("one")), exchange(0.5, 200, answer("two"))]);
+    let found: Vec<_> = recording
+        .exchanges()
+        .iter()
+        .map(|exchange| (exchange.answer.is_some(), exchange.is_retry))
+        .collect();
+    assert_eq!(found, [(false, false), (true, false)]);
+}

@@ -365,7 +365,7 @@ pub(crate) struct Trace {
     #[command(flatten)]
     pub(crate) target: Target,
     /// Search the request with this number, with its tools and parameters, for --text
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["facet", "at", "session"])]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["facet", "at"])]
     pub(crate) request: Option<usize>,
     #[command(flatten)]
     pub(crate) rendering: Rendering,

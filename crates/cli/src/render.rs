@@ -64,7 +64,8 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
     requests::of_one_file(&args.input)?;
     let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
     input::each(&args.input.of_all_sessions(), true, |source| {
-        let (_, request) = requests::one(source, number, &lens.counter)?;
+        let (_, request) =
+            requests::one(source, number, args.input.session.as_deref(), &lens.counter)?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }

@@ -13,6 +13,8 @@ use afterimage::{
     tokens::TokenCounter,
 };
 
+use indexmap::IndexSet;
+
 use crate::{
     args,
     diff::rules,
@@ -24,7 +26,7 @@ use crate::{
     output::Output,
     style,
     table::{Column, Table, plain},
-    text::{counted, grouped, printable},
+    text::{counted, grouped, printable, shortened},
     view,
 };
 
@@ -61,6 +63,7 @@ pub(crate) fn read(source: &mut Source, counter: &Arc<dyn TokenCounter>) -> Outc
 pub(crate) fn one(
     source: &mut Source,
     number: usize,
+    session: Option<&str>,
     counter: &Arc<dyn TokenCounter>,
 ) -> Outcome<(Recording, Request)> {
     let recording = read(source, counter)?;
@@ -78,6 +81,15 @@ pub(crate) fn one(
         let failure = source.fail(format!("{there_is}, and none with the number {number}"));
         return Err(failure.hint("`afterimage requests FILE` lists them").into());
     }
+    let of = recording.exchanges().get(number - 1).map(|exchange| &*exchange.session);
+    if let (Some(wanted), Some(of)) = (session, of)
+        && wanted != of
+    {
+        let failure = source.fail(format!("request {number} is of the session {of:?}"));
+        return Err(failure
+            .hint("`afterimage requests --session NAME FILE` lists those of one")
+            .into());
+    }
     let request = recording.request(number).map_err(|error| source.refuse(error))?;
     Ok((recording, request))
 }
@@ -85,7 +97,7 @@ pub(crate) fn one(
 /// Says that a request was worked out, and what its source lacks.
 pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
     let Provenance::Reconstructed { lacks } = provenance else { return None };
-    Some(format!("reconstructed from a transcript, which does not hold {}", named(lacks)))
+    Some(format!("reconstructed from a transcript, without {}", named(lacks)))
 }
 
 fn named(lacks: &[Lack]) -> String {
@@ -187,23 +199,27 @@ impl Listing<'_> {
         let exchanges = self.exchanges()?;
         view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
         let Some(first) = exchanges.first() else {
-            return Ok(writeln!(out, " There is no request in it: no message of an agent.")?);
+            return Ok(writeln!(out, " There is no request to a model in it.")?);
         };
         if let Some(note) = provenance_note(&first.provenance) {
             let dim = out.paint.style(style::DIM);
             writeln!(out, " {dim}{note}{dim:#}")?;
         }
-        let first_model = first.model.as_deref();
-        // The model is in the table where there are several, else above it.
-        let has_models = exchanges.iter().any(|exchange| exchange.model.as_deref() != first_model);
-        if let (Some(model), false) = (first_model, has_models) {
-            writeln!(out, " model {}", printable(model))?;
+        let models: IndexSet<&str> =
+            exchanges.iter().filter_map(|exchange| exchange.model.as_deref()).collect();
+        if !models.is_empty() {
+            let models: Vec<&str> = models.into_iter().collect();
+            let line = format!("model {}", models.join(", "));
+            writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
         }
-        let mut columns =
-            vec![Column::number("#", 4), Column::number("FRAME", 5), Column::text("TIME", 8)];
-        columns.extend(has_models.then(|| Column::text("MODEL", 14)));
+        // What no request has takes no room.
+        let has_times = exchanges.iter().any(|exchange| exchange.time.is_some());
+        let lacks_tools = |exchange: &Exchange| exchange.provenance.lacks().contains(&Lack::Tools);
+        let has_tools = !exchanges.iter().all(|exchange| lacks_tools(exchange));
+        let mut columns = vec![Column::number("#", 4), Column::number("FRAME", 5)];
+        columns.extend(has_times.then(|| Column::text("TIME", 8)));
+        columns.extend(has_tools.then(|| Column::number("TOOLS", 6)));
         columns.extend([
-            Column::number("TOOLS", 6),
             Column::number("SYSTEM", 6),
             Column::number("MESSAGES", 8),
             Column::number("GROWTH", 7),
@@ -218,17 +234,15 @@ impl Listing<'_> {
             }
             session = Some(&exchange.session);
             let (tokens, growth) = self.tokens(exchange, &mut totals)?;
-            let lacks_tools = exchange.provenance.lacks().contains(&Lack::Tools);
             let sign = if growth < 0 { "-" } else { "+" };
             let growth = u64::try_from(growth.unsigned_abs()).unwrap_or(u64::MAX);
             let (then, look) = self.then(exchange)?;
-            let model = plain(exchange.model.as_deref().unwrap_or("–"));
             let answer = exchange.answer.map_or_else(|| "–".to_owned(), |frame| frame.to_string());
             let time = exchange.time.as_deref().map_or("–".into(), clock);
-            let mut cells = vec![plain(exchange.number.to_string()), plain(answer), plain(time)];
-            cells.extend(has_models.then_some(model));
+            let mut cells = vec![plain(exchange.number.to_string()), plain(answer)];
+            cells.extend(has_times.then(|| plain(time)));
+            cells.extend(has_tools.then(|| plain(grouped(tokens.tools))));
             cells.extend([
-                plain(if lacks_tools { "–".to_owned() } else { grouped(tokens.tools) }),
                 plain(grouped(tokens.system)),
                 plain(grouped(tokens.messages)),
                 plain(format!("{sign}{}", grouped(growth))),
@@ -250,7 +264,12 @@ impl Listing<'_> {
             return Ok((format!("{retry}first"), style::DIM));
         };
         Ok(match &diff.prefix.divergence {
-            None => (format!("{retry}+"), style::DIM),
+            None if diff.parameters.is_empty() => (format!("{retry}+"), style::DIM),
+            None => {
+                let names: Vec<&str> =
+                    diff.parameters.iter().map(|change| change.name.as_str()).collect();
+                (format!("{retry}+ other {}", names.join(", ")), style::DIM)
+            }
             Some(divergence) => {
                 let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
                 let place = place(divergence, &diff);

@@ -107,12 +107,12 @@ Columns of the table:
   #         the number of the request, for `render --request` and `diff FILE@NUMBER`
   FRAME     the first frame of the answer; – where there is none
   TIME      when the request went out; of a transcript, when the answer came
-  MODEL     the model that was asked; a line above the table where it is the same for all
-  TOOLS     the tokens of the tool definitions; – where the source does not hold them
+  TOOLS     the tokens of the tool definitions, where the source holds them
   SYSTEM    the tokens of the system prompt and of the operator's messages
   MESSAGES  the tokens of the other messages
   GROWTH    how many tokens more than the request before it in the session
   THEN      why it failed; else the first place that differs from the request before: everything
-            after it is billed again. + is a request that only adds to the one before
+            after it is billed again. + is a request that only adds to the one before,
+            or differs in parameters that no cache looks at
 
 Tokens are those of each text as it is written, an estimate of what a provider makes of it.";

@@ -76,7 +76,7 @@ fn request(file: &Path, number: usize, path: &Path, lens: &Lens) -> Outcome<Load
     let input = Input { files: vec![file.to_owned()], input_format: None, session: None };
     let mut loaded = None;
     input::read(&input, true, input::InputRefusal::Ends, |source| {
-        let (recording, request) = requests::one(source, number, &lens.counter)?;
+        let (recording, request) = requests::one(source, number, None, &lens.counter)?;
         let exported = request.in_cache_order().map_err(|error| source.refuse(error))?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));

@@ -48,6 +48,7 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
         writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
     }
     let dim = out.paint.style(style::DIM);
+    let messages = messages + comparison.parameters.len() as u64;
     let what = match (comparison.next.request.is_some(), messages) {
         (true, 1) => "part differs",
         (true, _) => "parts differ",

@@ -33,7 +33,8 @@ pub(super) fn run(
     let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
     let mut hits = Vec::new();
     input::each(&args.input.of_all_sessions(), true, |source| {
-        let (_, request) = requests::one(source, number, &lens.counter)?;
+        let (_, request) =
+            requests::one(source, number, args.input.session.as_deref(), &lens.counter)?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }

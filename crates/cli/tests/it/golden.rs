@@ -206,7 +206,7 @@ fn a_request_that_was_worked_out_says_so_once() {
     assert_eq!(run.code, Some(0));
     assert_eq!(
         run.err,
-        "note: request 2 is reconstructed from a transcript, which does not hold the tools and the parameters\n"
+        "note: request 2 is reconstructed from a transcript, without the tools and the parameters\n"
     );
     let body: serde_json::Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!((body["messages"].as_array().unwrap().len(), body.get("tools")), (7, None));
