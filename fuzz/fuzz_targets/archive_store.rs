@@ -47,7 +47,7 @@ static SOUND: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
         let records = RecordFile::open(&files, Path::new("a").join(name), *kind).expect("a file");
         let scan = records.outline().expect("records");
         let read = |entry| match entry {
-            Ok(afterimage::log::Entry::Record(record)) => {
+            Ok(afterimage::log::ScanEntry::Record(record)) => {
                 records.read(record.position).expect("a record")
             }
             other => panic!("{other:?}"),

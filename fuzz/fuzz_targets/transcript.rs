@@ -4,11 +4,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use afterimage::{
+    export::PrefixRules,
     hud::{Hud, RenderRequest},
     id::Millis,
     json,
+    request::Recording,
     tokens::Chars4,
-    transcript::Transcript,
+    transcript::{Transcript, decoded},
     veil::{Frame, History},
 };
 use libfuzzer_sys::fuzz_target;
@@ -37,4 +39,23 @@ fuzz_target!(|bytes: &[u8]| {
     for history in sessions.values() {
         let _ = hud.render(history, &RenderRequest::default(), Millis::new(0));
     }
+    requests(bytes);
 });
+
+/// The requests of the same bytes, unpacked: their parts tile them.
+fn requests(bytes: &[u8]) {
+    let Ok(input) = decoded(bytes) else { return };
+    let Ok(transcript) = Transcript::new(input) else { return };
+    let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0));
+    let Ok(recording) = recording else { return };
+    for exchange in recording.exchanges() {
+        let Ok(request) = recording.request(exchange.number) else { continue };
+        let parts = request.parts();
+        let end = parts.iter().try_fold(0, |end, part| {
+            (part.range.start == end && part.range.end > end).then_some(part.range.end)
+        });
+        assert_eq!(end, Some(request.body().len()), "the parts tile the body");
+        let _ = (request.in_cache_order(), request.tokens(&Chars4));
+        let _ = recording.compare(exchange.number, PrefixRules::EXACT);
+    }
+}
