@@ -7,6 +7,9 @@ use crate::json::MAX_BYTES;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
+/// How often an input may be packed.
+const LEVELS: usize = 4;
+
 /// Why a build without the feature `traffic` does not read something.
 #[cfg(not(feature = "traffic"))]
 const MISSING: &str = "this build reads no packed recordings: the feature `traffic` is off";
@@ -15,10 +18,16 @@ const MISSING: &str = "this build reads no packed recordings: the feature `traff
 /// that it is UTF-16. What is neither is passed on as it is. Reads as much as it is asked for.
 ///
 /// # Errors
-/// Those of the input; [`io::ErrorKind::Unsupported`] for a packed input in a build without the
-/// feature `traffic`.
-pub fn decoded<'r>(
+/// [`io::ErrorKind::InvalidData`] for what is packed more than four times: a file can unpack to
+/// itself. [`io::ErrorKind::Unsupported`] for a packed input in a build without the feature
+/// `traffic`. Those of the input.
+pub fn decoded<'r>(input: impl BufRead + Send + 'r) -> io::Result<Box<dyn BufRead + Send + 'r>> {
+    decoded_within(input, LEVELS)
+}
+
+fn decoded_within<'r>(
     mut input: impl BufRead + Send + 'r,
+    levels: usize,
 ) -> io::Result<Box<dyn BufRead + Send + 'r>> {
     let mut head = Vec::new();
     // A pipe may give one byte at a time.
@@ -32,8 +41,12 @@ pub fn decoded<'r>(
     let (is_packed, order) = (is_packed(&head), ByteOrder::of(&head));
     let whole = Cursor::new(head).chain(input);
     if is_packed {
+        let Some(levels) = levels.checked_sub(1) else {
+            let message = "expected an input that is packed at most four times, found more";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        };
         // What was packed may have a mark too.
-        return decoded(BufReader::new(unpacking(whole)?));
+        return decoded_within(BufReader::new(unpacking(whole)?), levels);
     }
     Ok(match order {
         Some(order) => {
@@ -205,7 +218,13 @@ mod tests {
             assert!(cut.is_err());
             assert!(unpacked(half.to_vec()).is_err());
         }
-        let nested = zstd::encode_all(gzip.as_slice(), 1).unwrap();
+        let mut nested = zstd::encode_all(gzip.as_slice(), 1).unwrap();
+        for _ in 2..LEVELS {
+            nested = zstd::encode_all(nested.as_slice(), 1).unwrap();
+        }
         assert!(read(&nested) == text);
+        let deeper = zstd::encode_all(nested.as_slice(), 1).unwrap();
+        let error = decoded(deeper.as_slice()).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 }

@@ -65,7 +65,12 @@ pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, FolderRead
 /// The text of a file, if it is no longer than a document may be.
 fn text(path: &Path) -> Result<String> {
     let read = || -> io::Result<Vec<u8>> {
-        if fs::metadata(path)?.len() > MAX_BYTES as u64 {
+        let metadata = fs::metadata(path)?;
+        // A pipe would be waited for.
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        if metadata.len() > MAX_BYTES as u64 {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 256 MiB"));
         }
         fs::read(path)

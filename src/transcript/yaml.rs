@@ -67,21 +67,17 @@ impl Builder {
             Event::SequenceStart(anchor, _) => self.open(Node::List(Vec::new(), anchor)),
             Event::MappingStart(anchor, _) => self.open(Node::Map(Object::new(), None, anchor)),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Node::List(list, anchor)) => Ok(self.close(Value::Array(list), anchor)),
-                Some(Node::Map(map, _, anchor)) => Ok(self.close(map.into(), anchor)),
+                Some(Node::List(list, anchor)) => self.close(Value::Array(list), anchor),
+                Some(Node::Map(map, _, anchor)) => self.close(map.into(), anchor),
                 None => Ok(None),
             },
             Event::Scalar(text, style, anchor, tag) => {
-                Ok(self.close(scalar(&text, style, tag.as_deref()), anchor))
+                self.close(scalar(&text, style, tag.as_deref()), anchor)
             }
             Event::Alias(anchor) => {
-                let value = self.anchors.get(&anchor).unwrap_or(&Value::Null);
-                self.repeated = self
-                    .repeated
-                    .checked_sub(joining::size(value) + 1)
-                    .ok_or("aliases that stand for more than 64 MiB; the limit is 64 MiB")?;
-                let value = value.clone();
-                Ok(self.close(value, 0))
+                let value = self.anchors.get(&anchor).cloned().unwrap_or_default();
+                self.repeat(&value)?;
+                self.close(value, 0)
             }
             _ => Ok(None),
         }
@@ -92,13 +88,23 @@ impl Builder {
         if self.open.len() > MAX_DEPTH { Err("a document that nests too deep") } else { Ok(None) }
     }
 
+    /// Counts a copy of a value.
+    fn repeat(&mut self, value: &Value) -> Result<(), &'static str> {
+        self.repeated = self
+            .repeated
+            .checked_sub(joining::size(value) + 1)
+            .ok_or("anchors and aliases that stand for more than 64 MiB; the limit is 64 MiB")?;
+        Ok(())
+    }
+
     /// Puts a value that is complete where it belongs; it is the document where that is nowhere.
-    fn close(&mut self, value: Value, anchor: usize) -> Option<Value> {
+    fn close(&mut self, value: Value, anchor: usize) -> Result<Option<Value>, &'static str> {
         if anchor > 0 {
+            self.repeat(&value)?;
             self.anchors.insert(anchor, value.clone());
         }
         match self.open.last_mut() {
-            None => return Some(value),
+            None => return Ok(Some(value)),
             Some(Node::List(list, _)) => list.push(value),
             Some(Node::Map(map, key, _)) => match key.take() {
                 Some(key) => map.put(&key, value),
@@ -110,7 +116,7 @@ impl Builder {
                 }
             },
         }
-        None
+        Ok(None)
     }
 }
 

@@ -63,33 +63,19 @@ impl Source {
             bar.finish_and_clear();
             error.in_file(name(path))
         })?;
-        let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
-        let is_rendered_anew = false;
-        Ok(Self {
-            path,
-            reader,
-            bar,
-            is_rendered_anew,
-            is_empty: true,
-            chosen: None,
-            is_one_of_several: false,
-        })
+        Ok(Self::of(path, transcript, bar))
     }
 
     /// Takes a folder that is a recording.
     pub(super) fn folder(path: &Path, transcript: Transcript<Box<dyn BufRead + Send>>) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        Self::of(path, transcript, bar)
+    }
+
+    fn of(path: &Path, transcript: Transcript<Box<dyn BufRead + Send>>, bar: ProgressBar) -> Self {
         let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
-        let is_rendered_anew = false;
-        Self {
-            path,
-            reader,
-            bar,
-            is_rendered_anew,
-            is_empty: true,
-            chosen: None,
-            is_one_of_several: false,
-        }
+        let (is_rendered_anew, is_empty, is_one_of_several) = (false, true, false);
+        Self { path, reader, bar, is_rendered_anew, is_empty, chosen: None, is_one_of_several }
     }
 
     /// Takes a transcript from an archive in place of the file.
