@@ -4,12 +4,12 @@ use std::{
     sync::Arc,
 };
 
-use super::{Passage, Unit, net, pairs::Pairs, unit::Units};
+use super::{Passage, Unit, net, unit::Units};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    veil::{Facet, FacetChange, FacetOp, Frame, History, Source, Veil},
+    veil::{Facet, FacetChange, FacetOp, Frame, History, Veil},
 };
 
 /// The frames of a history as compression sees them, walked once.
@@ -17,7 +17,6 @@ use crate::{
 pub(super) struct Walk {
     steps: Vec<Step>,
     units: Units,
-    pairs: Pairs,
     veil: Veil,
     /// How far `veil` has been led.
     led: usize,
@@ -72,21 +71,25 @@ impl Walk {
             );
             return Err(Error::new(ErrorKind::Sequence, message));
         }
-        for frame in frames.iter().skip(self.steps.len()) {
+        for (index, frame) in frames.iter().enumerate().skip(self.steps.len()) {
             let snapshot = snapshot_of(frame)?;
-            let step = self.step(frame, snapshot, history);
+            let step = self.step(index, frame, snapshot, history);
             self.steps.push(step);
         }
         self.units.follow(&self.steps);
         Ok(())
     }
 
-    fn step(&mut self, frame: &Frame, snapshot: &FrameSnapshot, history: &History) -> Step {
+    fn step(
+        &self,
+        index: usize,
+        frame: &Frame,
+        snapshot: &FrameSnapshot,
+        history: &History,
+    ) -> Step {
         let role = snapshot.chunks().find_map(|chunk| chunk.role()).unwrap_or(Role::User);
-        let known = self.pairs.whole().len();
-        self.pairs.push(frame.sequence, snapshot, frame.source == Source::Agent);
-        let new = self.pairs.whole().iter().skip(known);
-        let answers = new.map(|(call, _)| *call).min();
+        let pairs = history.pairs().in_frame(frame.sequence).iter().filter(|pair| pair.in_time);
+        let answers = pairs.map(|pair| pair.call.frame).min();
         let answers = answers.map(|call| self.steps.partition_point(|step| step.sequence < call));
         let added = added_that_stay(frame);
         let is_pinned = |id: &str| {
@@ -99,7 +102,7 @@ impl Walk {
             tokens: snapshot.total_tokens(),
             role,
             stays,
-            is_closed: self.pairs.is_closed(),
+            is_closed: history.pairs().waiting_after(index) == 0,
             answers,
             is_taken: false,
         }
@@ -272,7 +275,7 @@ mod tests {
         id::{ChunkType, Millis},
         snapshot::{FrameSnapshotBuilder, RenderedChunk},
         tokens::Chars4,
-        veil::Saliency,
+        veil::{Saliency, Source},
     };
 
     thread_local! {

@@ -10,7 +10,7 @@ use super::{
     report::ExportReport,
     turns::{Kind, Turn, Voice, form_of},
 };
-use crate::id::FrameSeq;
+use crate::{id::FrameSeq, veil::Pairs};
 
 const RULES: PairRules = PairRules {
     ids: IdRules { longest: 64, plain: true, unique: true },
@@ -42,9 +42,13 @@ pub(super) struct Block {
     pub(super) in_tail: bool,
 }
 
-pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> ExportedRequest {
+pub(super) fn write<'a>(
+    turns: Vec<Turn<'a>>,
+    pairs: &Pairs,
+    options: &'a ExportOptions,
+) -> ExportedRequest {
     let mut report = ExportReport::default();
-    let paired = pairing::pair(turns, &RULES, options, &mut report);
+    let paired = pairing::pair(turns, pairs, &RULES, options, &mut report);
     let mut system: Option<Message> = None;
     let mut messages: Vec<Message> = Vec::new();
     let mut begun = false;

@@ -12,7 +12,10 @@ use super::{
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice, form_of},
 };
-use crate::json::{Object, Value};
+use crate::{
+    json::{Object, Value},
+    veil::Pairs,
+};
 
 /// OpenAI refuses longer ids; two calls of one message must differ, those of two need not.
 const RULES: PairRules =
@@ -38,9 +41,13 @@ const LEGACY: &str = "function_call";
 /// Fields in which relatives of OpenAI have the reasoning.
 const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
-pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> ExportedRequest {
+pub(super) fn write<'a>(
+    turns: Vec<Turn<'a>>,
+    pairs: &Pairs,
+    options: &'a ExportOptions,
+) -> ExportedRequest {
     let mut report = ExportReport::default();
-    let paired = pairing::pair(turns, &RULES, options, &mut report);
+    let paired = pairing::pair(turns, pairs, &RULES, options, &mut report);
     let mut writer = Writer { paired: &paired, legacy: HashSet::new(), report: &mut report };
     let mut messages = Vec::new();
     let mut rest = paired.turns.as_slice();

@@ -1,9 +1,11 @@
 //! Brings every result to its call, and repairs what the history lacks.
 //!
-//! A *run* is what the agent says in a row. Its calls are answered by results that come before the
-//! agent speaks again; they move up to stand directly after the run, as the providers want them.
-//! What comes later comes too late: the agent went on without it, and a request that was sent
-//! then stays as it was.
+//! Which result answers which call, the history says ([`Pairs`]). A *run* is what the agent says in
+//! a row. Its calls are answered by results that come before the agent speaks again; they move up to
+//! stand directly after the run, as the providers want them. What comes later comes too late: the
+//! agent went on without it, and a request that was sent then stays as it was.
+
+use std::collections::HashMap;
 
 use super::{
     ExportOptions, Orphans, UnansweredCalls,
@@ -12,7 +14,11 @@ use super::{
     report::{ExportReport, Repair, RepairKind},
     turns::{Item, Kind, Turn, Voice},
 };
-use crate::{hud::Owner, id::FrameSeq};
+use crate::{
+    hud::Owner,
+    id::FrameSeq,
+    veil::{Pairs, PartPlace},
+};
 
 /// What a form asks of pairs.
 pub(super) struct PairRules {
@@ -61,17 +67,20 @@ impl<'a> PairedTurns<'a> {
 
 pub(super) fn pair<'a>(
     turns: Vec<Turn<'a>>,
+    pairs: &Pairs,
     rules: &PairRules,
     options: &'a ExportOptions,
     report: &mut ExportReport,
 ) -> PairedTurns<'a> {
     let mut pairing = Pairing {
+        pairs,
         rules,
         options,
         report,
         ids: Ids::default(),
         turns: Vec::with_capacity(turns.len()),
         calls: Vec::new(),
+        numbers: HashMap::new(),
         run: Run::default(),
     };
     for turn in turns {
@@ -112,12 +121,15 @@ struct Run {
 }
 
 struct Pairing<'a, 'r> {
+    pairs: &'r Pairs,
     rules: &'r PairRules,
     options: &'a ExportOptions,
     report: &'r mut ExportReport,
     ids: Ids,
     turns: Vec<Turn<'a>>,
     calls: Vec<Call<'a>>,
+    /// The numbers of the calls, by their places in the history.
+    numbers: HashMap<PartPlace, usize>,
     run: Run,
 }
 
@@ -195,52 +207,27 @@ impl<'a> Pairing<'a, '_> {
             state: State::Open,
         });
         self.run.open.push(number);
+        self.numbers.extend(item.place.map(|place| (place, number)));
         Item { kind: Kind::Call { id, name, number }, ..item }
     }
 
-    /// Takes the call that a result answers: the latest open one with its id; without an id, the
-    /// oldest of its name, else the oldest. An id that no call has answers the oldest call
-    /// without one.
-    fn answer(&mut self, id: Option<&str>, name: Option<&str>, inline: bool) -> Option<usize> {
-        let calls = &self.calls;
-        let known = |id: Option<&'a str>| id.filter(|id| !id.is_empty());
-        let open = |number: &&usize| {
-            calls
-                .get(**number)
-                .is_some_and(|call| call.inline == inline && call.state == State::Open)
-        };
-        let candidates: Vec<(usize, &Call<'a>)> = self
-            .run
-            .open
-            .iter()
-            .filter(open)
-            .filter_map(|number| Some((*number, calls.get(*number)?)))
-            .collect();
-        let named = |call: &Call<'_>| name.is_none_or(|name| call.name == name);
-        let number = match id.filter(|id| !id.is_empty()) {
-            Some(id) => {
-                candidates
-                    .iter()
-                    .rfind(|(_, call)| call.recorded == Some(id))
-                    .or_else(|| {
-                        candidates
-                            .iter()
-                            .find(|(_, call)| known(call.recorded).is_none() && named(call))
-                    })?
-                    .0
-            }
-            None => candidates.iter().find(|(_, call)| named(call)).or(candidates.first())?.0,
-        };
-        if let Some(call) = self.calls.get_mut(number) {
-            call.state = State::Answered;
+    /// Takes the call that a result answers, where it still waits in the agent's last run.
+    fn answer(&mut self, item: &Item<'a>, inline: bool) -> Option<usize> {
+        let pair = self.pairs.of_result(item.place?)?;
+        let number = *self.numbers.get(&pair.call)?;
+        let call = self.calls.get_mut(number)?;
+        let waiting = self.run.open.iter().position(|open| *open == number)?;
+        if call.inline != inline || call.state != State::Open {
+            return None;
         }
-        self.run.open.retain(|open| *open != number);
+        call.state = State::Answered;
+        self.run.open.remove(waiting);
         Some(number)
     }
 
     fn result(&mut self, turn: &Turn<'a>, item: Item<'a>) {
         let Kind::Result { id, .. } = item.kind else { return };
-        let Some(number) = self.answer(id, item.tool_name(), false) else {
+        let Some(number) = self.answer(&item, false) else {
             return self.orphan(turn, item);
         };
         let item = Item { kind: Kind::Result { id, number }, ..item };
@@ -256,7 +243,7 @@ impl<'a> Pairing<'a, '_> {
     /// A result within the agent's message, where its call is there too.
     fn inline_result(&mut self, turn: &Turn<'a>, item: Item<'a>) -> Option<Item<'a>> {
         let Kind::Result { id, .. } = item.kind else { return None };
-        if let Some(number) = self.answer(id, None, true) {
+        if let Some(number) = self.answer(&item, true) {
             return Some(Item { kind: Kind::Result { id, number }, ..item });
         }
         self.report_orphan(turn, &item, RepairKind::ResultDropped);
@@ -313,8 +300,15 @@ impl<'a> Pairing<'a, '_> {
             let mut text = OwnedText::default();
             text.push(placeholder, &owner);
             let kind = Kind::Result { id: None, number };
-            let item =
-                Item { kind, text, owner, facet: None, is_failed: false, inside: Vec::new() };
+            let item = Item {
+                kind,
+                text,
+                owner,
+                facet: None,
+                is_failed: false,
+                inside: Vec::new(),
+                place: None,
+            };
             let turn = Turn {
                 voice: Voice::Tool,
                 frame,

@@ -8,16 +8,20 @@ use super::{
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice},
 };
-use crate::hud::Owner;
+use crate::{hud::Owner, veil::Pairs};
 
 const RULES: PairRules = PairRules {
     ids: IdRules { longest: usize::MAX, plain: false, unique: false },
     inline: |_, _| false,
 };
 
-pub(super) fn write<'a>(turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> ExportedRequest {
+pub(super) fn write<'a>(
+    turns: Vec<Turn<'a>>,
+    pairs: &Pairs,
+    options: &'a ExportOptions,
+) -> ExportedRequest {
     let mut report = ExportReport::default();
-    let paired = pairing::pair(turns, &RULES, options, &mut report);
+    let paired = pairing::pair(turns, pairs, &RULES, options, &mut report);
     let mut text = OwnedText::default();
     let (label, separator) = (Owner::Framing("label"), Owner::Framing("separator"));
     for turn in &paired.turns {

@@ -11,7 +11,7 @@ use super::{
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice, form_of, is_void},
 };
-use crate::hud::Owner;
+use crate::{hud::Owner, veil::Pairs};
 
 const RULES: PairRules =
     PairRules { ids: IdRules { longest: 64, plain: false, unique: true }, inline: |_, _| false };
@@ -26,7 +26,11 @@ fn is_hosted(turn: &Turn<'_>) -> bool {
     turn.items.len() <= 1 && turn.payload_str("type").is_some_and(|kind| HOSTED.contains(&kind))
 }
 
-pub(super) fn write<'a>(mut turns: Vec<Turn<'a>>, options: &'a ExportOptions) -> ExportedRequest {
+pub(super) fn write<'a>(
+    mut turns: Vec<Turn<'a>>,
+    pairs: &Pairs,
+    options: &'a ExportOptions,
+) -> ExportedRequest {
     let mut report = ExportReport::default();
     // A hosted call needs no result: it is no pair.
     for turn in turns.iter_mut().filter(|turn| is_hosted(turn)) {
@@ -34,7 +38,7 @@ pub(super) fn write<'a>(mut turns: Vec<Turn<'a>>, options: &'a ExportOptions) ->
             item.kind = Kind::Opaque;
         }
     }
-    let paired = pairing::pair(turns, &RULES, options, &mut report);
+    let paired = pairing::pair(turns, pairs, &RULES, options, &mut report);
     let mut writer = Writer { paired: &paired, report: &mut report, items: Vec::new() };
     for turn in &paired.turns {
         writer.turn(turn);

@@ -8,7 +8,7 @@ use crate::{
     id::{FacetId, FrameSeq, Role},
     json::{Object, Value},
     snapshot::{PartRef, SubstitutionKind},
-    veil::{Facet, FacetChange, Frame, History},
+    veil::{Facet, FacetChange, Frame, History, PartPlace},
 };
 
 /// The attribute in which an importer keeps what a part had besides its text.
@@ -51,6 +51,8 @@ pub(super) struct Item<'a> {
     pub(super) is_failed: bool,
     /// The parts of a result.
     pub(super) inside: Vec<Item<'a>>,
+    /// Where a call or a result stands in the history.
+    pub(super) place: Option<PartPlace>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +142,8 @@ pub(super) fn form_of<'a>(turn: &Turn<'a>) -> Option<&'a str> {
 /// The turns of a context. A message of several frames is several turns.
 pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::new();
+    // The frame whose calls and results were counted last, and how many there were.
+    let mut halves = (None, 0);
     for message in context.messages() {
         let voice = match message.role() {
             Role::System => Voice::System,
@@ -163,14 +167,14 @@ pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) ->
                 Owner::Framing(_) | Owner::Recorded { .. } => Place::Framing,
             };
             if open.as_ref().is_none_or(|open| !open.takes(place)) {
-                turns.extend(open.take().map(|open| open.turn));
+                turns.extend(open.take().map(|open| open.end(&mut halves)));
                 open = Some(Open::new(voice, place, history));
             }
             if let Some(open) = &mut open {
                 open.add(run);
             }
         }
-        turns.extend(open.map(|open| open.turn));
+        turns.extend(open.map(|open| open.end(&mut halves)));
     }
     turns
 }
@@ -215,6 +219,22 @@ impl<'a> Open<'a> {
         Self { turn, place, facets, chunks: HashMap::new(), last: Vec::new() }
     }
 
+    /// The turn, with the places of its calls and results in the history.
+    fn end(self, halves: &mut (Option<FrameSeq>, u32)) -> Turn<'a> {
+        let mut turn = self.turn;
+        let Place::Frame(frame) = self.place else { return turn };
+        if halves.0 != Some(frame) {
+            *halves = (Some(frame), 0);
+        }
+        for item in &mut turn.items {
+            if matches!(item.kind, Kind::Call { .. } | Kind::Result { .. }) {
+                item.place = Some(PartPlace { frame, number: halves.1 });
+                halves.1 += 1;
+            }
+        }
+        turn
+    }
+
     fn takes(&self, place: Place) -> bool {
         self.place == place
     }
@@ -229,6 +249,7 @@ impl<'a> Open<'a> {
                 facet: None,
                 is_failed: false,
                 inside: Vec::new(),
+                place: None,
             };
             return self.turn.items.push(item);
         };
@@ -268,8 +289,9 @@ impl<'a> Open<'a> {
         let is_part = parent.is_some();
         // Text inside of a result has the result's part.
         let kind = if is_part && matches!(kind, Kind::Result { .. }) { Kind::Text } else { kind };
-        let inside = Vec::new();
-        let item = Item { kind, text: owned(&run), owner: run.owner, facet, is_failed, inside };
+        let (inside, place) = Default::default();
+        let (text, owner) = (owned(&run), run.owner);
+        let item = Item { kind, text, owner, facet, is_failed, inside, place };
         let mut steps = parent.unwrap_or_default();
         let list = match self.at(&steps) {
             Some(result) if is_part => &mut result.inside,

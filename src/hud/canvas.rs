@@ -3,7 +3,7 @@ use std::{borrow::Cow, fmt};
 use super::guard;
 use crate::{
     Result,
-    id::{ChunkType, FacetType, Role},
+    id::{ChunkType, Role},
     json::Value,
     snapshot::{Chunk, Facets, Nesting, Part, Tiling},
     text::tag_name,
@@ -193,7 +193,7 @@ impl<'a> Canvas<'a> {
         }
         let (result, nesting) = (self.result_around_children(), self.nesting_of_children());
         let mut parts = self.said;
-        for child in shown_children(facet) {
+        for child in facet.shown_children() {
             let before = self.chunks();
             let pending = if parts { separator } else { self.pending };
             let canvas = self.page.canvas(child, pending);
@@ -241,22 +241,4 @@ impl fmt::Debug for Canvas<'_> {
             .field("tiling", &self.page.tiling)
             .finish_non_exhaustive()
     }
-}
-
-/// The children that are shown with `facet`.
-fn shown_children(facet: &Facet) -> impl Iterator<Item = &Facet> {
-    let ambient = facet.facet_type == FacetType::AMBIENT;
-    let is_shown = move |child: &&Facet| {
-        child.is_shown_in_frames() || ambient && child.facet_type == FacetType::AMBIENT
-    };
-    facet.children.iter().filter(is_shown)
-}
-
-/// Whether the built-in formats write anything of `facet`: a call, a result, a content, or a child
-/// that does. Labels and tags alone say nothing.
-pub(super) fn says_something(facet: &Facet) -> bool {
-    !facet.content.is_empty()
-        || facet.is_result()
-        || facet.call().is_some()
-        || shown_children(facet).any(says_something)
 }

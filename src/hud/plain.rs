@@ -1,4 +1,4 @@
-use super::{Canvas, Format, canvas::says_something};
+use super::{Canvas, Format};
 use crate::{Result, id::FacetType, veil::Facet};
 
 /// Text for people: labels in brackets, nothing escaped. Its labels are no structure to rely on.
@@ -25,7 +25,7 @@ impl Format for PlainFormat {
                 None if is_result => Some("[result]\n".to_owned()),
                 _ => facet.display_name.as_ref().map(|name| format!("{name}: ")),
             };
-            let says = says_something(facet);
+            let says = facet.says_something();
             if let Some(label) = label.filter(|_| says) {
                 canvas.tag(&label);
             } else if facet.facet_type == FacetType::THOUGHT && says {

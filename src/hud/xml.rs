@@ -1,4 +1,4 @@
-use super::{Canvas, Format, canvas::says_something, guard::push_neutralised};
+use super::{Canvas, Format, guard::push_neutralised};
 use crate::{
     Result,
     id::{FacetType, Role},
@@ -44,7 +44,7 @@ impl Format for XmlFormat {
             }
             self.body(facet, canvas)?;
             canvas.tag("\n</tool_result>");
-        } else if !says_something(facet) {
+        } else if !facet.says_something() {
         } else if let Some(display) = display {
             let tag = canvas.tag_name(facet, display);
             canvas.tag_of(&["<", &tag, ">\n"]);

@@ -6,7 +6,7 @@ use std::{
 use super::{ReplayFigures, needs::Names, sliding::Sliding};
 use crate::{
     ErrorKind, Result,
-    compress::{CompressionOptions, CompressionTransform, Engine, Epoch, Pairs, RangeState},
+    compress::{CompressionOptions, CompressionTransform, Engine, Epoch, RangeState},
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     snapshot::FrameSnapshot,
@@ -33,7 +33,6 @@ pub struct Replay {
     engine: Arc<dyn Engine>,
     keeper: Keeper,
     history: History,
-    pairs: Pairs,
     /// The frames of calls with those of their results, and the other way round.
     partners: HashMap<FrameSeq, Vec<FrameSeq>>,
     names: Names,
@@ -92,7 +91,7 @@ impl Replay {
             ReplayPolicy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
             ReplayPolicy::Unlimited => Keeper::Unlimited(Box::default()),
         };
-        let (history, pairs, partners, names, has_shown, request, last) = Default::default();
+        let (history, partners, names, has_shown, request, last) = Default::default();
         let (unsent, is_fit, held, figures) = Default::default();
         Self {
             hud,
@@ -100,7 +99,6 @@ impl Replay {
             engine,
             keeper,
             history,
-            pairs,
             partners,
             names,
             has_shown,
@@ -143,7 +141,7 @@ impl Replay {
     /// Those of capture and of the renderer.
     pub fn push(&mut self, frame: Frame, now: Millis) -> Result<Option<ReplayedTurn<'_>>> {
         let is_agents = frame.source == Source::Agent;
-        let begins = is_agents && !self.pairs.is_agents() && self.has_shown;
+        let begins = is_agents && !self.history.pairs().is_agents() && self.has_shown;
         if begins && self.request.is_none() {
             self.request = Some(self.make_request(now)?);
         }
@@ -158,11 +156,11 @@ impl Replay {
             self.count_names(said);
         }
         self.has_shown = true;
-        let known = self.pairs.whole().len();
-        self.pairs.push(frame.sequence, said, is_agents);
-        for (call, result) in self.pairs.whole().iter().skip(known) {
-            self.partners.entry(*call).or_default().push(*result);
-            self.partners.entry(*result).or_default().push(*call);
+        let pairs = self.history.pairs().in_frame(frame.sequence);
+        for pair in pairs.iter().filter(|pair| pair.in_time) {
+            let (call, result) = (pair.call.frame, pair.result.frame);
+            self.partners.entry(call).or_default().push(result);
+            self.partners.entry(result).or_default().push(call);
         }
         self.names.push(frame.sequence, said);
         Ok(made.map(|made| ReplayedTurn {

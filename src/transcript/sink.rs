@@ -225,13 +225,13 @@ impl Sink {
         self.push_next(draft);
     }
 
-    fn push_next(&mut self, draft: FrameDraft) {
+    fn push_next(&mut self, mut draft: FrameDraft) {
+        let session = self.current();
+        self.pairing.pair(&session, &mut draft);
         let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
         let (mut facets, compacted) = (draft.facets, draft.compacted);
-        let session = self.current();
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
-        self.pairing.pair(&session, &mut facets);
         let mut event = Object::new();
         event.put("topic", if is_message { MESSAGE_TOPIC } else { RECORD_TOPIC });
         event.put("line", line);

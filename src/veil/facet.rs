@@ -176,6 +176,29 @@ impl Facet {
         self.facet_type == FacetType::RESULT && self.state.is_some()
     }
 
+    /// The id of the call of a call or a result, where the provider gave one.
+    pub(crate) fn call_id(&self) -> Option<&str> {
+        self.state.as_ref()?.str_at("toolCallId")
+    }
+
+    /// The children that are shown with the facet: ambient ones are in an ambient facet.
+    pub(crate) fn shown_children(&self) -> impl Iterator<Item = &Facet> {
+        let ambient = self.facet_type == FacetType::AMBIENT;
+        let is_shown = move |child: &&Facet| {
+            child.is_shown_in_frames() || ambient && child.facet_type == FacetType::AMBIENT
+        };
+        self.children.iter().filter(is_shown)
+    }
+
+    /// Whether the built-in formats write anything of the facet: a call, a result, a content, or a
+    /// child that does. Labels and tags alone say nothing.
+    pub(crate) fn says_something(&self) -> bool {
+        !self.content.is_empty()
+            || self.is_result()
+            || self.call().is_some()
+            || self.shown_children().any(Facet::says_something)
+    }
+
     /// Which part of a message the facet is.
     pub fn part(&self) -> Part {
         // A result without a state is a text inside of a result.

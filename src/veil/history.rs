@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Frame, Veil, VisibleFacets};
+use super::{Frame, Pairs, Veil, VisibleFacets};
 use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
 
 /// The frames of one session with the veil that they lead to. A frame in a history never changes,
@@ -14,6 +14,7 @@ pub struct History {
     /// How far frames were followed to be sealed: the veil before the frame at this index. All
     /// frames before it have a snapshot.
     followed: Option<(usize, Veil)>,
+    pairs: Pairs,
 }
 
 /// What a frame is sealed with.
@@ -72,6 +73,7 @@ impl History {
     pub fn push(&mut self, frame: Frame) -> Result<VisibleFacets> {
         self.expect(frame.sequence)?;
         let shown = self.veil.apply(&frame)?;
+        self.pairs.push(&frame, &shown, frame.rendered_snapshot.as_deref());
         self.frames.push(Arc::new(frame));
         Ok(shown)
     }
@@ -86,7 +88,8 @@ impl History {
         self.expect(frame.sequence)?;
         let prepared = self.veil.prepare(&frame)?;
         let sealed = seal(&frame, &prepared.shown)?;
-        self.veil.commit(prepared);
+        let shown = self.veil.commit(prepared);
+        self.pairs.push(&frame, &shown, sealed.snapshot.as_deref());
         let frame = Arc::new(Frame {
             rendered_snapshot: sealed.snapshot,
             rendered_tail: sealed.tail.or(frame.rendered_tail),
@@ -202,6 +205,11 @@ impl History {
     /// takes any.
     pub fn next_sequence(&self) -> Option<FrameSeq> {
         self.frames.last().map_or(Some(FrameSeq::default()), |last| last.sequence.next())
+    }
+
+    /// The calls and results of the frames, paired.
+    pub fn pairs(&self) -> &Pairs {
+        &self.pairs
     }
 
     /// The facets that hold after the last frame.

@@ -3,13 +3,14 @@
 //! A [`Frame`] carries [`FacetOp`]s; [`Veil::apply`] is the one place where ops take effect. It
 //! applies a frame whole or not at all, and answers with what the frame shows: the facets in the
 //! order and the final form in which a renderer writes them. A [`History`] is the sequence of
-//! frames with the veil that they lead to.
+//! frames with the veil that they lead to, and with the [`Pairs`] of their calls and results.
 
 mod compaction;
 mod facet;
 mod frame;
 mod history;
 mod op;
+mod pairs;
 mod state;
 mod tags;
 
@@ -19,5 +20,7 @@ pub use frame::{Frame, Source};
 pub use history::History;
 pub(crate) use history::SealedFrame;
 pub use op::{FacetChange, FacetOp};
+pub(crate) use pairs::{OpenCalls, Turns};
+pub use pairs::{Pair, Pairs, PartPlace};
 pub use state::{Veil, VisibleFacets};
 pub use tags::TagSet;

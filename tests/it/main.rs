@@ -42,6 +42,7 @@ mod observe_answers;
 mod observe_context;
 #[cfg(feature = "bpe")]
 mod outline;
+mod pairs;
 #[cfg(feature = "bpe")]
 mod recordings;
 mod recount;

@@ -7,7 +7,7 @@ use crate::support::exporting;
 use crate::support::histories;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt,
     sync::Arc,
 };
@@ -171,9 +171,10 @@ fn budget() -> impl Strategy<Value = Budget> {
 
 /// The frames of calls with those of their results: by the facets, of which one has one part.
 fn pairs(history: &History) -> Vec<(FrameSeq, FrameSeq)> {
-    let mut open: Vec<(String, FrameSeq)> = Vec::new();
+    // Id, tool, frame and turn of each call that waits.
+    let mut open: Vec<(String, String, FrameSeq, u32)> = Vec::new();
     let mut pairs = Vec::new();
-    let mut was_agents = false;
+    let (mut turn, mut was_agents) = (0, false);
     let mut veil = Veil::default();
     for frame in history.frames() {
         let shown = veil.apply(frame).unwrap();
@@ -182,10 +183,10 @@ fn pairs(history: &History) -> Vec<(FrameSeq, FrameSeq)> {
             continue;
         }
         let is_agents = frame.source == Source::Agent;
-        if is_agents && !was_agents {
-            open.clear();
-        }
+        turn += u32::from(is_agents && !was_agents);
         was_agents = is_agents;
+        let mut tools = HashMap::new();
+        shown.facets.iter().for_each(|facet| tools_of_results(facet, &mut tools));
         let mut taken = inside_of_results(&shown.facets);
         for chunk in snapshot.chunks() {
             let (PartRef::Call { id, .. } | PartRef::Result { id }) = chunk.part() else {
@@ -193,15 +194,42 @@ fn pairs(history: &History) -> Vec<(FrameSeq, FrameSeq)> {
             };
             let is_call = matches!(chunk.part(), PartRef::Call { .. });
             let id = id.unwrap_or_default();
-            if !taken.insert((is_call, chunk.facet_ids().next().unwrap().to_owned())) {
-            } else if is_call {
-                open.push((id.to_owned(), frame.sequence));
-            } else if let Some(at) = open.iter().position(|(open, _)| open == id) {
-                pairs.push((open.remove(at).1, frame.sequence));
+            let facet = chunk.facet_ids().next().unwrap();
+            if !taken.insert((is_call, facet.to_owned())) {
+                continue;
+            }
+            if let PartRef::Call { name, .. } = chunk.part() {
+                open.push((id.to_owned(), name.to_owned(), frame.sequence, turn));
+                continue;
+            }
+            let tool = tools.get(facet).map(String::as_str).unwrap_or_default();
+            let named = |call: &str| tool.is_empty() || call == tool;
+            let first = |takes: &dyn Fn(&str, &str) -> bool| {
+                let of_turn =
+                    open.iter().position(|(id, name, _, of)| *of == turn && takes(id, name));
+                of_turn.or_else(|| open.iter().position(|(id, name, ..)| takes(id, name)))
+            };
+            let at = if id.is_empty() {
+                first(&|_, name| named(name)).or_else(|| first(&|_, _| true))
+            } else {
+                let by_id = open.iter().rposition(|(open, ..)| open == id);
+                by_id.or_else(|| first(&|id, name| id.is_empty() && named(name)))
+            };
+            if let Some(at) = at {
+                let (_, _, call, of) = open.remove(at);
+                pairs.extend((of == turn).then_some((call, frame.sequence)));
             }
         }
     }
     pairs
+}
+
+fn tools_of_results(facet: &Facet, tools: &mut HashMap<String, String>) {
+    if facet.is_result() {
+        tools.extend(facet.tool_name().map(|name| (facet.id.to_string(), name.to_owned())));
+    } else {
+        facet.children.iter().for_each(|child| tools_of_results(child, tools));
+    }
 }
 
 /// The facets inside of results, none of which is a call or a result of its own.

@@ -1,10 +1,6 @@
 //! A job's passages as what was said, called and answered.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{borrow::Cow, sync::Arc};
 
 use super::{identifiers::identifiers, line::Line};
 use crate::{
@@ -13,6 +9,7 @@ use crate::{
     json::{self, Value},
     snapshot::PartRef,
     text::parameters,
+    veil::OpenCalls,
 };
 
 /// Longer texts are not looked at as JSON: to parse them costs several times their size.
@@ -24,6 +21,9 @@ const WORDS: usize = 1_200;
 
 /// A result of at most this many bytes is an outcome: it says whether something worked.
 const OUTCOME: usize = 80;
+
+/// How many calls may wait for their results; the oldest are given up first.
+const OPEN_CALLS: usize = 4_096;
 
 /// A longer key is text, not the name of what stands under it.
 const LONGEST_KEY: usize = 64;
@@ -127,7 +127,7 @@ pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
                 // What has no text says nothing of use about itself.
                 PartRef::Opaque => {}
                 _ if text.trim().is_empty() => {}
-                PartRef::Result { id } => said.result(passage, id, text),
+                PartRef::Result { id } => said.result(passage, id, chunk.facet_ids().next(), text),
                 // The passages of a block of blocks are what the blocks say.
                 _ if job.level > 1 => said.lines(passage, text),
                 _ => said.push(passage, speaker_of(role), vec![Field::plain(text)]),
@@ -161,12 +161,18 @@ impl<'j> EntryCollector<'j> {
     }
 
     fn call(&mut self, passage: usize, id: Option<&'j str>, name: &'j str, arguments: &'j str) {
-        self.open.call(id, self.entries.len());
+        self.open.calls.call(id, name, self.entries.len(), OPEN_CALLS);
         self.push(passage, Speaker::Call(name), arguments_of(arguments));
     }
 
-    fn result(&mut self, passage: usize, id: Option<&'j str>, text: &'j str) {
-        let call = self.open.answered(id);
+    fn result(
+        &mut self,
+        passage: usize,
+        id: Option<&'j str>,
+        facet: Option<&'j str>,
+        text: &'j str,
+    ) {
+        let call = self.open.answered(id, facet);
         self.push(passage, Speaker::Result, fields_of(text));
         call.into_iter().for_each(|call| self.answer(call));
     }
@@ -206,26 +212,25 @@ fn speaker_of(role: Role) -> Speaker<'static> {
     }
 }
 
-/// The last call of each id that has no result yet; ids repeat in real transcripts.
+/// The calls that have no result yet, by their entries.
 #[derive(Default)]
 struct Open<'j> {
-    calls: HashMap<&'j str, VecDeque<usize>>,
-    last_answered: Option<(&'j str, usize)>,
+    calls: OpenCalls<usize>,
+    /// The facet of the last result, and the call that it answered.
+    last: Option<(&'j str, Option<usize>)>,
 }
 
 impl<'j> Open<'j> {
-    fn call(&mut self, id: Option<&'j str>, at: usize) {
-        self.calls.entry(id.unwrap_or_default()).or_default().push_back(at);
-    }
-
-    /// The call that a result answers. A result of several chunks answers the same one.
-    fn answered(&mut self, id: Option<&'j str>) -> Option<usize> {
-        let id = id.unwrap_or_default();
-        if let Some(call) = self.calls.get_mut(id).and_then(VecDeque::pop_front) {
-            self.last_answered = Some((id, call));
-            return Some(call);
+    /// The call that a result answers. A result of several chunks answers one.
+    fn answered(&mut self, id: Option<&str>, facet: Option<&'j str>) -> Option<usize> {
+        match self.last {
+            Some((last, call)) if facet == Some(last) => call,
+            _ => {
+                let call = self.calls.answer(id, None).map(|answered| answered.call);
+                self.last = facet.map(|facet| (facet, call));
+                call
+            }
         }
-        self.last_answered.filter(|(last, _)| *last == id).map(|(_, call)| call)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     },
     id::{FacetType, FrameSeq},
     tokens::TokenCounter,
-    veil::{Facet, FacetChange, Frame, Source},
+    veil::{Facet, FacetChange, Frame, OpenCalls, Source, Turns},
 };
 
 /// How many characters of what somebody said a draft shows.
@@ -27,6 +27,9 @@ const CRUMBS: usize = 12;
 
 /// How many open items the Next Actions name.
 const ACTIONS: usize = 20;
+
+/// How many calls may wait for their results; the oldest are given up first.
+const UNANSWERED: usize = 4_096;
 
 /// What a section says of which nothing is known.
 pub(super) const NOTHING: &str = "None recorded";
@@ -108,7 +111,9 @@ pub struct Draft {
     open_file: Option<String>,
     /// How many calls were seen.
     calls: u64,
-    unanswered: Vec<Open>,
+    /// The calls without a result: which of the session each is.
+    unanswered: OpenCalls<u64>,
+    turn: Turns,
     plan: Vec<String>,
     last_speech: Option<String>,
     last_failure: Option<String>,
@@ -125,15 +130,6 @@ struct Step {
     calls: u64,
     failed: u64,
     is_answered: bool,
-}
-
-/// A call without a result.
-#[derive(Clone, Debug)]
-struct Open {
-    id: Option<String>,
-    name: String,
-    /// Which call of the session it is.
-    call: u64,
 }
 
 impl Draft {
@@ -164,17 +160,20 @@ impl Draft {
         {
             self.last_time = Some(text.to_owned());
         }
-        for op in &frame.ops {
-            if let FacetChange::Add(facet) = &op.change {
-                self.facet(facet, frame);
-            }
+        let added = frame.ops.iter().filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(facet),
+            _ => None,
+        });
+        let added: Vec<_> = added.collect();
+        if !added.is_empty() && self.turn.next(frame.source == Source::Agent) {
+            self.unanswered.begin_turn();
         }
+        added.into_iter().for_each(|facet| self.facet(facet, frame));
     }
 
     fn facet(&mut self, facet: &Facet, frame: &Frame) {
         if let Some(call) = facet.call() {
-            let (id, name) = (call.id.map(str::to_owned), call.name.to_owned());
-            self.unanswered.push(Open { id, name, call: self.calls });
+            self.unanswered.call(call.id, call.name, self.calls, UNANSWERED);
             self.call(call.name, call.parameters, call.arguments, frame.sequence);
         } else if facet.is_result() {
             self.result(facet);
@@ -232,13 +231,7 @@ impl Draft {
     }
 
     fn result(&mut self, facet: &Facet) {
-        let id = facet.state.as_ref().and_then(|state| state.str_at("toolCallId"));
-        let answers = |open: &Open| match id {
-            Some(id) => open.id.as_deref() == Some(id),
-            None => facet.tool_name().is_none_or(|tool| tool == open.name),
-        };
-        let call = self.unanswered.iter().position(answers);
-        let call = call.map(|at| self.unanswered.remove(at));
+        let call = self.unanswered.answer(facet.call_id(), facet.tool_name());
         let says_so = facet.state.as_ref().and_then(|state| state.get("isError")?.as_bool());
         let text = facet.content.trim_start();
         let touches = call.as_ref().is_some_and(|call| self.touched.has(call.call));
@@ -249,7 +242,7 @@ impl Draft {
                 || touches && is_refusal(text)
         });
         if is_failure {
-            let name = call.as_ref().map(|call| call.name.as_str());
+            let name = call.as_ref().map(|call| &*call.name);
             let tool = name.or(facet.tool_name()).unwrap_or("a tool");
             self.last_failure = Some(format!("{tool} failed: {}", flat(text, STEP)));
             if let Some(step) = self.steps.last_mut() {
@@ -403,8 +396,8 @@ impl Draft {
     fn actions(&self) -> String {
         let mut items: Vec<String> =
             self.plan.iter().map(|item| format!("- {}", sentence(item, STEP))).collect();
-        items.extend(self.unanswered.iter().map(|open| {
-            format!("- The call of {} has no result yet", code(&flat(&open.name, STEP)))
+        items.extend(self.unanswered.iter().map(|(name, _)| {
+            format!("- The call of {} has no result yet", code(&flat(name, STEP)))
         }));
         let open = self.steps.last().filter(|step| !step.is_answered);
         items.extend(open.map(|step| format!("- Answer: {}", step.request)));
@@ -417,7 +410,7 @@ impl Draft {
     }
 
     fn files(&self) -> Files<'_> {
-        let unanswered = self.unanswered.iter().map(|open| open.call).collect();
+        let unanswered = self.unanswered.iter().map(|(_, call)| *call).collect();
         self.touched.files(&unanswered)
     }
 

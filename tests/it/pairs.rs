@@ -1,0 +1,147 @@
+//! Which result answers which call is settled once, when the result's frame enters a history; whoever
+//! is asked gives the same answer.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::{path::Path, sync::Arc};
+
+use afterimage::{
+    compress::{CompressionOptions, OutlineEngine},
+    export::{Export, ExportOptions, RepairKind},
+    hud::{Hud, NativeFormat, RenderRequest},
+    id::Millis,
+    replay::{Replay, ReplayPolicy},
+    session::{Fit, RequestFitter},
+    tokens::Chars4,
+    transcript::Transcript,
+    veil::{FacetChange, Frame, History, PartPlace},
+    window::Budget,
+};
+use afterimage_testkit::data;
+use serde_json::json;
+
+const NOW: Millis = Millis::new(0);
+const GROUPS: [&str; 4] = ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
+
+fn hud() -> Hud {
+    Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build()
+}
+
+fn history_of(frames: impl IntoIterator<Item = Frame>) -> History {
+    let (hud, mut history) = (hud(), History::new());
+    for frame in frames {
+        hud.capture(&mut history, frame, NOW).unwrap();
+    }
+    history
+}
+
+/// The frames of each session of each recording.
+fn each_recording(mut check: impl FnMut(&Path, Vec<Frame>)) {
+    for folder in GROUPS.iter().filter_map(|group| data::recordings(group)) {
+        for path in data::files_under(&folder) {
+            let mut sessions: Vec<(Arc<str>, Vec<Frame>)> = Vec::new();
+            for record in Transcript::open(&path).unwrap() {
+                let record = record.unwrap();
+                match sessions.iter_mut().find(|(name, _)| *name == record.session) {
+                    Some((_, frames)) => frames.push(record.frame),
+                    None => sessions.push((record.session, vec![record.frame])),
+                }
+            }
+            sessions.into_iter().for_each(|(_, frames)| check(&path, frames));
+        }
+    }
+}
+
+/// Calls with ids in one message, then results that carry none.
+fn calls_with_ids_and_results_without(count: usize) -> Vec<Frame> {
+    let call = |number: usize| {
+        json!({"id": format!("call_{number}"), "type": "function", "function": {
+            "name": "read", "arguments": json!({"path": format!("src/file_{number}.rs")}).to_string(),
+        }})
+    };
+    let mut list = vec![
+        json!({"role": "user", "content": "Read all of it."}),
+        json!({"role": "assistant", "content": null, "tool_calls": (0..count).map(call).collect::<Vec<_>>()}),
+    ];
+    list.extend((0..count).map(|number| {
+        json!({"role": "tool", "content": format!("file {number} holds some lines of code. ").repeat(6)})
+    }));
+    list.push(json!({"role": "assistant", "content": "I have read it."}));
+    list.push(json!({"role": "user", "content": "Then write the summary."}));
+    let text = serde_json::to_string(&list).unwrap();
+    Transcript::new(text.as_bytes()).unwrap().map(|record| record.unwrap().frame).collect()
+}
+
+#[test]
+fn results_without_ids_answer_calls_with_ids_whoever_is_asked() {
+    let frames = calls_with_ids_and_results_without(30);
+    let history = history_of(frames.clone());
+    let pairs = history.pairs().all();
+    assert_eq!(pairs.len(), 30);
+    for (number, pair) in (0..).zip(pairs) {
+        assert!(pair.in_time);
+        assert_eq!(pair.call, PartPlace { frame: 1.into(), number });
+        assert_eq!(pair.result.frame.get(), 2 + u64::from(number));
+    }
+    let context = hud().render(&history, &RenderRequest::default(), NOW).unwrap();
+    let export = Export::of(&history, &context).unwrap();
+    for exported in [
+        export.openai_chat(&ExportOptions::default()),
+        export.responses(&ExportOptions::default()),
+        export.anthropic(&ExportOptions::default()),
+    ] {
+        assert!(exported.report().repaired.is_empty(), "{:?}", exported.report().repaired);
+    }
+    let budget = Budget::once(1_200);
+    let fitted = RequestFitter::new(hud(), budget).fit(&history, &OutlineEngine, NOW, |_| {});
+    assert!(matches!(fitted.unwrap().fit, Fit::Fits(_)));
+    let policy = ReplayPolicy::Blocks(CompressionOptions::default());
+    let mut replay = Replay::new(hud(), budget, policy, Arc::new(OutlineEngine));
+    for frame in frames {
+        replay.push(frame, NOW).unwrap();
+    }
+    assert_eq!((replay.figures().orphans, replay.figures().unfit), (0, 0));
+}
+
+#[test]
+fn pairs_are_the_same_whenever_frames_are_sealed() {
+    each_recording(|path, frames| {
+        let sealed = history_of(frames.clone());
+        let mut unsealed = History::new();
+        for frame in frames {
+            unsealed.push(frame).unwrap();
+        }
+        assert_eq!(sealed.pairs().all(), unsealed.pairs().all(), "{}", path.display());
+        assert_eq!(sealed.pairs().open(), unsealed.pairs().open(), "{}", path.display());
+    });
+}
+
+#[test]
+fn exports_have_the_pairs_of_the_history() {
+    let mut seen = 0;
+    each_recording(|path, frames| {
+        let name = path.display();
+        let history = history_of(frames);
+        let results = history.frames().iter().flat_map(|frame| &frame.ops);
+        let results = results
+            .filter(|op| matches!(&op.change, FacetChange::Add(facet) if facet.is_result()))
+            .count();
+        let pairs = history.pairs().all();
+        let in_time = pairs.iter().filter(|pair| pair.in_time).count();
+        let context = hud().render(&history, &RenderRequest::default(), NOW).unwrap();
+        let options = ExportOptions::default();
+        let exported = Export::of(&history, &context).unwrap().openai_chat(&options);
+        let repaired = &exported.report().repaired;
+        let count = |kind: RepairKind| repaired.iter().filter(|repair| repair.kind == kind).count();
+        assert_eq!(count(RepairKind::ResultAsText), results - in_time, "{name}: results");
+        let value =
+            serde_json::from_str::<serde_json::Value>(&exported.value().to_string()).unwrap();
+        let answers = value
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|message| message["role"] == "tool" || message["role"] == "function");
+        assert_eq!(answers.count(), in_time + count(RepairKind::Placeholder), "{name}: answers");
+        seen += in_time;
+    });
+    assert!(seen > 1_500 || data::recordings("A-openai-chat").is_none(), "{seen}");
+}
