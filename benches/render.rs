@@ -92,7 +92,7 @@ fn xml_facet(facet: &Facet, text: &mut String) {
         text.push_str("</tool_call>");
         return;
     }
-    let closing = match (facet.part(), facet.facet_type.as_str()) {
+    let closing = match (facet.chunk_part(), facet.facet_type.as_str()) {
         (Part::Result { .. }, _) => {
             let _ =
                 writeln!(text, "<tool_result name=\"{}\">", facet.tool_name().unwrap_or_default());

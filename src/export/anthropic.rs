@@ -10,7 +10,10 @@ use super::{
     report::ExportReport,
     turns::{Kind, Turn, Voice, form_of},
 };
-use crate::{id::FrameSeq, veil::Pairs};
+use crate::{
+    id::FrameSeq,
+    veil::{ContentForm, Pairs},
+};
 
 const RULES: PairRules = PairRules {
     ids: IdRules { longest: 64, plain: true, unique: true },
@@ -74,8 +77,9 @@ pub(super) fn write<'a>(
         }
         let is_text =
             |block: &Block| block.value.get("type").is_some_and(|kind| kind.is_str("text"));
-        let plain =
-            form_of(turn) != Some("parts") && blocks.len() == 1 && blocks.iter().all(is_text);
+        let plain = form_of(turn) != Some(ContentForm::Parts)
+            && blocks.len() == 1
+            && blocks.iter().all(is_text);
         let message = Message { role, blocks, plain };
         if begun {
             push(&mut messages, message, &mut report);
@@ -102,7 +106,7 @@ pub(super) fn write<'a>(
 fn changes_tools(turn: &Turn<'_>) -> bool {
     turn.items.iter().any(|item| {
         item.kind == Kind::Opaque
-            && matches!(item.origin_str("type"), Some("tool_addition" | "tool_removal"))
+            && matches!(item.block_type(), Some("tool_addition" | "tool_removal"))
     })
 }
 

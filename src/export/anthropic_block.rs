@@ -10,7 +10,10 @@ use super::{
     report::ExportReport,
     turns::{Item, Kind, is_void},
 };
-use crate::json::Value;
+use crate::{
+    json::Value,
+    veil::{CacheMark, ContentForm},
+};
 
 /// Blocks that are kept whole and given back whole, by who may say them.
 const OF_USER: [&str; 4] = ["document", "search_result", "container_upload", "tool_reference"];
@@ -22,7 +25,7 @@ const WRAPPED: &str = "arguments";
 
 /// Whether an item is a call of a provider's own tool, or its result.
 pub(super) fn is_of_provider(item: &Item<'_>) -> bool {
-    match (item.kind, item.origin_str("type")) {
+    match (item.kind, item.block_type()) {
         (Kind::Call { .. }, Some(kind)) => matches!(kind, "server_tool_use" | "mcp_tool_use"),
         (Kind::Result { .. }, Some(kind)) => kind.ends_with("_tool_result"),
         _ => false,
@@ -49,13 +52,16 @@ impl<'a> Blocks<'_, 'a> {
             Kind::Result { number, .. } => self.result(item, number),
             Kind::Reasoning => self.thinking(role, item),
             Kind::Image => self.image(role, item),
+            Kind::Compaction => self.compaction(role, item),
             Kind::Opaque => self.opaque(role, item),
         }?;
-        let origin = item.origin().and_then(|origin| origin.get("cache_control"));
-        let mark = origin.filter(|mark| mark.str_at("type") == Some("ephemeral"));
+        let mark = item.source().and_then(|source| source.cache.as_ref()).map(CacheMark::to_json);
+        // One that says more than is known here.
+        let mark = mark.or_else(|| item.native("cache_control").cloned());
+        let mark = mark.filter(|mark| mark.str_at("type") == Some("ephemeral"));
         let mark = mark.filter(|_| self.options.breakpoints == Breakpoints::Recorded);
         if let Some(mark) = mark.filter(|_| !is_thinking(&block)) {
-            block.put("cache_control", OwnedJson::of_value(mark, &item.owner));
+            block.put("cache_control", OwnedJson::of_value(&mark, &item.owner));
         } else {
             block.remove("cache_control");
         }
@@ -69,13 +75,14 @@ impl<'a> Blocks<'_, 'a> {
         }
         let mut block = OwnedJson::map([("type", OwnedJson::form("text")), ("text", item.text())]);
         let taken: [Member; 1] = [("citations", members::list)];
-        members::take_over_origin(&mut block, item.origin(), &taken, &item.owner, self.report);
+        members::take_over_block(&mut block, item, &taken, self.report);
         Some(block)
     }
 
     /// Reasoning that is signed: Anthropic takes no other.
     fn thinking(&mut self, role: &str, item: &Item<'a>) -> Option<OwnedJson> {
-        let signature = item.origin_str("signature").filter(|signature| !signature.is_empty());
+        let signature = item.source().and_then(|source| source.signature.as_deref());
+        let signature = signature.filter(|signature| !signature.is_empty());
         let signature = signature.filter(|_| role == "assistant");
         let Some(signature) = signature else {
             self.report.drop("reasoning");
@@ -90,7 +97,7 @@ impl<'a> Blocks<'_, 'a> {
 
     fn call(&mut self, item: &Item<'a>, number: usize) -> Option<OwnedJson> {
         let call = self.paired.call(number)?;
-        let kind = match item.origin_str("type") {
+        let kind = match item.block_type() {
             Some(kind) if is_of_provider(item) => kind,
             _ => "tool_use",
         };
@@ -101,7 +108,7 @@ impl<'a> Blocks<'_, 'a> {
             ("input", self.input(item)),
         ]);
         let taken: [Member; 2] = [("caller", members::object), ("server_name", members::text)];
-        members::take_over_origin(&mut block, item.origin(), &taken, &item.owner, self.report);
+        members::take_over_block(&mut block, item, &taken, self.report);
         Some(block)
     }
 
@@ -120,7 +127,7 @@ impl<'a> Blocks<'_, 'a> {
     fn result(&mut self, item: &Item<'a>, number: usize) -> Option<OwnedJson> {
         let call = self.paired.call(number)?;
         let of_provider = is_of_provider(item) && call.inline;
-        let kind = match item.origin_str("type") {
+        let kind = match item.block_type() {
             Some(kind) if of_provider => kind,
             _ => "tool_result",
         };
@@ -140,7 +147,7 @@ impl<'a> Blocks<'_, 'a> {
         } else {
             &[("is_error", members::flag)]
         };
-        members::take_over_origin(&mut block, item.origin(), taken, &item.owner, self.report);
+        members::take_over_block(&mut block, item, taken, self.report);
         Some(block)
     }
 
@@ -148,9 +155,9 @@ impl<'a> Blocks<'_, 'a> {
     fn content(&mut self, item: &Item<'a>) -> Option<OwnedJson> {
         if item.inside.is_empty() {
             let is_empty = item.text.as_str().is_empty();
-            return match item.origin_str("form") {
-                Some("parts") if is_empty => Some(OwnedJson::List(Vec::new())),
-                Some("absent" | "null") if is_empty => None,
+            return match item.form() {
+                Some(ContentForm::Parts) if is_empty => Some(OwnedJson::List(Vec::new())),
+                Some(ContentForm::Absent | ContentForm::Null) if is_empty => None,
                 _ => Some(item.text()),
             };
         }
@@ -174,7 +181,7 @@ impl<'a> Blocks<'_, 'a> {
     }
 
     fn image(&mut self, role: &str, item: &Item<'a>) -> Option<OwnedJson> {
-        let source = item.origin().and_then(|origin| origin.get("source"));
+        let source = item.native("source");
         let is_file = |source: &&Value| {
             source.str_at("type") == Some("file") && source.str_at("file_id").is_some()
         };
@@ -191,8 +198,7 @@ impl<'a> Blocks<'_, 'a> {
     }
 
     fn opaque(&mut self, role: &str, item: &Item<'a>) -> Option<OwnedJson> {
-        let origin = item.origin();
-        let kind = origin.and_then(|origin| origin.str_at("type")).unwrap_or_default();
+        let kind = item.block_type().unwrap_or_default();
         let known: &[&str] = match role {
             "user" => &OF_USER,
             "assistant" => &OF_AGENT,
@@ -201,17 +207,26 @@ impl<'a> Blocks<'_, 'a> {
             _ => &[],
         };
         // A compaction of another provider is encrypted for that one alone.
-        let is_foreign = kind == "compaction" && origin?.get("encrypted_content").is_some();
+        let is_foreign = kind == "compaction" && item.source()?.encrypted.is_some();
         let is_empty = kind == "redacted_thinking"
-            && origin.and_then(|origin| origin.str_at("data")).is_none_or(str::is_empty);
+            && item.native("data").and_then(Value::as_str).is_none_or(str::is_empty);
         if known.contains(&kind) && !is_foreign && !is_empty {
-            return origin.map(|origin| OwnedJson::of_value(origin, &item.owner));
+            return item.block().map(|block| OwnedJson::of_value(&block, &item.owner));
         }
         if item.is_hidden_reasoning() || is_foreign {
             self.report.drop("reasoning");
             return None;
         }
         self.stand_in(item)
+    }
+
+    /// The summary of a compaction, as the block that it was.
+    fn compaction(&mut self, role: &str, item: &Item<'a>) -> Option<OwnedJson> {
+        if role != "assistant" || item.block_type() != Some("compaction") {
+            return self.stand_in(item);
+        }
+        let content = item.text();
+        Some(OwnedJson::map([("type", OwnedJson::form("compaction")), ("content", content)]))
     }
 
     /// The text that was captured for what has no block.
@@ -228,20 +243,20 @@ impl<'a> Blocks<'_, 'a> {
 /// What a provider's own tool gave, as it was: what was quoted as JSON is JSON again, with what
 /// was kept apart.
 fn provider_content(item: &Item<'_>) -> OwnedJson {
-    if item.origin_str("form") == Some("json") {
+    if item.form() == Some(ContentForm::Json) {
         return unquoted(item);
     }
     if item.inside.is_empty() && !item.text.as_str().is_empty() {
         return item.text();
     }
     let part = |inside: &Item<'_>| {
-        if inside.origin_str("form") == Some("json") {
+        if inside.form() == Some(ContentForm::Json) {
             return unquoted(inside);
         }
         let mut block =
             OwnedJson::map([("type", OwnedJson::form("text")), ("text", inside.text())]);
-        if let Some(Value::Object(origin)) = inside.origin() {
-            for (key, value) in origin.iter().filter(|(key, value)| !is_void(key, value)) {
+        if let Some(Value::Object(source)) = inside.block() {
+            for (key, value) in source.iter().filter(|(key, value)| !is_void(key, value)) {
                 block.put(key, OwnedJson::of_value(value, &inside.owner));
             }
         }
@@ -253,7 +268,7 @@ fn provider_content(item: &Item<'_>) -> OwnedJson {
 fn unquoted(item: &Item<'_>) -> OwnedJson {
     let mut value = parsed::parse(&item.text, &item.owner).unwrap_or_else(|| item.text());
     for hidden in &item.inside {
-        if let Some(Value::Object(members)) = hidden.origin() {
+        if let Some(Value::Object(members)) = hidden.block() {
             for (key, member) in members.iter().filter(|(key, member)| !is_void(key, member)) {
                 value.put(key, OwnedJson::of_value(member, &hidden.owner));
             }

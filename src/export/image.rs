@@ -14,10 +14,16 @@ pub(super) enum Image<'a> {
 }
 
 impl<'a> Image<'a> {
+    /// How closely the model looks at an image, as the source says.
+    pub(super) fn detail(item: &Item<'a>) -> Option<&'a str> {
+        let block = item.source()?.native.as_ref()?;
+        block.pointer("/image_url/detail").or_else(|| block.get("detail"))?.as_str()
+    }
+
     /// The image of an item; `None` where it is known by a file's id, is of a kind that no
     /// provider takes, or is no image at all.
     pub(super) fn of(item: &Item<'a>) -> Option<Self> {
-        let block = item.origin()?;
+        let block = item.source()?.native.as_ref()?;
         let text = |pointer: &str| block.pointer(pointer).and_then(Value::as_str);
         let media_type = ["/source/media_type", "/mimeType", "/media_type"];
         let media_type = media_type.into_iter().find_map(text);

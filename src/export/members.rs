@@ -1,12 +1,16 @@
 //! Which members of the source a form takes over, and of which shape.
 
-use super::{owned::OwnedJson, report::ExportReport, turns::Turn};
+use super::{
+    owned::OwnedJson,
+    report::ExportReport,
+    turns::{Item, Turn},
+};
 use crate::{hud::Owner, json::Value};
 
-/// What importers write into a payload for themselves, and what exports write anew.
+/// What importers keep for themselves, and what exports write anew.
 const OWN: [&str; 5] = ["role", "type", "form", "record", "parts"];
 /// The same of a part.
-const OWN_OF_PARTS: [&str; 5] = ["type", "form", "field", "idFrom", "cache_control"];
+const OWN_OF_PARTS: [&str; 2] = ["type", "cache_control"];
 
 /// A member by name, and what it must be.
 pub(super) type Member = (&'static str, fn(&Value) -> bool);
@@ -35,7 +39,7 @@ pub(super) fn flag(value: &Value) -> bool {
     value.as_bool().is_some()
 }
 
-/// Puts the members of a message's payload that are among `taken` into `message`, unless the
+/// Puts the members of the source's message that are among `taken` into `message`, unless the
 /// export has written them already. The rest is reported.
 pub(super) fn take_over(
     message: &mut OwnedJson,
@@ -43,7 +47,7 @@ pub(super) fn take_over(
     taken: &[Member],
     report: &mut ExportReport,
 ) {
-    for (key, value) in turn.payload.iter().flat_map(|payload| payload.iter()) {
+    for (key, value) in turn.imported.iter().flat_map(|imported| &imported.members) {
         if OWN.contains(&key.as_str()) {
             continue;
         }
@@ -55,18 +59,17 @@ pub(super) fn take_over(
     }
 }
 
-/// The same for a part: the members of its origin.
-pub(super) fn take_over_origin(
+/// The same for a part: the members of its block.
+pub(super) fn take_over_block(
     part: &mut OwnedJson,
-    origin: Option<&Value>,
+    item: &Item<'_>,
     taken: &[Member],
-    owner: &Owner,
     report: &mut ExportReport,
 ) {
-    let Some(Value::Object(origin)) = origin else { return };
-    for (key, value) in origin {
+    let Some(Value::Object(block)) = item.block() else { return };
+    for (key, value) in &block {
         if fits(taken, key, value) {
-            part.put(key, OwnedJson::of_value(value, owner));
+            part.put(key, OwnedJson::of_value(value, &item.owner));
         } else if !OWN_OF_PARTS.contains(&key.as_str()) {
             report.leave_out(key);
         }

@@ -13,8 +13,8 @@ use super::{
     turns::{Item, Kind, Turn, Voice, form_of},
 };
 use crate::{
-    json::{Object, Value},
-    veil::Pairs,
+    json::Object,
+    veil::{ContentForm, Pairs},
 };
 
 /// OpenAI refuses longer ids; two calls of one message must differ, those of two need not.
@@ -139,7 +139,7 @@ impl<'a> Writer<'_, 'a> {
             self.legacy.insert(only);
         }
         for item in items() {
-            let field = item.origin_str("field").filter(|_| voice == Voice::Agent);
+            let field = item.field().filter(|_| voice == Voice::Agent);
             match item.kind {
                 Kind::Call { number, .. } => match self.call(item, number) {
                     Some(call) if self.legacy.contains(&number) => {
@@ -169,32 +169,28 @@ impl<'a> Writer<'_, 'a> {
             return Some(OwnedJson::map([("name", name), ("arguments", item.text())]));
         }
         let id = call.id.owned(&item.owner);
-        let is_custom = item.origin_str("type") == Some("custom");
+        let is_custom = item.block_type() == Some("custom");
         let (kind, input) = if is_custom { ("custom", "input") } else { ("function", "arguments") };
         let inner = OwnedJson::map([("name", name), (input, item.text())]);
         let mut call = OwnedJson::map([("id", id), ("type", OwnedJson::form(kind)), (kind, inner)]);
         let taken: [Member; 2] =
             [("extra_content", members::object), ("thought_signature", members::text)];
-        members::take_over_origin(&mut call, item.origin(), &taken, &item.owner, self.report);
+        members::take_over_block(&mut call, item, &taken, self.report);
         Some(call)
     }
 
     fn part(&mut self, voice: Voice, item: &Item<'a>) -> Option<OwnedJson> {
         let image = Image::of(item).filter(|_| voice == Voice::User);
-        let origin = item.origin();
         match (item.kind, image) {
             (Kind::Image, Some(image)) => {
                 let mut inner = OwnedJson::map([("url", image.url(&item.owner))]);
-                let detail = origin.and_then(|origin| {
-                    origin.pointer("/image_url/detail").or_else(|| origin.get("detail"))
-                });
-                if let Some(detail) = detail.and_then(Value::as_str) {
+                if let Some(detail) = Image::detail(item) {
                     inner.put("detail", OwnedJson::of_text(detail, &item.owner));
                 }
                 Some(OwnedJson::map([("type", OwnedJson::form("image_url")), ("image_url", inner)]))
             }
-            (Kind::Opaque, _) if voice == Voice::User && file(origin).is_some() => {
-                let (kind, file) = file(origin)?;
+            (Kind::Opaque, _) if voice == Voice::User && file(item).is_some() => {
+                let (kind, file) = file(item)?;
                 let file = OwnedJson::of_object(file, &item.owner);
                 Some(OwnedJson::map([("type", OwnedJson::form(kind)), (kind, file)]))
             }
@@ -202,9 +198,7 @@ impl<'a> Writer<'_, 'a> {
                 self.report.drop("reasoning");
                 None
             }
-            (Kind::Text, _)
-                if voice == Voice::Agent && item.origin_str("type") == Some("refusal") =>
-            {
+            (Kind::Text, _) if voice == Voice::Agent && item.block_type() == Some("refusal") => {
                 Some(OwnedJson::map([
                     ("type", OwnedJson::form("refusal")),
                     ("refusal", item.text()),
@@ -220,7 +214,7 @@ impl<'a> Writer<'_, 'a> {
                 let mut part =
                     OwnedJson::map([("type", OwnedJson::form("text")), ("text", item.text())]);
                 if item.kind == Kind::Text {
-                    members::take_over_origin(&mut part, origin, &[], &item.owner, self.report);
+                    members::take_over_block(&mut part, item, &[], self.report);
                 }
                 Some(part)
             }
@@ -240,7 +234,7 @@ impl<'a> Writer<'_, 'a> {
             let id = call.id.owned(&call.owner);
             OwnedJson::map([("role", OwnedJson::form("tool")), ("tool_call_id", id)])
         };
-        let form = form_of(turn).or_else(|| item.origin_str("form"));
+        let form = form_of(turn).or_else(|| item.form());
         let content = if item.inside.is_empty() {
             item.text()
         } else {
@@ -254,7 +248,7 @@ impl<'a> Writer<'_, 'a> {
                     parts.iter().filter_map(OwnedJson::as_text).for_each(|text| whole.append(text));
                     OwnedJson::Text(whole)
                 }
-                (1, form) if form != Some("parts") => parts.pop()?,
+                (1, form) if form != Some(ContentForm::Parts) => parts.pop()?,
                 _ => OwnedJson::List(parts.into_iter().map(part).collect()),
             }
         };
@@ -279,7 +273,7 @@ impl<'a> Writer<'_, 'a> {
 
 fn role(voice: Voice, turn: &Turn<'_>) -> &'static str {
     match voice {
-        Voice::System if turn.payload_str("role") == Some("developer") => "developer",
+        Voice::System if turn.is_developers() => "developer",
         Voice::System => "system",
         Voice::User => "user",
         Voice::Agent => "assistant",
@@ -289,22 +283,26 @@ fn role(voice: Voice, turn: &Turn<'_>) -> &'static str {
 
 /// A block that OpenAI takes from a user besides text and images: its type and its member of that
 /// name.
-fn file(origin: Option<&Value>) -> Option<(&str, &Object)> {
-    let kind = origin?.str_at("type").filter(|kind| matches!(*kind, "input_audio" | "file"))?;
-    Some((kind, origin?.get(kind)?.as_object()?))
+fn file<'a>(item: &Item<'a>) -> Option<(&'a str, &'a Object)> {
+    let kind = item.block_type().filter(|kind| matches!(*kind, "input_audio" | "file"))?;
+    Some((kind, item.native(kind)?.as_object()?))
 }
 
 /// The content of a message, in the form of the source: a text where it is one.
-fn content(mut parts: Vec<OwnedJson>, form: Option<&str>, has_calls: bool) -> Option<OwnedJson> {
+fn content(
+    mut parts: Vec<OwnedJson>,
+    form: Option<ContentForm>,
+    has_calls: bool,
+) -> Option<OwnedJson> {
     if parts.is_empty() {
         return match form {
-            Some("absent") => None,
-            Some("empty") if has_calls => Some(OwnedJson::form("")),
+            Some(ContentForm::Absent) => None,
+            Some(ContentForm::Empty) if has_calls => Some(OwnedJson::form("")),
             _ => Some(OwnedJson::Null),
         };
     }
     let is_text = |part: &OwnedJson| part.get("type").is_some_and(|kind| kind.is_str("text"));
-    if form != Some("parts") && parts.len() == 1 && parts.iter().all(is_text) {
+    if form != Some(ContentForm::Parts) && parts.len() == 1 && parts.iter().all(is_text) {
         return parts.last_mut().and_then(|part| part.remove("text"));
     }
     Some(OwnedJson::List(parts))

@@ -146,8 +146,8 @@ impl<'a> Pairing<'a, '_> {
             if is_result && !stays {
                 self.say(&turn, voice, std::mem::take(&mut rest), &mut first);
                 // What a message says of itself is said of its only part.
-                let payload = turn.payload.filter(|_| alone);
-                let own = Turn { payload, ..turn.with(Voice::Tool, Vec::new()) };
+                let imported = turn.imported.filter(|_| alone);
+                let own = Turn { imported, ..turn.with(Voice::Tool, Vec::new()) };
                 self.result(&own, item);
                 continue;
             }
@@ -181,8 +181,8 @@ impl<'a> Pairing<'a, '_> {
         if items.is_empty() {
             return;
         }
-        let payload = turn.payload.filter(|_| std::mem::take(first));
-        self.turns.push(Turn { payload, ..turn.with(voice, items) });
+        let imported = turn.imported.filter(|_| std::mem::take(first));
+        self.turns.push(Turn { imported, ..turn.with(voice, items) });
         if voice == Voice::Agent {
             self.run.end = self.turns.len();
         } else {
@@ -198,9 +198,9 @@ impl<'a> Pairing<'a, '_> {
             id: given,
             name,
             owner: item.owner.clone(),
-            field: item.origin_str("field"),
-            custom: turn.payload_str("type") == Some("custom_tool_call")
-                || item.origin_str("type") == Some("custom"),
+            field: item.field(),
+            custom: turn.item_type() == Some("custom_tool_call")
+                || item.block_type() == Some("custom"),
             recorded: id,
             frame: turn.frame,
             inline,
@@ -274,7 +274,7 @@ impl<'a> Pairing<'a, '_> {
         let mut said = noted(item, &note, "orphan");
         let inside = std::mem::take(&mut said.inside);
         let items = std::iter::once(said).chain(inside).collect();
-        self.turns.push(Turn { voice: Voice::User, payload: None, items, ..turn.clone() });
+        self.turns.push(Turn { voice: Voice::User, imported: None, items, ..turn.clone() });
         self.run.followed = true;
     }
 
@@ -314,7 +314,7 @@ impl<'a> Pairing<'a, '_> {
                 frame,
                 is_block: false,
                 in_tail: false,
-                payload: None,
+                imported: None,
                 items: vec![item],
             };
             let at = end.min(self.turns.len());

@@ -11,7 +11,10 @@ use super::{
     report::ExportReport,
     turns::{Item, Kind, Turn, Voice, form_of, is_void},
 };
-use crate::{hud::Owner, veil::Pairs};
+use crate::{
+    hud::Owner,
+    veil::{ContentForm, Pairs},
+};
 
 const RULES: PairRules =
     PairRules { ids: IdRules { longest: 64, plain: false, unique: true }, inline: |_, _| false };
@@ -23,7 +26,7 @@ const HOSTED: [&str; 2] = ["web_search_call", "file_search_call"];
 
 /// Whether a turn is a call of one of OpenAI's own tools that has no result of its own.
 fn is_hosted(turn: &Turn<'_>) -> bool {
-    turn.items.len() <= 1 && turn.payload_str("type").is_some_and(|kind| HOSTED.contains(&kind))
+    turn.items.len() <= 1 && turn.item_type().is_some_and(|kind| HOSTED.contains(&kind))
 }
 
 pub(super) fn write<'a>(
@@ -80,7 +83,7 @@ struct Writer<'w, 'a> {
 impl<'a> Writer<'_, 'a> {
     fn turn(&mut self, turn: &Turn<'a>) {
         let is_reasoning = |item: &Item<'_>| matches!(item.kind, Kind::Reasoning | Kind::Opaque);
-        if turn.payload_str("type") == Some("reasoning") && turn.items.iter().all(is_reasoning) {
+        if turn.item_type() == Some("reasoning") && turn.items.iter().all(is_reasoning) {
             let reasoning = self.reasoning(turn);
             return self.items.extend(reasoning);
         }
@@ -102,8 +105,7 @@ impl<'a> Writer<'_, 'a> {
                 }
                 Kind::Opaque if is_whole(item) => {
                     self.message(turn, std::mem::take(&mut parts));
-                    let whole =
-                        item.origin().map(|origin| OwnedJson::of_value(origin, &item.owner));
+                    let whole = item.block().map(|block| OwnedJson::of_value(&block, &item.owner));
                     self.items.extend(whole);
                 }
                 _ => parts.extend(self.part(turn.voice, item)),
@@ -118,12 +120,12 @@ impl<'a> Writer<'_, 'a> {
             return;
         }
         let role = match turn.voice {
-            Voice::System if turn.payload_str("role") == Some("developer") => "developer",
+            Voice::System if turn.is_developers() => "developer",
             Voice::System => "system",
             Voice::Agent => "assistant",
             Voice::User | Voice::Tool => "user",
         };
-        let is_plain = parts.len() == 1 && form_of(turn) != Some("parts");
+        let is_plain = parts.len() == 1 && form_of(turn) != Some(ContentForm::Parts);
         let text =
             if is_plain { parts.last_mut().and_then(|part| part.remove("text")) } else { None };
         let content = text.unwrap_or(OwnedJson::List(parts));
@@ -163,13 +165,7 @@ impl<'a> Writer<'_, 'a> {
             part.put("annotations", OwnedJson::List(Vec::new()));
             if item.kind == Kind::Text {
                 let taken: [Member; 1] = [("annotations", members::list)];
-                members::take_over_origin(
-                    &mut part,
-                    item.origin(),
-                    &taken,
-                    &item.owner,
-                    self.report,
-                );
+                members::take_over_block(&mut part, item, &taken, self.report);
             }
         }
         Some(part)
@@ -180,22 +176,23 @@ impl<'a> Writer<'_, 'a> {
     fn reasoning(&mut self, turn: &Turn<'a>) -> Option<OwnedJson> {
         let hidden = turn.items.iter().find_map(|item| {
             let content = item.encrypted()?;
-            (item.kind == Kind::Opaque).then(|| OwnedJson::of_value(content, &item.owner))
+            (item.kind == Kind::Opaque).then(|| OwnedJson::of_text(content, &item.owner))
         });
         let Some(hidden) = hidden else {
             self.report.drop("reasoning");
             return None;
         };
         let mut reasoning = OwnedJson::map([("type", OwnedJson::form("reasoning"))]);
-        if let Some(id) = turn.payload_str("id") {
+        let id = turn.imported.and_then(|imported| imported.get("id")?.as_str());
+        if let Some(id) = id {
             reasoning.put("id", OwnedJson::framing(id, "member"));
         }
         let parts = |field: &str, usual: &str| -> Vec<OwnedJson> {
-            let of_field = turn.items.iter().filter(|item| item.origin_str("field") == Some(field));
+            let of_field = turn.items.iter().filter(|item| item.field() == Some(field));
             of_field
                 .filter(|item| item.kind == Kind::Reasoning)
                 .map(|item| {
-                    let kind = item.origin_str("type").unwrap_or(usual);
+                    let kind = item.block_type().unwrap_or(usual);
                     OwnedJson::map([("type", OwnedJson::form(kind)), ("text", item.text())])
                 })
                 .collect()
@@ -263,7 +260,7 @@ impl<'a> Writer<'_, 'a> {
 
 /// Whether an item is one that OpenAI takes back as it is.
 fn is_whole(item: &Item<'_>) -> bool {
-    match item.origin_str("type") {
+    match item.block_type() {
         // Other providers write compactions that they alone can read.
         Some("compaction") => item.encrypted().is_some(),
         Some(kind) => WHOLE.contains(&kind),
@@ -274,13 +271,16 @@ fn is_whole(item: &Item<'_>) -> bool {
 /// A call of one of OpenAI's own tools, as it was.
 fn hosted(turn: &Turn<'_>, item: &Item<'_>) -> OwnedJson {
     let mut call = OwnedJson::Map(Vec::new());
-    let members = turn.payload.iter().flat_map(|payload| payload.iter());
+    if let Some(kind) = turn.item_type() {
+        call.put("type", OwnedJson::framing(kind, "member"));
+    }
+    let members = turn.imported.iter().flat_map(|imported| &imported.members);
     for (key, value) in members.filter(|(key, value)| !is_void(key, value)) {
         call.put(key, OwnedJson::of_value(value, &Owner::Framing("member")));
     }
-    let field = item.origin_str("field").unwrap_or("arguments");
+    let field = item.field().unwrap_or("arguments");
     if !item.text.as_str().is_empty() {
-        let is_json = item.origin_str("form") == Some("json");
+        let is_json = item.form() == Some(ContentForm::Json);
         let arguments = is_json.then(|| parsed::parse(&item.text, &item.owner)).flatten();
         call.put(field, arguments.unwrap_or_else(|| item.text()));
     }
@@ -293,10 +293,7 @@ fn image(item: &Item<'_>) -> Option<OwnedJson> {
         ("type", OwnedJson::form("input_image")),
         ("image_url", image.url(&item.owner)),
     ]);
-    let origin = item.origin();
-    let detail = origin.and_then(|origin| {
-        origin.pointer("/image_url/detail").or_else(|| origin.get("detail"))?.as_str()
-    });
+    let detail = Image::detail(item);
     part.put(
         "detail",
         detail.map_or(OwnedJson::form("auto"), |detail| OwnedJson::of_text(detail, &item.owner)),

@@ -6,13 +6,10 @@ use super::owned::{OwnedJson, OwnedText};
 use crate::{
     hud::{Owner, RenderedContext, Run},
     id::{FacetId, FrameSeq, Role},
-    json::{Object, Value},
+    json::Value,
     snapshot::{PartRef, SubstitutionKind},
-    veil::{Facet, FacetChange, Frame, History, PartPlace},
+    veil::{ContentForm, Facet, FacetChange, History, Imported, PartPlace, PartSource},
 };
-
-/// The attribute in which an importer keeps what a part had besides its text.
-const ORIGIN: &str = "origin";
 
 /// Who speaks a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +32,7 @@ pub(super) struct Turn<'a> {
     /// Whether it is what the model sees besides frames.
     pub(super) in_tail: bool,
     /// What the source says of the message besides its content.
-    pub(super) payload: Option<&'a Object>,
+    pub(super) imported: Option<&'a Imported>,
     pub(super) items: Vec<Item<'a>>,
 }
 
@@ -71,18 +68,40 @@ pub(super) enum Kind<'a> {
     },
     Reasoning,
     Image,
+    /// A summary that a provider made; the text is what the model reads.
+    Compaction,
     Opaque,
 }
 
 impl<'a> Item<'a> {
-    /// What the source had besides the text.
-    pub(super) fn origin(&self) -> Option<&'a Value> {
-        self.facet?.attributes.get(ORIGIN)
+    /// What the source says besides the text.
+    pub(super) fn source(&self) -> Option<&'a PartSource> {
+        self.facet?.source()
     }
 
-    /// The string member `key` of what the source had besides the text.
-    pub(super) fn origin_str(&self, key: &str) -> Option<&'a str> {
-        self.origin()?.str_at(key)
+    /// The provider's block, without the text.
+    pub(super) fn block(&self) -> Option<Value> {
+        self.source()?.to_block()
+    }
+
+    /// The type of the provider's block.
+    pub(super) fn block_type(&self) -> Option<&'a str> {
+        self.source()?.block.as_deref()
+    }
+
+    /// The member of the message that held it, where that is not the usual one.
+    pub(super) fn field(&self) -> Option<&'a str> {
+        self.source()?.field.as_deref()
+    }
+
+    /// How the content was written.
+    pub(super) fn form(&self) -> Option<ContentForm> {
+        self.source()?.form
+    }
+
+    /// A member of the block that has no typed place.
+    pub(super) fn native(&self, key: &str) -> Option<&'a Value> {
+        self.source()?.native(key)
     }
 
     pub(super) fn text(&self) -> OwnedJson {
@@ -90,16 +109,16 @@ impl<'a> Item<'a> {
     }
 
     /// What its provider alone can read, where there is any of it: nothing is worse than none.
-    pub(super) fn encrypted(&self) -> Option<&'a Value> {
-        self.origin()?.get("encrypted_content").filter(|content| !is_empty_text(content))
+    pub(super) fn encrypted(&self) -> Option<&'a str> {
+        self.source()?.encrypted.as_deref().filter(|content| !content.is_empty())
     }
 
     /// Whether it is reasoning, or a summary, that its provider alone can read.
     pub(super) fn is_hidden_reasoning(&self) -> bool {
-        self.origin().is_some_and(|origin| match origin.str_at("type") {
-            Some("compaction") => origin.get("encrypted_content").is_some_and(is_empty_text),
+        self.source().is_some_and(|source| match source.block.as_deref() {
+            Some("compaction") => source.encrypted.as_deref().is_some_and(str::is_empty),
             Some(kind) => kind == "redacted_thinking",
-            None => origin.get("encrypted_content").is_some(),
+            None => source.encrypted.is_some(),
         })
     }
 
@@ -121,22 +140,26 @@ pub(super) fn is_void(key: &str, value: &Value) -> bool {
 }
 
 impl<'a> Turn<'a> {
-    /// The string member `key` of what the source says of the message.
-    pub(super) fn payload_str(&self, key: &str) -> Option<&'a str> {
-        self.payload?.get(key)?.as_str()
+    /// The type of the item that the source has.
+    pub(super) fn item_type(&self) -> Option<&'a str> {
+        self.imported?.kind.as_deref()
+    }
+
+    /// Whether the source says that it is the developer who speaks.
+    pub(super) fn is_developers(&self) -> bool {
+        self.imported.and_then(|imported| imported.role.as_deref()) == Some("developer")
     }
 
     /// The turn with other items.
     pub(super) fn with(&self, voice: Voice, items: Vec<Item<'a>>) -> Turn<'a> {
-        let Turn { frame, is_block, in_tail, payload, .. } = *self;
-        Turn { voice, frame, is_block, in_tail, payload, items }
+        let Turn { frame, is_block, in_tail, imported, .. } = *self;
+        Turn { voice, frame, is_block, in_tail, imported, items }
     }
 }
 
-/// What the source's messages say of their content where that is no plain text: `parts`, `null`,
-/// `empty`, `absent`, `json`.
-pub(super) fn form_of<'a>(turn: &Turn<'a>) -> Option<&'a str> {
-    turn.payload_str("form")
+/// How the content of the source's message was written.
+pub(super) fn form_of(turn: &Turn<'_>) -> Option<ContentForm> {
+    turn.imported?.form
 }
 
 /// The turns of a context. A message of several frames is several turns.
@@ -213,9 +236,9 @@ impl<'a> Open<'a> {
                 gather(facet, &mut facets);
             }
         }
-        let payload = source.and_then(|frame| payload(frame));
+        let imported = source.and_then(|frame| frame.imported.as_deref());
         let (is_block, in_tail) = (matches!(place, Place::Block(_)), place == Place::Tail);
-        let turn = Turn { voice, frame, is_block, in_tail, payload, items: Vec::new() };
+        let turn = Turn { voice, frame, is_block, in_tail, imported, items: Vec::new() };
         Self { turn, place, facets, chunks: HashMap::new(), last: Vec::new() }
     }
 
@@ -259,11 +282,13 @@ impl<'a> Open<'a> {
             PartRef::Result { id } => Kind::Result { id, number: usize::MAX },
             PartRef::Reasoning => Kind::Reasoning,
             PartRef::Image => Kind::Image,
-            PartRef::Opaque => Kind::Opaque,
+            PartRef::Compaction => Kind::Compaction,
+            PartRef::ToolDefinition => Kind::Text,
+            PartRef::Opaque | PartRef::Audio | PartRef::Document => Kind::Opaque,
         };
         let id = chunk.facet_ids().next();
         let facet = id.and_then(|id| self.facets.get(id).copied());
-        let is_failed = facet.is_some_and(is_failed);
+        let is_failed = facet.is_some_and(Facet::is_failed);
         // What the source had besides a text, a signature for example, is not that of a text which
         // was shortened.
         let is_shortened = matches!(run.owner, Owner::Block { .. })
@@ -310,11 +335,6 @@ impl<'a> Open<'a> {
     }
 }
 
-fn is_failed(facet: &Facet) -> bool {
-    let state = facet.state.as_ref();
-    state.and_then(|state| state.get("isError")).and_then(Value::as_bool) == Some(true)
-}
-
 fn owned(run: &Run<'_>) -> OwnedText {
     let mut text = OwnedText::default();
     text.push(run.text, &run.owner);
@@ -334,12 +354,4 @@ fn first_facet(owner: &Owner) -> Option<&str> {
 fn gather<'a>(facet: &'a Facet, facets: &mut HashMap<&'a str, &'a Facet>) {
     facets.insert(facet.id.as_str(), facet);
     facet.children.iter().for_each(|child| gather(child, facets));
-}
-
-/// What an importer kept of a message besides its content.
-fn payload(frame: &Frame) -> Option<&Object> {
-    let of_transcript = |event: &&Value| {
-        event.str_at("topic").is_some_and(|topic| topic.starts_with("transcript:"))
-    };
-    frame.events.iter().find(of_transcript)?.get("payload")?.as_object()
 }

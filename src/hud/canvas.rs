@@ -107,8 +107,8 @@ impl<'a> Canvas<'a> {
 
     /// Which part of a message the facet is; the text inside of a result is the result's.
     fn part_of_owner(&self) -> Part {
-        match (self.owner.part(), self.result) {
-            (Part::Text, Some(result)) => result.part(),
+        match (self.owner.chunk_part(), self.result) {
+            (Part::Text, Some(result)) => result.chunk_part(),
             (part, _) => part,
         }
     }
@@ -211,7 +211,7 @@ impl<'a> Canvas<'a> {
         if self.owner.is_result() {
             Some(self.owner)
         } else {
-            self.result.filter(|_| self.owner.part() == Part::Text)
+            self.result.filter(|_| self.owner.chunk_part() == Part::Text)
         }
     }
 

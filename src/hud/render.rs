@@ -255,6 +255,7 @@ impl SizeEstimate {
     /// facets, its tags and the separator before it.
     fn add(&mut self, facet: &Facet, marks: bool) {
         let is_tagged = facet.state.is_some()
+            || facet.tool_name().is_some()
             || facet.display_name.is_some()
             || facet.facet_type == FacetType::THOUGHT;
         let (chunks, bytes) = match (marks, is_tagged) {
@@ -264,9 +265,7 @@ impl SizeEstimate {
         };
         self.chunks += chunks;
         self.bytes += bytes + facet.content.len();
-        if let Some(state) = facet.state.as_ref().filter(|_| facet.facet_type == FacetType::ACTION)
-            && let Some(parameters) = state.get("parameters")
-        {
+        if let Some(parameters) = facet.call().and_then(|call| call.parameters) {
             self.bytes += likely_len(parameters, if marks { 32 } else { 4 });
         }
         facet.children.iter().for_each(|child| self.add(child, marks));

@@ -486,16 +486,13 @@ struct Report {
 
 impl Report {
     fn of(frame: &Frame) -> Self {
-        let payloads = frame.events.iter().filter_map(|event| event.get("payload"));
-        let mut report = Self { model: None, usage: None, failure: None };
-        for payload in payloads {
-            let text = |key: &str| payload.str_at(key).map(str::to_owned);
-            report.model = report.model.or_else(|| text("model"));
-            report.usage = report.usage.or_else(|| payload.get("usage").and_then(Usage::of));
-            report.failure = report.failure.or_else(|| {
-                text("stopReason").filter(|reason| matches!(reason.as_str(), "error" | "aborted"))
-            });
+        let get = |key: &str| frame.imported.as_ref()?.get(key);
+        let text = |key: &str| get(key)?.as_str().map(str::to_owned);
+        Self {
+            model: text("model"),
+            usage: get("usage").and_then(Usage::of),
+            failure: text("stopReason")
+                .filter(|reason| matches!(reason.as_str(), "error" | "aborted")),
         }
-        report
     }
 }

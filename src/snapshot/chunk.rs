@@ -33,6 +33,14 @@ pub enum Part {
     Image,
     /// A block that has no text: encrypted, binary, or a provider's own. The text says so.
     Opaque,
+    /// A recording of sound; the text says what it stands for.
+    Audio,
+    /// A file that the provider reads; the text says what it stands for.
+    Document,
+    /// A summary that a provider made of what came before.
+    Compaction,
+    /// The definition of a tool.
+    ToolDefinition,
 }
 
 impl Part {
@@ -66,6 +74,14 @@ pub enum PartRef<'a> {
     Image,
     /// A block that has no text.
     Opaque,
+    /// A recording of sound.
+    Audio,
+    /// A file that the provider reads.
+    Document,
+    /// A summary that a provider made of what came before.
+    Compaction,
+    /// The definition of a tool.
+    ToolDefinition,
 }
 
 impl PartRef<'_> {
@@ -78,6 +94,10 @@ impl PartRef<'_> {
             PartRef::Reasoning => "reasoning",
             PartRef::Image => "image",
             PartRef::Opaque => "opaque",
+            PartRef::Audio => "audio",
+            PartRef::Document => "document",
+            PartRef::Compaction => "compaction",
+            PartRef::ToolDefinition => "toolDefinition",
         }
     }
 
@@ -90,6 +110,10 @@ impl PartRef<'_> {
             PartRef::Reasoning => Part::Reasoning,
             PartRef::Image => Part::Image,
             PartRef::Opaque => Part::Opaque,
+            PartRef::Audio => Part::Audio,
+            PartRef::Document => Part::Document,
+            PartRef::Compaction => Part::Compaction,
+            PartRef::ToolDefinition => Part::ToolDefinition,
         }
     }
 }
@@ -103,6 +127,10 @@ impl<'a> From<&'a Part> for PartRef<'a> {
             Part::Reasoning => PartRef::Reasoning,
             Part::Image => PartRef::Image,
             Part::Opaque => PartRef::Opaque,
+            Part::Audio => PartRef::Audio,
+            Part::Document => PartRef::Document,
+            Part::Compaction => PartRef::Compaction,
+            Part::ToolDefinition => PartRef::ToolDefinition,
         }
     }
 }

@@ -256,7 +256,7 @@ impl Part {
                 object.put("name", &**name);
             }
             Part::Result { id } => object.put_some("id", id.as_deref()),
-            Part::Text | Part::Reasoning | Part::Image | Part::Opaque => {}
+            _ => {}
         }
         object.put_unknown(extra);
         Some(Value::Object(object))
@@ -278,8 +278,12 @@ impl Part {
             "reasoning" => Part::Reasoning,
             "image" => Part::Image,
             "opaque" => Part::Opaque,
+            "audio" => Part::Audio,
+            "document" => Part::Document,
+            "compaction" => Part::Compaction,
+            "toolDefinition" => Part::ToolDefinition,
             other => {
-                let expected = "text, call, result, reasoning, image or opaque";
+                let expected = "a kind of part, for example `call`";
                 return Err(Error::expected(expected, format_args!("{other:?}")).under("kind"));
             }
         };

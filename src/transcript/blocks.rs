@@ -7,7 +7,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::Facet,
+    veil::{Facet, PartContent},
 };
 
 /// A content block as a facet; `text_type` is the type of the message's text.
@@ -28,6 +28,12 @@ pub(super) fn block(mut block: Object, text_type: &FacetType) -> Facet {
         "tool_result" => result(block, &kind),
         kind if kind.ends_with("_tool_result") => result(block, kind),
         "image" | "image_url" | "input_image" | "computer_screenshot" => image(block),
+        // The model reads the summary in the place of what came before.
+        "compaction" if block.get("content").is_some_and(|text| text.as_str().is_some()) => {
+            let summary = take_text(&mut block, "content").unwrap_or_default();
+            let facet = parts::text(FacetType::SUMMARY, summary);
+            with_origin(facet.with_part(PartContent::Compaction), block.into())
+        }
         "" => parts::opaque("block", block.into()),
         kind => parts::opaque(kind, block.into()),
     }
@@ -269,7 +275,7 @@ result "{\"url\":\"u\"}" {} origin {"type":"web_fetch_tool_result","form":"json"
     fn what_is_not_known_is_kept_whole() {
         check(
             r#"{"type":"compaction","content":"c"}"#,
-            r#"opaque "[compaction, 35 bytes]" origin {"type":"compaction","content":"c"}"#,
+            r#"summary "c" origin {"type":"compaction"}"#,
         );
         check(r"{}", r#"opaque "[block, 2 bytes]""#);
     }

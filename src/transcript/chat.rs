@@ -177,18 +177,7 @@ pub(super) fn complete_result(
     failed: bool,
 ) {
     let results = draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::RESULT);
-    for state in results.filter_map(|facet| facet.state.as_mut()) {
-        let Value::Object(state) = state else { continue };
-        if !state.contains_key("toolName") {
-            state.put_some("toolName", name);
-        }
-        if !state.contains_key("toolCallId") {
-            state.put_some("toolCallId", call_id);
-        }
-        if failed {
-            state.put("isError", true);
-        }
-    }
+    results.for_each(|facet| parts::complete_result(facet, call_id, name, failed));
 }
 
 /// An entry of `tool_calls`. inspect writes the name as `function`, and the arguments beside it.

@@ -150,16 +150,9 @@ impl ClaudeCodeReader {
 fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
     let Some(id) = record.get("sourceToolUseID").and_then(Value::as_str) else { return };
     for facet in draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::RESULT) {
-        if let Some(Value::Object(state)) = &mut facet.state
-            && !state.contains_key("toolCallId")
-        {
-            state.put("toolCallId", id);
-            let mut origin = match facet.attributes.shift_remove(parts::ORIGIN) {
-                Some(Value::Object(origin)) => origin,
-                _ => Object::new(),
-            };
-            origin.put("idFrom", "sourceToolUseID");
-            facet.attributes.put(parts::ORIGIN, origin);
+        if facet.is_result() && facet.call_id().is_none() {
+            parts::complete_result(facet, Some(id), None, false);
+            facet.part_mut().source.id_from = Some("sourceToolUseID".into());
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     id::FacetType,
-    json::{MAX_BYTES, Object, ObjectExt, Value},
+    json::{MAX_BYTES, Object, Value},
     veil::Facet,
 };
 
@@ -119,15 +119,9 @@ fn message(object: Object, line: u64) -> FrameDraft {
     {
         // The model is told the reason in place of an empty content.
         result.content = reason;
-        result.attributes.put(parts::ORIGIN, field("error.message"));
+        result.part_mut().source.field = Some("error.message".into());
     }
     draft
-}
-
-fn field(name: &str) -> Value {
-    let mut origin = Object::new();
-    origin.put("field", name);
-    origin.into()
 }
 
 fn part(value: Value, text_type: &FacetType) -> Vec<Facet> {

@@ -236,9 +236,7 @@ fn outcome(
             facet.content = other.to_string();
         }
     }
-    if let (true, Some(Value::Object(state))) = (failed, &mut facet.state) {
-        state.put("isError", true);
-    }
+    parts::complete_result(&mut facet, None, None, failed);
     with_origin(facet, origin.into())
 }
 
@@ -345,7 +343,7 @@ result "" {"toolCallId":"c"} origin {"form":"part"}
             r#"{"type":"function_call_output","call_id":"c","output":{"content":"no such file","success":false}}"#,
             r#"
 environment {"type":"function_call_output"}
-result "no such file" {"toolCallId":"c","isError":true} origin {"form":"content","beside":{"success":false}}"#,
+result "no such file" {"toolCallId":"c","isError":true} origin {"beside":{"success":false},"form":"content"}"#,
         );
         check(
             r#"{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,AAAA"}}"#,

@@ -187,7 +187,11 @@ pub(super) fn size_of_members(object: &Object) -> usize {
 /// The size of a draft in bytes, roughly.
 pub(super) fn bytes(draft: &FrameDraft) -> usize {
     fn of_facet(facet: &Facet) -> usize {
-        let values = facet.state.iter().chain(facet.attributes.values()).map(size).sum::<usize>();
+        let part = facet.part.as_deref();
+        let native = part.and_then(|part| part.source.native.as_ref());
+        let parameters = facet.call().and_then(|call| call.parameters);
+        let values = facet.state.iter().chain(facet.attributes.values());
+        let values = values.chain(native).chain(parameters).map(size).sum::<usize>();
         facet.content.len() + values + facet.children.iter().map(of_facet).sum::<usize>()
     }
     draft.facets.iter().map(of_facet).sum::<usize>()

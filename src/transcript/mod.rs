@@ -71,9 +71,8 @@ pub use api::{Api, Usage};
 pub use bytes::decoded;
 pub use format::TranscriptFormat;
 pub use input::Transcript;
-pub use parts::ORIGIN;
 pub use recorded::RecordedExchange;
-pub use sink::{ImportReport, MESSAGE_TOPIC, RECORD_TOPIC, RecordNote, UnknownRecord};
+pub use sink::{ImportReport, RecordNote, UnknownRecord};
 pub use tally::Tally;
 
 use crate::{json::Value, veil::Frame};

@@ -3,11 +3,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::sink::FrameDraft;
-use crate::{
-    id::FacetType,
-    json::{ObjectExt, Value},
-    veil::{OpenCalls, Source, Turns},
-};
+use crate::veil::{OpenCalls, PartContent, Source, Turns};
 
 /// How many calls of a session may wait for their result; the oldest are given up first.
 const OPEN_CALLS: usize = 1_024;
@@ -41,17 +37,14 @@ impl Pairing {
         for facet in &mut draft.facets {
             if let Some(call) = facet.call() {
                 open.calls.call(call.id, call.name, (), OPEN_CALLS);
-            } else if facet.facet_type == FacetType::RESULT
-                && let Some(Value::Object(state)) = &mut facet.state
-            {
-                let text = |key: &str| state.get(key).and_then(Value::as_str);
-                let (id, name) = (text("toolCallId"), text("toolName"));
-                let name = name.filter(|name| !name.is_empty());
-                let answered = open.calls.answer(id, name);
-                if let (Some(answered), None) = (answered, name) {
-                    let rest = std::mem::take(state);
-                    state.put("toolName", &*answered.name);
-                    state.extend(rest.into_iter().filter(|(key, _)| key != "toolName"));
+            } else if facet.is_result() {
+                let name = facet.tool_name().filter(|name| !name.is_empty());
+                let is_named = name.is_some();
+                let answered = open.calls.answer(facet.call_id(), name);
+                if let Some(answered) = answered.filter(|_| !is_named)
+                    && let PartContent::Result { tool, .. } = &mut facet.part_mut().content
+                {
+                    *tool = Some(answered.name);
                 }
             }
         }

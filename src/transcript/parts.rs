@@ -1,16 +1,13 @@
 //! The facets that the parts of a message become, whatever format they come from.
 //!
-//! What a part's source says beyond its text is kept as the attribute [`ORIGIN`], so that an
-//! export can give the part back as it was.
+//! What a part's source says beyond its text is kept in its [`PartSource`], so that an export can
+//! give the part back as it was.
 
 use crate::{
     id::FacetType,
-    json::{self, Object, ObjectExt, Value},
-    veil::Facet,
+    json::{self, Object, Value},
+    veil::{Facet, Media, PartContent, PartSource, base64_len, data_url},
 };
-
-/// The attribute that keeps what a source says of a part beyond its text.
-pub const ORIGIN: &str = "origin";
 
 /// The arguments of a tool call as a source has them.
 pub(super) enum Arguments {
@@ -43,37 +40,37 @@ pub(super) fn thought(content: impl Into<String>) -> Facet {
 /// A tool call. Text that parses to an object or a list is kept in parsed form, and as written
 /// only where it would not be written back the same.
 pub(super) fn call(id: Option<&str>, name: &str, arguments: Arguments) -> Facet {
-    let mut state = Object::new();
-    state.put("toolName", name);
-    state.put_some("toolCallId", id);
-    match arguments {
-        Arguments::None => {}
-        Arguments::Json(value) => state.put("parameters", value),
+    let (parameters, arguments) = match arguments {
+        Arguments::None => (None, None),
+        Arguments::Json(value) => (Some(value), None),
         Arguments::Text(written) => match json::read_mended(written.as_bytes()) {
             Ok((value @ (Value::Object(_) | Value::Array(_)), _)) => {
-                if value.to_string() != written {
-                    state.put("arguments", written);
-                }
-                state.put("parameters", value);
+                let is_other = value.to_string() != written;
+                (Some(value), is_other.then_some(written))
             }
-            _ => state.put("arguments", written),
+            _ => (None, Some(written)),
         },
-    }
-    Facet { state: Some(state.into()), ..text(FacetType::ACTION, "") }
+    };
+    text(FacetType::ACTION, "").with_part(PartContent::Call {
+        id: id.map(Box::from),
+        name: name.into(),
+        parameters,
+        arguments: arguments.map(String::into_boxed_str),
+    })
 }
 
-/// The result of a tool call. A failed one says so in its state (`isError`).
+/// The result of a tool call.
 pub(super) fn result(
     call_id: Option<&str>,
     name: Option<&str>,
     content: impl Into<String>,
     is_error: bool,
 ) -> Facet {
-    let mut facet = Facet::tool_result("", call_id, name, content);
-    if let (true, Some(Value::Object(state))) = (is_error, &mut facet.state) {
-        state.put("isError", true);
-    }
-    facet
+    text(FacetType::RESULT, content).with_part(PartContent::Result {
+        answers: call_id.map(Box::from),
+        tool: name.map(Box::from),
+        failed: is_error,
+    })
 }
 
 /// An image. `source` is a URL, a data URL, or base64 data.
@@ -82,19 +79,45 @@ pub(super) fn image(media_type: Option<&str>, source: Option<&str>, block: Value
         Some((declared, data)) => (Some(declared), Some(data)),
         None => (None, source.filter(|source| !is_url(source))),
     };
-    let kind = media_type.or(declared).unwrap_or("image");
+    let media_type = media_type.or(declared);
+    let kind = media_type.unwrap_or("image");
+    let known = Media::of_block(&block);
+    let media = Media { media_type: known.media_type.or(media_type.map(Box::from)), ..known };
     let label = match (data, source) {
         (Some(data), _) => format!("[{}, {} bytes]", kind_label(kind), grouped(base64_len(data))),
         (None, Some(url)) => format!("[image: {url}]"),
         (None, None) => "[image]".to_owned(),
     };
-    with_origin(text(FacetType::IMAGE, label), block)
+    with_origin(text(FacetType::IMAGE, label).with_part(PartContent::Image(media)), block)
 }
 
 /// A block that is kept whole and not interpreted; `what` names its kind.
 pub(super) fn opaque(what: &str, block: Value) -> Facet {
     let size = grouped(block.to_string().len());
-    with_origin(text(FacetType::OPAQUE, format!("[{what}, {size} bytes]")), block)
+    let content = PartContent::of_block(&FacetType::OPAQUE, &block);
+    let label = text(FacetType::OPAQUE, format!("[{what}, {size} bytes]"));
+    with_origin(label.with_part(content), block)
+}
+
+/// What is typed of a result, to complete it.
+pub(super) fn complete_result(
+    facet: &mut Facet,
+    call_id: Option<&str>,
+    name: Option<&str>,
+    is_error: bool,
+) {
+    if !facet.is_result() {
+        return;
+    }
+    if let PartContent::Result { answers, tool, failed } = &mut facet.part_mut().content {
+        if answers.is_none() {
+            *answers = call_id.map(Box::from);
+        }
+        if tool.is_none() {
+            *tool = name.map(Box::from);
+        }
+        *failed |= is_error;
+    }
 }
 
 /// Takes the member `key` where it is a string; anything else stays.
@@ -109,10 +132,11 @@ pub(super) fn take_text(object: &mut Object, key: &str) -> Option<String> {
     }
 }
 
-/// Keeps `origin` with the facet; an empty object is not worth keeping.
+/// Keeps what the source says of a part besides its content: its block without it, and where a
+/// reader adds them `field`, `form` and `idFrom`.
 pub(super) fn with_origin(mut facet: Facet, origin: Value) -> Facet {
     if origin.as_object().is_none_or(|object| !object.is_empty()) {
-        facet.attributes.put(ORIGIN, origin);
+        facet.part_mut().source = PartSource::of_origin(origin);
     }
     facet
 }
@@ -125,18 +149,6 @@ fn is_url(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         scheme.len() <= 16 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })
-}
-
-/// The media type and the data of `data:TYPE;base64,DATA`.
-fn data_url(url: &str) -> Option<(&str, &str)> {
-    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
-    Some((head.split(';').next().unwrap_or_default(), data))
-}
-
-/// The number of bytes that this much base64 stands for.
-fn base64_len(data: &str) -> usize {
-    let data = data.trim_end_matches('=');
-    data.len() / 4 * 3 + [0, 0, 1, 2].get(data.len() % 4).copied().unwrap_or(0)
 }
 
 /// A number with its thousands apart.

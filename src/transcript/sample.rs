@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 
-use super::{MESSAGE_TOPIC, ORIGIN, Tally, Transcript, testing::record_of};
+use super::{
+    Tally, Transcript,
+    testing::{origin_of, record_of},
+};
 use crate::{
     id::FacetType,
-    json::Value,
-    veil::{Facet, FacetChange, Frame},
+    json::{Object, ObjectExt, Value},
+    veil::{ContentForm, Facet, FacetChange, Frame},
 };
 
 /// Reads `input` and compares what came of it with `expected`; indentation at the front of all
@@ -45,20 +48,19 @@ pub(super) fn outline(input: &[u8]) -> String {
 }
 
 fn frame(out: &mut String, frame: &Frame) {
-    let event = frame.events.first();
-    let topic = event.and_then(|event| event.str_at("topic"));
-    let kind = if topic == Some(MESSAGE_TOPIC) { "message" } else { "-" };
+    let imported = frame.imported.as_deref().unwrap();
+    let kind = if imported.is_message { "message" } else { "-" };
     write!(out, "{} {kind}", frame.source.as_str()).unwrap();
     for name in frame.uuid.iter().chain(&frame.timestamp) {
         write!(out, " {name}").unwrap();
     }
-    if let Some(Value::Object(payload)) = event.and_then(|event| event.get("payload")) {
-        // The role of a message shows in its source.
-        let mut payload = payload.clone();
-        payload.shift_remove("role");
-        if !payload.is_empty() {
-            write!(out, " {}", Value::Object(payload)).unwrap();
-        }
+    // The role of a message shows in its source.
+    let mut payload = Object::new();
+    payload.put_some("form", imported.form.map(ContentForm::as_str));
+    payload.put_some("type", imported.kind.as_deref());
+    payload.extend(imported.members.clone());
+    if !payload.is_empty() {
+        write!(out, " {}", Value::Object(payload)).unwrap();
     }
     out.push('\n');
     for op in &frame.ops {
@@ -68,7 +70,6 @@ fn frame(out: &mut String, frame: &Frame) {
 }
 
 fn facet(out: &mut String, facet: &Facet, depth: usize) {
-    let state = |key: &str| facet.state.as_ref().and_then(|state| state.get(key));
     write!(out, "{}", "  ".repeat(depth)).unwrap();
     if let Some(call) = facet.call() {
         write!(out, "call {} {}", call.name, call.id.unwrap_or("-")).unwrap();
@@ -85,15 +86,15 @@ fn facet(out: &mut String, facet: &Facet, depth: usize) {
     } else {
         write!(out, "{}", facet.facet_type).unwrap();
         if facet.facet_type == FacetType::RESULT {
-            let text = |key: &str| state(key).and_then(Value::as_str).unwrap_or("-");
-            write!(out, " {} {}", text("toolName"), text("toolCallId")).unwrap();
-            if state("isError").is_some() {
+            let (tool, id) = (facet.tool_name(), facet.call_id());
+            write!(out, " {} {}", tool.unwrap_or("-"), id.unwrap_or("-")).unwrap();
+            if facet.is_failed() {
                 write!(out, " failed").unwrap();
             }
         }
         write!(out, " {:?}", facet.content).unwrap();
     }
-    if let Some(origin) = facet.attributes.get(ORIGIN) {
+    if let Some(origin) = origin_of(facet) {
         write!(out, " <- {origin}").unwrap();
     }
     out.push('\n');

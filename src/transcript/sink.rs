@@ -10,13 +10,8 @@ use super::{
 use crate::{
     id::{FacetId, FacetType, FrameSeq},
     json::{Object, ObjectExt, Value},
-    veil::{Compaction, Facet, FacetOp, Frame, Source},
+    veil::{Compaction, Facet, FacetOp, Frame, Imported, PartContent, Source},
 };
-
-/// The topic of the event that marks a frame as a message of its source.
-pub const MESSAGE_TOPIC: &str = "transcript:message";
-/// The topic of the event of a frame that its source does not count as a message.
-pub const RECORD_TOPIC: &str = "transcript:record";
 
 /// How many records that were not understood are named one by one, and have a frame each.
 const NAMED_UNKNOWNS: usize = 1_000;
@@ -232,17 +227,11 @@ impl Sink {
         let (mut facets, compacted) = (draft.facets, draft.compacted);
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
-        let mut event = Object::new();
-        event.put("topic", if is_message { MESSAGE_TOPIC } else { RECORD_TOPIC });
-        event.put("line", line);
-        if !payload.is_empty() {
-            event.put("payload", payload);
-        }
-        event.shrink_to_fit();
+        payload.shrink_to_fit();
         let mut frame = Frame::new(self.sequence, source);
         frame.timestamp = timestamp;
         frame.uuid = uuid;
-        frame.events = vec![event.into()];
+        frame.imported = Some(Box::new(Imported::of_members(line, is_message, payload)));
         frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));
         self.places.push(&session, line, self.sequence);
         frame.ops.reserve_exact(facets.len());
@@ -381,19 +370,22 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
 
 /// The same for what a facet holds. The parameters of a call become its arguments.
 fn flatten_facet(facet: &mut Facet, levels: usize) {
-    match &mut facet.state {
-        Some(Value::Object(state)) if facet.facet_type != FacetType::UNKNOWN => {
-            if facet.facet_type == FacetType::ACTION
-                && state.get("parameters").is_some_and(|value| is_deeper(value, levels))
-                && let Some(parameters) = state.shift_remove("parameters")
-                && !state.contains_key("arguments")
-            {
-                state.put("arguments", parameters.to_string());
-            }
-            state.values_mut().for_each(|value| flatten(value, levels));
+    if let Some(state) = &mut facet.state {
+        flatten(state, levels);
+    }
+    if let Some(part) = &mut facet.part {
+        if let PartContent::Call { parameters, arguments, .. } = &mut part.content
+            && let Some(value) = parameters.take_if(|value| is_deeper(value, levels))
+        {
+            arguments.get_or_insert_with(|| value.to_string().into_boxed_str());
         }
-        Some(state) => flatten(state, levels),
-        None => {}
+        match &mut part.source.native {
+            Some(Value::Object(native)) => {
+                native.values_mut().for_each(|value| flatten(value, levels));
+            }
+            Some(native) => flatten(native, levels),
+            None => {}
+        }
     }
     facet.attributes.values_mut().for_each(|value| flatten(value, levels));
     // A child stands in a list, in an object.

@@ -1,7 +1,5 @@
-use super::MESSAGE_TOPIC;
 use crate::{
     id::FacetType,
-    json::Value,
     veil::{FacetChange, Frame},
 };
 
@@ -40,48 +38,38 @@ impl Tally {
     }
 }
 
-/// How the topics begin that say that an import made a frame.
-const IMPORTED: &str = "transcript:";
-
 fn is_message(frame: &Frame) -> bool {
-    let mut topics = frame.events.iter().filter_map(|event: &Value| event.str_at("topic"));
-    let mut is_imported = false;
-    let is_marked = topics.any(|topic| {
-        is_imported |= topic.starts_with(IMPORTED);
-        topic == MESSAGE_TOPIC
-    });
-    is_marked || !is_imported
+    frame.imported.as_ref().is_none_or(|imported| imported.is_message)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::RECORD_TOPIC, *};
+    use super::*;
     use crate::{
-        json,
-        veil::{Facet, FacetOp, Source},
+        json::Value,
+        veil::{Facet, FacetOp, Imported, Source},
     };
 
     #[test]
     fn frames_of_other_makers_are_messages_and_only_what_they_add_is_counted() {
-        let topic =
-            |topic: &str| json::read(format!(r#"{{"topic":"{topic}"}}"#).as_bytes()).unwrap();
-        let frame = |events: &[&str]| Frame {
-            events: events.iter().map(|name| topic(name)).collect(),
+        let frame = |imported: Option<bool>| Frame {
+            imported: imported
+                .map(|is_message| Box::new(Imported { is_message, ..Imported::default() })),
             ..Frame::new(0, Source::Agent)
         };
         let call = Facet::tool_call("c", None, "open", Value::Null);
         let result = Facet::tool_result("r", None, None, "done");
         let nested = Facet::new("e", FacetType::EVENT, "").with_child(result.clone());
-        let acting = frame(&["sensor:ping"])
+        let acting = frame(None)
             .with(FacetOp::add(call))
             .with(FacetOp::add(result))
             .with(FacetOp::add(nested))
             .with(FacetOp::remove("x"));
         let mut tally = Tally::default();
         tally.add(&acting);
-        tally.add(&frame(&[]));
-        tally.add(&frame(&[RECORD_TOPIC]));
-        tally.add(&frame(&[RECORD_TOPIC, MESSAGE_TOPIC]));
+        tally.add(&frame(None));
+        tally.add(&frame(Some(false)));
+        tally.add(&frame(Some(true)));
         assert_eq!(tally, Tally { messages: 3, tool_calls: 1, tool_results: 1 });
     }
 }

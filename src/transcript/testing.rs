@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::{ImportReport, MESSAGE_TOPIC, ORIGIN, Transcript, TranscriptFormat};
+use super::{ImportReport, Transcript, TranscriptFormat};
 use crate::{
     id::FacetType,
-    json::{self, Value},
-    veil::{Facet, FacetChange},
+    json::{self, Object, ObjectExt, Value},
+    veil::{ContentForm, Facet, FacetChange, PartSource},
 };
 
 /// The record that a facet of type `unknown` keeps as its JSON text; `None` where it is no JSON.
@@ -27,7 +27,10 @@ fn line(out: &mut String, facet: &Facet, indent: &str) {
     if let Some(state) = &facet.state {
         let _ = write!(out, " {}", record_of(facet).unwrap_or_else(|| state.to_string()));
     }
-    if let Some(origin) = facet.attributes.get(ORIGIN) {
+    if let Some(half) = half_of(facet) {
+        let _ = write!(out, " {}", Value::from(half));
+    }
+    if let Some(origin) = origin_of(facet) {
         let _ = write!(out, " origin {origin}");
     }
     out.push('\n');
@@ -41,8 +44,8 @@ pub(super) fn outline(input: &str) -> (TranscriptFormat, String, ImportReport) {
     let mut out = String::new();
     for record in transcript.by_ref() {
         let record = record.unwrap();
-        let topic = record.frame.events.first().and_then(|event| event.str_at("topic"));
-        let star = if topic == Some(MESSAGE_TOPIC) { "*" } else { "" };
+        let is_message = record.frame.imported.as_ref().is_some_and(|of| of.is_message);
+        let star = if is_message { "*" } else { "" };
         let _ = writeln!(out, "{}/{}{star}", record.session, record.frame.source.as_str());
         for op in &record.frame.ops {
             if let FacetChange::Add(facet) = &op.change {
@@ -55,8 +58,41 @@ pub(super) fn outline(input: &str) -> (TranscriptFormat, String, ImportReport) {
     (transcript.format(), out, transcript.report().clone())
 }
 
+/// What is typed of a call or a result.
+fn half_of(facet: &Facet) -> Option<Object> {
+    let mut half = Object::new();
+    if let Some(call) = facet.call() {
+        half.put("toolName", call.name);
+        half.put_some("toolCallId", call.id);
+        half.put_some("arguments", call.arguments);
+        half.put_some("parameters", call.parameters.cloned());
+    } else if facet.is_result() {
+        half.put_some("toolName", facet.tool_name());
+        half.put_some("toolCallId", facet.call_id());
+        half.put_some("isError", facet.is_failed().then_some(true));
+    } else {
+        return None;
+    }
+    Some(half)
+}
+
+/// What the source says of a facet: the block by its own names, then what a reader says of it.
+pub(super) fn origin_of(facet: &Facet) -> Option<Value> {
+    let source = facet.source()?;
+    let block = source.to_block();
+    let mut origin = match block {
+        Some(Value::Object(block)) => block,
+        Some(other) => return Some(other),
+        None => Object::new(),
+    };
+    origin.put_some("idFrom", source.id_from.as_deref());
+    origin.put_some("field", source.field.as_deref());
+    origin.put_some("form", source.form.map(ContentForm::as_str));
+    (!origin.is_empty()).then(|| origin.into())
+}
+
 fn forget_origin(facet: &mut Facet) {
-    facet.attributes.shift_remove(ORIGIN);
+    facet.part.iter_mut().for_each(|part| part.source = PartSource::default());
     facet.children.iter_mut().for_each(forget_origin);
 }
 

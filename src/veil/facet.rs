@@ -1,3 +1,4 @@
+use super::{FacetPart, Media, PartContent, PartSource, legacy};
 use crate::{
     Error, Result,
     id::{FacetId, FacetType},
@@ -24,7 +25,10 @@ pub struct Facet {
     pub facet_type: FacetType,
     /// What it says. A facet without content and children renders nothing.
     pub content: String,
-    /// What it knows, for programs: a state, or the parts of a tool call (see [`Facet::call`]).
+    /// What it is for a provider beyond its text: a call, a result, a signature. Without one it is
+    /// what its type says.
+    pub part: Option<Box<FacetPart>>,
+    /// What it knows, for programs.
     pub state: Option<Value>,
     /// The name under which it is shown; formats with tags make a tag of it.
     pub display_name: Option<String>,
@@ -54,17 +58,16 @@ pub struct Facet {
     pub extra: Object,
 }
 
-/// A tool call as a facet of type [`FacetType::ACTION`] holds it in its state.
+/// A tool call as the [`FacetPart`] of a facet holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Call<'a> {
-    /// The provider's id of the call, where it has one. Wire name `toolCallId`.
+    /// The provider's id of the call, where it has one.
     pub id: Option<&'a str>,
-    /// The tool's name. Wire name `toolName`.
+    /// The tool's name.
     pub name: &'a str,
-    /// The arguments, parsed; `None` where they were text that is not JSON. Wire name `parameters`.
+    /// The arguments, parsed; `None` where they were text that is not JSON.
     pub parameters: Option<&'a Value>,
     /// The arguments as the model wrote them, where `parameters` does not write back the same.
-    /// Wire name `arguments`.
     pub arguments: Option<&'a str>,
 }
 
@@ -92,6 +95,7 @@ impl Facet {
             id: id.into(),
             facet_type: facet_type.into(),
             content: content.into(),
+            part: None,
             state: None,
             display_name: None,
             children: Vec::new(),
@@ -116,11 +120,13 @@ impl Facet {
         tool_name: &str,
         parameters: Value,
     ) -> Self {
-        let mut state = Object::new();
-        state.put("toolName", tool_name);
-        state.put_some("toolCallId", call_id);
-        state.put("parameters", parameters);
-        Self { state: Some(state.into()), ..Self::new(id, FacetType::ACTION, "") }
+        let content = PartContent::Call {
+            id: call_id.map(Box::from),
+            name: tool_name.into(),
+            parameters: Some(parameters),
+            arguments: None,
+        };
+        Self::new(id, FacetType::ACTION, "").with_part(content)
     }
 
     /// The result of a tool call: a facet of type [`FacetType::RESULT`].
@@ -130,10 +136,18 @@ impl Facet {
         tool_name: Option<&str>,
         content: impl Into<String>,
     ) -> Self {
-        let mut state = Object::new();
-        state.put_some("toolName", tool_name);
-        state.put_some("toolCallId", call_id);
-        Self { state: Some(state.into()), ..Self::new(id, FacetType::RESULT, content) }
+        let part = PartContent::Result {
+            answers: call_id.map(Box::from),
+            tool: tool_name.map(Box::from),
+            failed: false,
+        };
+        Self::new(id, FacetType::RESULT, content).with_part(part)
+    }
+
+    /// Sets what the facet is for a provider.
+    pub fn with_part(mut self, content: PartContent) -> Self {
+        self.part_mut().content = content;
+        self
     }
 
     /// Sets the name under which the facet is shown.
@@ -154,31 +168,67 @@ impl Facet {
         self
     }
 
-    /// The tool call, where the facet is an action that names a tool.
+    /// The part, which is made where there is none.
+    pub(crate) fn part_mut(&mut self) -> &mut FacetPart {
+        let facet_type = &self.facet_type;
+        self.part.get_or_insert_with(|| Box::new(FacetPart::new(PartContent::of_type(facet_type))))
+    }
+
+    /// What the source of the facet says of it, where it says something.
+    pub fn source(&self) -> Option<&PartSource> {
+        self.part.as_deref().map(|part| &part.source)
+    }
+
+    fn typed(&self) -> Option<&PartContent> {
+        self.part.as_deref().map(|part| &part.content)
+    }
+
+    /// The tool call, where the facet is one.
     pub fn call(&self) -> Option<Call<'_>> {
-        let state = self.state.as_ref().filter(|_| self.facet_type == FacetType::ACTION)?;
-        Some(Call {
-            id: state.str_at("toolCallId"),
-            name: state.str_at("toolName")?,
-            parameters: state.get("parameters"),
-            arguments: state.str_at("arguments"),
-        })
+        let Some(PartContent::Call { id, name, parameters, arguments }) = self.typed() else {
+            return None;
+        };
+        let (id, arguments) = (id.as_deref(), arguments.as_deref());
+        Some(Call { id, name, parameters: parameters.as_ref(), arguments })
     }
 
     /// The name of the tool of a call or a result.
     pub fn tool_name(&self) -> Option<&str> {
-        self.state.as_ref()?.str_at("toolName")
+        match self.typed()? {
+            PartContent::Call { name, .. } => Some(name),
+            PartContent::Result { tool, .. } => tool.as_deref(),
+            _ => None,
+        }
     }
 
-    /// Whether the facet is the result of a tool call. A facet of type [`FacetType::RESULT`]
-    /// without a state is a text inside of one.
+    /// Whether the facet is the result of a tool call. A facet of type [`FacetType::RESULT`] that is
+    /// none is a text inside of one.
     pub fn is_result(&self) -> bool {
-        self.facet_type == FacetType::RESULT && self.state.is_some()
+        matches!(self.typed(), Some(PartContent::Result { .. }))
+    }
+
+    /// Whether the facet is a result of which its source says that the call failed.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.typed(), Some(PartContent::Result { failed: true, .. }))
     }
 
     /// The id of the call of a call or a result, where the provider gave one.
-    pub(crate) fn call_id(&self) -> Option<&str> {
-        self.state.as_ref()?.str_at("toolCallId")
+    pub fn call_id(&self) -> Option<&str> {
+        match self.typed()? {
+            PartContent::Call { id, .. } => id.as_deref(),
+            PartContent::Result { answers, .. } => answers.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What is known of an image, a sound or a document.
+    pub fn media(&self) -> Option<&Media> {
+        match self.typed()? {
+            PartContent::Image(media)
+            | PartContent::Audio(media)
+            | PartContent::Document(media) => Some(media),
+            _ => None,
+        }
     }
 
     /// The children that are shown with the facet: ambient ones are in an ambient facet.
@@ -199,25 +249,29 @@ impl Facet {
             || self.shown_children().any(Facet::says_something)
     }
 
-    /// Which part of a message the facet is.
-    pub fn part(&self) -> Part {
-        // A result without a state is a text inside of a result.
-        if let Some(state) = &self.state {
-            let id = || state.str_at("toolCallId").map(Box::from);
-            if self.facet_type == FacetType::RESULT {
-                return Part::Result { id: id() };
+    /// Which part of a message the chunks of the facet are.
+    pub fn chunk_part(&self) -> Part {
+        let of_type;
+        let content = match self.typed() {
+            None | Some(PartContent::Text) => {
+                of_type = PartContent::of_type(&self.facet_type);
+                &of_type
             }
-            if self.facet_type == FacetType::ACTION
-                && let Some(name) = state.str_at("toolName")
-            {
-                return Part::Call { id: id(), name: name.into() };
-            }
-        }
-        match &self.facet_type {
-            t if *t == FacetType::THOUGHT => Part::Reasoning,
-            t if *t == FacetType::IMAGE => Part::Image,
-            t if *t == FacetType::OPAQUE => Part::Opaque,
-            _ => Part::Text,
+            Some(content) => content,
+        };
+        match content {
+            PartContent::Text => Part::Text,
+            PartContent::Call { id, name, .. } => Part::Call { id: id.clone(), name: name.clone() },
+            PartContent::Result { answers, .. } => Part::Result { id: answers.clone() },
+            PartContent::Reasoning => Part::Reasoning,
+            PartContent::Image(_) => Part::Image,
+            PartContent::Audio(_) => Part::Audio,
+            PartContent::Document(_) => Part::Document,
+            // One that its provider alone can read has no text.
+            PartContent::Compaction if self.facet_type == FacetType::OPAQUE => Part::Opaque,
+            PartContent::Compaction => Part::Compaction,
+            PartContent::ToolDefinition { .. } => Part::ToolDefinition,
+            PartContent::Opaque => Part::Opaque,
         }
     }
 
@@ -235,6 +289,12 @@ impl Facet {
         object.put_some("displayName", self.display_name.as_deref());
         if !self.content.is_empty() {
             object.put("content", self.content.as_str());
+        }
+        match &self.part {
+            Some(part) => object.put("part", part.to_json()),
+            // Else it would be read as one that was written before parts were typed.
+            None if legacy::is_convertible(self) => object.put("part", Value::Null),
+            None => {}
         }
         object.put_some("state", self.state.clone());
         put_list(&mut object, "children", &self.children, Facet::to_json);
@@ -262,11 +322,16 @@ impl Facet {
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where `id` or `type` is missing, or a member
     /// is of the wrong type.
     pub fn from_json(value: Value) -> Result<Self> {
+        let has_part = value.get("part").is_some();
         let mut fields = Fields::of(value, "a facet")?;
         let id = Fields::required(fields.string("id")?, "id", "a string")?;
         let of_facet = |error: Error| error.at(|place| place.facet = Some(id.clone()));
         let facet = Self::from_fields(&mut fields, FacetId::from(&id)).map_err(of_facet)?;
-        Ok(Self { extra: fields.rest(), ..facet })
+        let mut facet = Self { extra: fields.rest(), ..facet };
+        if !has_part {
+            legacy::convert_facet(&mut facet);
+        }
+        Ok(facet)
     }
 
     fn from_fields(fields: &mut Fields, id: FacetId) -> Result<Self> {
@@ -282,6 +347,7 @@ impl Facet {
         let targets = fields.strings("targetFacetIds")?.unwrap_or_default();
         Ok(Self {
             display_name: fields.string("displayName")?,
+            part: fields.nested("part", FacetPart::from_json)?.map(Box::new),
             state: fields.take("state"),
             children: children.into_iter().enumerate().map(child).collect::<Result<_>>()?,
             tags: fields.strings("tags")?.unwrap_or_default(),

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::FacetOp;
+use super::{FacetOp, Imported, legacy};
 use crate::{
     Error, Result,
     id::FrameSeq,
@@ -65,8 +65,10 @@ pub struct Frame {
     pub source: Source,
     /// The stream that was active, not interpreted.
     pub active_stream: Option<Value>,
-    /// What happened, not interpreted: imported frames keep here what the source says of a message.
+    /// What happened, not interpreted.
     pub events: Vec<Value>,
+    /// What the source of an imported frame says of it.
+    pub imported: Option<Box<Imported>>,
     /// The changes to the facets. Wire name `deltas`.
     pub ops: Vec<FacetOp>,
     /// What the frame rendered to, once it was captured.
@@ -98,6 +100,12 @@ impl Frame {
         object.put("source", self.source.as_str());
         object.put_some("activeStream", self.active_stream.clone());
         object.put("events", self.events.iter().cloned().collect::<Value>());
+        match &self.imported {
+            Some(imported) => object.put("imported", imported.to_json()),
+            // Else it would be read as one that was written before this was typed.
+            None if legacy::tells_of_import(self) => object.put("imported", Value::Null),
+            None => {}
+        }
         object.put("deltas", self.ops.iter().map(FacetOp::to_json).collect::<Value>());
         object.put_some("renderedSnapshot", self.rendered_snapshot.as_ref().map(|s| s.to_json()));
         object.put_some("renderedTail", self.rendered_tail.as_ref().map(|s| s.to_json()));
@@ -119,11 +127,15 @@ impl Frame {
     /// # Errors
     /// Those of [`Frame::from_json`].
     pub fn from_json_with_notes(value: Value, notes: &mut Vec<Error>) -> Result<Self> {
+        let has_imported = value.get("imported").is_some();
         let mut fields = Fields::of(value, "a frame")?;
         let sequence = Fields::required(fields.u64("sequence")?, "sequence", "a sequence number")?;
         let mut own = Vec::new();
-        let frame = Self::from_fields(&mut fields, sequence.into(), &mut own)
+        let mut frame = Self::from_fields(&mut fields, sequence.into(), &mut own)
             .map_err(|error| error.at_frame(sequence))?;
+        if !has_imported {
+            legacy::convert_frame(&mut frame);
+        }
         notes.extend(own.into_iter().map(|note| note.at_frame(sequence)));
         Ok(Self { extra: fields.rest(), ..frame })
     }
@@ -160,6 +172,7 @@ impl Frame {
             source,
             active_stream: fields.take("activeStream"),
             events,
+            imported: fields.nested("imported", Imported::from_json)?.map(Box::new),
             ops: deltas.into_iter().enumerate().map(op).collect::<Result<_>>()?,
             extra: Object::new(),
         })

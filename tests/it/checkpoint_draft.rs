@@ -62,12 +62,8 @@ fn written(frames: &[Frame]) -> BTreeSet<String> {
         })
     };
     // A call that failed wrote nothing.
-    let failed: BTreeSet<&str> = added()
-        .filter(|facet| facet.is_result())
-        .filter_map(|facet| facet.state.as_ref())
-        .filter(|state| state.get("isError").and_then(Value::as_bool) == Some(true))
-        .filter_map(|state| state.str_at("toolCallId"))
-        .collect();
+    let failed: BTreeSet<&str> =
+        added().filter(|facet| facet.is_failed()).filter_map(|facet| facet.call_id()).collect();
     for facet in added() {
         let Some(call) = facet.call() else { continue };
         if call.id.is_some_and(|id| failed.contains(id)) {

@@ -29,7 +29,7 @@ fn adopted(hud: &Hud, history: &History) -> CompressionTransform {
 
 /// The line that a frame was read from.
 fn line(frame: &Frame) -> u64 {
-    frame.events[0].get("line").and_then(afterimage::json::Value::as_u64).unwrap()
+    frame.imported.as_ref().unwrap().line
 }
 
 /// What the recording itself says of a compaction, read by another reader: the line that tells of
@@ -382,9 +382,8 @@ fn a_compaction_that_begins_between_a_call_and_its_result_leaves_both() {
     assert!(texts[1].contains("<tool_call") && texts[2].contains("<tool_result"), "{texts:?}");
     assert_eq!(&texts[3..], ["so far"]);
     // A summary that is said beside a call stays with it.
-    let mut call = Facet::new("again", FacetType::ACTION, "");
-    let state = br#"{"toolName":"look","toolCallId":"d","parameters":{}}"#;
-    call.state = Some(afterimage::json::read(state).unwrap());
+    let arguments = afterimage::json::read(b"{}").unwrap();
+    let call = Facet::tool_call("again", Some("d"), "look", arguments);
     let frame = Frame::new(at, Source::Agent).with(FacetOp::add(summary.clone()));
     let texts = told(frame.with(FacetOp::add(call)));
     assert_eq!(texts.len(), 4, "{texts:?}");

@@ -18,7 +18,7 @@ use afterimage::{
     json,
     snapshot::{PartRef, SnapshotOptions},
     tokens::Chars4,
-    veil::{Facet, FacetOp, Frame, History, Source},
+    veil::{Facet, FacetOp, Frame, History, Imported, Source},
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -165,14 +165,23 @@ fn recorded() -> impl Strategy<Value = Vec<Frame>> {
     );
     let facet = (kind, select(&ORIGINS[..]), "[ab]", "[a-z \n]{0,6}").prop_map(
         |(kind, origin, id, text)| {
-            let mut facet = match kind {
-                "action" => Facet::tool_call("", Some(&id), "look", json::Value::Null),
-                "result" => Facet::tool_result("", Some(&id), None, text),
-                kind => Facet::new("", kind, text),
+            // As it was written before parts were typed.
+            let state = match kind {
+                "action" => {
+                    serde_json::json!({"toolName": "look", "toolCallId": id, "parameters": null})
+                }
+                "result" => serde_json::json!({ "toolCallId": id }),
+                _ => serde_json::Value::Null,
             };
-            let origin = json::read(origin.as_bytes()).unwrap();
-            facet.attributes.insert("origin".to_owned(), origin);
-            facet
+            let origin: serde_json::Value = serde_json::from_str(origin).unwrap();
+            let mut facet = serde_json::json!({
+                "id": "", "type": kind, "content": if kind == "action" { "" } else { &*text },
+                "attributes": { "origin": origin },
+            });
+            if !state.is_null() {
+                facet["state"] = state;
+            }
+            Facet::from_json(json::read(facet.to_string().as_bytes()).unwrap()).unwrap()
         },
     );
     let facet = (facet.clone(), vec(facet, 0..3)).prop_map(|(mut facet, children)| {
@@ -190,8 +199,11 @@ fn recorded() -> impl Strategy<Value = Vec<Frame>> {
             |(sequence, (source, facets, payload)): (usize, (Source, Vec<Facet>, Option<&str>))| {
                 let mut frame = Frame::new(sequence as u64, source);
                 if let Some(payload) = payload {
-                    let event = format!(r#"{{"topic":"transcript:message","payload":{payload}}}"#);
-                    frame.events.push(json::read(event.as_bytes()).unwrap());
+                    let json::Value::Object(members) = json::read(payload.as_bytes()).unwrap()
+                    else {
+                        panic!("{payload}")
+                    };
+                    frame.imported = Some(Box::new(Imported::of_members(1, true, members)));
                 }
                 for (index, mut facet) in facets.into_iter().enumerate() {
                     facet.id = format!("f{sequence}.{index}").as_str().into();

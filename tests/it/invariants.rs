@@ -18,7 +18,7 @@ use afterimage::{
     json::{self, Object, Value},
     snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, SnapshotOptions},
     tokens::TokenCounter,
-    veil::{Facet, FacetChange, FacetOp, Frame, History, Source, Veil},
+    veil::{Facet, FacetChange, FacetOp, Frame, History, PartContent, Source, Veil},
 };
 use histories::{history, text};
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -635,12 +635,10 @@ fn facets_that_hold_are_ordered_by_their_additions_alone() {
 fn a_part_without_text_where_the_tail_is_cut_is_in_one_message() {
     let hud = Setup { format: "native", options: SnapshotOptions::default() }.hud();
     let ambient =
-        Facet::new("a", "ambient", "now").with_child(Facet::tool_call("b", None, "f", Value::Null));
-    let mut ambient = ambient.with_child(Facet::tool_result("c", None, None, ""));
-    ambient.children[0].state.as_mut().and_then(|state| match state {
-        Value::Object(state) => state.shift_remove("parameters"),
-        _ => None,
-    });
+        Facet::new("a", "ambient", "now").with_child(Facet::new("b", "action", "").with_part(
+            PartContent::Call { id: None, name: "f".into(), parameters: None, arguments: None },
+        ));
+    let ambient = ambient.with_child(Facet::tool_result("c", None, None, ""));
     let history = capture(&hud, &[Frame::new(0, Source::User).with(FacetOp::add(ambient))]);
     let prefill = Some("I".to_owned());
     let request = RenderRequest { prefill, ..RenderRequest::default() };

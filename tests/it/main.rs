@@ -36,6 +36,7 @@ mod journal_timeline;
 #[cfg(feature = "journal")]
 mod journal_veil;
 mod layering;
+mod memory;
 #[cfg(feature = "observe")]
 mod observe_answers;
 #[cfg(all(feature = "bpe", feature = "observe"))]
@@ -54,4 +55,5 @@ mod snapshot_spec;
 #[cfg(feature = "bpe")]
 mod transcripts;
 mod unforgeable;
+mod untyped;
 mod window;

@@ -25,8 +25,8 @@ use afterimage::{
     snapshot::{PartRef, SnapshotOptions},
     tokens::{Chars4, TokenCounter},
     veil::{
-        COMPACTION_TOPIC, Compaction, Facet, FacetChange, FacetOp, Frame, History, Saliency,
-        Source, TagSet, Veil,
+        COMPACTION_TOPIC, Compaction, Facet, FacetChange, FacetOp, Frame, History, PartContent,
+        Saliency, Source, TagSet, Veil,
     },
     window::{Breakdown, Budget, ContextWindow, FittedContext},
 };
@@ -599,11 +599,13 @@ fn transient(rate: &str) -> Saliency {
 }
 
 fn called(sequence: u64, id: &str, arguments: &str) -> Frame {
-    let mut facet = Facet::tool_call(format!("call-{sequence}"), Some(id), "look", Value::Null);
-    if let Some(Value::Object(state)) = &mut facet.state {
-        state.shift_remove("parameters");
-        state.insert("arguments".into(), arguments.into());
-    }
+    let call = PartContent::Call {
+        id: Some(id.into()),
+        name: "look".into(),
+        parameters: None,
+        arguments: Some(arguments.into()),
+    };
+    let facet = Facet::new(format!("call-{sequence}"), FacetType::ACTION, "").with_part(call);
     Frame::new(sequence, Source::Agent).with(FacetOp::add(facet))
 }
 
@@ -736,8 +738,9 @@ fn a_shortened_result_still_says_that_it_failed() {
     for op in &mut failed.ops {
         let FacetChange::Add(facet) = &mut op.change else { continue };
         let mut found = Facet::clone(facet);
-        let Some(Value::Object(state)) = &mut found.state else { panic!("{found:?}") };
-        state.insert("isError".into(), true.into());
+        let part = &mut found.part.as_mut().unwrap().content;
+        let PartContent::Result { failed, .. } = part else { panic!("{part:?}") };
+        *failed = true;
         *facet = found.into();
     }
     let hud = native();

@@ -125,7 +125,7 @@ pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
             match chunk.part() {
                 PartRef::Call { id, name } => said.call(passage, id, name, text),
                 // What has no text says nothing of use about itself.
-                PartRef::Opaque => {}
+                PartRef::Opaque | PartRef::Audio | PartRef::Document => {}
                 _ if text.trim().is_empty() => {}
                 PartRef::Result { id } => said.result(passage, id, chunk.facet_ids().next(), text),
                 // The passages of a block of blocks are what the blocks say.

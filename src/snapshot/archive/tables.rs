@@ -92,12 +92,26 @@ pub(super) enum PartKind {
     Reasoning,
     Image,
     Opaque,
+    Audio,
+    Document,
+    Compaction,
+    ToolDefinition,
 }
 
 impl PartKind {
     pub(super) fn from_number(number: u8) -> Option<Self> {
-        let all =
-            [Self::Text, Self::Call, Self::Result, Self::Reasoning, Self::Image, Self::Opaque];
+        let all = [
+            Self::Text,
+            Self::Call,
+            Self::Result,
+            Self::Reasoning,
+            Self::Image,
+            Self::Opaque,
+            Self::Audio,
+            Self::Document,
+            Self::Compaction,
+            Self::ToolDefinition,
+        ];
         all.get(usize::from(number)).copied()
     }
 
@@ -109,6 +123,10 @@ impl PartKind {
             Part::Reasoning => Self::Reasoning,
             Part::Image => Self::Image,
             Part::Opaque => Self::Opaque,
+            Part::Audio => Self::Audio,
+            Part::Document => Self::Document,
+            Part::Compaction => Self::Compaction,
+            Part::ToolDefinition => Self::ToolDefinition,
         }
     }
 }
@@ -354,6 +372,10 @@ impl Tables {
             PartKind::Reasoning => PartRef::Reasoning,
             PartKind::Image => PartRef::Image,
             PartKind::Opaque => PartRef::Opaque,
+            PartKind::Audio => PartRef::Audio,
+            PartKind::Document => PartRef::Document,
+            PartKind::Compaction => PartRef::Compaction,
+            PartKind::ToolDefinition => PartRef::ToolDefinition,
         }
     }
 

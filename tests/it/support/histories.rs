@@ -14,7 +14,7 @@ use std::{
 use afterimage::{
     id::FacetType,
     json::{self, Object, Value},
-    veil::{Facet, FacetChange, FacetOp, Frame, Source},
+    veil::{Facet, FacetChange, FacetOp, Frame, PartContent, Source},
 };
 use proptest::{
     collection::vec,
@@ -183,12 +183,12 @@ fn kind() -> impl Strategy<Value = Facet> {
     let call = (id(), name(), value(2))
         .prop_map(|(id, name, parameters)| Facet::tool_call("", id, name, parameters));
     let raw = (id(), name(), text()).prop_map(|(id, name, arguments)| {
-        let mut facet = Facet::tool_call("", id, name, Value::Null);
-        if let Some(Value::Object(state)) = &mut facet.state {
-            state.shift_remove("parameters");
-            state.insert("arguments".into(), arguments.into());
-        }
-        facet
+        Facet::new("", FacetType::ACTION, "").with_part(PartContent::Call {
+            id: id.map(Box::from),
+            name: name.into(),
+            parameters: None,
+            arguments: Some(arguments.into()),
+        })
     });
     let result = (id(), option::of(name()), text())
         .prop_map(|(id, name, content)| Facet::tool_result("", id, name, content));

@@ -232,15 +232,13 @@ impl Draft {
 
     fn result(&mut self, facet: &Facet) {
         let call = self.unanswered.answer(facet.call_id(), facet.tool_name());
-        let says_so = facet.state.as_ref().and_then(|state| state.get("isError")?.as_bool());
         let text = facet.content.trim_start();
         let touches = call.as_ref().is_some_and(|call| self.touched.has(call.call));
-        let is_failure = says_so.unwrap_or_else(|| {
-            ["Error", "error:", "<tool_use_error>", "Traceback (most recent call last)"]
+        let is_failure = facet.is_failed()
+            || ["Error", "error:", "<tool_use_error>", "Traceback (most recent call last)"]
                 .iter()
                 .any(|start| text.starts_with(start))
-                || touches && is_refusal(text)
-        });
+            || touches && is_refusal(text);
         if is_failure {
             let name = call.as_ref().map(|call| &*call.name);
             let tool = name.or(facet.tool_name()).unwrap_or("a tool");

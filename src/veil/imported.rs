@@ -1,0 +1,82 @@
+use super::{ContentForm, wire};
+use crate::{
+    Result,
+    json::{Fields, Object, ObjectExt, Value, serde_through_json},
+};
+
+serde_through_json!(Imported);
+
+/// What the source of an imported frame says of it besides what it holds. The wire member `imported`
+/// of a frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Imported {
+    /// The line in the file, or the number of the element, from one.
+    pub line: u64,
+    /// Whether the source counts the frame as a message.
+    pub is_message: bool,
+    /// The role of the message, as the source names it.
+    pub role: Option<Box<str>>,
+    /// The type of the record or item. Wire name `type`.
+    pub kind: Option<Box<str>>,
+    /// How the content of the message was written, where that is not the usual form.
+    pub form: Option<ContentForm>,
+    /// What else the source says of the message, by its own names: the model, the usage, the reason
+    /// to stop.
+    pub members: Object,
+}
+
+impl Imported {
+    /// What a source says of a message, by its own names: what has a typed place here goes there.
+    pub fn of_members(line: u64, is_message: bool, mut members: Object) -> Self {
+        let mut take = |key: &str| match members.get(key) {
+            Some(Value::String(text)) => {
+                let text: Box<str> = text.as_str().into();
+                members.shift_remove(key);
+                Some(text)
+            }
+            _ => None,
+        };
+        let (role, kind) = (take("role"), take("type"));
+        let form = members.get("form").and_then(Value::as_str).and_then(ContentForm::from_name);
+        if form.is_some() {
+            members.shift_remove("form");
+        }
+        Self { line, is_message, role, kind, form, members }
+    }
+
+    /// A member that has no typed place.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.members.get(key)
+    }
+
+    /// The wire form.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("line", self.line);
+        object.put("message", self.is_message);
+        object.put_some("role", self.role.as_deref());
+        object.put_some("type", self.kind.as_deref());
+        object.put_some("form", self.form.map(ContentForm::as_str));
+        if !self.members.is_empty() {
+            object.put("members", self.members.clone());
+        }
+        Value::Object(object)
+    }
+
+    /// Loads the wire form.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a member is of the wrong type, or the form
+    /// is not known.
+    pub fn from_json(value: Value) -> Result<Self> {
+        let mut fields = Fields::of(value, "what an import says of a frame")?;
+        Ok(Self {
+            line: fields.u64("line")?.unwrap_or_default(),
+            is_message: fields.bool("message")?.unwrap_or_default(),
+            role: wire::text(&mut fields, "role")?,
+            kind: wire::text(&mut fields, "type")?,
+            form: wire::form(&mut fields, "form")?,
+            members: fields.object("members")?.unwrap_or_default(),
+        })
+    }
+}

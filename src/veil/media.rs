@@ -1,0 +1,73 @@
+use super::PartContent;
+use crate::{id::FacetType, json::Value};
+
+/// What is known of an image, a sound or a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Media {
+    /// The media type, for example `image/png`.
+    pub media_type: Option<Box<str>>,
+    /// The size in bytes, where the data is at hand.
+    pub bytes: Option<u64>,
+    /// The tokens that it takes by its provider's rule. `None` where nobody counted them: it counts
+    /// as the text that stands for it.
+    pub tokens: Option<u64>,
+}
+
+/// Where blocks have the media type, the data in base64, and an address that may be a data URL.
+const TYPES: [&str; 4] = ["/source/media_type", "/mimeType", "/media_type", "/inlineData/mimeType"];
+const DATA: [&str; 5] =
+    ["/source/data", "/data", "/inlineData/data", "/input_audio/data", "/result"];
+const ADDRESSES: [&str; 9] = [
+    "/image_url/url",
+    "/image_url",
+    "/imageUrl/url",
+    "/imageUrl",
+    "/image",
+    "/source/url",
+    "/url",
+    "/file/file_data",
+    "/file_data",
+];
+
+impl Media {
+    /// What a provider's block says of its data.
+    pub(crate) fn of_block(block: &Value) -> Self {
+        let text = |places: &[&str]| {
+            places.iter().find_map(|place| block.pointer(place).and_then(Value::as_str))
+        };
+        let address = text(&ADDRESSES).and_then(data_url);
+        let data = text(&DATA).or(address.map(|(_, data)| data));
+        let is_text = text(&["/source/type"]) == Some("text");
+        let media_type = text(&TYPES).or(address.map(|(declared, _)| declared));
+        let bytes = data.map(|data| if is_text { data.len() } else { base64_len(data) } as u64);
+        Self { media_type: media_type.map(Box::from), bytes, tokens: None }
+    }
+}
+
+impl PartContent {
+    /// What a facet of this type is whose provider's block is kept whole.
+    pub(crate) fn of_block(facet_type: &FacetType, block: &Value) -> Self {
+        if *facet_type == FacetType::IMAGE {
+            return Self::Image(Media::of_block(block));
+        }
+        match block.str_at("type") {
+            _ if *facet_type != FacetType::OPAQUE => Self::of_type(facet_type),
+            Some("input_audio" | "audio") => Self::Audio(Media::of_block(block)),
+            Some("document" | "file" | "input_file") => Self::Document(Media::of_block(block)),
+            Some("compaction") => Self::Compaction,
+            _ => Self::Opaque,
+        }
+    }
+}
+
+/// The media type and the data of `data:TYPE;base64,DATA`.
+pub(crate) fn data_url(url: &str) -> Option<(&str, &str)> {
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    Some((head.split(';').next().unwrap_or_default(), data))
+}
+
+/// The number of bytes that this much base64 stands for.
+pub(crate) fn base64_len(data: &str) -> usize {
+    let data = data.trim_end_matches('=');
+    data.len() / 4 * 3 + [0, 0, 1, 2].get(data.len() % 4).copied().unwrap_or(0)
+}
