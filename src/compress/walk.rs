@@ -37,6 +37,8 @@ pub(crate) struct Step {
     answers: Option<usize>,
     /// Whether an imported block stands for it.
     is_taken: bool,
+    /// Whether it is on a branch that the session left.
+    is_outside: bool,
 }
 
 impl Step {
@@ -47,8 +49,9 @@ impl Step {
 
     #[cfg(test)]
     pub(super) fn sample(sequence: u64, stays: bool, is_closed: bool) -> Self {
-        let (tokens, role, answers, is_taken) = (1, Role::User, None, false);
-        Self { sequence: sequence.into(), tokens, role, stays, is_closed, answers, is_taken }
+        let (tokens, role, answers) = (1, Role::User, None);
+        let (sequence, is_taken, is_outside) = (sequence.into(), false, false);
+        Self { sequence, tokens, role, stays, is_closed, answers, is_taken, is_outside }
     }
 }
 
@@ -102,6 +105,7 @@ impl Walk {
             is_closed: self.pairs.is_closed(),
             answers,
             is_taken: false,
+            is_outside: false,
         }
     }
 
@@ -114,16 +118,32 @@ impl Walk {
         self.units.follow(&self.steps);
     }
 
-    /// The runs of these frames that a block may stand for.
+    /// No imported block stands for the frames from this one on any more, and these of all frames
+    /// are on branches that the session left.
+    pub(super) fn release(&mut self, from: usize, outside: &[Range<usize>]) {
+        self.units.forget(from);
+        for step in self.steps.get_mut(from..).unwrap_or_default() {
+            step.is_taken = false;
+        }
+        self.steps.iter_mut().for_each(|step| step.is_outside = false);
+        for frames in outside {
+            let steps = self.steps.get_mut(frames.clone()).unwrap_or_default();
+            steps.iter_mut().for_each(|step| step.is_outside = true);
+        }
+        self.units.follow(&self.steps);
+    }
+
+    /// The runs of these frames that the block of a compaction may stand for.
     pub(super) fn runs(&self, frames: Range<usize>) -> Vec<Range<usize>> {
         let steps = self.steps.get(frames.clone()).unwrap_or_default();
-        let runs = steps.chunk_by(|a, b| a.stays == b.stays);
+        let is_apart = |step: &Step| step.stays || step.is_outside;
+        let runs = steps.chunk_by(|a, b| is_apart(a) == is_apart(b));
         let runs = runs.scan(frames.start, |start, run| {
             let frames = *start..*start + run.len();
             *start = frames.end;
-            Some((run.first().is_some_and(|step| step.stays), frames))
+            Some((run.first().is_some_and(is_apart), frames))
         });
-        runs.filter(|(stays, _)| !stays).map(|(_, frames)| frames).collect()
+        runs.filter(|(is_apart, _)| !is_apart).map(|(_, frames)| frames).collect()
     }
 
     /// The last end up to `end` at which frames from `start` on hold each call with its result.

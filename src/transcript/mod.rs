@@ -18,8 +18,10 @@
 
 mod anthropic;
 mod api;
+mod attachments;
 mod blocks;
 mod body;
+mod branches;
 mod bundle;
 mod bytes;
 mod chat;

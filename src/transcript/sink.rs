@@ -5,12 +5,18 @@ use std::{
 };
 
 use super::{
-    Record, bundle::Bundle, joining, pairing::Pairing, places::Places, recorded::RecordedExchange,
+    Record,
+    branches::{Branches, Fork},
+    bundle::Bundle,
+    joining,
+    pairing::Pairing,
+    places::Places,
+    recorded::RecordedExchange,
 };
 use crate::{
     id::{FacetId, FacetType, FrameSeq},
     json::{Object, ObjectExt, Value},
-    veil::{Compaction, Facet, FacetOp, Frame, Source},
+    veil::{Branch, Compaction, Facet, FacetOp, Frame, Source},
 };
 
 /// The topic of the event that marks a frame as a message of its source.
@@ -96,6 +102,8 @@ pub(super) struct FrameDraft {
     pub(super) facets: Vec<Facet>,
     /// That a summary took the place of earlier frames here.
     pub(super) compacted: Option<CompactionRecord>,
+    /// The ranges of earlier frames that are not in the context from here on, where they change.
+    pub(super) outside: Option<Vec<(u64, u64)>>,
 }
 
 /// A compaction as its source tells it.
@@ -111,8 +119,10 @@ pub(super) struct CompactionRecord {
 
 impl FrameDraft {
     pub(super) fn message(source: Source, line: u64) -> Self {
-        let (timestamp, uuid, payload, facets, compacted) = Default::default();
-        Self { source, line, timestamp, uuid, is_message: true, payload, facets, compacted }
+        let (timestamp, uuid, payload, facets) = Default::default();
+        let (compacted, outside) = Default::default();
+        let is_message = true;
+        Self { source, line, timestamp, uuid, is_message, payload, facets, compacted, outside }
     }
 
     /// A frame that its source does not count as a message.
@@ -191,6 +201,21 @@ impl Sink {
         is_one.then(|| (self.sequence - 1).into())
     }
 
+    /// Tells of a session where a branch begins; the ranges of frames that are outside of it.
+    ///
+    /// # Errors
+    /// Those of [`Branches::begin`].
+    pub(super) fn begin_branch(
+        &self,
+        session: &str,
+        branches: &mut Branches,
+        fork: Fork,
+    ) -> Result<Option<Vec<(u64, u64)>>, &'static str> {
+        let Some(session) = self.sessions.get(session) else { return Ok(None) };
+        let last_before = |line| self.places.last_before(session, line);
+        branches.begin(fork, self.places.first_place(session), last_before)
+    }
+
     /// The sequence of the next frame.
     pub(super) fn next_sequence(&self) -> u64 {
         self.sequence
@@ -227,7 +252,7 @@ impl Sink {
 
     fn push_next(&mut self, draft: FrameDraft) {
         let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
-        let (mut facets, compacted) = (draft.facets, draft.compacted);
+        let (mut facets, compacted, outside) = (draft.facets, draft.compacted, draft.outside);
         let session = self.current();
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
@@ -243,6 +268,7 @@ impl Sink {
         frame.timestamp = timestamp;
         frame.uuid = uuid;
         frame.events = vec![event.into()];
+        frame.events.extend(outside.map(Branch::event));
         frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));
         self.places.push(&session, line, self.sequence);
         frame.ops.reserve_exact(facets.len());

@@ -5,6 +5,7 @@
 //! order and the final form in which a renderer writes them. A [`History`] is the sequence of
 //! frames with the veil that they lead to.
 
+mod branch;
 mod compaction;
 mod facet;
 mod frame;
@@ -13,6 +14,7 @@ mod op;
 mod state;
 mod tags;
 
+pub use branch::{BRANCH_TOPIC, Branch};
 pub use compaction::{COMPACTION_TOPIC, Compaction};
 pub use facet::{Call, Facet, Saliency};
 pub use frame::{Frame, Source};

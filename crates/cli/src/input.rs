@@ -1,5 +1,6 @@
 //! Opening transcripts and archives of them, with progress, and saying what was odd about them.
 
+mod branch;
 mod counted;
 mod source;
 
@@ -61,9 +62,19 @@ pub(crate) fn read(
     let is_one_of_several = inputs.len() > 1;
     let mut outcome = Ok(());
     let mut choice = input.session.as_deref().map(SessionChoice::new);
-    for input in inputs {
-        let opened = input.and_then(|input| input.open(shows_progress, format, is_one_of_several));
+    let mut is_branch_found = input.branch.is_none();
+    for opening in inputs {
+        let opened =
+            opening.and_then(|opening| opening.open(shows_progress, format, is_one_of_several));
         let read = opened.and_then(|mut source| {
+            source.keeps_branches = !input.all_branches;
+            if let Some(branch) = &input.branch {
+                if !source.choose_branch(branch)? {
+                    source.finish(true);
+                    return Ok(());
+                }
+                is_branch_found = true;
+            }
             if let Some(choice) = &mut choice
                 && !choice.is_in(&mut source)?
             {
@@ -82,6 +93,12 @@ pub(crate) fn read(
             Err(stop) => return Err(stop),
             Ok(()) => {}
         }
+    }
+    if let (Some(branch), false, true) = (&input.branch, is_branch_found, outcome.is_ok()) {
+        let failure = Failure::new(format!("there is no frame of a record {branch:?}"));
+        return Err(failure
+            .hint("`afterimage frames FILE` has the `uuid` or the `id` of each record that makes a frame")
+            .into());
     }
     match choice.and_then(SessionChoice::failure).filter(|_| outcome.is_ok()) {
         Some(failure) => Err(failure.into()),
