@@ -8,6 +8,7 @@ use super::{
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
     sink::{CompactionRecord, FrameDraft, Sink},
+    starts::Starts,
 };
 use crate::{
     id::FacetType,
@@ -56,13 +57,14 @@ pub(super) struct ClaudeCodeReader {
     /// The branches of the file's own session, and the message that it is at.
     branches: Branches,
     message: Option<String>,
+    starts: Starts,
 }
 
 impl Default for ClaudeCodeReader {
     fn default() -> Self {
-        let (name, joining, sidechains, kept, branches, message) = Default::default();
+        let (name, joining, sidechains, kept, branches, message, starts) = Default::default();
         let (chains, lines) = (Recent::new(RECORDS), Recent::new(RECORDS));
-        Self { name, joining, chains, sidechains, lines, kept, branches, message }
+        Self { name, joining, chains, sidechains, lines, kept, branches, message, starts }
     }
 }
 
@@ -141,6 +143,13 @@ impl ClaudeCodeReader {
             (_, Role::Result | Role::Other) => Part::Between,
             _ => Part::Whole,
         };
+        if matches!(role, Role::Answer(_)) {
+            let uuid = record.get("uuid").and_then(Value::as_str);
+            self.starts.calls(&draft, uuid, &session);
+        }
+        if self.name.as_deref() != Some(&*session) {
+            draft.started = self.starts.of_first(&draft, &record, &session);
+        }
         draft.outside = self.place(&record, role, &session, line, sink);
         stand_in_for_ids(&mut draft, &record);
         describe(&mut draft, record);
@@ -283,6 +292,7 @@ impl super::Decoder for ClaudeCodeReader {
         let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let has_message =
             record.get("message").is_some_and(|message| message.as_object().is_some());
+        self.starts.note(&record, &session);
         if !(has_message && matches!(kind.as_str(), "user" | "assistant")) {
             self.place(&record, Role::Other, &session, line, sink);
         }

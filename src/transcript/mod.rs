@@ -55,6 +55,8 @@ mod responses;
 mod sample;
 mod sink;
 mod sse;
+mod starts;
+mod subagents;
 mod swe_agent;
 mod take;
 mod tally;
@@ -76,6 +78,7 @@ pub use input::Transcript;
 pub use parts::ORIGIN;
 pub use recorded::RecordedExchange;
 pub use sink::{ImportReport, MESSAGE_TOPIC, RECORD_TOPIC, RecordNote, UnknownRecord};
+pub use subagents::subagent_files;
 pub use tally::Tally;
 
 use crate::{json::Value, veil::Frame};

@@ -11,12 +11,14 @@ use super::{
     joining,
     pairing::Pairing,
     places::Places,
+    recent::Recent,
     recorded::RecordedExchange,
+    starts::Start,
 };
 use crate::{
     id::{FacetId, FacetType, FrameSeq},
     json::{Object, ObjectExt, Value},
-    veil::{Branch, Compaction, Facet, FacetOp, Frame, Source},
+    veil::{Branch, Compaction, Facet, FacetOp, Frame, Source, SubagentStart},
 };
 
 /// The topic of the event that marks a frame as a message of its source.
@@ -104,6 +106,8 @@ pub(super) struct FrameDraft {
     pub(super) compacted: Option<CompactionRecord>,
     /// The ranges of earlier frames that are not in the context from here on, where they change.
     pub(super) outside: Option<Vec<(u64, u64)>>,
+    /// What started the session, of the first frame of a subagent.
+    pub(super) started: Option<Start>,
 }
 
 /// A compaction as its source tells it.
@@ -120,9 +124,19 @@ pub(super) struct CompactionRecord {
 impl FrameDraft {
     pub(super) fn message(source: Source, line: u64) -> Self {
         let (timestamp, uuid, payload, facets) = Default::default();
-        let (compacted, outside) = Default::default();
-        let is_message = true;
-        Self { source, line, timestamp, uuid, is_message, payload, facets, compacted, outside }
+        let (compacted, outside, started) = Default::default();
+        Self {
+            source,
+            line,
+            timestamp,
+            uuid,
+            is_message: true,
+            payload,
+            facets,
+            compacted,
+            outside,
+            started,
+        }
     }
 
     /// A frame that its source does not count as a message.
@@ -149,6 +163,8 @@ pub(super) struct Sink {
     /// The last sequence of each session.
     last: HashMap<Arc<str>, u64>,
     places: Places,
+    /// The frame of a call, by its id.
+    calls: Recent<u64>,
     /// The exchanges so far, where the caller wants them.
     exchanges: Option<Vec<RecordedExchange>>,
 }
@@ -252,11 +268,15 @@ impl Sink {
 
     fn push_next(&mut self, draft: FrameDraft) {
         let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
-        let (mut facets, compacted, outside) = (draft.facets, draft.compacted, draft.outside);
+        let (mut facets, compacted) = (draft.facets, draft.compacted);
+        let (outside, started) = (draft.outside, draft.started);
         let session = self.current();
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
         self.pairing.pair(&session, &mut facets);
+        for id in facets.iter().filter_map(|facet| facet.call()?.id) {
+            self.calls.insert(id, self.sequence);
+        }
         let mut event = Object::new();
         event.put("topic", if is_message { MESSAGE_TOPIC } else { RECORD_TOPIC });
         event.put("line", line);
@@ -269,6 +289,7 @@ impl Sink {
         frame.uuid = uuid;
         frame.events = vec![event.into()];
         frame.events.extend(outside.map(Branch::event));
+        frame.events.extend(started.map(|start| self.start(start)));
         frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));
         self.places.push(&session, line, self.sequence);
         frame.ops.reserve_exact(facets.len());
@@ -278,6 +299,12 @@ impl Sink {
             frame.ops.push(FacetOp::add(facet));
         }
         self.push_frame(frame);
+    }
+
+    /// The event of the start of a subagent's session.
+    fn start(&self, start: Start) -> Value {
+        let frame = self.calls.get(&start.call).map(FrameSeq::new);
+        SubagentStart { session: start.session, call: start.call, frame }.event()
     }
 
     /// The event of a compaction; none where no frame of the session was replaced.

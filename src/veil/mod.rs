@@ -12,6 +12,7 @@ mod frame;
 mod history;
 mod op;
 mod state;
+mod subagent;
 mod tags;
 
 pub use branch::{BRANCH_TOPIC, Branch};
@@ -22,4 +23,5 @@ pub use history::History;
 pub(crate) use history::SealedFrame;
 pub use op::{FacetChange, FacetOp};
 pub use state::{Veil, VisibleFacets};
+pub use subagent::{SUBAGENT_TOPIC, SubagentStart};
 pub use tags::TagSet;

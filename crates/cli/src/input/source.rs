@@ -17,7 +17,11 @@ use afterimage::{
 use indexmap::IndexSet;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{branch, counted::CountedFrame, name};
+use super::{
+    branch,
+    counted::{CountedFrame, is_stdin},
+    name,
+};
 use crate::{
     failure::{Failure, Outcome, Stop},
     moment::moment,
@@ -65,10 +69,13 @@ impl Source {
             bar.finish_and_clear();
             Failure::cannot_open(&error).file(&name(path))
         })?;
-        let transcript = Transcript::with_format(reader, format).map_err(|error| {
+        let mut transcript = Transcript::with_format(reader, format).map_err(|error| {
             bar.finish_and_clear();
             error.in_file(name(path))
         })?;
+        if !is_stdin(path) {
+            transcript.join_subagents(path);
+        }
         Ok(Self::of(path, transcript, bar))
     }
 
