@@ -19,7 +19,7 @@ use crate::{
 /// Of how many records the line, and of how many of sidechains the chain, is remembered.
 const RECORDS: usize = 1 << 16;
 
-/// Records that are known and that the model never saw.
+/// Records that are known and that no frame holds.
 const METADATA: [&str; 19] = [
     "summary",
     "progress",

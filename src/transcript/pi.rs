@@ -13,7 +13,7 @@ use crate::{
     veil::Source,
 };
 
-/// Records that are known and that the model never saw.
+/// Records that are known and that no frame holds.
 const METADATA: [&str; 6] =
     ["session", "model_change", "thinking_level_change", "custom", "label", "session_info"];
 

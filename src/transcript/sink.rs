@@ -50,8 +50,8 @@ const MAX_SEQUENCE: u64 = 1 << 53;
 #[non_exhaustive]
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {
-    /// Records that are known and that the model never saw, by kind: the first 200 kinds, and
-    /// `other`.
+    /// Records that are known and that no frame holds, by kind: the first 200 kinds, and `other`.
+    /// [`ImportReport::is_unsent`] says which of them the model never saw.
     pub skipped: BTreeMap<String, u64>,
     /// How many records were not understood; all are kept as facets of type `unknown`: the first
     /// thousand one by one, later ones that follow each other together.
@@ -69,6 +69,49 @@ pub struct ImportReport {
     pub notes: Vec<RecordNote>,
     /// How many escapes in the input were half of a surrogate pair, and became U+FFFD.
     pub mended_surrogates: u64,
+}
+
+/// The kinds of skipped records of which it is known that the program sends nothing to a model.
+const UNSENT: [&str; 31] = [
+    "agent-name",
+    "ai-title",
+    "attachment/command_permissions",
+    "attachment/dynamic_skill",
+    "attachment/hook_cancelled",
+    "attachment/hook_error_during_execution",
+    "attachment/hook_non_blocking_error",
+    "attachment/hook_permission_decision",
+    "attachment/hook_success",
+    "attachment/hook_system_message",
+    "attachment/structured_output",
+    "bridge-session",
+    "custom-title",
+    "file-history-snapshot",
+    "frame-link",
+    "label",
+    "mode",
+    "model_change",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "relocated",
+    "session",
+    "session_info",
+    "started",
+    "system/stop_hook_summary",
+    "system/turn_duration",
+    "tag",
+    "thinking_level_change",
+    "worktree-state",
+];
+
+impl ImportReport {
+    /// Whether it is known of skipped records of this kind that the model never saw them. Of the
+    /// others it is not: a transcript may hold them in another form, or not all of what was sent.
+    pub fn is_unsent(kind: &str) -> bool {
+        UNSENT.contains(&kind)
+    }
 }
 
 /// Something that is wrong in a record and does no harm: the record was read.
@@ -294,8 +337,12 @@ impl Sink {
         self.places.push(&session, line, self.sequence);
         frame.ops.reserve_exact(facets.len());
         for (index, mut facet) in facets.into_iter().enumerate() {
-            let name = format!("{}-{}.{index}", facet.facet_type, self.sequence);
-            give_ids(&mut facet, &name);
+            let mut id = format!("{}-{}.{index}", facet.facet_type, self.sequence);
+            // What comes from a file says from which, wherever its owner is named.
+            if let Some(name) = &facet.display_name {
+                id = format!("{id}:{}", clip(name, KIND_LENGTH));
+            }
+            give_ids(&mut facet, &id);
             frame.ops.push(FacetOp::add(facet));
         }
         self.push_frame(frame);
@@ -348,7 +395,7 @@ impl Sink {
         self.ready.push_back(Record { session, frame });
     }
 
-    /// Counts a record that is known and that the model never saw.
+    /// Counts a record that is known and that no frame holds.
     pub(super) fn skip(&mut self, kind: &str) {
         let kind = clip(kind, KIND_LENGTH);
         let skipped = &mut self.report.skipped;

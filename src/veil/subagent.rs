@@ -62,8 +62,7 @@ mod tests {
         let mut frame = Frame::new(9, Source::User);
         assert_eq!(SubagentStart::of(&frame).unwrap(), None);
         for at in [None, Some(FrameSeq::new(3))] {
-            let start =
-                SubagentStart { session: "s".to_owned(), call: "c".to_owned(), frame: at };
+            let start = SubagentStart { session: "s".to_owned(), call: "c".to_owned(), frame: at };
             frame.events = vec![start.event()];
             assert_eq!(SubagentStart::of(&frame).unwrap(), Some(start));
         }

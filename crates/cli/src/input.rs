@@ -5,6 +5,7 @@ mod counted;
 mod source;
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
@@ -15,7 +16,7 @@ use afterimage::{
     json::MAX_BYTES,
     log::{DiskFiles, read_file},
     session::archive::ArchivedTranscript,
-    transcript::{Transcript, TranscriptFormat},
+    transcript::{Transcript, TranscriptFormat, subagent_files},
 };
 use indexmap::IndexSet;
 
@@ -155,7 +156,8 @@ enum Opening {
 /// The files, with those of archives in place of these.
 fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
     let mut all = Vec::with_capacity(files.len());
-    for path in files {
+    let joined = joined(files);
+    for path in files.iter().filter(|path| !is_joined(path, &joined)) {
         let may_be_archive = !is_stdin(path) && path.is_dir();
         match if may_be_archive { store::open(path) } else { Ok(None) } {
             Ok(Some(files)) => {
@@ -167,6 +169,19 @@ fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
         }
     }
     all
+}
+
+/// The files that are read with the session that they belong to.
+fn joined(files: &[PathBuf]) -> HashSet<PathBuf> {
+    // One file has nothing to be read twice with.
+    let of_several = files.iter().filter(|_| files.len() > 1);
+    let mains = of_several.filter(|path| !is_stdin(path) && path.is_file());
+    let joined = mains.flat_map(subagent_files);
+    joined.filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+fn is_joined(path: &Path, joined: &HashSet<PathBuf>) -> bool {
+    !joined.is_empty() && path.canonicalize().is_ok_and(|path| joined.contains(&path))
 }
 
 /// A folder that is a recording itself.
