@@ -128,7 +128,7 @@ fn is_users(attachment: &Object) -> bool {
 }
 
 fn text_at<'o>(object: &'o Object, keys: &[&str]) -> Option<&'o str> {
-    let mut texts = keys.iter().filter_map(|key| object.get(*key)?.as_str());
+    let mut texts = keys.iter().filter_map(|key| object.get(key)?.as_str());
     texts.find(|text| !text.is_empty())
 }
 
@@ -211,7 +211,7 @@ fn text_of(value: &Value, levels: usize) -> Option<String> {
             texts.join("\n")
         }
         Value::Object(object) => {
-            INNER.iter().find_map(|key| text_of(object.get(*key)?, levels)).unwrap_or_default()
+            INNER.iter().find_map(|key| text_of(object.get(key)?, levels)).unwrap_or_default()
         }
         _ => String::new(),
     };

@@ -1,7 +1,7 @@
 use crate::{
     json::Value,
     transcript::{Transcript, testing::check},
-    veil::{Branch, Compaction, FacetChange},
+    veil::{Branch, Compaction, FacetChange, SubagentStart},
 };
 
 #[test]
@@ -304,4 +304,37 @@ fn a_compaction_that_kept_what_is_nowhere_replaced_all() {
     let last = frames.map(|record| record.unwrap().frame).last().unwrap();
     let told = Compaction::of(&last).unwrap().unwrap();
     assert_eq!((told.from.get(), told.to.get()), (0, 1));
+}
+
+#[test]
+fn the_first_frame_of_a_sidechain_tells_which_call_started_it() {
+    let call = |uuid: &str, id: &str, prompt: &str| {
+        format!(
+            r#"{{"type":"assistant","sessionId":"s","uuid":"{uuid}","message":{{"id":"m{uuid}","content":[{{"type":"tool_use","id":"{id}","name":"Task","input":{{"prompt":"{prompt}"}}}}]}}}}"#
+        )
+    };
+    let side = |uuid: &str, rest: &str, text: &str| {
+        format!(
+            r#"{{"type":"user","sessionId":"s","uuid":"{uuid}","isSidechain":true,{rest},"message":{{"content":"{text}"}}}}"#
+        )
+    };
+    let input = [
+        call("a1", "t1", "look"),
+        call("a2", "t2", "search"),
+        r#"{"type":"progress","sessionId":"s","parentToolUseID":"t9","data":{"type":"agent_progress","agentId":"ag"}}"#.to_owned(),
+        side("b1", r#""parentUuid":null"#, "look"),
+        side("c1", r#""parentUuid":"a2""#, "in other words"),
+        side("d1", r#""agentId":"ag""#, "search"),
+        side("d2", r#""agentId":"ag""#, "look"),
+        side("e1", r#""parentUuid":"gone""#, "of its own accord"),
+    ]
+    .join("\n");
+    let records = Transcript::new(input.as_bytes()).unwrap().map(Result::unwrap);
+    let starts = records.filter_map(|record| {
+        let start = SubagentStart::of(&record.frame).unwrap()?;
+        let frame = start.frame.map_or(-1, |frame| frame.get().cast_signed());
+        Some(format!("{}: {} {} {frame}", record.session, start.session, start.call))
+    });
+    let expected = ["s/sidechain-1: s t1 0", "s/sidechain-2: s t2 -1", "s/ag: s t9 -1"];
+    assert_eq!(starts.collect::<Vec<_>>(), expected);
 }

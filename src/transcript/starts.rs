@@ -41,8 +41,9 @@ impl Starts {
         let of_result = || {
             let agent = record.get("toolUseResult")?.str_at("agentId")?;
             let blocks = record.get("message")?.get("content")?.as_array()?;
-            let ids = blocks.iter().filter(|block| block.str_at("type") == Some("tool_result"));
-            let id = ids.filter_map(|block| block.str_at("tool_use_id")).next();
+            let mut results =
+                blocks.iter().filter(|block| block.str_at("type") == Some("tool_result"));
+            let id = results.find_map(|block| block.str_at("tool_use_id"));
             Some((agent, id.or_else(|| text("sourceToolUseID"))?))
         };
         let Some((agent, call)) = of_progress().or_else(of_result) else { return };

@@ -76,5 +76,5 @@ pub(super) fn open(file: &Path) -> Result<Box<dyn BufRead + Send>> {
         return Err(cannot(error));
     }
     let input = File::open(file).map_err(cannot)?;
-    Ok(super::decoded(BufReader::with_capacity(1 << 16, input)).map_err(cannot)?)
+    super::decoded(BufReader::with_capacity(1 << 16, input)).map_err(cannot)
 }

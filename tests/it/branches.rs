@@ -90,7 +90,7 @@ fn requests_hold_what_is_on_their_branch_whoever_is_asked() {
             assert_eq!(words(&context), expected, "request {}", exchange.number);
             assert_eq!(
                 recording.tokens(exchange.number).unwrap().messages,
-                context.messages().iter().map(|of| of.tokens()).sum::<u64>(),
+                context.messages().iter().map(afterimage::hud::Message::tokens).sum::<u64>(),
                 "request {}",
                 exchange.number
             );

@@ -68,7 +68,9 @@ pub(crate) fn read(
         let opened =
             opening.and_then(|opening| opening.open(shows_progress, format, is_one_of_several));
         let read = opened.and_then(|mut source| {
-            source.keeps_branches = !input.all_branches;
+            if input.all_branches {
+                source.take_all_branches();
+            }
             if let Some(branch) = &input.branch {
                 if !source.choose_branch(branch)? {
                     source.finish(true);

@@ -44,10 +44,18 @@ pub(crate) struct Source {
     chosen: Option<(Arc<str>, Option<Record>)>,
     /// Whether the command reads several files, so that each must be named.
     pub(crate) is_one_of_several: bool,
-    /// Whether frames tell of the branches that the session left.
-    pub(super) keeps_branches: bool,
-    /// The frames of the branch that alone is given out.
-    branch: Option<VecDeque<Record>>,
+    branches: Branches,
+}
+
+/// Which branches of sessions that went back are given out.
+#[derive(PartialEq)]
+enum Branches {
+    /// All, and frames tell which of them are in the context.
+    Told,
+    /// All, as if the session had never gone back.
+    All,
+    /// The frames of one.
+    One(VecDeque<Record>),
 }
 
 enum Reader {
@@ -95,8 +103,7 @@ impl Source {
             is_empty: true,
             chosen: None,
             is_one_of_several: false,
-            keeps_branches: true,
-            branch: None,
+            branches: Branches::Told,
         }
     }
 
@@ -125,8 +132,7 @@ impl Source {
             is_empty,
             chosen: None,
             is_one_of_several: false,
-            keeps_branches: true,
-            branch: None,
+            branches: Branches::Told,
         };
         if let Some(other) = format.filter(|format| *format != own) {
             source.note(&format!("it was archived as {own}, and is not read anew as {other}"));
@@ -145,8 +151,9 @@ impl Source {
     /// The archive that it comes from, which can answer without reading all frames, unless these
     /// are rendered anew.
     pub(crate) fn archived(&self) -> Option<&ArchivedTranscript> {
-        self.own_archive()
-            .filter(|_| !self.is_rendered_anew && self.chosen.is_none() && self.keeps_branches)
+        self.own_archive().filter(|_| {
+            !self.is_rendered_anew && self.chosen.is_none() && self.branches == Branches::Told
+        })
     }
 
     /// From now on only the records of this session are given out. Says whether there are any, and
@@ -163,6 +170,11 @@ impl Source {
         Ok(false)
     }
 
+    /// From now on frames tell of no branches: all of them are in the context.
+    pub(super) fn take_all_branches(&mut self) {
+        self.branches = Branches::All;
+    }
+
     /// From now on only the branch that ends with this record is given out. Says whether there is
     /// one. The frames before it are held in memory.
     pub(super) fn choose_branch(&mut self, id: &str) -> Outcome<bool> {
@@ -172,7 +184,7 @@ impl Source {
             let is_last = branch::is_of(&record.frame, id);
             records.push(record);
             if is_last {
-                self.branch = Some(branch::path(records));
+                self.branches = Branches::One(branch::path(records));
                 // What an archive knows is of all of its frames.
                 self.is_rendered_anew = true;
                 return Ok(true);
@@ -183,7 +195,11 @@ impl Source {
 
     /// How many sessions are given out, as far as they were read.
     pub(crate) fn sessions(&self) -> u64 {
-        if self.chosen.is_some() || self.branch.is_some() { 1 } else { self.report().sessions }
+        if self.chosen.is_some() || matches!(self.branches, Branches::One(_)) {
+            1
+        } else {
+            self.report().sessions
+        }
     }
 
     /// Takes of an archive the frames alone: they are to be rendered in another format.
@@ -367,7 +383,7 @@ impl Iterator for Source {
 
 impl Source {
     fn read_next(&mut self) -> Option<Outcome<Record>> {
-        if let Some(branch) = &mut self.branch {
+        if let Branches::One(branch) = &mut self.branches {
             return branch.pop_front().map(Ok);
         }
         let mut record = match &mut self.reader {
@@ -387,7 +403,7 @@ impl Source {
             }
         };
         self.is_empty = false;
-        if let (Ok(record), false) = (&mut record, self.keeps_branches) {
+        if let (Ok(record), Branches::All) = (&mut record, &self.branches) {
             record.frame.events.retain(|event| !Branch::is_event(event));
         }
         Some(record)
