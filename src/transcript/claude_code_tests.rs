@@ -160,7 +160,7 @@ s/user*
 
 #[test]
 fn attachments_that_hold_text_are_frames_that_name_their_source() {
-    let input = r##"
+    let input = r#"
 {"type":"user","sessionId":"s","uuid":"u","message":{"content":"go"}}
 {"type":"attachment","sessionId":"s","uuid":"a1","timestamp":"t","attachment":{"type":"nested_memory","path":"/r/CLAUDE.md","displayPath":"CLAUDE.md","content":{"type":"Project","path":"/r/CLAUDE.md","content":"Use tabs."}}}
 {"type":"attachment","attachment":{"type":"file","filename":"/r/a.rs","content":{"type":"text","file":{"filePath":"/r/a.rs","content":"fn a() {}"}}}}
@@ -178,7 +178,7 @@ fn attachments_that_hold_text_are_frames_that_name_their_source() {
 {"type":"attachment","attachment":{"type":"command_permissions","allowedTools":["Bash"],"content":"x"}}
 {"type":"attachment","attachment":{"type":"novel","content":"told"}}
 {"type":"attachment","attachment":{"type":"novel","note":"told"}}
-{"type":"attachment"}"##;
+{"type":"attachment"}"#;
     let report = check(
         "claude-code",
         input,

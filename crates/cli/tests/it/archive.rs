@@ -67,7 +67,8 @@ fn same(question: &[&str], files: &[&str], archive: &str) {
     // errors name its directory as well.
     let is_part = question.iter().any(|word| ["--at", "--to"].contains(word));
     let said = |err: &str| -> Vec<String> {
-        let is_odd = |line: &str| is_part && line.contains(" not understood, ");
+        let odd = [" not understood, ", ": ignored "];
+        let is_odd = |line: &str| is_part && odd.iter().any(|odd| line.contains(odd));
         let lines = err.lines().filter(|line| !is_odd(line) && !line.starts_with("  archive "));
         lines.map(str::to_owned).collect()
     };
