@@ -1,4 +1,5 @@
 mod adopt;
+mod branch;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -46,8 +47,12 @@ pub struct CompressionTransform {
     /// The tokens of the frames that no block in effect stands for, and of those blocks.
     live_tokens: u64,
     counted: usize,
-    /// The frames that were asked whether they tell of a compaction.
+    /// The frames that were asked whether they tell of a compaction or of a branch.
     adopted: usize,
+    /// The ids of the blocks that were imported.
+    imported: HashSet<Arc<str>>,
+    /// The frames, by their indices, that are on branches which the session left.
+    outside: Vec<Range<usize>>,
     /// Whether nothing was left to plan the last time, and nothing has changed since.
     is_settled: bool,
     /// Whether compression was started by the high-water mark and has not met the low one.
@@ -357,7 +362,9 @@ impl CompressionTransform {
     /// is larger than blocks may be is worth it alone.
     fn next_blocks(&self) -> Option<PlannedRange> {
         let options = &self.options;
-        let planned = |block: &Arc<CompressionBlock>| self.merged.contains(&block.id);
+        let planned = |block: &Arc<CompressionBlock>| {
+            self.merged.contains(&block.id) || branch::is_one(block)
+        };
         let is_worth_it = |run: &[Arc<CompressionBlock>], tokens: u64| {
             run.len() > 1 && tokens >= options.trigger_tokens
                 || !run.is_empty() && tokens > options.max_block_tokens

@@ -34,20 +34,30 @@ pub(crate) struct Step {
     pub(crate) is_closed: bool,
     /// The first frame with a call that a result in this one answers.
     answers: Option<usize>,
-    /// Whether an imported block stands for it.
-    is_taken: bool,
+    standing: Standing,
+}
+
+/// What stands for a frame, blocks of summaries aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Itself,
+    /// The block of an imported compaction.
+    Imported,
+    /// Nothing: it is on a branch that the session left.
+    Outside,
 }
 
 impl Step {
     /// Whether no range may hold it.
     pub(super) fn is_fixed(&self) -> bool {
-        self.stays || self.is_taken
+        self.stays || self.standing != Standing::Itself
     }
 
     #[cfg(test)]
     pub(super) fn sample(sequence: u64, stays: bool, is_closed: bool) -> Self {
-        let (tokens, role, answers, is_taken) = (1, Role::User, None, false);
-        Self { sequence: sequence.into(), tokens, role, stays, is_closed, answers, is_taken }
+        let (tokens, role, answers) = (1, Role::User, None);
+        let (sequence, standing) = (sequence.into(), Standing::Itself);
+        Self { sequence, tokens, role, stays, is_closed, answers, standing }
     }
 }
 
@@ -104,7 +114,7 @@ impl Walk {
             stays,
             is_closed: history.pairs().waiting_after(index) == 0,
             answers,
-            is_taken: false,
+            standing: Standing::Itself,
         }
     }
 
@@ -112,21 +122,38 @@ impl Walk {
     pub(super) fn take(&mut self, frames: Range<usize>) {
         self.units.forget(frames.start);
         for step in self.steps.get_mut(frames).unwrap_or_default() {
-            step.is_taken = true;
+            if step.standing == Standing::Itself {
+                step.standing = Standing::Imported;
+            }
         }
         self.units.follow(&self.steps);
     }
 
-    /// The runs of these frames that a block may stand for.
+    /// Nothing stands for the frames from this one on any more, but that some of them are on branches
+    /// which the session left.
+    pub(super) fn release(&mut self, from: usize, outside: &[Range<usize>]) {
+        self.units.forget(from);
+        for step in self.steps.get_mut(from..).unwrap_or_default() {
+            step.standing = Standing::Itself;
+        }
+        for frames in outside {
+            let steps = self.steps.get_mut(frames.clone()).unwrap_or_default();
+            steps.iter_mut().for_each(|step| step.standing = Standing::Outside);
+        }
+        self.units.follow(&self.steps);
+    }
+
+    /// The runs of these frames that the block of a compaction may stand for.
     pub(super) fn runs(&self, frames: Range<usize>) -> Vec<Range<usize>> {
         let steps = self.steps.get(frames.clone()).unwrap_or_default();
-        let runs = steps.chunk_by(|a, b| a.stays == b.stays);
+        let is_apart = |step: &Step| step.stays || step.standing == Standing::Outside;
+        let runs = steps.chunk_by(|a, b| is_apart(a) == is_apart(b));
         let runs = runs.scan(frames.start, |start, run| {
             let frames = *start..*start + run.len();
             *start = frames.end;
-            Some((run.first().is_some_and(|step| step.stays), frames))
+            Some((run.first().is_some_and(is_apart), frames))
         });
-        runs.filter(|(stays, _)| !stays).map(|(_, frames)| frames).collect()
+        runs.filter(|(is_apart, _)| !is_apart).map(|(_, frames)| frames).collect()
     }
 
     /// The last end up to `end` at which frames from `start` on hold each call with its result.

@@ -17,7 +17,7 @@ use crate::{
     snapshot::{FrameSnapshot, Substitution},
     tokens::TokenCounter,
     transcript::{Api, Record, RecordedExchange, Transcript, TranscriptFormat, Usage},
-    veil::{Facet, FacetChange, Frame, History, Source},
+    veil::{Facet, FacetChange, Frame, History, Source, SubagentStart},
     window::RecordedCompactions,
 };
 
@@ -97,6 +97,8 @@ struct Session {
     /// Whether anything was shown, and whether the last frame that was is the agent's.
     last_shown: Option<(FrameSeq, bool)>,
     has_system: bool,
+    /// What started it, where it is a subagent's.
+    started: Option<SubagentStart>,
     /// The exchange that the agent answers now.
     current: Option<usize>,
 }
@@ -153,6 +155,10 @@ impl Recording {
         let api = api_of(self.format);
         let session = self.sessions.entry(Arc::clone(&name)).or_default();
         let is_agents = frame.source == Source::Agent;
+        // A damaged event tells nothing.
+        if let Ok(Some(start)) = SubagentStart::of(&frame) {
+            session.started.get_or_insert(start);
+        }
         let report = Report::of(&frame);
         // The frame may tell of a compaction itself: the request before it did not know.
         let (blocks, tokens) = (Arc::clone(session.compactions.blocks()), session.tokens);
@@ -266,6 +272,11 @@ impl Recording {
     /// The sessions with their frames, in the order of their first frames.
     pub fn sessions(&self) -> impl Iterator<Item = (&Arc<str>, &History)> {
         self.sessions.iter().map(|(name, session)| (name, &session.history))
+    }
+
+    /// What started a session, where it is that of a subagent and the source tells.
+    pub fn started_by(&self, session: &str) -> Option<&SubagentStart> {
+        self.sessions.get(session)?.started.as_ref()
     }
 
     /// The frames of a session.

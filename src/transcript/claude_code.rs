@@ -1,11 +1,14 @@
 //! Sessions of Claude Code: one record a line, several records to a message.
 
 use super::{
+    attachments,
+    branches::{Branches, Parent},
     chat,
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
     sink::{CompactionRecord, FrameDraft, Sink},
+    starts::Starts,
 };
 use crate::{
     id::FacetType,
@@ -16,11 +19,10 @@ use crate::{
 /// Of how many records the line, and of how many of sidechains the chain, is remembered.
 const RECORDS: usize = 1 << 16;
 
-/// Records that are known and that the model never saw.
-const METADATA: [&str; 20] = [
+/// Records that are known and that no frame holds.
+const METADATA: [&str; 19] = [
     "summary",
     "progress",
-    "attachment",
     "file-history-snapshot",
     "queue-operation",
     "permission-mode",
@@ -52,13 +54,17 @@ pub(super) struct ClaudeCodeReader {
     lines: Recent<u64>,
     /// The line of the first message that the last compaction kept, with its session.
     kept: Option<(String, u64)>,
+    /// The branches of the file's own session, and the message that it is at.
+    branches: Branches,
+    message: Option<String>,
+    starts: Starts,
 }
 
 impl Default for ClaudeCodeReader {
     fn default() -> Self {
-        let (name, joining, sidechains, kept) = Default::default();
+        let (name, joining, sidechains, kept, branches, message, starts) = Default::default();
         let (chains, lines) = (Recent::new(RECORDS), Recent::new(RECORDS));
-        Self { name, joining, chains, sidechains, lines, kept }
+        Self { name, joining, chains, sidechains, lines, kept, branches, message, starts }
     }
 }
 
@@ -125,15 +131,73 @@ impl ClaudeCodeReader {
                 Some(CompactionRecord { engine: "claude-code", kept_from, summary: None });
         }
         let has_result = draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT);
-        let part = match id {
-            Some(id) if kind == "assistant" => Part::Of(id),
+        let role = match kind {
+            "assistant" => Role::Answer(id.clone()),
+            _ if has_result => Role::Result,
+            _ if flag("isMeta") => Role::Other,
+            _ => Role::Prompt,
+        };
+        let part = match (id, &role) {
+            (Some(id), Role::Answer(_)) => Part::Of(id),
             // What the harness says between the parts of a message follows it, like its results.
-            _ if kind == "user" && (has_result || flag("isMeta")) => Part::Between,
+            (_, Role::Result | Role::Other) => Part::Between,
             _ => Part::Whole,
         };
+        if matches!(role, Role::Answer(_)) {
+            let uuid = record.get("uuid").and_then(Value::as_str);
+            self.starts.calls(&draft, uuid, &session);
+        }
+        if self.name.as_deref() != Some(&*session) {
+            draft.started = self.starts.of_first(&draft, &record, &session);
+        }
+        draft.outside = self.place(&record, role, &session, line, sink);
         stand_in_for_ids(&mut draft, &record);
         describe(&mut draft, record);
         self.joining.take(session, draft, part, sink);
+    }
+
+    /// Takes note of where a record of the file's own session stands. Gives the frames that are
+    /// outside of the context from it on, where it goes on from an earlier record.
+    fn place(
+        &mut self,
+        record: &Object,
+        role: Role,
+        session: &str,
+        line: u64,
+        sink: &mut Sink,
+    ) -> Option<Vec<(u64, u64)>> {
+        if self.name.as_deref().unwrap_or("1") != session {
+            return None;
+        }
+        let text = |key: &str| record.get(key).and_then(Value::as_str);
+        let (id, parent) = (text("uuid"), Parent::from(text("parentUuid")));
+        let taken = match role {
+            Role::Answer(message) => {
+                let is_new = message.is_none() || message != self.message;
+                self.message = message;
+                self.branches.follow(id, line, is_new);
+                return None;
+            }
+            Role::Result => {
+                self.branches.follow(id, line, false);
+                return None;
+            }
+            Role::Other => {
+                self.branches.pass(id, parent, line);
+                return None;
+            }
+            Role::Prompt => self.branches.take(id, parent, line),
+        };
+        let begun = taken.and_then(|fork| {
+            let Some(fork) = fork else { return Ok(None) };
+            // All that came before has its frame then.
+            self.joining.end(session, sink);
+            sink.begin_branch(session, &mut self.branches, fork)
+        });
+        begun.unwrap_or_else(|wrong| {
+            sink.note(line, wrong);
+            None
+        })
     }
 
     /// A boundary says which of the messages before it were kept beside the summary.
@@ -144,6 +208,18 @@ impl ClaudeCodeReader {
         let line = first.and_then(|uuid| self.lines.get(uuid));
         self.kept = line.map(|line| (session, line));
     }
+}
+
+/// What a record is in the tree of records.
+enum Role {
+    /// A part of the answer with this id.
+    Answer(Option<String>),
+    /// The result of a call.
+    Result,
+    /// What the user said: the one place where a session goes on from an earlier record.
+    Prompt,
+    /// What the harness wrote.
+    Other,
 }
 
 /// The id that the record names stands in where a result has none.
@@ -199,7 +275,7 @@ fn bare_block(mut record: Object, kind: &str, line: u64) -> FrameDraft {
 
 impl super::Decoder for ClaudeCodeReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let Value::Object(record) = value else {
+        let Value::Object(mut record) = value else {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);
         };
         let session = self.session_of(&record);
@@ -209,6 +285,10 @@ impl super::Decoder for ClaudeCodeReader {
         let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let has_message =
             record.get("message").is_some_and(|message| message.as_object().is_some());
+        self.starts.note(&record, &session);
+        if !(has_message && matches!(kind.as_str(), "user" | "assistant")) {
+            self.place(&record, Role::Other, &session, line, sink);
+        }
         match kind.as_str() {
             "user" | "assistant" if has_message => self.message(record, &kind, session, line, sink),
             "user" | "assistant" => {
@@ -226,6 +306,14 @@ impl super::Decoder for ClaudeCodeReader {
                 }
                 None => sink.skip("system"),
             },
+            "attachment" => match attachments::draft(&mut record, line) {
+                Ok(mut draft) => {
+                    describe(&mut draft, record);
+                    self.joining.take(session, draft, Part::Between, sink);
+                }
+                Err(kind) if kind.is_empty() => sink.skip("attachment"),
+                Err(kind) => sink.skip(&format!("attachment/{kind}")),
+            },
             kind if METADATA.contains(&kind) => sink.skip(kind),
             "" => sink.unknown(line, "a record without a type", record.into()),
             kind => sink.unknown(line, format!("a record of type {kind}"), record.into()),
@@ -238,160 +326,5 @@ impl super::Decoder for ClaudeCodeReader {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::transcript::testing::check;
-
-    #[test]
-    fn records_of_one_message_are_joined_and_results_between_them_follow() {
-        check(
-            "claude-code",
-            r#"
-{"type":"user","sessionId":"s","uuid":"u1","message":{"role":"user","content":"go"}}
-{"type":"assistant","sessionId":"s","uuid":"a1","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}]}}
-{"type":"progress","sessionId":"s","uuid":"p1","data":{"message":{"type":"assistant"}}}
-{"type":"user","sessionId":"s","uuid":"r1","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]},"toolUseResult":{"stdout":"x"}}
-{"type":"assistant","sessionId":"s","uuid":"a2","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}
-{"type":"user","sessionId":"other","uuid":"r2","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"y"}]}}
-{"type":"assistant","sessionId":"s","uuid":"a3","message":{"id":"n","role":"assistant","content":[]}}"#,
-            r#"
-s/user*
-  event "go"
-s/agent*
-  action "" {"toolName":"Bash","toolCallId":"t1","parameters":{}}
-  action "" {"toolName":"Read","toolCallId":"t2","parameters":{}}
-s/user*
-  result "x" {"toolName":"Bash","toolCallId":"t1"}
-s/user*
-  result "y" {"toolName":"Read","toolCallId":"t2"}
-s/agent*"#,
-        );
-    }
-
-    #[test]
-    fn a_part_that_comes_after_another_message_is_no_message_of_its_own() {
-        check(
-            "claude-code",
-            r#"
-{"type":"assistant","sessionId":"s","message":{"id":"m","content":"a"}}
-{"type":"user","sessionId":"s","message":{"content":"b"}}
-{"type":"assistant","sessionId":"s","message":{"id":"m","content":"c"}}
-{"type":"assistant","sessionId":"s","message":{"id":"m","content":"d"}}
-{"type":"assistant","sessionId":"s","message":{"content":"e"}}
-{"type":"assistant","sessionId":"s","message":{"content":"f"}}"#,
-            r#"
-s/agent*
-  speech "a"
-s/user*
-  event "b"
-s/agent
-  speech "c"
-  speech "d"
-s/agent*
-  speech "e"
-s/agent*
-  speech "f""#,
-        );
-    }
-
-    #[test]
-    fn sidechains_are_sessions_found_through_the_chain() {
-        let report = check(
-            "claude-code",
-            r#"
-{"type":"assistant","sessionId":"s","uuid":"a1","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Task","input":{}}]}}
-{"type":"user","sessionId":"s","uuid":"b1","parentUuid":null,"isSidechain":true,"message":{"content":"one"}}
-{"type":"user","sessionId":"s","uuid":"c1","parentUuid":"a1","isSidechain":true,"message":{"content":"two"}}
-{"type":"progress","sessionId":"s","uuid":"b2","parentUuid":"b1","isSidechain":true}
-{"type":"assistant","sessionId":"s","uuid":"b3","parentUuid":"b2","isSidechain":true,"message":{"id":"n","content":"one!"}}
-{"type":"assistant","sessionId":"s","uuid":"c2","parentUuid":"c1","isSidechain":true,"message":{"id":"o","content":"two!"}}
-{"type":"user","sessionId":"s","uuid":"d1","isSidechain":true,"agentId":"ag","message":{"content":"three"}}
-{"type":"assistant","sessionId":"s","uuid":"a2","parentUuid":"a1","message":{"id":"m","content":"more"}}"#,
-            r#"
-s/sidechain-1/user*
-  event "one"
-s/sidechain-2/user*
-  event "two"
-s/ag/user*
-  event "three"
-s/agent*
-  action "" {"toolName":"Task","toolCallId":"t","parameters":{}}
-  speech "more"
-s/sidechain-1/agent*
-  speech "one!"
-s/sidechain-2/agent*
-  speech "two!""#,
-        );
-        assert_eq!(report.sessions, 4);
-    }
-
-    #[test]
-    fn a_summary_stands_in_for_what_was_compacted() {
-        let report = check(
-            "claude-code",
-            r#"
-{"type":"user","sessionId":"s","message":{"content":"a"}}
-{"type":"system","subtype":"compact_boundary","sessionId":"s","parentUuid":null,"logicalParentUuid":"x"}
-{"type":"user","sessionId":"s","isCompactSummary":true,"message":{"content":"so far"}}"#,
-            r#"
-s/user*
-  event "a"
-s/user*
-  summary "so far""#,
-        );
-        assert_eq!(format!("{:?}", report.skipped), r#"{"system/compact_boundary": 1}"#);
-    }
-
-    #[test]
-    fn damaged_records_are_unknown_or_empty_messages() {
-        let report = check(
-            "claude-code",
-            r#"
-"massive error"
-{"type":"user","uuid":"x","message":"error"}
-{"type":"user","uuid":"x","sessionId":"s","message":{"role":"user","contenst":[]}}
-{"silly":"this"}
-not json
-{"type":"user","message":{"content":["wow"]}}
-{"type":"novel"}"#,
-            r#"
-s/environment
-  unknown "" "massive error"
-s/environment
-  unknown "" {"type":"user","uuid":"x","message":"error"}
-s/user*
-s/environment
-  unknown "" {"silly":"this"}
-s/environment
-  unknown "" "not json"
-s/user*
-  event "wow"
-s/environment
-  unknown "" {"type":"novel"}"#,
-        );
-        assert_eq!(report.sessions, 1);
-    }
-
-    #[test]
-    fn old_calls_and_results_are_records_that_pair_by_position() {
-        check(
-            "claude-code",
-            r#"
-{"type":"user","sessionId":"s","message":{"content":"a"}}
-{"type":"tool_use","sessionId":"s","name":"bash","input":{"command":"ls"}}
-{"type":"tool_result","sessionId":"s","output":"f\n"}
-{"type":"assistant","sessionId":"s","message":{"content":[{"type":"tool_use","name":"cat","input":{}}]}}
-{"type":"user","sessionId":"s","sourceToolUseID":"z","message":{"content":[{"type":"tool_result","content":"g"}]}}"#,
-            r#"
-s/user*
-  event "a"
-s/agent
-  action "" {"toolName":"bash","parameters":{"command":"ls"}}
-s/environment
-  result "f\n" {"toolName":"bash"}
-s/agent*
-  action "" {"toolName":"cat","parameters":{}}
-s/user*
-  result "g" {"toolName":"cat","toolCallId":"z"}"#,
-        );
-    }
-}
+#[path = "claude_code_tests.rs"]
+mod tests;

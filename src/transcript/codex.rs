@@ -12,7 +12,7 @@ use crate::{
     veil::{Facet, Source},
 };
 
-/// Records of a rollout that the model never saw, or that repeat what it saw.
+/// Records of a rollout that no frame holds: metadata, or what repeats other records.
 const METADATA: [&str; 5] = [
     "turn_context",
     "event_msg",

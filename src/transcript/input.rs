@@ -9,6 +9,7 @@ use super::{
     Decoder, ImportReport, Record, RecordedExchange, TranscriptFormat,
     lines::{Lines, is_blank},
     sink::Sink,
+    subagents,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -33,11 +34,19 @@ pub struct Transcript<R> {
     ended: bool,
     /// Where the input was opened, for errors.
     file: Option<PathBuf>,
+    /// The files that are read after the input, and what opens them.
+    more: VecDeque<PathBuf>,
+    opens: Option<Opens<R>>,
+    /// Whether such a file is read now.
+    is_joined: bool,
 }
+
+type Opens<R> = fn(&Path) -> Result<R>;
 
 impl Transcript<Box<dyn BufRead + Send>> {
     /// Opens a file and recognises its format. What is packed with gzip or zstd is unpacked, and
-    /// UTF-16 is read by its mark ([`decoded`](super::decoded)).
+    /// UTF-16 is read by its mark ([`decoded`](super::decoded)). After a session of Claude Code the
+    /// files of its subagents are read ([`Transcript::join_subagents`]).
     ///
     /// # Errors
     /// [`ErrorKind::Io`], and what [`Transcript::new`] refuses; these and the errors of reading on
@@ -48,8 +57,20 @@ impl Transcript<Box<dyn BufRead + Send>> {
         let file = File::open(path).map_err(|error| named(Error::io(error, "cannot open")))?;
         let input = super::decoded(BufReader::with_capacity(1 << 16, file));
         let input = input.map_err(|error| named(Error::io(error, "cannot read")))?;
-        let transcript = Self::new(input).map_err(named)?;
-        Ok(Self { file: Some(path.to_owned()), ..transcript })
+        let mut transcript = Self::new(input).map_err(named)?;
+        transcript.file = Some(path.to_owned());
+        transcript.join_subagents(path);
+        Ok(transcript)
+    }
+
+    /// Reads the files of the subagents of the session that `path` holds after the input, each as
+    /// sessions of their own ([`subagent_files`](super::subagent_files)); of other formats than Claude Code there are
+    /// none. A file that cannot be read is a note.
+    pub fn join_subagents(&mut self, path: impl AsRef<Path>) {
+        if self.format == TranscriptFormat::ClaudeCode {
+            self.more = subagents::subagent_files(path).into();
+            self.opens = Some(subagents::open);
+        }
     }
 }
 
@@ -70,6 +91,9 @@ impl Transcript<Box<dyn BufRead + Send>> {
             lines: Lines::new(nothing),
             sink: Sink::default(),
             ended: false,
+            more: VecDeque::new(),
+            opens: None,
+            is_joined: false,
             file: Some(folder.as_ref().to_owned()),
         }))
     }
@@ -101,7 +125,19 @@ impl<R: BufRead> Transcript<R> {
             document
         });
         let head = if document.is_some() { VecDeque::new() } else { head.lines };
-        Ok(Self { format: found, decoder, head, document, lines, sink, ended: false, file: None })
+        Ok(Self {
+            format: found,
+            decoder,
+            head,
+            document,
+            lines,
+            sink,
+            ended: false,
+            file: None,
+            more: VecDeque::new(),
+            opens: None,
+            is_joined: false,
+        })
     }
 
     /// The format that is being read.
@@ -140,6 +176,30 @@ impl<R: BufRead> Transcript<R> {
         }
     }
 
+    /// Goes on with the next file that belongs to the input; `false` where there is none.
+    fn join_next(&mut self) -> bool {
+        while let (Some(opens), Some(file)) = (self.opens, self.more.pop_front()) {
+            let opened = opens(&file);
+            self.file = Some(file);
+            self.is_joined = true;
+            match opened {
+                Ok(input) => {
+                    self.lines = Lines::new(input);
+                    return true;
+                }
+                Err(error) => self.note_joined(&error),
+            }
+        }
+        false
+    }
+
+    /// Notes that a file of a subagent cannot be read to its end.
+    fn note_joined(&mut self, error: &Error) {
+        let name = self.file.as_deref().and_then(Path::file_name).unwrap_or_default();
+        let text = format!("the subagent's file {}: {error}", name.to_string_lossy());
+        self.sink.note(1, &text);
+    }
+
     /// Reads on; `false` at the end.
     fn advance(&mut self) -> Result<bool> {
         if let Some(document) = self.document.take() {
@@ -148,11 +208,20 @@ impl<R: BufRead> Transcript<R> {
         }
         let next = match self.head.pop_front() {
             Some(line) => Some(line),
-            None => self.lines.next()?,
+            None => match self.lines.next() {
+                Err(error) if self.is_joined => {
+                    self.note_joined(&error);
+                    None
+                }
+                next => next?,
+            },
         };
         match next {
             None => {
                 self.decoder.finish(&mut self.sink);
+                if self.join_next() {
+                    return Ok(true);
+                }
                 self.sink.finish();
                 Ok(false)
             }

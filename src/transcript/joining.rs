@@ -112,7 +112,8 @@ impl Joining {
         self.open.insert(session, Open { id, draft, after: Vec::new(), records: 1, bytes });
     }
 
-    fn end(&mut self, session: &str, sink: &mut Sink) {
+    /// Ends the message of a session.
+    pub(super) fn end(&mut self, session: &str, sink: &mut Sink) {
         if let Some(open) = self.open.shift_remove(session) {
             open.end(session, sink);
         }

@@ -18,8 +18,10 @@
 
 mod anthropic;
 mod api;
+mod attachments;
 mod blocks;
 mod body;
+mod branches;
 mod bundle;
 mod bytes;
 mod chat;
@@ -53,6 +55,8 @@ mod responses;
 mod sample;
 mod sink;
 mod sse;
+mod starts;
+mod subagents;
 mod swe_agent;
 mod take;
 mod tally;
@@ -73,6 +77,7 @@ pub use format::TranscriptFormat;
 pub use input::Transcript;
 pub use recorded::RecordedExchange;
 pub use sink::{ImportReport, RecordNote, UnknownRecord};
+pub use subagents::subagent_files;
 pub use tally::Tally;
 
 use crate::{json::Value, veil::Frame};

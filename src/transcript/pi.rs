@@ -1,6 +1,7 @@
 //! Sessions of pi.
 
 use super::{
+    branches::{Branches, Parent},
     chat,
     parts::{self, take_text, with_origin},
     recent::Recent,
@@ -12,7 +13,7 @@ use crate::{
     veil::Source,
 };
 
-/// Records that are known and that the model never saw.
+/// Records that are known and that no frame holds.
 const METADATA: [&str; 6] =
     ["session", "model_change", "thinking_level_change", "custom", "label", "session_info"];
 
@@ -23,6 +24,11 @@ pub(super) struct PiReader {
     entries: u64,
     /// The line of an entry, by its index (as `#7`) and by its id.
     lines: Recent<u64>,
+    /// The session, and its branches.
+    name: Option<String>,
+    branches: Branches,
+    /// The frames that are outside of the context, from the next frame on.
+    outside: Option<Vec<(u64, u64)>>,
 }
 
 impl PiReader {
@@ -38,12 +44,30 @@ impl PiReader {
     }
 
     /// Remembers where an entry stands.
-    fn note(&mut self, record: &Object, line: u64) {
+    fn note(&mut self, record: &Object, line: u64, sink: &mut Sink) {
         self.lines.insert(&format!("#{}", self.entries), line);
         if let Some(id) = record.get("id").and_then(Value::as_str) {
             self.lines.insert(id, line);
         }
         self.entries += 1;
+        if record.get("type").and_then(Value::as_str) == Some("session") {
+            return;
+        }
+        let id = record.get("id").and_then(Value::as_str);
+        let parent = match record.get("parentId") {
+            Some(Value::Null) => Parent::Root,
+            parent => Parent::from(parent.and_then(Value::as_str)),
+        };
+        let begun = self.branches.take(id, parent, line).and_then(|fork| match fork {
+            Some(fork) => {
+                sink.begin_branch(self.name.as_deref().unwrap_or("1"), &mut self.branches, fork)
+            }
+            None => Ok(None),
+        });
+        match begun {
+            Ok(outside) => self.outside = outside.or(self.outside.take()),
+            Err(wrong) => sink.note(line, wrong),
+        }
     }
 
     /// What a compaction says of the entries before it: older versions name the first that was
@@ -65,12 +89,14 @@ impl super::Decoder for PiReader {
         let Value::Object(mut record) = value else {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);
         };
-        self.note(&record, line);
+        self.note(&record, line, sink);
         let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let draft = match kind.as_str() {
             "session" => {
                 if !std::mem::replace(&mut self.has_session, true) {
-                    sink.session(record.get("id").and_then(Value::as_str).unwrap_or("1"));
+                    let name = record.get("id").and_then(Value::as_str).unwrap_or("1");
+                    self.name = Some(name.to_owned());
+                    sink.session(name);
                 }
                 return sink.skip("session");
             }
@@ -106,7 +132,8 @@ impl super::Decoder for PiReader {
             kind if METADATA.contains(&kind) => return sink.skip(kind),
             kind => return sink.unknown(line, format!("a record of type {kind:?}"), record.into()),
         };
-        sink.push(described(draft, record));
+        let outside = self.outside.take();
+        sink.push(FrameDraft { outside, ..described(draft, record) });
     }
 }
 
@@ -211,7 +238,10 @@ fn bash(mut message: Object, line: u64) -> FrameDraft {
 
 #[cfg(test)]
 mod tests {
-    use crate::transcript::testing::check;
+    use crate::{
+        transcript::{Transcript, testing::check},
+        veil::{Branch, Compaction},
+    };
 
     #[test]
     fn a_session_with_everything_in_it() {
@@ -256,5 +286,46 @@ p/environment
         );
         assert_eq!(format!("{:?}", report.skipped), r#"{"model_change": 1, "session": 1}"#);
         assert_eq!((report.sessions, report.unknown_records), (1, 2));
+    }
+
+    #[test]
+    fn an_entry_that_goes_back_tells_what_is_left() {
+        let entry = |id: &str, parent: &str, rest: &str| {
+            format!(r#"{{"id":{id:?},"parentId":{parent},"timestamp":"t",{rest}}}"#)
+        };
+        let said = |id: &str, parent: &str| {
+            let rest = format!(r#""type":"message","message":{{"role":"user","content":{id:?}}}"#);
+            entry(id, parent, &rest)
+        };
+        let label = r#""type":"label","label":"x""#;
+        let summary = r#""type":"branch_summary","fromId":"c","summary":"tried c""#;
+        let compaction = r#""type":"compaction","summary":"so far","firstKeptEntryId":"nowhere","tokensBefore":9"#;
+        let lines = [
+            r#"{"type":"session","version":3,"id":"p","timestamp":"t","cwd":"/x"}"#.to_owned(),
+            said("a", "null"),
+            said("b", r#""a""#),
+            said("c", r#""b""#),
+            // The label makes the branch; the summary is its first frame.
+            entry("l", r#""a""#, label),
+            entry("m", r#""l""#, summary),
+            said("d", r#""m""#),
+            said("e", r#""c""#),
+            said("f", "null"),
+            entry("g", r#""f""#, compaction),
+        ];
+        let lines = lines.join("\n");
+        let frames: Vec<_> =
+            Transcript::new(lines.as_bytes()).unwrap().map(|of| of.unwrap().frame).collect();
+        let outside = |at: usize| {
+            let branch = Branch::of(&frames[at]).unwrap()?;
+            let ranges = branch.outside.iter().map(|of| (of.start().get(), of.end().get()));
+            Some(ranges.collect::<Vec<_>>())
+        };
+        let told: Vec<_> = (0..frames.len()).filter_map(|at| Some((at, outside(at)?))).collect();
+        let expected = [(3, vec![(1, 2)]), (5, vec![(3, 4)]), (6, vec![(0, 5)])];
+        assert_eq!(told, expected);
+        // All that was before is replaced where what was kept is nowhere.
+        let told = Compaction::of(&frames[7]).unwrap().unwrap();
+        assert_eq!((told.from.get(), told.to.get()), (0, 6));
     }
 }

@@ -10,7 +10,8 @@ const FRAMES: usize = 1 << 16;
 /// the last 65,536 frames of all.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    first: HashMap<Arc<str>, u64>,
+    /// The line and the sequence.
+    first: HashMap<Arc<str>, (u64, u64)>,
     recent: VecDeque<Place>,
 }
 
@@ -24,7 +25,7 @@ struct Place {
 impl Places {
     pub(super) fn push(&mut self, session: &Arc<str>, line: u64, sequence: u64) {
         if !self.first.contains_key(session) {
-            self.first.insert(Arc::clone(session), sequence);
+            self.first.insert(Arc::clone(session), (line, sequence));
         }
         if self.recent.len() >= FRAMES {
             self.recent.pop_front();
@@ -34,6 +35,11 @@ impl Places {
 
     /// The first frame of a session.
     pub(super) fn first(&self, session: &Arc<str>) -> Option<u64> {
+        self.first_place(session).map(|(_, sequence)| sequence)
+    }
+
+    /// The line and the sequence of the first frame of a session.
+    pub(super) fn first_place(&self, session: &Arc<str>) -> Option<(u64, u64)> {
         self.first.get(session).copied()
     }
 

@@ -5,12 +5,22 @@ use std::{
 };
 
 use super::{
-    Record, bundle::Bundle, joining, pairing::Pairing, places::Places, recorded::RecordedExchange,
+    Record,
+    branches::{Branches, Fork},
+    bundle::Bundle,
+    joining,
+    pairing::Pairing,
+    places::Places,
+    recent::Recent,
+    recorded::RecordedExchange,
+    starts::Start,
 };
 use crate::{
     id::{FacetId, FacetType, FrameSeq},
     json::{Object, ObjectExt, Value},
-    veil::{Compaction, Facet, FacetOp, Frame, Imported, PartContent, Source},
+    veil::{
+        Branch, Compaction, Facet, FacetOp, Frame, Imported, PartContent, Source, SubagentStart,
+    },
 };
 
 /// How many records that were not understood are named one by one, and have a frame each.
@@ -37,8 +47,8 @@ const MAX_SEQUENCE: u64 = 1 << 53;
 #[non_exhaustive]
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {
-    /// Records that are known and that the model never saw, by kind: the first 200 kinds, and
-    /// `other`.
+    /// Records that are known and that no frame holds, by kind: the first 200 kinds, and `other`.
+    /// [`ImportReport::is_unsent`] says which of them the model never saw.
     pub skipped: BTreeMap<String, u64>,
     /// How many records were not understood; all are kept as facets of type `unknown`: the first
     /// thousand one by one, later ones that follow each other together.
@@ -56,6 +66,49 @@ pub struct ImportReport {
     pub notes: Vec<RecordNote>,
     /// How many escapes in the input were half of a surrogate pair, and became U+FFFD.
     pub mended_surrogates: u64,
+}
+
+/// The kinds of skipped records of which it is known that the program sends nothing to a model.
+const UNSENT: [&str; 31] = [
+    "agent-name",
+    "ai-title",
+    "attachment/command_permissions",
+    "attachment/dynamic_skill",
+    "attachment/hook_cancelled",
+    "attachment/hook_error_during_execution",
+    "attachment/hook_non_blocking_error",
+    "attachment/hook_permission_decision",
+    "attachment/hook_success",
+    "attachment/hook_system_message",
+    "attachment/structured_output",
+    "bridge-session",
+    "custom-title",
+    "file-history-snapshot",
+    "frame-link",
+    "label",
+    "mode",
+    "model_change",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "relocated",
+    "session",
+    "session_info",
+    "started",
+    "system/stop_hook_summary",
+    "system/turn_duration",
+    "tag",
+    "thinking_level_change",
+    "worktree-state",
+];
+
+impl ImportReport {
+    /// Whether it is known of skipped records of this kind that the model never saw them. Of the
+    /// others it is not: a transcript may hold them in another form, or not all of what was sent.
+    pub fn is_unsent(kind: &str) -> bool {
+        UNSENT.contains(&kind)
+    }
 }
 
 /// Something that is wrong in a record and does no harm: the record was read.
@@ -91,6 +144,10 @@ pub(super) struct FrameDraft {
     pub(super) facets: Vec<Facet>,
     /// That a summary took the place of earlier frames here.
     pub(super) compacted: Option<CompactionRecord>,
+    /// The ranges of earlier frames that are not in the context from here on, where they change.
+    pub(super) outside: Option<Vec<(u64, u64)>>,
+    /// What started the session, of the first frame of a subagent.
+    pub(super) started: Option<Start>,
 }
 
 /// A compaction as its source tells it.
@@ -106,8 +163,20 @@ pub(super) struct CompactionRecord {
 
 impl FrameDraft {
     pub(super) fn message(source: Source, line: u64) -> Self {
-        let (timestamp, uuid, payload, facets, compacted) = Default::default();
-        Self { source, line, timestamp, uuid, is_message: true, payload, facets, compacted }
+        let (timestamp, uuid, payload, facets) = Default::default();
+        let (compacted, outside, started) = Default::default();
+        Self {
+            source,
+            line,
+            timestamp,
+            uuid,
+            is_message: true,
+            payload,
+            facets,
+            compacted,
+            outside,
+            started,
+        }
     }
 
     /// A frame that its source does not count as a message.
@@ -134,6 +203,8 @@ pub(super) struct Sink {
     /// The last sequence of each session.
     last: HashMap<Arc<str>, u64>,
     places: Places,
+    /// The frame of a call, by its id.
+    calls: Recent<u64>,
     /// The exchanges so far, where the caller wants them.
     exchanges: Option<Vec<RecordedExchange>>,
 }
@@ -186,6 +257,21 @@ impl Sink {
         is_one.then(|| (self.sequence - 1).into())
     }
 
+    /// Tells of a session where a branch begins; the ranges of frames that are outside of it.
+    ///
+    /// # Errors
+    /// Those of [`Branches::begin`].
+    pub(super) fn begin_branch(
+        &self,
+        session: &str,
+        branches: &mut Branches,
+        fork: Fork,
+    ) -> Result<Option<Vec<(u64, u64)>>, &'static str> {
+        let Some(session) = self.sessions.get(session) else { return Ok(None) };
+        let last_before = |line| self.places.last_before(session, line);
+        branches.begin(fork, self.places.first_place(session), last_before)
+    }
+
     /// The sequence of the next frame.
     pub(super) fn next_sequence(&self) -> u64 {
         self.sequence
@@ -225,22 +311,38 @@ impl Sink {
         self.pairing.pair(&session, &mut draft);
         let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
         let (mut facets, compacted) = (draft.facets, draft.compacted);
+        let (outside, started) = (draft.outside, draft.started);
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
+        for id in facets.iter().filter_map(|facet| facet.call()?.id) {
+            self.calls.insert(id, self.sequence);
+        }
         payload.shrink_to_fit();
         let mut frame = Frame::new(self.sequence, source);
         frame.timestamp = timestamp;
         frame.uuid = uuid;
         frame.imported = Some(Box::new(Imported::of_members(line, is_message, payload)));
+        frame.events.extend(outside.map(Branch::event));
+        frame.events.extend(started.map(|start| self.start(start)));
         frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));
         self.places.push(&session, line, self.sequence);
         frame.ops.reserve_exact(facets.len());
         for (index, mut facet) in facets.into_iter().enumerate() {
-            let name = format!("{}-{}.{index}", facet.facet_type, self.sequence);
-            give_ids(&mut facet, &name);
+            let mut id = format!("{}-{}.{index}", facet.facet_type, self.sequence);
+            // What comes from a file says from which, wherever its owner is named.
+            if let Some(name) = &facet.display_name {
+                id = format!("{id}:{}", clip(name, KIND_LENGTH));
+            }
+            give_ids(&mut facet, &id);
             frame.ops.push(FacetOp::add(facet));
         }
         self.push_frame(frame);
+    }
+
+    /// The event of the start of a subagent's session.
+    fn start(&self, start: Start) -> Value {
+        let frame = self.calls.get(&start.call).map(FrameSeq::new);
+        SubagentStart { session: start.session, call: start.call, frame }.event()
     }
 
     /// The event of a compaction; none where no frame of the session was replaced.
@@ -284,7 +386,7 @@ impl Sink {
         self.ready.push_back(Record { session, frame });
     }
 
-    /// Counts a record that is known and that the model never saw.
+    /// Counts a record that is known and that no frame holds.
     pub(super) fn skip(&mut self, kind: &str) {
         let kind = clip(kind, KIND_LENGTH);
         let skipped = &mut self.report.skipped;

@@ -5,6 +5,7 @@
 //! order and the final form in which a renderer writes them. A [`History`] is the sequence of
 //! frames with the veil that they lead to, and with the [`Pairs`] of their calls and results.
 
+mod branch;
 mod compaction;
 mod facet;
 mod frame;
@@ -16,9 +17,11 @@ mod op;
 mod pairs;
 mod part;
 mod state;
+mod subagent;
 mod tags;
 mod wire;
 
+pub use branch::{BRANCH_TOPIC, Branch};
 pub use compaction::{COMPACTION_TOPIC, Compaction};
 pub use facet::{Call, Facet, Saliency};
 pub use frame::{Frame, Source};
@@ -32,4 +35,5 @@ pub(crate) use pairs::{OpenCalls, Turns};
 pub use pairs::{Pair, Pairs, PartPlace};
 pub use part::{CacheMark, ContentForm, FacetPart, PartContent, PartSource};
 pub use state::{Veil, VisibleFacets};
+pub use subagent::{SUBAGENT_TOPIC, SubagentStart};
 pub use tags::TagSet;

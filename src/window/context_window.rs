@@ -390,6 +390,12 @@ impl ContextWindow {
         let ranges: Vec<_> = blocks.map(|block| block.from..=block.to).collect();
         // A compaction of another program may begin or end inside of what was dropped together.
         self.unsettle();
+        // A block that a branch undid was dropped with it.
+        let Self { changes, transform, .. } = self;
+        changes.retain(|_, change| {
+            let block = change.dropped().and_then(|dropped| dropped.block.as_deref());
+            block.is_none_or(|id| transform.block(id).is_some())
+        });
         let over = ranges.into_iter().filter_map(|range| self.take_back(range));
         let from = over.fold(epoch.from, FrameSeq::min);
         self.note(from, epoch.blocks);

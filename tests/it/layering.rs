@@ -64,6 +64,7 @@ const OUTSIDE: &[&str] = &[
     "session.rs",
     "transcript/input.rs",
     "transcript/folder.rs",
+    "transcript/subagents.rs",
     "compress/command.rs",
     "crates/log/",
     "crates/observe/sqlite",

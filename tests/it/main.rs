@@ -8,6 +8,7 @@ mod archive_moves;
 #[cfg(feature = "storage")]
 mod archive_store;
 mod attribution;
+mod branches;
 mod capture_policies;
 #[cfg(all(feature = "bpe", feature = "checkpoint"))]
 mod checkpoint_draft;

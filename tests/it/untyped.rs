@@ -29,5 +29,7 @@ fn frames_without_typed_parts_are_read_as_their_source_is() {
     // They are of the older form: a new one would show nothing here.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/untyped");
     let written = fs::read_to_string(folder.join("messages.frames.jsonl")).unwrap();
-    assert!(written.contains(r#""attributes":{"origin":"#) && written.contains("transcript:message"));
+    assert!(
+        written.contains(r#""attributes":{"origin":"#) && written.contains("transcript:message")
+    );
 }

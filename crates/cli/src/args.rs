@@ -188,9 +188,21 @@ pub(crate) struct Input {
     /// Read only this session of files that hold several
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
+    /// Read only the branch that ends with this record: its `uuid`, or the `id` of an entry of pi
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub(crate) branch: Option<String>,
+    /// Keep what was said on branches that the session left in the context
+    #[arg(long, conflicts_with = "branch")]
+    pub(crate) all_branches: bool,
 }
 
 impl Input {
+    /// These files, whole.
+    pub(crate) fn of(files: Vec<PathBuf>) -> Self {
+        let (input_format, session, branch, all_branches) = Default::default();
+        Self { files, input_format, session, branch, all_branches }
+    }
+
     /// The same input with all sessions, for commands that choose among them.
     pub(crate) fn of_all_sessions(&self) -> Self {
         Self { session: None, ..self.clone() }

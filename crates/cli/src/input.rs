@@ -1,9 +1,11 @@
 //! Opening transcripts and archives of them, with progress, and saying what was odd about them.
 
+mod branch;
 mod counted;
 mod source;
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
@@ -14,7 +16,7 @@ use afterimage::{
     json::MAX_BYTES,
     log::{DiskFiles, read_file},
     session::archive::ArchivedTranscript,
-    transcript::{Transcript, TranscriptFormat},
+    transcript::{Transcript, TranscriptFormat, subagent_files},
 };
 use indexmap::IndexSet;
 
@@ -61,9 +63,21 @@ pub(crate) fn read(
     let is_one_of_several = inputs.len() > 1;
     let mut outcome = Ok(());
     let mut choice = input.session.as_deref().map(SessionChoice::new);
-    for input in inputs {
-        let opened = input.and_then(|input| input.open(shows_progress, format, is_one_of_several));
+    let mut is_branch_found = input.branch.is_none();
+    for opening in inputs {
+        let opened =
+            opening.and_then(|opening| opening.open(shows_progress, format, is_one_of_several));
         let read = opened.and_then(|mut source| {
+            if input.all_branches {
+                source.take_all_branches();
+            }
+            if let Some(branch) = &input.branch {
+                if !source.choose_branch(branch)? {
+                    source.finish(true);
+                    return Ok(());
+                }
+                is_branch_found = true;
+            }
             if let Some(choice) = &mut choice
                 && !choice.is_in(&mut source)?
             {
@@ -82,6 +96,12 @@ pub(crate) fn read(
             Err(stop) => return Err(stop),
             Ok(()) => {}
         }
+    }
+    if let (Some(branch), false, true) = (&input.branch, is_branch_found, outcome.is_ok()) {
+        let failure = Failure::new(format!("there is no frame of a record {branch:?}"));
+        return Err(failure
+            .hint("`afterimage frames FILE` has the `uuid` or the `id` of each record that makes a frame")
+            .into());
     }
     match choice.and_then(SessionChoice::failure).filter(|_| outcome.is_ok()) {
         Some(failure) => Err(failure.into()),
@@ -138,7 +158,8 @@ enum Opening {
 /// The files, with those of archives in place of these.
 fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
     let mut all = Vec::with_capacity(files.len());
-    for path in files {
+    let joined = joined(files);
+    for path in files.iter().filter(|path| !is_joined(path, &joined)) {
         let may_be_archive = !is_stdin(path) && path.is_dir();
         match if may_be_archive { store::open(path) } else { Ok(None) } {
             Ok(Some(files)) => {
@@ -150,6 +171,19 @@ fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
         }
     }
     all
+}
+
+/// The files that are read with the session that they belong to.
+fn joined(files: &[PathBuf]) -> HashSet<PathBuf> {
+    // One file has nothing to be read twice with.
+    let of_several = files.iter().filter(|_| files.len() > 1);
+    let mains = of_several.filter(|path| !is_stdin(path) && path.is_file());
+    let joined = mains.flat_map(subagent_files);
+    joined.filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+fn is_joined(path: &Path, joined: &HashSet<PathBuf>) -> bool {
+    !joined.is_empty() && path.canonicalize().is_ok_and(|path| joined.contains(&path))
 }
 
 /// A folder that is a recording itself.

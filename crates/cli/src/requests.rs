@@ -11,6 +11,7 @@ use afterimage::{
         Exchange, ExchangeOutcome, Lack, Provenance, Recording, Request, RequestDiff, RequestTokens,
     },
     tokens::TokenCounter,
+    veil::SubagentStart,
 };
 
 use indexmap::IndexSet;
@@ -187,6 +188,16 @@ impl Listing<'_> {
                 "usage",
                 or_null(exchange.usage.as_ref().map(afterimage::transcript::Usage::to_json)),
             );
+            if let Some(start) = self.recording.started_by(&exchange.session) {
+                line.put(
+                    "startedBy",
+                    object! {
+                        "session": start.session.as_str(),
+                        "call": start.call.as_str(),
+                        "frame": or_null(start.frame.map(FrameSeq::get)),
+                    },
+                );
+            }
             if self.source.is_one_of_several {
                 line.shift_insert(0, "file".to_owned(), self.source.name().into());
             }
@@ -229,8 +240,16 @@ impl Listing<'_> {
         table.head(out)?;
         let (mut session, mut totals): (Option<&Arc<str>>, _) = (None, HashMap::new());
         for exchange in exchanges {
-            if session.is_some_and(|session| *session != exchange.session) {
+            let start = self.recording.started_by(&exchange.session);
+            let is_other = session.is_some_and(|session| *session != exchange.session);
+            if is_other || (session.is_none() && start.is_some()) {
                 view::rule(out, &format!("session {}", exchange.session), style::HEADING, "")?;
+            }
+            if session != Some(&exchange.session)
+                && let Some(start) = start
+            {
+                let dim = out.paint.style(style::DIM);
+                writeln!(out, " {dim}{}{dim:#}", printable(&started(start)))?;
             }
             session = Some(&exchange.session);
             let (tokens, growth) = self.tokens(exchange, &mut totals)?;
@@ -276,6 +295,15 @@ impl Listing<'_> {
                 (format!("{retry}{place}; {} billed again", grouped(again)), style::ADDED)
             }
         })
+    }
+}
+
+/// What started a subagent, in a few words.
+fn started(start: &SubagentStart) -> String {
+    let SubagentStart { session, call, .. } = start;
+    match start.frame {
+        Some(frame) => format!("started by call {call} in frame {frame} of session {session}"),
+        None => format!("started by call {call} of session {session}"),
     }
 }
 

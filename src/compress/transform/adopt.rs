@@ -9,13 +9,18 @@ use crate::{
     },
     id::{FacetId, FacetType, FrameSeq, Millis},
     snapshot::FrameSnapshot,
-    veil::{Compaction, Facet, History},
+    veil::{Branch, Compaction, Facet, History},
 };
 
 impl CompressionTransform {
     /// Takes over the compactions that frames tell of and that were not taken over yet: each
     /// becomes a block in effect, whose originals are the frames that were replaced. `render` makes of a
     /// summary what stands in contexts, as in [`CompressionTransform::complete`].
+    ///
+    /// Where a frame tells of a [`Branch`], the frames that are outside of it get blocks that show
+    /// nothing. The compactions that these frames tell of are undone, and those that were undone by
+    /// an earlier branch and are on this one take effect again. So is every block from the first
+    /// frame on that changed; what a plan had for it is planned anew.
     ///
     /// The frame that says the summary gets a block of its own that shows nothing, since the
     /// summary stands in the place of the frames that were replaced. Frames that no block stands for
@@ -32,7 +37,7 @@ impl CompressionTransform {
     /// # Errors
     /// Those of [`CompressionTransform::plan`]; those of [`Compaction::of`], once: the next call
     /// passes that one over. [`ErrorKind::Conflict`] where a range is planned, and not in effect
-    /// yet, that holds some of the frames; and those of `render`: the next call begins with the
+    /// yet, that holds some of the frames, or, for a branch, where a job is under way; and those of `render`: the next call begins with the
     /// compaction that failed. Where others were taken over before it in the same call, their epoch
     /// is returned, and the error by the next call.
     pub fn adopt(
@@ -44,14 +49,21 @@ impl CompressionTransform {
         self.look(history)?;
         let mut adopted = Vec::new();
         for frame in history.frames().get(self.adopted..).unwrap_or_default() {
-            let told = Compaction::of(frame);
+            let told = Branch::of(frame).and_then(|branch| Ok((branch, Compaction::of(frame)?)));
             let is_damaged = told.is_err();
-            let blocks = told.and_then(|told| match told {
-                Some(told) => self.blocks_of(history, &told, now, &mut render),
-                None => Ok(Vec::new()),
+            let entered = told.and_then(|(branch, compaction)| {
+                let mut entered = match branch {
+                    Some(branch) => self.enter_branch(history, &branch, now, &mut render)?,
+                    None => Vec::new(),
+                };
+                if let Some(told) = compaction {
+                    let blocks = self.blocks_of(history, &told, now, &mut render)?;
+                    entered.extend(blocks.into_iter().map(|new| self.enter(new)));
+                }
+                Ok(entered)
             });
-            match blocks {
-                Ok(blocks) => adopted.extend(blocks.into_iter().map(|new| self.enter(new))),
+            match entered {
+                Ok(entered) => adopted.extend(entered),
                 // The epoch of those before it comes first; the next call meets the error again.
                 Err(_) if !adopted.is_empty() => break,
                 Err(error) => {
@@ -63,8 +75,8 @@ impl CompressionTransform {
         }
         let Some(from) = adopted.iter().map(|(from, _)| *from).min() else { return Ok(None) };
         self.epoch += 1;
-        let blocks = adopted.into_iter().map(|(_, id)| id).filter(|id| self.block(id).is_some());
-        let blocks = blocks.collect();
+        let blocks = adopted.into_iter().filter_map(|(_, id)| id);
+        let blocks = blocks.filter(|id| self.block(id).is_some()).collect();
         Ok(Some(Epoch { number: self.epoch, from, blocks }))
     }
 
@@ -74,7 +86,7 @@ impl CompressionTransform {
     }
 
     /// The blocks that a compaction comes to, each with the frames that it stands for.
-    fn blocks_of(
+    pub(super) fn blocks_of(
         &mut self,
         history: &History,
         told: &Compaction,
@@ -125,7 +137,7 @@ impl CompressionTransform {
     }
 
     /// A block for these frames; the blocks in effect within them are inside of it.
-    fn imported(
+    pub(super) fn imported(
         &self,
         frames: &Range<usize>,
         passages: Vec<Passage>,
@@ -208,7 +220,7 @@ impl CompressionTransform {
     }
 
     /// Lets a block take effect; says from which frame on, and its id.
-    fn enter(&mut self, entering: NewBlock) -> (FrameSeq, Arc<str>) {
+    pub(super) fn enter(&mut self, entering: NewBlock) -> EnteredBlock {
         let NewBlock { block, frames } = entering;
         let steps = self.walk.steps().get(frames.clone()).unwrap_or_default();
         let is_within = |step: FrameSeq| {
@@ -233,14 +245,18 @@ impl CompressionTransform {
         });
         self.walk.take(frames);
         self.is_settled = false;
-        let entered = (block.from, Arc::clone(&block.id));
+        self.imported.insert(Arc::clone(&block.id));
+        let entered = (block.from, Some(Arc::clone(&block.id)));
         self.applied.insert(block.from, Arc::new(block));
         entered
     }
 }
 
+/// From which frame on contexts are other ones, and the block that took effect there, if one did.
+pub(super) type EnteredBlock = (FrameSeq, Option<Arc<str>>);
+
 /// A block that is to take effect, and the indices of the frames that it stands for.
-struct NewBlock {
-    block: CompressionBlock,
-    frames: Range<usize>,
+pub(super) struct NewBlock {
+    pub(super) block: CompressionBlock,
+    pub(super) frames: Range<usize>,
 }

@@ -73,7 +73,7 @@ fn numbered(path: &Path) -> Option<(PathBuf, usize)> {
 
 /// A request of a recording.
 fn request(file: &Path, number: usize, path: &Path, lens: &Lens) -> Outcome<LoadedContext> {
-    let input = Input { files: vec![file.to_owned()], input_format: None, session: None };
+    let input = Input::of(vec![file.to_owned()]);
     let mut loaded = None;
     input::read(&input, true, input::InputRefusal::Ends, |source| {
         let (recording, request) = requests::one(source, number, None, &lens.counter)?;
@@ -277,7 +277,7 @@ impl Reading<'_> {
 
     /// The contexts of the transcripts in an archive.
     fn of_archive(&self) -> Outcome<Vec<LoadedContext>> {
-        let input = Input { files: vec![self.path.to_owned()], input_format: None, session: None };
+        let input = Input::of(vec![self.path.to_owned()]);
         let mut lenses = Lenses::new(self.rendering, Counting::Always);
         let mut contexts = Vec::new();
         input::read(&input, true, input::InputRefusal::Ends, |source| {

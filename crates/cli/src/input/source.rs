@@ -1,6 +1,7 @@
 //! One transcript, or one from an archive, as it is read.
 
 use std::{
+    collections::VecDeque,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     sync::Arc,
@@ -11,11 +12,16 @@ use afterimage::{
     session::{ViewedFrame, Viewer, archive::ArchivedTranscript},
     snapshot::FrameSnapshot,
     transcript::{ImportReport, Record, RecordedExchange, Transcript, TranscriptFormat, decoded},
+    veil::Branch,
 };
 use indexmap::IndexSet;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{counted::CountedFrame, name};
+use super::{
+    branch,
+    counted::{CountedFrame, is_stdin},
+    name,
+};
 use crate::{
     failure::{Failure, Outcome, Stop},
     moment::moment,
@@ -38,6 +44,18 @@ pub(crate) struct Source {
     chosen: Option<(Arc<str>, Option<Record>)>,
     /// Whether the command reads several files, so that each must be named.
     pub(crate) is_one_of_several: bool,
+    branches: Branches,
+}
+
+/// Which branches of sessions that went back are given out.
+#[derive(PartialEq)]
+enum Branches {
+    /// All, and frames tell which of them are in the context.
+    Told,
+    /// All, as if the session had never gone back.
+    All,
+    /// The frames of one.
+    One(VecDeque<Record>),
 }
 
 enum Reader {
@@ -59,10 +77,13 @@ impl Source {
             bar.finish_and_clear();
             Failure::cannot_open(&error).file(&name(path))
         })?;
-        let transcript = Transcript::with_format(reader, format).map_err(|error| {
+        let mut transcript = Transcript::with_format(reader, format).map_err(|error| {
             bar.finish_and_clear();
             error.in_file(name(path))
         })?;
+        if !is_stdin(path) {
+            transcript.join_subagents(path);
+        }
         Ok(Self::of(path, transcript, bar))
     }
 
@@ -74,8 +95,16 @@ impl Source {
 
     fn of(path: &Path, transcript: Transcript<Box<dyn BufRead + Send>>, bar: ProgressBar) -> Self {
         let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
-        let (is_rendered_anew, is_empty, is_one_of_several) = (false, true, false);
-        Self { path, reader, bar, is_rendered_anew, is_empty, chosen: None, is_one_of_several }
+        Self {
+            path,
+            reader,
+            bar,
+            is_rendered_anew: false,
+            is_empty: true,
+            chosen: None,
+            is_one_of_several: false,
+            branches: Branches::Told,
+        }
     }
 
     /// Takes a transcript from an archive in place of the file.
@@ -95,9 +124,16 @@ impl Source {
         }
         let (path, is_empty) = (PathBuf::from(&file.entry().file), rows == 0);
         let (own, reader) = (file.entry().input_format, Reader::Archived(Box::new(file), 0));
-        let (is_rendered_anew, chosen, is_one_of_several) = (false, None, false);
-        let source =
-            Self { path, reader, bar, is_rendered_anew, is_empty, chosen, is_one_of_several };
+        let source = Self {
+            path,
+            reader,
+            bar,
+            is_rendered_anew: false,
+            is_empty,
+            chosen: None,
+            is_one_of_several: false,
+            branches: Branches::Told,
+        };
         if let Some(other) = format.filter(|format| *format != own) {
             source.note(&format!("it was archived as {own}, and is not read anew as {other}"));
         }
@@ -115,7 +151,9 @@ impl Source {
     /// The archive that it comes from, which can answer without reading all frames, unless these
     /// are rendered anew.
     pub(crate) fn archived(&self) -> Option<&ArchivedTranscript> {
-        self.own_archive().filter(|_| !self.is_rendered_anew && self.chosen.is_none())
+        self.own_archive().filter(|_| {
+            !self.is_rendered_anew && self.chosen.is_none() && self.branches == Branches::Told
+        })
     }
 
     /// From now on only the records of this session are given out. Says whether there are any, and
@@ -132,9 +170,36 @@ impl Source {
         Ok(false)
     }
 
+    /// From now on frames tell of no branches: all of them are in the context.
+    pub(super) fn take_all_branches(&mut self) {
+        self.branches = Branches::All;
+    }
+
+    /// From now on only the branch that ends with this record is given out. Says whether there is
+    /// one. The frames before it are held in memory.
+    pub(super) fn choose_branch(&mut self, id: &str) -> Outcome<bool> {
+        let mut records = Vec::new();
+        while let Some(record) = self.read_next() {
+            let record = record?;
+            let is_last = branch::is_of(&record.frame, id);
+            records.push(record);
+            if is_last {
+                self.branches = Branches::One(branch::path(records));
+                // What an archive knows is of all of its frames.
+                self.is_rendered_anew = true;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// How many sessions are given out, as far as they were read.
     pub(crate) fn sessions(&self) -> u64 {
-        if self.chosen.is_some() { 1 } else { self.report().sessions }
+        if self.chosen.is_some() || matches!(self.branches, Branches::One(_)) {
+            1
+        } else {
+            self.report().sessions
+        }
     }
 
     /// Takes of an archive the frames alone: they are to be rendered in another format.
@@ -318,7 +383,10 @@ impl Iterator for Source {
 
 impl Source {
     fn read_next(&mut self) -> Option<Outcome<Record>> {
-        let record = match &mut self.reader {
+        if let Branches::One(branch) = &mut self.branches {
+            return branch.pop_front().map(Ok);
+        }
+        let mut record = match &mut self.reader {
             Reader::Transcript(transcript) => {
                 let record = transcript.next()?;
                 record.map_err(|error| self.refuse(error))
@@ -335,6 +403,9 @@ impl Source {
             }
         };
         self.is_empty = false;
+        if let (Ok(record), Branches::All) = (&mut record, &self.branches) {
+            record.frame.events.retain(|event| !Branch::is_event(event));
+        }
         Some(record)
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Replay, policy: &Policy, as_json: bool, out: &mut Outpu
         Replaying { args, policy, counter, as_json, count: 0, all: Default::default() };
     let mut outcome = Ok(());
     if !files.is_empty() {
-        let input = Input { files, input_format: None, session: args.session.clone() };
+        let input = Input { session: args.session.clone(), ..Input::of(files) };
         outcome = input::each(&input, !out.is_terminal, |source| replay.transcript(source, out));
     }
     for file in documents {

@@ -2,6 +2,7 @@
 
 use std::{io::Write, sync::Arc};
 
+use afterimage::transcript::ImportReport;
 use anstyle::Style;
 use indexmap::IndexMap;
 
@@ -42,10 +43,18 @@ pub(super) fn print(
     if !report.skipped.is_empty() {
         let mut kinds: Vec<_> = report.skipped.iter().collect();
         kinds.sort_by(|(_, a), (_, b)| b.cmp(a));
-        let kinds: Vec<_> =
-            kinds.iter().map(|(kind, count)| format!("{kind} {}", grouped(**count))).collect();
+        let (unsent, others): (Vec<_>, Vec<_>) =
+            kinds.into_iter().partition(|(kind, _)| ImportReport::is_unsent(kind));
+        writeln!(out)?;
         let dim = out.paint.style(style::DIM);
-        writeln!(out, "\n{dim}Records that the model never saw: {}{dim:#}", kinds.join(", "))?;
+        let labels = ["Records that the model never saw", "Metadata that is in no context"];
+        for (label, kinds) in labels.into_iter().zip([unsent, others]) {
+            let kinds: Vec<_> =
+                kinds.iter().map(|(kind, count)| format!("{kind} {}", grouped(**count))).collect();
+            if !kinds.is_empty() {
+                writeln!(out, "{dim}{label}: {}{dim:#}", kinds.join(", "))?;
+            }
+        }
     }
     Ok(())
 }

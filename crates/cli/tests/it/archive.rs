@@ -67,7 +67,8 @@ fn same(question: &[&str], files: &[&str], archive: &str) {
     // errors name its directory as well.
     let is_part = question.iter().any(|word| ["--at", "--to"].contains(word));
     let said = |err: &str| -> Vec<String> {
-        let is_odd = |line: &str| is_part && line.contains(" not understood, ");
+        let odd = [" not understood, ", ": ignored "];
+        let is_odd = |line: &str| is_part && odd.iter().any(|odd| line.contains(odd));
         let lines = err.lines().filter(|line| !is_odd(line) && !line.starts_with("  archive "));
         lines.map(str::to_owned).collect()
     };
@@ -87,6 +88,28 @@ fn every_command_says_of_an_archive_what_it_says_of_the_files() {
     let both = [scratch.path("chat"), scratch.path("sessions")];
     let again = scratch.archive("again", &[&both[0], &both[1], HARBOUR]);
     QUESTIONS.iter().for_each(|question| same(question, &OWN, &again));
+}
+
+#[test]
+fn an_archive_from_before_parts_were_typed_answers_like_its_file() {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let file = format!("{own}/tests/fixtures/untyped/messages.jsonl");
+    let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/archive-untyped");
+    for question in [
+        &["frames"][..],
+        &["render"],
+        &["render", "--as", "messages"],
+        &["render", "--as", "messages", "--format", "native"],
+        &["compress", "--budget", "100"],
+        &["compress", "--budget", "100", "--as", "anthropic"],
+        &["trace", "--text", "no such berth", "--json"],
+    ] {
+        let (expected, found) =
+            (run(&[question, &[&file]].concat()), run(&[question, &[archive]].concat()));
+        assert_eq!(found.code, expected.code, "{question:?}: {}", found.err);
+        assert!(!found.out.is_empty(), "{question:?}: {}", found.err);
+        assert_eq!(found.out, expected.out, "{question:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod archive;
 mod bad_archive;
 mod bad_fitting;
 mod bad_input;
+mod branches;
 mod checkpoint;
 mod every_command;
 mod fitting;
