@@ -16,4 +16,5 @@ mod fitting;
 mod viewer;
 
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
-pub use viewer::{ViewedFrame, ViewedTail, Viewer, unknown_records};
+pub(crate) use viewer::may_replace;
+pub use viewer::{RequestSums, ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};

@@ -9,13 +9,13 @@ use std::{
 
 use afterimage::{
     ErrorKind,
-    id::Millis,
+    id::{FrameSeq, Millis},
     json::Value,
     observe::{self, Moment, Observations, Policy, Response},
-    session::{ViewedFrame, Viewer},
+    session::{ViewedFrame, ViewedRequest, Viewer},
     tokens::{Memo, TokenCounter},
     transcript::Transcript,
-    veil::{Facet, FacetChange, Frame, Source},
+    veil::{Facet, FacetChange, Frame},
 };
 use indexmap::IndexMap;
 
@@ -183,21 +183,28 @@ fn of_transcript<'o>(
     // What the results cost is counted by the tokenizer that is asked for, whatever an archive has.
     source.render_anew();
     while let Some(record) = source.next() {
-        let ViewedFrame { session, frame, snapshot, .. } = source.see(&mut viewer, record?)?;
+        let record = record?;
+        // The frame may itself tell that others left the context: the model answered before that.
+        let before = viewer.context(&record.session).map(|context| Arc::clone(context.blocks()));
+        let ViewedFrame { session, frame, request, .. } = source.see(&mut viewer, record)?;
         let now = Moment::at(moment(&frame));
         if !ledgers.contains_key(&session) {
             let ledger = Ledger::new(observations, &**counter, args.tokens, &named(&session), now)?;
             ledgers.insert(Arc::clone(&session), ledger);
         }
         let Some(ledger) = ledgers.get_mut(&session) else { continue };
-        if frame.source == Source::Agent && !snapshot.is_empty() {
-            ledger.turn(frame.sequence.get(), now)?;
+        if let Some(ViewedRequest { context, .. }) = request {
+            let without = Size { bytes: context.bytes, tokens: context.tokens() };
+            let blocks = before.unwrap_or_default();
+            let is_in_context = |frame: u64| {
+                let frame = FrameSeq::new(frame);
+                let after = blocks.partition_point(|block| block.from <= frame);
+                let block = after.checked_sub(1).and_then(|at| blocks.get(at));
+                block.is_none_or(|block| block.to < frame)
+            };
+            ledger.turn(frame.sequence.get(), without, is_in_context, now)?;
         }
-        ledger.add(Size {
-            bytes: snapshot.text().len() as u64,
-            tokens: lens.total_tokens(&snapshot),
-        });
-        let calls = calls.entry(session).or_default();
+        let (calls, at) = (calls.entry(session).or_default(), frame.sequence.get());
         for facet in added(&frame) {
             calls.note(facet);
             if facet.is_result() {
@@ -208,7 +215,7 @@ fn of_transcript<'o>(
                 let text = text_of(facet);
                 let arguments = called.and_then(|(_, arguments)| arguments);
                 let response = read(&text, facet)?;
-                ledger.result(&name, arguments.as_ref(), &response, &text, now)?;
+                ledger.result(at, &name, arguments.as_ref(), &response, &text, now)?;
             }
         }
     }
@@ -264,14 +271,15 @@ fn of_responses<'o>(
     let now = Moment::at(Millis::new(0));
     let mut ledger = Ledger::new(observations, &**counter, args.tokens, "responses", now)?;
     let last = recorded.len() as u64;
-    for (at, recorded) in recorded.iter().enumerate() {
-        ledger.turn(at as u64, now)?;
-        ledger.add(ledger.counted(&recorded.text));
-        ledger.result(&recorded.tool, None, &recorded.response, &recorded.text, now)?;
+    let (mut so_far, is_in_context) = (Size::default(), |_| true);
+    for (at, recorded) in (0..).zip(&recorded) {
+        ledger.turn(at, so_far, is_in_context, now)?;
+        so_far = so_far.plus(ledger.counted(&recorded.text));
+        ledger.result(at, &recorded.tool, None, &recorded.response, &recorded.text, now)?;
     }
     // The first context after the last response holds it, the next one no longer.
-    ledger.turn(last, now)?;
-    ledger.turn(last + 1, now)?;
+    ledger.turn(last, so_far, is_in_context, now)?;
+    ledger.turn(last + 1, so_far, is_in_context, now)?;
     Ok(IndexMap::from([("responses".into(), ledger)]))
 }
 
