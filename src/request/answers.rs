@@ -12,8 +12,9 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     last_shown: Option<FrameSeq>,
-    /// The usage of the answer that goes on, where it has said it.
-    current: Option<Option<Usage>>,
+    /// Whether an answer goes on, and its usage, where it has said it.
+    is_answering: bool,
+    usage: Option<Usage>,
 }
 
 /// What a frame is to the requests of its session.
@@ -35,18 +36,17 @@ impl Answers {
         }
         let before = self.last_shown.replace(frame.sequence);
         if frame.source != Source::Agent {
-            self.current = None;
+            self.is_answering = false;
             return Answer::None;
         }
         let usage = Report::of(frame).usage;
-        if let Some(known) = &mut self.current
-            && (known.is_none() || usage.is_none() || *known == usage)
-        {
-            *known = known.or(usage);
+        let is_same = self.usage.is_none() || usage.is_none() || self.usage == usage;
+        if self.is_answering && is_same {
+            self.usage = self.usage.or(usage);
             return Answer::GoesOn;
         }
         let Some(last) = before else { return Answer::None };
-        self.current = Some(usage);
+        (self.is_answering, self.usage) = (true, usage);
         Answer::Begins(last)
     }
 }

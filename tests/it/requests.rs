@@ -6,13 +6,16 @@ use std::{collections::HashMap, fs, io::Read, path::Path, sync::Arc};
 
 use afterimage::{
     export::PrefixRules,
-    hud::Owner,
+    hud::{Hud, Owner},
     id::Millis,
     json,
     request::{ExchangeOutcome, Lack, PartKind, Provenance, Recording, Request, compare},
+    session::Viewer,
+    snapshot::FrameSnapshot,
     tokens::Chars4,
     transcript::{Api, Transcript},
     veil::{FacetChange, History},
+    window::{ContextInForce, ContextItem, ContextSize},
 };
 use afterimage_testkit::data;
 use serde_json::{Value, json};
@@ -540,6 +543,80 @@ fn traffic_that_is_cut_anywhere_is_refused_or_read() {
     assert!(json::children("{\"a\": [", 0..7).len() == 1);
 }
 
+/// What `render` prints of a context, from the snapshots of its frames.
+fn texts(
+    viewer: &Viewer<'_>,
+    session: &str,
+    shown: &HashMap<u64, Arc<FrameSnapshot>>,
+) -> Vec<String> {
+    let items = viewer.context(session).into_iter().flat_map(ContextInForce::items);
+    let text = |item: ContextItem<'_>| match item {
+        ContextItem::Frame(frame) => shown[&frame.get()].text().to_owned(),
+        ContextItem::Block(block) => block.snapshot.text().to_owned(),
+    };
+    items.map(text).collect()
+}
+
+/// What `stats`, `observe replay`, `render` and `trace --at` follow is the context of the recording.
+fn check_viewer(path: &Path, recording: &Recording, hud: &Hud) {
+    let exchanges = recording.exchanges();
+    let mut viewer = Viewer::new(hud, recording.format());
+    let mut shown: HashMap<Arc<str>, HashMap<u64, Arc<FrameSnapshot>>> = HashMap::new();
+    let mut seen = 0;
+    for record in Transcript::open(path).unwrap() {
+        let record = record.unwrap();
+        let session = Arc::clone(&record.session);
+        let next = exchanges
+            .get(seen)
+            .filter(|next| next.session == session && next.answer == Some(record.frame.sequence));
+        let of_session = shown.entry(Arc::clone(&session)).or_default();
+        let before = next.map(|next| (next, texts(&viewer, &session, of_session)));
+        if let Some((next, before)) = &before {
+            let name = format!("{} request {}", path.display(), next.number);
+            let context = recording.context(next.number).unwrap().unwrap();
+            let expected: Vec<_> =
+                context.messages().iter().map(|message| message.content()).collect();
+            assert_eq!(before, &expected, "{name}: render");
+            let follower = viewer.context(&session).unwrap();
+            for (frame, message) in context.frame_to_message() {
+                assert_eq!(follower.message_of(*frame), Some(*message), "{name}: trace");
+            }
+            assert_eq!(
+                follower.size().frames,
+                context.frame_to_message().len() as u64,
+                "{name}: frames"
+            );
+        }
+        let viewed = viewer.view(record, None, Millis::new(0)).unwrap();
+        let request = viewed.request;
+        assert_eq!(request.is_some(), before.is_some(), "{}", path.display());
+        if let (Some((next, before)), Some(request)) = (before, request) {
+            seen += 1;
+            let name = format!("{} request {}", path.display(), next.number);
+            let tokens = recording.tokens(next.number).unwrap();
+            let expected = ContextSize {
+                frames: request.context.frames,
+                replaced: request.context.replaced,
+                messages: before.len() as u64,
+                bytes: before.iter().map(|text| text.len() as u64).sum(),
+                system_tokens: tokens.system,
+                message_tokens: tokens.messages,
+            };
+            assert_eq!(request.context, expected, "{name}: stats");
+            assert_eq!(recording.size(next.number), Some(expected), "{name}: stats --request");
+            assert_eq!(request.number, next.number as u64, "{name}");
+            let context = recording.context(next.number).unwrap().unwrap();
+            assert_eq!(context.tokens().chunks, tokens.total(), "{name}: tokens");
+        }
+        let of_session = shown.entry(session).or_default();
+        of_session.insert(viewed.frame.sequence.get(), viewed.snapshot);
+    }
+    assert_eq!(seen, exchanges.len(), "{}", path.display());
+    let sums = viewer.requests();
+    let tokens = (1..=exchanges.len()).map(|of| recording.tokens(of).unwrap().total());
+    assert_eq!((sums.requests, sums.tokens), (exchanges.len() as u64, tokens.sum()));
+}
+
 /// Invariant `one_context`: whoever is asked, the context before an answer is the same.
 #[test]
 fn one_context_whoever_is_asked() {
@@ -547,11 +624,10 @@ fn one_context_whoever_is_asked() {
 
     use afterimage::{
         compress::OutlineEngine,
-        hud::{Hud, NativeFormat, RenderRequest, RenderedContext},
+        hud::{NativeFormat, RenderRequest, RenderedContext},
         replay::{Replay, ReplayPolicy},
-        session::{Fit, RequestFitter, Viewer},
-        snapshot::FrameSnapshot,
-        window::{Budget, ContextItem, ContextSize, RecordedCompactions},
+        session::{Fit, RequestFitter},
+        window::{Budget, RecordedCompactions},
     };
 
     fn hash(context: &RenderedContext) -> u64 {
@@ -560,20 +636,6 @@ fn one_context_whoever_is_asked() {
             (message.role().as_str(), message.content()).hash(&mut hasher);
         }
         hasher.finish()
-    }
-
-    /// What `render` prints of a context, from the snapshots of its frames.
-    fn texts(
-        viewer: &Viewer<'_>,
-        session: &str,
-        shown: &HashMap<u64, Arc<FrameSnapshot>>,
-    ) -> Vec<String> {
-        let items = viewer.context(session).into_iter().flat_map(|context| context.items());
-        let text = |item: ContextItem<'_>| match item {
-            ContextItem::Frame(frame) => shown[&frame.get()].text().to_owned(),
-            ContextItem::Block(block) => block.snapshot.text().to_owned(),
-        };
-        items.map(text).collect()
     }
 
     let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
@@ -621,62 +683,7 @@ fn one_context_whoever_is_asked() {
             }
             assert!(expected.next().is_none());
         }
-        // What `stats`, `observe replay`, `render` and `trace --at` follow.
-        let mut viewer = Viewer::new(&hud, recording.format());
-        let mut shown: HashMap<Arc<str>, HashMap<u64, Arc<FrameSnapshot>>> = HashMap::new();
-        let mut seen = 0;
-        for record in Transcript::open(path).unwrap() {
-            let record = record.unwrap();
-            let session = Arc::clone(&record.session);
-            let next = exchanges.get(seen).filter(|next| {
-                next.session == session && next.answer == Some(record.frame.sequence)
-            });
-            let of_session = shown.entry(Arc::clone(&session)).or_default();
-            let before = next.map(|next| (next, texts(&viewer, &session, of_session)));
-            if let Some((next, before)) = &before {
-                let name = format!("{} request {}", path.display(), next.number);
-                let context = recording.context(next.number).unwrap().unwrap();
-                let expected: Vec<_> =
-                    context.messages().iter().map(|message| message.content()).collect();
-                assert_eq!(before, &expected, "{name}: render");
-                let follower = viewer.context(&session).unwrap();
-                for (frame, message) in context.frame_to_message() {
-                    assert_eq!(follower.message_of(*frame), Some(*message), "{name}: trace");
-                }
-                assert_eq!(
-                    follower.size().frames,
-                    context.frame_to_message().len() as u64,
-                    "{name}: frames"
-                );
-            }
-            let viewed = viewer.view(record, None, Millis::new(0)).unwrap();
-            let request = viewed.request;
-            assert_eq!(request.is_some(), before.is_some(), "{}", path.display());
-            if let (Some((next, before)), Some(request)) = (before, request) {
-                seen += 1;
-                let name = format!("{} request {}", path.display(), next.number);
-                let tokens = recording.tokens(next.number).unwrap();
-                let expected = ContextSize {
-                    frames: request.context.frames,
-                    replaced: request.context.replaced,
-                    messages: before.len() as u64,
-                    bytes: before.iter().map(|text| text.len() as u64).sum(),
-                    system_tokens: tokens.system,
-                    message_tokens: tokens.messages,
-                };
-                assert_eq!(request.context, expected, "{name}: stats");
-                assert_eq!(recording.size(next.number), Some(expected), "{name}: stats --request");
-                assert_eq!(request.number, next.number as u64, "{name}");
-                let context = recording.context(next.number).unwrap().unwrap();
-                assert_eq!(context.tokens().chunks, tokens.total(), "{name}: tokens");
-            }
-            let of_session = shown.entry(session).or_default();
-            of_session.insert(viewed.frame.sequence.get(), viewed.snapshot);
-        }
-        assert_eq!(seen, exchanges.len(), "{}", path.display());
-        let sums = viewer.requests();
-        let tokens = (1..=exchanges.len()).map(|of| recording.tokens(of).unwrap().total());
-        assert_eq!((sums.requests, sums.tokens), (exchanges.len() as u64, tokens.sum()));
+        check_viewer(path, &recording, &hud);
     });
     assert!(checked > 1_000 || data::recordings("A-openai-chat").is_none(), "{checked}");
 }

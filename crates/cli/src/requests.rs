@@ -279,9 +279,10 @@ impl Listing<'_> {
                     parameters.chain(diff.breaks.iter().map(|of| of.cause.as_str())).collect();
                 let names: Vec<&str> = names.into_iter().collect();
                 let again = diff.prefix.unchanged.saturating_sub(diff.prefix.cached);
-                let (billed, look) = match diff.breaks.is_empty() {
-                    true => (String::new(), style::DIM),
-                    false => (format!("; {} billed again", grouped(again)), style::ADDED),
+                let (billed, look) = if diff.breaks.is_empty() {
+                    (String::new(), style::DIM)
+                } else {
+                    (format!("; {} billed again", grouped(again)), style::ADDED)
                 };
                 (format!("{retry}+ other {}{billed}", names.join(", ")), look)
             }

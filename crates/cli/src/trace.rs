@@ -225,10 +225,8 @@ impl Tracing<'_> {
                 self.search_in(&page.snapshot, page.places, of, left, hits, out)?;
             }
         }
-        if hits.in_file > 0 {
-            if hits.lacks.is_none() {
-                hits.lacks = Some(pages.lacks()?);
-            }
+        if hits.in_file > 0 && hits.lacks.is_none() {
+            hits.lacks = Some(pages.lacks()?);
         }
         let sessions = pages.sessions();
         hits.sessions.extend(sessions.iter().cloned());
