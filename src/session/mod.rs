@@ -16,5 +16,6 @@ mod fitting;
 mod viewer;
 
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
+#[cfg(feature = "storage")]
 pub(crate) use viewer::may_replace;
 pub use viewer::{RequestSums, ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};

@@ -63,4 +63,6 @@ pub use change::{DroppedFrames, ShortenedFrame};
 pub use context_in_force::{ContextInForce, ContextItem, ContextSize, LeftAt};
 pub use context_window::{ContextWindow, FittedContext};
 pub use recorded_compactions::RecordedCompactions;
-pub(crate) use without_text::{tells_of_context, without_text};
+#[cfg(feature = "storage")]
+pub(crate) use without_text::tells_of_context;
+pub(crate) use without_text::without_text;

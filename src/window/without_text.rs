@@ -12,6 +12,7 @@ use crate::{
 const OWN_TOPIC: &str = "afterimage:";
 
 /// Whether a frame tells something of the context besides what it shows.
+#[cfg(feature = "storage")]
 pub(crate) fn tells_of_context(frame: &Frame) -> bool {
     frame.events.iter().any(is_told)
 }
