@@ -268,7 +268,7 @@ impl Hud {
     }
 
     /// The sum of the counts of a snapshot's chunks.
-    fn tokens_of(&self, snapshot: &FrameSnapshot) -> u64 {
+    pub(crate) fn tokens_of(&self, snapshot: &FrameSnapshot) -> u64 {
         if self.counted(snapshot) {
             return snapshot.total_tokens();
         }

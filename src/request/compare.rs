@@ -1,4 +1,4 @@
-use super::Request;
+use super::{CacheBreak, CacheFrom, Request, cache_break::breaks};
 use crate::{
     Result,
     export::{PrefixReport, PrefixRules, prefix_report},
@@ -10,12 +10,14 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestDiff {
     /// The unchanged prefix, in the order of providers' caches: the model, the tools, the system
-    /// prompt, the messages.
+    /// prompt, the messages. What is cached of it ends where one of the `breaks` takes the cache.
     pub prefix: PrefixReport,
     /// The tools that differ.
     pub tools: Vec<ToolChange>,
     /// The parameters that differ, the model among them.
     pub parameters: Vec<ParameterChange>,
+    /// What takes the cache from text that is the same.
+    pub breaks: Vec<CacheBreak>,
 }
 
 /// A tool definition that differs.
@@ -55,11 +57,21 @@ pub fn compare(
     rules: PrefixRules,
 ) -> Result<RequestDiff> {
     let (was, is) = (previous.in_cache_order()?, next.in_cache_order()?);
-    Ok(RequestDiff {
-        prefix: prefix_report(&was, &is, counter, rules),
-        tools: tools(&previous.value()?, &next.value()?),
-        parameters: ParameterChange::between(&previous.parameters()?, &next.parameters()?),
-    })
+    let parameters = ParameterChange::between(&previous.parameters()?, &next.parameters()?);
+    let breaks = breaks(previous, next, &parameters)?;
+    let mut prefix = prefix_report(&was, &is, counter, rules);
+    let tokens = |key: &str| is.root().get(key).map_or(0, |part| part.tokens(counter));
+    let served = match breaks.iter().map(|of| of.from).min() {
+        None => prefix.unchanged,
+        Some(CacheFrom::Start) => 0,
+        Some(CacheFrom::System) => tokens("tools"),
+        Some(CacheFrom::Messages) => {
+            tokens("tools").saturating_add(tokens(next.api().system_key()))
+        }
+    };
+    prefix.cached = rules.cached(prefix.unchanged.min(served));
+    let tools = tools(&previous.value()?, &next.value()?);
+    Ok(RequestDiff { prefix, tools, parameters, breaks })
 }
 
 impl RequestDiff {

@@ -24,12 +24,16 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod answers;
+mod cache_break;
 mod compare;
 mod parts;
 mod recording;
 #[expect(clippy::module_inception, reason = "the module is named for its main type")]
 mod request;
 
+pub(crate) use answers::{Answer, Answers, adds_system, lacks};
+pub use cache_break::{CacheBreak, CacheFrom};
 pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
 pub use parts::{PartKind, RequestPart};
 pub use recording::{Exchange, ExchangeOutcome, Recording};

@@ -3,7 +3,9 @@ use std::{io::BufRead, ops::RangeInclusive, sync::Arc};
 use indexmap::IndexMap;
 
 use super::{
-    Lack, Provenance, Request, RequestDiff, RequestTokens, compare,
+    Provenance, Request, RequestDiff, RequestTokens,
+    answers::{Answer, Answers, Report, adds_system, lacks},
+    compare,
     parts::{Frames, PartKind, parts},
 };
 use crate::{
@@ -12,13 +14,13 @@ use crate::{
         Breakpoints, Export, ExportOptions, ExportedRequest, OwnedJson, PrefixReport, PrefixRules,
     },
     hud::{Format, Hud, NativeFormat, Owner, RenderRequest, RenderedContext},
-    id::{FacetType, FrameSeq, Millis, Role},
+    id::{FrameSeq, Millis},
     json::{Object, ObjectExt, Value},
     snapshot::{FrameSnapshot, Substitution},
     tokens::TokenCounter,
     transcript::{Api, Record, RecordedExchange, Transcript, TranscriptFormat, Usage},
-    veil::{Facet, FacetChange, Frame, History, Source, SubagentStart},
-    window::RecordedCompactions,
+    veil::{Frame, History, Source, SubagentStart},
+    window::{ContextInForce, ContextSize},
 };
 
 /// The sessions of a source: their frames, and the exchanges with a model.
@@ -91,11 +93,8 @@ impl ExchangeOutcome {
 #[derive(Debug, Default)]
 struct Session {
     history: History,
-    compactions: RecordedCompactions,
-    /// The tokens of the context so far.
-    tokens: RequestTokens,
-    /// Whether anything was shown, and whether the last frame that was is the agent's.
-    last_shown: Option<(FrameSeq, bool)>,
+    context: ContextInForce,
+    answers: Answers,
     has_system: bool,
     /// What started it, where it is a subagent's.
     started: Option<SubagentStart>,
@@ -109,7 +108,7 @@ enum Body {
     /// It was recorded.
     Recorded { body: Arc<str>, frames: Frames },
     /// It is the context up to a frame, with these blocks.
-    Context { to: FrameSeq, blocks: Arc<Vec<Substitution>>, tokens: RequestTokens },
+    Context { to: FrameSeq, blocks: Arc<Vec<Substitution>>, size: ContextSize, has_tail: bool },
 }
 
 impl Recording {
@@ -154,50 +153,41 @@ impl Recording {
         frame.rendered_snapshot = frame.rendered_snapshot.filter(is_native);
         let api = api_of(self.format);
         let session = self.sessions.entry(Arc::clone(&name)).or_default();
-        let is_agents = frame.source == Source::Agent;
         // A damaged event tells nothing.
         if let Ok(Some(start)) = SubagentStart::of(&frame) {
             session.started.get_or_insert(start);
         }
         let report = Report::of(&frame);
         // The frame may tell of a compaction itself: the request before it did not know.
-        let (blocks, tokens) = (Arc::clone(session.compactions.blocks()), session.tokens);
+        let blocks = Arc::clone(session.context.blocks());
+        let (mut size, mut has_tail) = (session.context.size(), false);
+        if frame.source == Source::Agent && session.history.veil().ambient().next().is_some() {
+            let request = RenderRequest::default();
+            let tail = self.hud.render_tail(session.history.veil(), &request, now)?;
+            if let Some(tail) = tail {
+                has_tail = true;
+                size = size.plus(ContextSize::of(&self.hud, &tail));
+            }
+        }
+        // A block may stand for frames after the last that shows something, too.
+        let end = session.history.frames().last().map(|frame| frame.sequence);
         let frame = self.hud.capture(&mut session.history, frame, now)?;
-        let shown = frame.rendered_snapshot.as_ref().filter(|shown| !shown.is_empty());
-        if session.compactions.follow(&self.hud, &session.history, now)? {
-            session.count_again();
-        } else if let Some(shown) = shown {
-            session.tokens.add(shown);
-        }
-        if shown.is_none() {
-            return Ok(());
-        }
-        let is_system = |facet: &Facet| facet.facet_type == FacetType::SYSTEM;
-        session.has_system |= frame.ops.iter().any(|op| match &op.change {
-            FacetChange::Add(facet) => is_system(facet),
-            _ => false,
-        });
-        let before = session.last_shown.replace((frame.sequence, is_agents));
-        if !is_agents {
-            session.current = None;
-            return Ok(());
-        }
-        // Answers that say what they cost each are answers to requests of their own.
-        let goes_on =
-            session.current.and_then(|at| self.exchanges.get_mut(at)).filter(|exchange| {
-                exchange.usage.is_none() || report.usage.is_none() || exchange.usage == report.usage
-            });
-        if let Some(exchange) = goes_on {
-            exchange.usage = exchange.usage.or(report.usage);
-            exchange.model = exchange.model.take().or(report.model);
-            return Ok(());
-        }
-        let Some((to, _)) = before else { return Ok(()) };
-        let mut lacks = vec![Lack::Tools];
-        if !session.has_system {
-            lacks.push(Lack::SystemPrompt);
-        }
-        lacks.push(Lack::Parameters);
+        session.context.follow(&self.hud, &session.history, now)?;
+        let shows = frame.rendered_snapshot.as_ref().is_some_and(|shown| !shown.is_empty());
+        session.has_system |= shows && adds_system(&frame);
+        let to = match session.answers.push(&frame, shows) {
+            Answer::None => return Ok(()),
+            Answer::GoesOn => {
+                let current = session.current.and_then(|at| self.exchanges.get_mut(at));
+                if let Some(exchange) = current {
+                    exchange.usage = exchange.usage.or(report.usage);
+                    exchange.model = exchange.model.take().or(report.model);
+                }
+                return Ok(());
+            }
+            Answer::Begins(last) => last,
+        };
+        let lacks = lacks(session.has_system);
         session.current = Some(self.exchanges.len());
         self.exchanges.push(Exchange {
             number: self.exchanges.len() + 1,
@@ -215,7 +205,7 @@ impl Recording {
                 .map_or(ExchangeOutcome::Answered, |reason| ExchangeOutcome::Failed { reason }),
             is_retry: false,
         });
-        self.bodies.push(Body::Context { to, blocks, tokens });
+        self.bodies.push(Body::Context { to: end.unwrap_or(to), blocks, size, has_tail });
         Ok(())
     }
 
@@ -333,8 +323,17 @@ impl Recording {
     /// As [`Recording::request`].
     pub fn tokens(&self, number: usize) -> Result<RequestTokens> {
         match number.checked_sub(1).and_then(|index| self.bodies.get(index)) {
-            Some(Body::Context { tokens, .. }) => Ok(*tokens),
+            Some(Body::Context { size, .. }) => Ok((*size).into()),
             _ => Ok(self.request(number)?.tokens(&**self.hud.counter())),
+        }
+    }
+
+    /// What the context of a request comes to that was worked out, without rendering it; `None` of
+    /// one that was recorded, and where there is none with this number.
+    pub fn size(&self, number: usize) -> Option<ContextSize> {
+        match self.bodies.get(number.checked_sub(1)?)? {
+            Body::Context { size, .. } => Some(*size),
+            Body::Recorded { .. } => None,
         }
     }
 
@@ -356,19 +355,29 @@ impl Recording {
         let bodies = previous.checked_sub(1).and_then(|at| self.bodies.get(at));
         let bodies = bodies.zip(number.checked_sub(1).and_then(|at| self.bodies.get(at)));
         if let Some((
-            Body::Context { blocks: was, tokens: before, .. },
-            Body::Context { blocks: is, tokens: after, .. },
+            Body::Context { blocks: was, size: before, has_tail: false, .. },
+            Body::Context { blocks: is, size: after, .. },
         )) = bodies
             && Arc::ptr_eq(was, is)
+            && !self.is_other_model(previous, number)
         {
-            let unchanged = before.total();
-            let (tokens, cached) = (after.total(), rules.cached(unchanged));
+            let unchanged = before.tokens();
+            let (tokens, cached) = (after.tokens(), rules.cached(unchanged));
             let prefix = PrefixReport { tokens, unchanged, cached, divergence: None };
-            let (tools, parameters) = Default::default();
-            return Ok(Some(RequestDiff { prefix, tools, parameters }));
+            let (tools, parameters, breaks) = Default::default();
+            return Ok(Some(RequestDiff { prefix, tools, parameters, breaks }));
         }
         let (was, is) = (self.request(previous)?, self.request(number)?);
         compare(&was, &is, &**self.hud.counter(), rules).map(Some)
+    }
+
+    /// Whether both name a model, and not the same. What a client answered itself names none.
+    fn is_other_model(&self, previous: usize, next: usize) -> bool {
+        let model = |number: usize| {
+            let model = self.exchanges.get(number.checked_sub(1)?)?.model.as_deref();
+            model.filter(|model| !model.starts_with('<'))
+        };
+        model(previous).zip(model(next)).is_some_and(|(was, is)| was != is)
     }
 
     fn context_of(
@@ -416,31 +425,9 @@ impl Recording {
     }
 }
 
-impl RequestTokens {
-    /// Adds what a frame, or a block, shows.
-    fn add(&mut self, shown: &FrameSnapshot) {
-        let role = shown.chunks().find_map(|chunk| chunk.role());
-        let sum = if role == Some(Role::System) { &mut self.system } else { &mut self.messages };
-        *sum = sum.saturating_add(shown.total_tokens());
-    }
-}
-
-impl Session {
-    /// Counts the context anew, with the blocks that stand for frames.
-    fn count_again(&mut self) {
-        let blocks = self.compactions.blocks();
-        let is_within = |frame: FrameSeq| {
-            let after = blocks.partition_point(|block| block.from <= frame);
-            let block = after.checked_sub(1).and_then(|at| blocks.get(at));
-            block.is_some_and(|block| frame <= block.to)
-        };
-        let frames = self.history.frames().iter().filter(|frame| !is_within(frame.sequence));
-        let mut tokens = RequestTokens::default();
-        frames
-            .filter_map(|frame| frame.rendered_snapshot.as_ref())
-            .for_each(|shown| tokens.add(shown));
-        blocks.iter().for_each(|block| tokens.add(&block.snapshot));
-        self.tokens = tokens;
+impl From<ContextSize> for RequestTokens {
+    fn from(size: ContextSize) -> Self {
+        Self { tools: 0, system: size.system_tokens, messages: size.message_tokens }
     }
 }
 
@@ -485,25 +472,5 @@ fn api_of(format: TranscriptFormat) -> Api {
             Api::Responses
         }
         _ => Api::Chat,
-    }
-}
-
-/// What a source says of an answer besides its content.
-struct Report {
-    model: Option<String>,
-    usage: Option<Usage>,
-    failure: Option<String>,
-}
-
-impl Report {
-    fn of(frame: &Frame) -> Self {
-        let get = |key: &str| frame.imported.as_ref()?.get(key);
-        let text = |key: &str| get(key)?.as_str().map(str::to_owned);
-        Self {
-            model: text("model"),
-            usage: get("usage").and_then(Usage::of),
-            failure: text("stopReason")
-                .filter(|reason| matches!(reason.as_str(), "error" | "aborted")),
-        }
     }
 }

@@ -148,20 +148,31 @@ impl Request {
     pub fn tokens(&self, counter: &dyn TokenCounter) -> RequestTokens {
         let mut tokens = RequestTokens::default();
         for part in self.parts() {
-            let written = self.body.get(part.range.clone()).unwrap_or_default();
+            let count = self.tokens_of(&part, counter);
             match &part.kind {
-                PartKind::Tool { .. } => tokens.tools += counter.count(written) as u64,
-                PartKind::System { .. } => tokens.system += spoken(written, counter),
+                PartKind::Tool { .. } => tokens.tools += count,
+                PartKind::System { .. } => tokens.system += count,
                 PartKind::Message { role, .. }
                     if matches!(role.as_str(), "system" | "developer") =>
                 {
-                    tokens.system += spoken(written, counter);
+                    tokens.system += count;
                 }
-                PartKind::Message { .. } => tokens.messages += spoken(written, counter),
+                PartKind::Message { .. } => tokens.messages += count,
                 PartKind::Parameter { .. } | PartKind::Form => {}
             }
         }
         tokens
+    }
+
+    /// The tokens of a part of this request: of a tool those of its JSON, of what is said those of
+    /// its strings, of everything else none. Counts them.
+    pub fn tokens_of(&self, part: &RequestPart, counter: &dyn TokenCounter) -> u64 {
+        let written = self.body.get(part.range.clone()).unwrap_or_default();
+        match &part.kind {
+            PartKind::Tool { .. } => counter.count(written) as u64,
+            PartKind::System { .. } | PartKind::Message { .. } => spoken(written, counter),
+            PartKind::Parameter { .. } | PartKind::Form => 0,
+        }
     }
 
     /// The request with an owner for each string, in the order in which providers' caches take it:

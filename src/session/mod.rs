@@ -16,4 +16,6 @@ mod fitting;
 mod viewer;
 
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
-pub use viewer::{ViewedFrame, ViewedTail, Viewer, unknown_records};
+#[cfg(feature = "storage")]
+pub(crate) use viewer::may_replace;
+pub use viewer::{RequestSums, ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};

@@ -5,16 +5,19 @@ use indexmap::IndexMap;
 use crate::{
     Result,
     hud::{Hud, RenderRequest},
-    id::{FacetType, Millis},
+    id::{FacetType, FrameSeq, Millis},
     json::Value,
+    request::{Answer, Answers, Lack, adds_system, lacks},
     snapshot::FrameSnapshot,
     transcript::{Record, TranscriptFormat},
-    veil::{FacetChange, FacetOp, Frame, Source, Veil, VisibleFacets},
+    veil::{FacetChange, FacetOp, Frame, History, Source, Veil, VisibleFacets},
+    window::{ContextInForce, ContextSize, without_text},
 };
 
 /// Renders the frames of a transcript as they come, session by session, and keeps none of them.
 ///
-/// A [`History`](crate::veil::History) keeps every frame; this keeps what the next frame needs.
+/// A [`History`] keeps every frame; this keeps what the next frame needs, and of the others the
+/// numbers that say which of them the [context](Viewer::context) holds.
 ///
 /// ```
 /// use afterimage::{
@@ -37,13 +40,24 @@ pub struct Viewer<'h> {
     /// Whether later frames may change the facets of earlier ones. Those of imports never do, so
     /// their facets are let go at once.
     keeps_facets: bool,
+    /// Whether a frame may tell that others are in the context no more.
+    may_replace: bool,
     sessions: IndexMap<Arc<str>, Session>,
+    requests: u64,
+    /// The tokens of their contexts.
+    tokens: u64,
 }
 
 #[derive(Debug, Default)]
 struct Session {
     veil: Veil,
-    messages: usize,
+    /// The frames without their texts.
+    history: History,
+    context: ContextInForce,
+    answers: Answers,
+    /// The first frame with a system prompt.
+    system_from: Option<FrameSeq>,
+    last_request: Option<ViewedRequest>,
 }
 
 /// A frame with what it rendered to.
@@ -55,8 +69,35 @@ pub struct ViewedFrame {
     pub frame: Frame,
     /// What it rendered to.
     pub snapshot: Arc<FrameSnapshot>,
-    /// The index of its message in the session's context; `None` where it shows nothing.
+    /// The index of its message in the session's context when it comes; `None` where it shows
+    /// nothing. [`ContextInForce::message_of`] knows it later.
     pub message: Option<usize>,
+    /// The request that it begins to answer.
+    pub request: Option<ViewedRequest>,
+    /// Whether it tells that frames left the context, or came back to it.
+    pub changes_context: bool,
+}
+
+/// A request of a transcript, by its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewedRequest {
+    /// Its number in the source, as in a [`Recording`](crate::request::Recording).
+    pub number: u64,
+    /// The last frame that it holds.
+    pub last_frame: FrameSeq,
+    /// What its context comes to, the tail included.
+    pub context: ContextSize,
+}
+
+/// What the requests of a transcript come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestSums {
+    /// How many there are.
+    pub requests: u64,
+    /// The tokens of their contexts together.
+    pub tokens: u64,
+    /// What the contexts of the last request of each session come to.
+    pub last: ContextSize,
 }
 
 /// What the model sees after the last frame of a session.
@@ -74,7 +115,14 @@ impl<'h> Viewer<'h> {
     /// A viewer of a transcript in this format.
     pub fn new(hud: &'h Hud, format: TranscriptFormat) -> Self {
         let keeps_facets = format == TranscriptFormat::Frames;
-        Self { hud, keeps_facets, sessions: IndexMap::new() }
+        let may_replace = may_replace(format);
+        Self { hud, keeps_facets, may_replace, sessions: IndexMap::new(), requests: 0, tokens: 0 }
+    }
+
+    /// Whether a frame may tell that others are in the context no more. Where none may, what a
+    /// frame is in the context stays so.
+    pub fn may_replace(&self) -> bool {
+        self.may_replace
     }
 
     /// Renders a frame at the moment `now`, unless it brings along what it rendered to, or
@@ -89,15 +137,41 @@ impl<'h> Viewer<'h> {
         now: Millis,
     ) -> Result<ViewedFrame> {
         let Record { session: name, frame } = record;
+        // What the agent answers: the frame itself may change the context.
+        let is_agents = frame.source == Source::Agent;
+        let tail = if is_agents && self.has_tail(&name) { self.tail(&name)? } else { None };
         let shown = self.follow(&name, &frame)?;
         let snapshot = match frame.rendered_snapshot.as_ref().or(rendered) {
             Some(snapshot) => Arc::clone(snapshot),
             None => Arc::new(self.hud.render_frame(&frame, &shown, now)?),
         };
         let session = self.sessions.entry(Arc::clone(&name)).or_default();
-        let message = (!snapshot.is_empty()).then_some(session.messages);
-        session.messages += usize::from(message.is_some());
-        Ok(ViewedFrame { session: name, frame, snapshot, message })
+        let before = session.context.size();
+        let shows = !snapshot.is_empty();
+        let message = shows.then(|| usize::try_from(before.messages).unwrap_or(usize::MAX));
+        session.context.push(frame.sequence, ContextSize::of(self.hud, &snapshot));
+        if shows && session.system_from.is_none() && adds_system(&frame) {
+            session.system_from = Some(frame.sequence);
+        }
+        let mut changes_context = false;
+        if self.may_replace {
+            session.history.push(without_text(&frame, &snapshot))?;
+            changes_context = session.context.follow_told(self.hud, &session.history, now)?;
+        }
+        let request = match session.answers.push(&frame, shows) {
+            Answer::Begins(last_frame) => {
+                self.requests += 1;
+                let tail = tail.map(|tail| ContextSize::of(self.hud, &tail.snapshot));
+                let context = before.plus(tail.unwrap_or_default());
+                self.tokens = self.tokens.saturating_add(context.tokens());
+                let number = self.requests;
+                let request = ViewedRequest { number, last_frame, context };
+                session.last_request = Some(request);
+                Some(request)
+            }
+            Answer::None | Answer::GoesOn => None,
+        };
+        Ok(ViewedFrame { session: name, frame, snapshot, message, request, changes_context })
     }
 
     /// Applies a frame of a session, and renders nothing.
@@ -126,7 +200,32 @@ impl<'h> Viewer<'h> {
 
     /// The number of messages of a session so far, the tail aside.
     pub fn messages(&self, session: &str) -> Option<usize> {
-        self.sessions.get(session).map(|session| session.messages)
+        let messages = self.context(session)?.size().messages;
+        Some(usize::try_from(messages).unwrap_or(usize::MAX))
+    }
+
+    /// What requests that are worked out from what was seen so far lack.
+    pub fn lacks(&self) -> Vec<Lack> {
+        lacks(self.sessions.values().all(|session| session.system_from.is_some()))
+    }
+
+    /// The first frame of a session with a system prompt.
+    #[cfg(feature = "storage")]
+    pub(crate) fn system_from(&self, session: &str) -> Option<FrameSeq> {
+        self.sessions.get(session)?.system_from
+    }
+
+    /// What the requests so far come to.
+    pub fn requests(&self) -> RequestSums {
+        let last = self.sessions.values().filter_map(|session| session.last_request);
+        let sums =
+            RequestSums { requests: self.requests, tokens: self.tokens, ..Default::default() };
+        last.fold(sums, |sums, of| RequestSums { last: sums.last.plus(of.context), ..sums })
+    }
+
+    /// The context in force of a session.
+    pub fn context(&self, session: &str) -> Option<&ContextInForce> {
+        self.sessions.get(session).map(|session| &session.context)
     }
 
     /// What the model sees after the last frame of a session; `None` where that is nothing.
@@ -134,14 +233,14 @@ impl<'h> Viewer<'h> {
     /// # Errors
     /// What the format has against the ambient facets.
     pub fn tail(&self, session: &str) -> Result<Option<ViewedTail>> {
-        let Some((_, name, Session { veil, messages })) = self.sessions.get_full(session) else {
+        let Some((_, name, Session { veil, context, .. })) = self.sessions.get_full(session) else {
             return Ok(None);
         };
         let tail = self.hud.render_tail(veil, &RenderRequest::default(), Millis::default())?;
         Ok(tail.map(|snapshot| ViewedTail {
             session: Arc::clone(name),
             snapshot: Arc::new(snapshot),
-            message: *messages,
+            message: usize::try_from(context.size().messages).unwrap_or(usize::MAX),
         }))
     }
 
@@ -149,6 +248,19 @@ impl<'h> Viewer<'h> {
     pub fn sessions(&self) -> Vec<Arc<str>> {
         self.sessions.keys().map(Arc::clone).collect()
     }
+}
+
+/// Whether frames of this format may tell that others are in the context no more.
+pub(crate) fn may_replace(format: TranscriptFormat) -> bool {
+    matches!(
+        format,
+        TranscriptFormat::Frames
+            | TranscriptFormat::ClaudeCode
+            | TranscriptFormat::ClaudeWeb
+            | TranscriptFormat::Codex
+            | TranscriptFormat::Pi
+            | TranscriptFormat::Kimi
+    )
 }
 
 /// How many records of its transcript a frame keeps that the reader did not understand. Frames that

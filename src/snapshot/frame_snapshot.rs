@@ -5,6 +5,7 @@ use crate::{
     Error, ErrorKind, Result,
     id::Millis,
     json::{Object, Value},
+    text::TextRange,
 };
 
 /// What a frame rendered to at its moment.
@@ -109,6 +110,20 @@ impl FrameSnapshot {
     /// up to the first character that is not white space.
     pub fn has_content(&self) -> bool {
         !self.text.trim().is_empty()
+    }
+
+    /// The same chunks with their counts, without a text.
+    pub(crate) fn without_text(&self) -> Self {
+        let no_text = |chunk: &Chunk| Chunk { range: TextRange::default(), ..chunk.clone() };
+        Self {
+            text: String::new(),
+            chunks: self.chunks.iter().map(no_text).collect(),
+            total_tokens: self.total_tokens,
+            exact_tokens: self.exact_tokens,
+            captured_at: self.captured_at,
+            identity: self.identity.clone(),
+            extra: None,
+        }
     }
 
     /// Checks what a snapshot promises.

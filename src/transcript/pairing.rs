@@ -3,7 +3,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::sink::FrameDraft;
-use crate::veil::{OpenCalls, PartContent, Source, Turns};
+use crate::veil::{OpenCalls, PartContent, Source};
 
 /// How many calls of a session may wait for their result; the oldest are given up first.
 const OPEN_CALLS: usize = 1_024;
@@ -14,13 +14,7 @@ const SESSIONS: usize = 1_024;
 /// (see [`Pairs`](crate::veil::Pairs)).
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
-    sessions: IndexMap<Arc<str>, Open>,
-}
-
-#[derive(Debug, Default)]
-struct Open {
-    calls: OpenCalls<()>,
-    turn: Turns,
+    sessions: IndexMap<Arc<str>, OpenCalls<()>>,
 }
 
 impl Pairing {
@@ -31,16 +25,14 @@ impl Pairing {
             return;
         }
         let open = self.session(session);
-        if open.turn.next(draft.source == Source::Agent) {
-            open.calls.begin_turn();
-        }
+        open.next_frame(draft.source == Source::Agent);
         for facet in &mut draft.facets {
             if let Some(call) = facet.call() {
-                open.calls.call(call.id, call.name, (), OPEN_CALLS);
+                open.call(call.id, call.name, ());
             } else if facet.is_result() {
                 let name = facet.tool_name().filter(|name| !name.is_empty());
                 let is_named = name.is_some();
-                let answered = open.calls.answer(facet.call_id(), name);
+                let answered = open.answer(facet.call_id(), name);
                 if let Some(answered) = answered.filter(|_| !is_named)
                     && let PartContent::Result { tool, .. } = &mut facet.part_mut().content
                 {
@@ -50,10 +42,10 @@ impl Pairing {
         }
     }
 
-    fn session(&mut self, session: &Arc<str>) -> &mut Open {
+    fn session(&mut self, session: &Arc<str>) -> &mut OpenCalls<()> {
         if !self.sessions.contains_key(session) && self.sessions.len() >= SESSIONS {
             self.sessions.shift_remove_index(0);
         }
-        self.sessions.entry(session.clone()).or_default()
+        self.sessions.entry(session.clone()).or_insert_with(|| OpenCalls::new(OPEN_CALLS))
     }
 }

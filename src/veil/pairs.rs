@@ -57,7 +57,6 @@ pub struct Pairs {
     /// In the order of the results.
     all: Vec<Pair>,
     open: OpenCalls<PartPlace>,
-    turn: Turns,
     /// The calls that wait after each frame.
     waiting: Vec<u32>,
 }
@@ -90,7 +89,7 @@ impl Pairs {
     /// Whether the last frame that shows something is the agent's: another one of the agent goes on
     /// with its turn.
     pub(crate) fn is_agents(&self) -> bool {
-        self.turn.is_agents
+        self.open.is_agents
     }
 
     /// How many calls waited after the frame with this index.
@@ -110,9 +109,7 @@ impl Pairs {
             None => shown.facets.iter().any(|facet| facet.says_something()),
         };
         if says_something {
-            if self.turn.next(frame.source == Source::Agent) {
-                self.open.begin_turn();
-            }
+            self.open.next_frame(frame.source == Source::Agent);
             let halves = match snapshot {
                 Some(snapshot) => halves_of_snapshot(snapshot, shown),
                 None => halves_of_facets(shown),
@@ -126,7 +123,7 @@ impl Pairs {
 
     fn take(&mut self, half: Half<'_>, place: PartPlace) {
         match half {
-            Half::Call { id, name } => self.open.call(id, name, place, MOST_OPEN),
+            Half::Call { id, name } => self.open.call(id, name, place),
             Half::Result { id, name } => {
                 if let Some(Answered { call, in_time, .. }) = self.open.answer(id, name) {
                     self.all.push(Pair { call, result: place, in_time });
@@ -136,25 +133,28 @@ impl Pairs {
     }
 }
 
-/// Whose turn it is: what the agent shows in a row is one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Turns {
-    is_agents: bool,
-}
-
-impl Turns {
-    /// Takes the next frame that shows something. Says whether a turn of the agent begins with it.
-    pub(crate) fn next(&mut self, is_agents: bool) -> bool {
-        let was = std::mem::replace(&mut self.is_agents, is_agents);
-        is_agents && !was
-    }
-}
-
-/// The calls that wait for their results, and the rule which of them a result answers.
+/// The calls that wait for their results, and the rule of [`Pairs`] which of them a result answers:
+/// for those who see the frames of a session one after the other.
+///
+/// ```
+/// use afterimage::veil::OpenCalls;
+///
+/// let mut open = OpenCalls::new(1_024);
+/// open.next_frame(true);
+/// open.call(Some("c1"), "look", "the first");
+/// open.call(Some("c2"), "look", "the second");
+/// open.next_frame(false);
+/// let answered = open.answer(Some("c2"), None).unwrap();
+/// assert_eq!((answered.call, &*answered.name, answered.in_time), ("the second", "look", true));
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct OpenCalls<C> {
+pub struct OpenCalls<C> {
     calls: VecDeque<OpenCall<C>>,
+    /// More than these do not wait.
+    most: usize,
     turn: u64,
+    /// Whether the last frame is the agent's.
+    is_agents: bool,
     /// How many of them are of the agent's last turn.
     waiting: usize,
 }
@@ -169,30 +169,40 @@ struct OpenCall<C> {
 
 /// The call that a result answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answered<C> {
-    pub(crate) call: C,
+pub struct Answered<C> {
+    /// What was noted of the call.
+    pub call: C,
     /// The name of its tool.
-    pub(crate) name: Box<str>,
+    pub name: Box<str>,
     /// Whether the agent has not gone on since.
-    pub(crate) in_time: bool,
+    pub in_time: bool,
 }
 
 impl<C> Default for OpenCalls<C> {
     fn default() -> Self {
-        Self { calls: VecDeque::new(), turn: 0, waiting: 0 }
+        Self::new(MOST_OPEN)
     }
 }
 
 impl<C> OpenCalls<C> {
-    /// The agent goes on: what waits gets its result too late from now on.
-    pub(crate) fn begin_turn(&mut self) {
-        self.turn += 1;
-        self.waiting = 0;
+    /// None yet. Of more than `most` that wait the oldest are given up.
+    pub fn new(most: usize) -> Self {
+        Self { calls: VecDeque::new(), most: most.max(1), turn: 0, is_agents: false, waiting: 0 }
     }
 
-    /// Takes a call. Where more than `most` wait, the oldest is given up.
-    pub(crate) fn call(&mut self, id: Option<&str>, name: &str, call: C, most: usize) {
-        while self.calls.len() >= most.max(1) {
+    /// Takes the next frame that shows something. Where a turn of the agent begins with it, the
+    /// agent goes on: what waits gets its result too late from now on.
+    pub fn next_frame(&mut self, is_agents: bool) {
+        let was = std::mem::replace(&mut self.is_agents, is_agents);
+        if is_agents && !was {
+            self.turn += 1;
+            self.waiting = 0;
+        }
+    }
+
+    /// Takes a call of the frame.
+    pub fn call(&mut self, id: Option<&str>, name: &str, call: C) {
+        while self.calls.len() >= self.most {
             let given_up = self.calls.pop_front();
             self.waiting -= usize::from(given_up.is_some_and(|call| call.turn == self.turn));
         }
@@ -201,8 +211,8 @@ impl<C> OpenCalls<C> {
         self.waiting += 1;
     }
 
-    /// Takes the call that a result answers, by the rule of [`Pairs`].
-    pub(crate) fn answer(&mut self, id: Option<&str>, name: Option<&str>) -> Option<Answered<C>> {
+    /// Takes the call that a result answers; `None` where none waits for it.
+    pub fn answer(&mut self, id: Option<&str>, name: Option<&str>) -> Option<Answered<C>> {
         let (calls, turn) = (&self.calls, self.turn);
         let name = known(name);
         let is_last = |call: &OpenCall<C>| call.turn == turn;
@@ -227,12 +237,12 @@ impl<C> OpenCalls<C> {
     }
 
     /// How many calls of the last turn wait.
-    pub(crate) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.waiting
     }
 
     /// The calls that wait, the oldest first: name and call.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &C)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &C)> {
         self.calls.iter().map(|open| (&*open.name, &open.call))
     }
 }
@@ -316,12 +326,13 @@ mod tests {
     /// Gives what the results answer; `!` where they come too late.
     fn check(steps: &str, expected: &str) {
         let mut open = OpenCalls::default();
+        open.next_frame(true);
         let mut out = Vec::new();
         for step in steps.split(' ') {
             let (id, name) = step.split_once(':').unwrap_or((step, ""));
             match id.strip_prefix('>') {
-                Some(id) => open.call(Some(id), name, (), 1_024),
-                None if id == "|" => open.begin_turn(),
+                Some(id) => open.call(Some(id), name, ()),
+                None if id == "|" => [false, true].into_iter().for_each(|of| open.next_frame(of)),
                 None => out.push(match open.answer(Some(id), Some(name)) {
                     Some(Answered { name, in_time: true, .. }) => name.into(),
                     Some(Answered { name, .. }) => format!("{name}!"),
@@ -364,12 +375,12 @@ mod tests {
 
     #[test]
     fn calls_that_are_never_answered_do_not_pile_up() {
-        let mut open = OpenCalls::default();
-        (0..40).for_each(|call| open.call(None, "shell", call, 10));
+        let mut open = OpenCalls::new(10);
+        (0..40).for_each(|call| open.call(None, "shell", call));
         assert_eq!((open.calls.len(), open.waiting()), (10, 10));
         assert_eq!(open.answer(None, None).map(|answered| answered.call), Some(30));
-        open.begin_turn();
-        (0..40).for_each(|call| open.call(None, "shell", call, 10));
+        open.next_frame(true);
+        (0..40).for_each(|call| open.call(None, "shell", call));
         assert_eq!((open.calls.len(), open.waiting()), (10, 10));
     }
 }

@@ -49,14 +49,20 @@
 mod breakdown;
 mod budget;
 mod change;
+mod context_in_force;
 mod context_window;
 mod keep_rank;
 mod recorded_compactions;
 mod shrink;
 mod standing;
+mod without_text;
 
 pub use breakdown::Breakdown;
 pub use budget::Budget;
 pub use change::{DroppedFrames, ShortenedFrame};
+pub use context_in_force::{ContextInForce, ContextItem, ContextSize, LeftAt};
 pub use context_window::{ContextWindow, FittedContext};
 pub use recorded_compactions::RecordedCompactions;
+#[cfg(feature = "storage")]
+pub(crate) use without_text::tells_of_context;
+pub(crate) use without_text::without_text;

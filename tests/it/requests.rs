@@ -2,17 +2,20 @@
 //! out, and what differs between two is found.
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, io::Read, path::Path, sync::Arc};
+use std::{collections::HashMap, fs, io::Read, path::Path, sync::Arc};
 
 use afterimage::{
     export::PrefixRules,
-    hud::Owner,
+    hud::{Hud, Owner},
     id::Millis,
     json,
     request::{ExchangeOutcome, Lack, PartKind, Provenance, Recording, Request, compare},
+    session::Viewer,
+    snapshot::FrameSnapshot,
     tokens::Chars4,
     transcript::{Api, Transcript},
     veil::{FacetChange, History},
+    window::{ContextInForce, ContextItem, ContextSize},
 };
 use afterimage_testkit::data;
 use serde_json::{Value, json};
@@ -540,6 +543,80 @@ fn traffic_that_is_cut_anywhere_is_refused_or_read() {
     assert!(json::children("{\"a\": [", 0..7).len() == 1);
 }
 
+/// What `render` prints of a context, from the snapshots of its frames.
+fn texts(
+    viewer: &Viewer<'_>,
+    session: &str,
+    shown: &HashMap<u64, Arc<FrameSnapshot>>,
+) -> Vec<String> {
+    let items = viewer.context(session).into_iter().flat_map(ContextInForce::items);
+    let text = |item: ContextItem<'_>| match item {
+        ContextItem::Frame(frame) => shown[&frame.get()].text().to_owned(),
+        ContextItem::Block(block) => block.snapshot.text().to_owned(),
+    };
+    items.map(text).collect()
+}
+
+/// What `stats`, `observe replay`, `render` and `trace --at` follow is the context of the recording.
+fn check_viewer(path: &Path, recording: &Recording, hud: &Hud) {
+    let exchanges = recording.exchanges();
+    let mut viewer = Viewer::new(hud, recording.format());
+    let mut shown: HashMap<Arc<str>, HashMap<u64, Arc<FrameSnapshot>>> = HashMap::new();
+    let mut seen = 0;
+    for record in Transcript::open(path).unwrap() {
+        let record = record.unwrap();
+        let session = Arc::clone(&record.session);
+        let next = exchanges
+            .get(seen)
+            .filter(|next| next.session == session && next.answer == Some(record.frame.sequence));
+        let of_session = shown.entry(Arc::clone(&session)).or_default();
+        let before = next.map(|next| (next, texts(&viewer, &session, of_session)));
+        if let Some((next, before)) = &before {
+            let name = format!("{} request {}", path.display(), next.number);
+            let context = recording.context(next.number).unwrap().unwrap();
+            let expected: Vec<_> =
+                context.messages().iter().map(|message| message.content()).collect();
+            assert_eq!(before, &expected, "{name}: render");
+            let follower = viewer.context(&session).unwrap();
+            for (frame, message) in context.frame_to_message() {
+                assert_eq!(follower.message_of(*frame), Some(*message), "{name}: trace");
+            }
+            assert_eq!(
+                follower.size().frames,
+                context.frame_to_message().len() as u64,
+                "{name}: frames"
+            );
+        }
+        let viewed = viewer.view(record, None, Millis::new(0)).unwrap();
+        let request = viewed.request;
+        assert_eq!(request.is_some(), before.is_some(), "{}", path.display());
+        if let (Some((next, before)), Some(request)) = (before, request) {
+            seen += 1;
+            let name = format!("{} request {}", path.display(), next.number);
+            let tokens = recording.tokens(next.number).unwrap();
+            let expected = ContextSize {
+                frames: request.context.frames,
+                replaced: request.context.replaced,
+                messages: before.len() as u64,
+                bytes: before.iter().map(|text| text.len() as u64).sum(),
+                system_tokens: tokens.system,
+                message_tokens: tokens.messages,
+            };
+            assert_eq!(request.context, expected, "{name}: stats");
+            assert_eq!(recording.size(next.number), Some(expected), "{name}: stats --request");
+            assert_eq!(request.number, next.number as u64, "{name}");
+            let context = recording.context(next.number).unwrap().unwrap();
+            assert_eq!(context.tokens().chunks, tokens.total(), "{name}: tokens");
+        }
+        let of_session = shown.entry(session).or_default();
+        of_session.insert(viewed.frame.sequence.get(), viewed.snapshot);
+    }
+    assert_eq!(seen, exchanges.len(), "{}", path.display());
+    let sums = viewer.requests();
+    let tokens = (1..=exchanges.len()).map(|of| recording.tokens(of).unwrap().total());
+    assert_eq!((sums.requests, sums.tokens), (exchanges.len() as u64, tokens.sum()));
+}
+
 /// Invariant `one_context`: whoever is asked, the context before an answer is the same.
 #[test]
 fn one_context_whoever_is_asked() {
@@ -547,7 +624,7 @@ fn one_context_whoever_is_asked() {
 
     use afterimage::{
         compress::OutlineEngine,
-        hud::{Hud, NativeFormat, RenderRequest, RenderedContext},
+        hud::{NativeFormat, RenderRequest, RenderedContext},
         replay::{Replay, ReplayPolicy},
         session::{Fit, RequestFitter},
         window::{Budget, RecordedCompactions},
@@ -606,6 +683,7 @@ fn one_context_whoever_is_asked() {
             }
             assert!(expected.next().is_none());
         }
+        check_viewer(path, &recording, &hud);
     });
     assert!(checked > 1_000 || data::recordings("A-openai-chat").is_none(), "{checked}");
 }
@@ -633,4 +711,93 @@ fn an_answer_outlives_a_later_attempt_that_failed() {
         .map(|exchange| (exchange.answer.is_some(), exchange.is_retry))
         .collect();
     assert_eq!(found, [(false, false), (true, false)]);
+}
+
+/// Two requests to the Messages API, or to `uri`, that are alike but for these members.
+fn compared(uri: &str, was: Value, is: Value) -> (Vec<(String, &'static str)>, [u64; 3]) {
+    let members = json!({
+        "model": "m", "system": "You keep the log.", "tools": [{"name": "tide"}],
+        "messages": [{"role": "user", "content": "When is high water?"}],
+    });
+    let interaction = |other: Value| {
+        let mut body = members.clone();
+        if uri.contains("responses") {
+            body = json!({"model": "m", "tools": [{"name": "tide"}], "input": "When?"});
+        }
+        let others = other.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(others);
+        json!({"uri": uri, "request": body.to_string(), "status": 200, "response": {}})
+    };
+    let document = json!({"interactions": [interaction(was), interaction(is)]}).to_string();
+    let recording = read_text(&document);
+    let (was, is) = (recording.request(1).unwrap(), recording.request(2).unwrap());
+    let diff = compare(&was, &is, &Chars4, PrefixRules::EXACT).unwrap();
+    let breaks = diff.breaks.iter().map(|of| (of.cause.clone(), of.from.as_str()));
+    let tokens = is.tokens(&Chars4);
+    let served = [tokens.tools, tokens.system, diff.prefix.cached];
+    (breaks.collect(), served)
+}
+
+#[test]
+fn a_parameter_takes_the_cache_from_where_the_provider_says() {
+    const ANTHROPIC: &str = "https://x.example/v1/messages";
+    const CHAT: &str = "https://x.example/v1/chat/completions";
+    const RESPONSES: &str = "https://x.example/v1/responses";
+    let cited = json!([{"role": "user", "content": [
+        {"type": "document", "citations": {"enabled": true}, "source": {}}]}]);
+    let seen = json!([{"role": "user", "content": [
+        {"type": "tool_result", "content": [{"type": "image", "source": {}}]}]}]);
+    let messages = [
+        (json!({"temperature": 1, "max_tokens": 5}), json!({}), None),
+        (json!({"tool_choice": {"type": "any"}}), json!({}), Some(("tool_choice", "messages"))),
+        (
+            json!({"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+            json!({"thinking": {"type": "enabled", "budget_tokens": 2048}}),
+            Some(("thinking", "messages")),
+        ),
+        (
+            json!({"output_config": {"effort": "low"}}),
+            json!({"output_config": {"effort": "high"}}),
+            Some(("output_config", "messages")),
+        ),
+        (
+            json!({"output_config": {"effort": "low"}}),
+            json!({"output_config": {"effort": "low", "format": {"type": "json_schema"}}}),
+            Some(("output_config", "start")),
+        ),
+        (json!({"speed": "fast"}), json!({}), Some(("speed", "system"))),
+        (json!({"model": "other"}), json!({}), Some(("model", "start"))),
+        (json!({ "messages": cited }), json!({}), Some(("citations", "system"))),
+        (json!({ "messages": seen }), json!({}), Some(("images", "messages"))),
+    ];
+    for (was, is, expected) in messages {
+        let name = format!("{was} → {is}");
+        let (breaks, [tools, system, cached]) = compared(ANTHROPIC, was.clone(), is.clone());
+        let found: Vec<(&str, &str)> =
+            breaks.iter().map(|(cause, from)| (cause.as_str(), *from)).collect();
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{name}");
+        match expected.map(|(_, from)| from) {
+            None => assert!(cached > tools + system, "{name}"),
+            Some("start") => assert_eq!(cached, 0, "{name}"),
+            Some("system") => assert_eq!(cached, tools, "{name}"),
+            Some(_) => assert_eq!(cached, tools + system, "{name}"),
+        }
+    }
+    let others = [
+        (CHAT, json!({"response_format": {"type": "json_object"}}), Some("response_format")),
+        (CHAT, json!({"reasoning_effort": "low"}), Some("reasoning_effort")),
+        (CHAT, json!({"prompt_cache_key": "a"}), Some("prompt_cache_key")),
+        (CHAT, json!({"tool_choice": "required", "thinking": {}}), None),
+        (RESPONSES, json!({"text": {"format": {"type": "json_object"}}}), Some("text")),
+        (RESPONSES, json!({"text": {"verbosity": "low"}}), None),
+        (RESPONSES, json!({"reasoning": {"effort": "low"}}), Some("reasoning")),
+        (RESPONSES, json!({"reasoning": {"summary": "auto"}}), None),
+    ];
+    for (uri, was, expected) in others {
+        let (breaks, [.., cached]) = compared(uri, was.clone(), json!({}));
+        let expected: Vec<_> =
+            expected.into_iter().map(|cause| (cause.to_owned(), "start")).collect();
+        assert_eq!(breaks, expected, "{uri} {was}");
+        assert_eq!(cached == 0, !expected.is_empty(), "{uri} {was}");
+    }
 }

@@ -361,8 +361,15 @@ pub(crate) struct Render {
     pub(crate) to: Option<u64>,
     /// Print the request with this number, as `afterimage requests` lists it: the bytes that were
     /// sent where they were recorded, else its JSON
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["what", "from", "to", "format"])]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        conflicts_with_all = ["what", "from", "to", "format", "whole"]
+    )]
     pub(crate) request: Option<usize>,
+    /// Print every frame, those too that a summary replaced: the history, not the context
+    #[arg(long)]
+    pub(crate) whole: bool,
     /// Print JSON: `--as messages`, unless `--as` is given
     #[arg(long)]
     pub(crate) json: bool,
@@ -428,6 +435,9 @@ fn position(text: &str) -> Result<(usize, usize), String> {
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) input: Input,
+    /// Add up the context of the request with this number alone, as `afterimage requests` lists it
+    #[arg(long, value_name = "NUMBER", conflicts_with = "format")]
+    pub(crate) request: Option<usize>,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
     /// Print one JSON object per file

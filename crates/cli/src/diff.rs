@@ -10,7 +10,7 @@ use afterimage::{
     export::{Divergence, PrefixReport, PrefixRules, prefix_report},
     hud::Owner,
     json::{Object, Path, PathElement, Value},
-    request::ParameterChange,
+    request::{CacheBreak, ParameterChange, compare},
     tokens::TokenCounter,
 };
 
@@ -24,6 +24,7 @@ use crate::{
     json::{object, or_null},
     lens::{Counting, Lens},
     output::Output,
+    requests::breaks_json,
 };
 
 pub(crate) fn run(args: &args::Diff) -> Outcome {
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &args::Diff) -> Outcome {
         ));
         return Err(failure.at("A", &previous.name).at("B", &next.name).into());
     }
-    let comparison = Comparison::of(&previous, &next, &*lens.counter, rules(args.cache));
+    let comparison = Comparison::of(&previous, &next, &*lens.counter, rules(args.cache))?;
     let mut out = Output::new(args.coloring.color);
     if args.json {
         out.json(comparison.to_json())?;
@@ -61,8 +62,11 @@ struct Comparison<'c> {
     report: PrefixReport,
     previous_tokens: u64,
     changes: Vec<Change>,
-    /// The parameters that differ, where both are whole requests.
+    /// The parameters that differ, where both are whole requests, but for the model, which stands
+    /// among the changes.
     parameters: Vec<ParameterChange>,
+    /// What takes the cache from text that is the same, where both are whole requests.
+    breaks: Vec<CacheBreak>,
 }
 
 /// Where two contexts part.
@@ -82,16 +86,24 @@ impl<'c> Comparison<'c> {
         next: &'c LoadedContext,
         counter: &dyn TokenCounter,
         rules: PrefixRules,
-    ) -> Self {
+    ) -> Outcome<Self> {
         let (was, is) = (&previous.exported, &next.exported);
-        Self {
+        let both = previous.request.as_ref().zip(next.request.as_ref());
+        let compared = both.map(|(was, is)| compare(was, is, counter, rules)).transpose()?;
+        let (report, mut parameters, breaks) = match compared {
+            Some(diff) => (diff.prefix, diff.parameters, diff.breaks),
+            None => (prefix_report(was, is, counter, rules), Vec::new(), Vec::new()),
+        };
+        parameters.retain(|change| change.name != "model");
+        Ok(Self {
             previous,
             next,
-            report: prefix_report(was, is, counter, rules),
+            report,
             previous_tokens: prefix_report(was, was, counter, rules).tokens,
             changes: changes(was, is),
-            parameters: parameters(previous, next),
-        }
+            parameters,
+            breaks,
+        })
     }
 
     fn is_same(&self) -> bool {
@@ -167,16 +179,9 @@ impl<'c> Comparison<'c> {
                     "next": or_null(change.next.clone()),
                 })
             }).collect::<Value>(),
+            "breaks": breaks_json(&self.breaks),
         }
     }
-}
-
-/// The parameters that differ, but for the model, which stands among the changes.
-fn parameters(previous: &LoadedContext, next: &LoadedContext) -> Vec<ParameterChange> {
-    let both = previous.request.as_ref().zip(next.request.as_ref());
-    let read = both.and_then(|(was, is)| was.parameters().ok().zip(is.parameters().ok()));
-    let changes = read.map(|(was, is)| ParameterChange::between(&was, &is)).unwrap_or_default();
-    changes.into_iter().filter(|change| change.name != "model").collect()
 }
 
 /// Who wrote the byte: where it is a word of the form, as a role, whoever speaks the message.

@@ -4,9 +4,10 @@ use std::{io::Write, sync::Arc};
 
 use afterimage::{
     id::Role,
-    json::{Object, Value},
+    json::{Object, ObjectExt, Value},
     snapshot::{ChunkRef, FrameSnapshot},
     text::TextRange,
+    window::LeftAt,
 };
 
 use crate::{
@@ -32,6 +33,8 @@ pub(crate) struct Hit<'s> {
     facet_ids: Vec<&'s str>,
     tokens: u64,
     snapshot: &'s FrameSnapshot,
+    /// Since when the frame is in the context no more.
+    left: Option<LeftAt>,
 }
 
 impl<'s> Hit<'s> {
@@ -82,6 +85,7 @@ impl<'s> Hit<'s> {
             facet_ids,
             tokens: tokens(chunk),
             snapshot,
+            left: None,
         }
     }
 
@@ -95,8 +99,13 @@ impl<'s> Hit<'s> {
         self
     }
 
+    /// Says since when the frame is in the context no more, where it is not.
+    pub(crate) fn left(self, left: Option<LeftAt>) -> Self {
+        Self { left, ..self }
+    }
+
     pub(crate) fn to_json(&self) -> Object {
-        object! {
+        let mut json = object! {
             "session": &**self.session,
             "sequence": or_null(self.sequence),
             "message": or_null(self.message.map(|message| message as u64)),
@@ -107,7 +116,12 @@ impl<'s> Hit<'s> {
             "type": or_null(self.chunk.chunk_type()),
             "role": or_null(self.chunk.role().map(Role::as_str)),
             "tokens": self.tokens,
+            "inContext": self.left.is_none(),
+        };
+        if let Some(left) = self.left {
+            json.put("leftAt", left.at.get());
         }
+        json
     }
 
     pub(crate) fn table() -> Table {
@@ -149,7 +163,11 @@ impl<'s> Hit<'s> {
                 facet,
             ],
         )?;
-        self.quote(out)
+        self.quote(out)?;
+        let Some(LeftAt { at, has_summary, .. }) = self.left else { return Ok(()) };
+        let dim = out.paint.style(style::DIM);
+        let says = if has_summary { "replaced by the summary of" } else { "left the context at" };
+        Ok(writeln!(out, "{:7}{dim}└ {says} frame {at}{dim:#}", "")?)
     }
 
     /// The line in which the hit begins, with the hit marked.

@@ -4,13 +4,16 @@ use std::{sync::Arc, vec};
 
 use afterimage::{
     id::FrameSeq,
+    request::Lack,
     session::{
         ViewedTail, Viewer,
         archive::{ArchivedTranscript, FrameRow},
     },
     snapshot::FrameSnapshot,
     text::TextRange,
+    window::ContextInForce,
 };
+use indexmap::IndexMap;
 
 use crate::{
     failure::Outcome,
@@ -24,8 +27,11 @@ use crate::{
 pub(crate) struct Page {
     pub(crate) session: Arc<str>,
     pub(crate) sequence: FrameSeq,
-    /// The index of its message in the session's context; `None` where it shows nothing.
+    /// The index of its message among the frames that show something; `None` where it shows
+    /// nothing.
     pub(crate) message: Option<usize>,
+    /// Whether it tells that frames left the context, or came back to it.
+    pub(crate) changes_context: bool,
     pub(crate) snapshot: Arc<FrameSnapshot>,
     /// Of an archive, where the phrase is that was asked for.
     pub(crate) places: Option<Vec<TextRange>>,
@@ -42,6 +48,8 @@ pub(crate) struct Pages<'s, 'l> {
     phrase: Option<&'l Phrase>,
     /// Of an archive, the index of the first frame after those that were wanted.
     end: usize,
+    /// Of everything else, the frames of each session that show something.
+    shown: IndexMap<Arc<str>, usize>,
 }
 
 /// Where a session stands after the frames that were wanted.
@@ -70,7 +78,15 @@ impl<'s, 'l> Pages<'s, 'l> {
             None => 0,
         };
         let viewer = Viewer::new(&lens.hud, source.format());
-        Ok(Self { source, lens, viewer, rows: rows.into_iter(), phrase: None, end })
+        Ok(Self {
+            source,
+            lens,
+            viewer,
+            rows: rows.into_iter(),
+            phrase: None,
+            end,
+            shown: IndexMap::new(),
+        })
     }
 
     /// Of an archive only the pages that hold this phrase, with its places. What else there is has
@@ -81,6 +97,30 @@ impl<'s, 'l> Pages<'s, 'l> {
 
     pub(crate) fn source(&self) -> &Source {
         self.source
+    }
+
+    /// Whether a page may tell that others are in the context no more. Where none may, each is what
+    /// it is as it comes.
+    pub(crate) fn may_replace(&self) -> bool {
+        self.source.archived().is_none() && self.viewer.may_replace()
+    }
+
+    /// The context in force of a session; `None` where none of its frames ever leaves it.
+    pub(crate) fn context(&self, session: &str) -> Option<&ContextInForce> {
+        self.viewer.context(session).filter(|_| self.may_replace())
+    }
+
+    /// How many frames of a session show something, of those that were wanted.
+    pub(crate) fn shown(&self, session: &str) -> Option<usize> {
+        self.shown.get(session).copied()
+    }
+
+    /// What requests lack that are worked out from the source.
+    pub(crate) fn lacks(&self) -> Outcome<Vec<Lack>> {
+        Ok(match self.source.archived() {
+            Some(archived) => archived.lacks(self.end)?,
+            None => self.viewer.lacks(),
+        })
     }
 
     /// The next page that is wanted.
@@ -95,11 +135,15 @@ impl<'s, 'l> Pages<'s, 'l> {
                 break;
             }
             let seen = self.source.see(&mut self.viewer, record)?;
+            let shown = self.shown.entry(Arc::clone(&seen.session)).or_default();
+            let message = seen.message.map(|_| *shown);
+            *shown += usize::from(message.is_some());
             if place == Place::Inside {
                 return Ok(Some(Page {
                     session: seen.session,
                     sequence: seen.frame.sequence,
-                    message: seen.message,
+                    message,
+                    changes_context: seen.changes_context,
                     snapshot: seen.snapshot,
                     places: None,
                 }));
@@ -131,6 +175,7 @@ impl<'s, 'l> Pages<'s, 'l> {
                         session: archived.session_name(row),
                         sequence: row.sequence,
                         message: row.message.map(|message| message as usize),
+                        changes_context: false,
                         snapshot: archived.snapshot(index, row)?,
                         places,
                     }));

@@ -1,13 +1,16 @@
 //! `afterimage render`: what the model reads.
 
-use std::{io::Write, sync::Arc};
+use std::{collections::HashSet, io::Write, sync::Arc};
 
 use afterimage::{
     hud::RenderRequest,
     id::{Millis, Role},
+    request::Lack,
+    session::Viewer,
     snapshot::FrameSnapshot,
-    veil::History,
-    window::RecordedCompactions,
+    snapshot::Substitution,
+    veil::{Frame, History},
+    window::ContextInForce,
 };
 use indexmap::{IndexMap, IndexSet};
 
@@ -18,7 +21,7 @@ use crate::{
     json::object,
     lens::{Counting, Lens, Lenses},
     moment::moment,
-    output::Output,
+    output::{Output, note},
     pages::{Page, Pages},
     requests, style,
     text::counted,
@@ -40,14 +43,18 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
         RenderAs::Messages | RenderAs::Snapshots => Counting::Always,
     };
     let mut lenses = Lenses::new(&args.rendering, counting);
-    let mut text = Text { is_view: out.paint.is_on() && !args.json, ..Text::default() };
+    let is_view = out.paint.is_on() && !args.json;
+    let mut text = Text { is_view, is_whole: args.whole, ..Text::default() };
     let outcome = input::each(&args.input, !(streams && out.is_terminal), |source| {
         wanted.begin();
         let lens = lenses.of(source)?;
         match what {
             RenderAs::Text => text.file(source, &lens, &mut wanted, &mut out)?,
             RenderAs::Snapshots => snapshots(source, &lens, &mut wanted, &mut out)?,
-            RenderAs::Messages => messages(source, &lens, &mut wanted, &mut out)?,
+            RenderAs::Messages => {
+                let lacks = messages(source, &lens, &mut wanted, args.whole, &mut out)?;
+                text.lacks = text.lacks.take().or(lacks);
+            }
         }
         out.flush()?;
         wanted.check(source)
@@ -55,6 +62,9 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
     if text.wrote {
         out.write_all(b"\n")?;
         out.flush()?;
+    }
+    if let Some(lacks) = text.lacks {
+        note(&format!("the context is {}", requests::reconstructed(&lacks)));
     }
     outcome
 }
@@ -83,8 +93,12 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
 struct Text {
     /// Coloured and with headings, or nothing but the text.
     is_view: bool,
+    /// Every frame, whether the context still holds it or not.
+    is_whole: bool,
     wrote: bool,
     session: Option<Arc<str>>,
+    /// What the first of the contexts lacks.
+    lacks: Option<Vec<Lack>>,
 }
 
 impl Text {
@@ -100,25 +114,76 @@ impl Text {
             view::rule(out, &source.name(), style::HEADING, source.format().name())?;
         }
         let mut pages = Pages::new(source, lens)?;
-        let mut shown = IndexSet::new();
+        let (mut shown, mut held) = (IndexSet::new(), Vec::new());
+        let is_held = pages.may_replace() && !self.is_whole;
         while let Some(page) = pages.next(wanted)? {
-            let Page { session, sequence, message, snapshot, .. } = page;
-            if let Some(message) = message {
-                let after = || {
-                    let tokens = lens.total_tokens(&snapshot);
-                    format!("frame {sequence} · {}", counted(tokens, "token"))
-                };
-                self.message(&snapshot, &session, message, after, out)?;
+            if is_held {
+                // What the context holds is known after the last frame.
+                held.push(page);
+                continue;
             }
-            shown.insert(session);
+            if let Some(message) = page.message {
+                self.frame(&page, message, lens, out)?;
+            }
+            shown.insert(page.session);
+        }
+        let mut blocks = HashSet::new();
+        for page in held {
+            let Some(context) = pages.context(&page.session) else { continue };
+            match context.block_of(page.sequence) {
+                Some(block) if blocks.insert((Arc::clone(&page.session), block.from)) => {
+                    self.block(block, &page.session, context, lens, out)?;
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(message) = context.message_of(page.sequence) {
+                        self.frame(&page, message, lens, out)?;
+                    }
+                }
+            }
+            shown.insert(page.session);
+        }
+        if !shown.is_empty() && self.lacks.is_none() {
+            self.lacks = Some(pages.lacks()?);
         }
         pages.each_tail(shown, |tail| {
             let after = || {
                 let tokens = lens.total_tokens(&tail.snapshot);
                 format!("after the last frame · {}", counted(tokens, "token"))
             };
-            self.message(&tail.snapshot, &tail.session, tail.message, after, out)
+            let message = if self.is_whole { pages.shown(&tail.session) } else { None };
+            let message = message.unwrap_or(tail.message);
+            self.message(&tail.snapshot, &tail.session, message, after, out)
         })
+    }
+
+    fn frame(&mut self, page: &Page, message: usize, lens: &Lens, out: &mut Output) -> Outcome {
+        let Page { session, sequence, snapshot, .. } = page;
+        let after = || {
+            let tokens = lens.total_tokens(snapshot);
+            format!("frame {sequence} · {}", counted(tokens, "token"))
+        };
+        self.message(snapshot, session, message, after, out)
+    }
+
+    /// Writes what stands in the place of frames.
+    fn block(
+        &mut self,
+        block: &Substitution,
+        session: &Arc<str>,
+        context: &ContextInForce,
+        lens: &Lens,
+        out: &mut Output,
+    ) -> Outcome {
+        if block.snapshot.is_empty() {
+            return Ok(());
+        }
+        let after = || {
+            let tokens = counted(lens.total_tokens(&block.snapshot), "token");
+            format!("summary of frames {}–{} · {tokens}", block.from, block.to)
+        };
+        let message = context.messages_before(block.from);
+        self.message(&block.snapshot, session, message, after, out)
     }
 
     fn message(
@@ -172,8 +237,10 @@ fn messages(
     source: &mut Source,
     lens: &Lens,
     wanted: &mut FrameFilter,
+    is_whole: bool,
     out: &mut Output,
-) -> Outcome {
+) -> Outcome<Option<Vec<Lack>>> {
+    let mut viewer = Viewer::new(&lens.hud, source.format());
     let mut sessions: IndexMap<Arc<str>, (History, bool)> = IndexMap::new();
     while let Some(record) = source.next() {
         let record = record?;
@@ -181,26 +248,24 @@ fn messages(
         if place == Place::After {
             break;
         }
-        let record = source.sealed(record)?;
-        let (history, is_wanted) = sessions.entry(record.session).or_default();
+        let seen = source.see(&mut viewer, record)?;
+        let (history, is_wanted) = sessions.entry(seen.session).or_default();
         *is_wanted |= place == Place::Inside;
-        let now = moment(&record.frame);
-        lens.hud.capture(history, record.frame, now).map_err(|error| source.refuse(error))?;
+        let now = moment(&seen.frame);
+        let frame = Frame { rendered_snapshot: Some(seen.snapshot), ..seen.frame };
+        lens.hud.capture(history, frame, now).map_err(|error| source.refuse(error))?;
     }
-    let range = (wanted.from.is_some() || wanted.to.is_some())
-        .then(|| wanted.from.unwrap_or(0).into()..=wanted.to.unwrap_or(u64::MAX).into());
+    let mut lacks = None;
     for (session, (history, is_wanted)) in sessions {
-        if !is_wanted {
-            continue;
-        }
-        let mut compactions = RecordedCompactions::default();
-        let followed = compactions.follow(&lens.hud, &history, Millis::default());
-        followed.map_err(|error| source.refuse(error))?;
-        let request = RenderRequest {
-            frames: range.clone(),
-            substitutions: compactions.blocks().to_vec(),
-            ..RenderRequest::default()
-        };
+        let Some(context) = viewer.context(&session).filter(|_| is_wanted) else { continue };
+        lacks.get_or_insert_with(|| viewer.lacks());
+        let substitutions = if is_whole { Vec::new() } else { context.blocks().to_vec() };
+        // What stands in the place of frames begins with the first of them.
+        let block_of = |frame: u64| context.block_of(frame.into()).filter(|_| !is_whole);
+        let from = wanted.from.map(|from| block_of(from).map_or(from.into(), |block| block.from));
+        let range = (wanted.from.is_some() || wanted.to.is_some())
+            .then(|| from.unwrap_or_default()..=wanted.to.unwrap_or(u64::MAX).into());
+        let request = RenderRequest { frames: range, substitutions, ..RenderRequest::default() };
         let context = lens.hud.render(&history, &request, Millis::default());
         let context = context.map_err(|error| source.refuse(error))?;
         let mut line = object! { "session": &*session };
@@ -210,7 +275,7 @@ fn messages(
         }
         out.json(line)?;
     }
-    Ok(())
+    Ok(lacks)
 }
 
 /// Where several files are read, each line says from which it is.

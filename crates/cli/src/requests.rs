@@ -8,7 +8,8 @@ use afterimage::{
     id::FrameSeq,
     json::{Object, ObjectExt, Value},
     request::{
-        Exchange, ExchangeOutcome, Lack, Provenance, Recording, Request, RequestDiff, RequestTokens,
+        CacheBreak, Exchange, ExchangeOutcome, Lack, Provenance, Recording, Request, RequestDiff,
+        RequestTokens,
     },
     tokens::TokenCounter,
     veil::SubagentStart,
@@ -98,7 +99,12 @@ pub(crate) fn one(
 /// Says that a request was worked out, and what its source lacks.
 pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
     let Provenance::Reconstructed { lacks } = provenance else { return None };
-    Some(format!("reconstructed from a transcript, without {}", named(lacks)))
+    Some(reconstructed(lacks))
+}
+
+/// Says that a context was worked out from a transcript, and what that lacks.
+pub(crate) fn reconstructed(lacks: &[Lack]) -> String {
+    format!("reconstructed from a transcript, without {}", named(lacks))
 }
 
 fn named(lacks: &[Lack]) -> String {
@@ -283,11 +289,21 @@ impl Listing<'_> {
             return Ok((format!("{retry}first"), style::DIM));
         };
         Ok(match &diff.prefix.divergence {
-            None if diff.parameters.is_empty() => (format!("{retry}+"), style::DIM),
+            None if diff.parameters.is_empty() && diff.breaks.is_empty() => {
+                (format!("{retry}+"), style::DIM)
+            }
             None => {
-                let names: Vec<&str> =
-                    diff.parameters.iter().map(|change| change.name.as_str()).collect();
-                (format!("{retry}+ other {}", names.join(", ")), style::DIM)
+                let parameters = diff.parameters.iter().map(|change| change.name.as_str());
+                let names: IndexSet<&str> =
+                    parameters.chain(diff.breaks.iter().map(|of| of.cause.as_str())).collect();
+                let names: Vec<&str> = names.into_iter().collect();
+                let again = diff.prefix.unchanged.saturating_sub(diff.prefix.cached);
+                let (billed, look) = if diff.breaks.is_empty() {
+                    (String::new(), style::DIM)
+                } else {
+                    (format!("; {} billed again", grouped(again)), style::ADDED)
+                };
+                (format!("{retry}+ other {}{billed}", names.join(", ")), look)
             }
             Some(divergence) => {
                 let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
@@ -350,7 +366,16 @@ fn difference_json(diff: &RequestDiff) -> Object {
             Value::from(object! { "name": tool.name.as_str(), "path": tool.path.to_string() })
         }).collect::<Value>(),
         "parameters": diff.parameters.iter().map(|change| Value::from(change.name.as_str())).collect::<Value>(),
+        "breaks": breaks_json(&diff.breaks),
     }
+}
+
+/// What takes the cache, as JSON.
+pub(crate) fn breaks_json(breaks: &[CacheBreak]) -> Value {
+    let json = breaks
+        .iter()
+        .map(|of| Value::from(object! { "cause": of.cause.as_str(), "from": of.from.as_str() }));
+    json.collect()
 }
 
 /// The time of day in a time as a source writes it; all of it where it is none.

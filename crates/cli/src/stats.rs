@@ -1,5 +1,6 @@
 //! `afterimage stats`: what a transcript holds and costs.
 
+mod context;
 mod ledger;
 mod page;
 
@@ -17,32 +18,55 @@ use crate::{
     input::{self, Source},
     lens::{Counting, Lens, Lenses},
     output::Output,
+    requests,
 };
+use context::{Contexts, OfRequest};
 use ledger::Ledger;
 
 pub(crate) fn run(args: &args::Stats) -> Outcome {
     let mut out = Output::new(args.coloring.color);
+    if let Some(number) = args.request {
+        return of_request(args, number, &mut out);
+    }
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     let mut is_first = true;
     input::each(&args.input, true, |source| {
         let lens = lenses.of(source)?;
-        let ledger = match source.archived() {
-            Some(archived) => of_archive(archived, &lens)?,
+        let known = source.archived().map(|archived| of_archive(archived, &lens)).transpose()?;
+        let (ledger, contexts) = match known.flatten() {
+            Some(known) => known,
             None => of_frames(source, &lens)?,
         };
         if args.json {
-            out.json(ledger.to_json(source))?;
+            let mut json = ledger.to_json(source);
+            contexts.put(&mut json);
+            out.json(json)?;
         } else {
             if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
-            page::print(&ledger, source, lens.counter.id(), &mut out)?;
+            page::print(&ledger, &contexts, source, &lens, &mut out)?;
         }
         Ok(out.flush()?)
     })
 }
 
-fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Ledger> {
+/// The sums of one request alone.
+fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
+    requests::of_one_file(&args.input)?;
+    let lens = Lens::new(&args.rendering, Counting::Always)?;
+    input::each(&args.input.of_all_sessions(), true, |source| {
+        let of = OfRequest::of(source, number, args.input.session.as_deref(), &lens)?;
+        if args.json {
+            out.json(of.to_json(source))?;
+        } else {
+            page::print_request(&of, source, &lens, out)?;
+        }
+        Ok(out.flush()?)
+    })
+}
+
+fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<(Ledger, Contexts)> {
     let mut viewer = Viewer::new(&lens.hud, source.format());
     let mut ledger = Ledger::new(source.format());
     while let Some(record) = source.next() {
@@ -55,13 +79,18 @@ fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Ledger> {
         }
         ledger.let_go();
     }
-    Ok(ledger)
+    Ok((ledger, Contexts { sums: viewer.requests(), lacks: viewer.lacks() }))
 }
 
-/// The same sums, from what is archived of the chunks: no frame is read.
-fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Ledger> {
+/// The same sums, from what is archived of the chunks: no frame is read. `None` where the requests
+/// were counted by another tokenizer, or not at all.
+fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Option<(Ledger, Contexts)>> {
     let TranscriptEntry { input_format, tally, unknown_records, tokenizer, .. } = &archived.entry();
     let is_counted = tokenizer == lens.counter.id();
+    let Some(sums) = archived.entry().requests.filter(|_| is_counted) else {
+        return Ok(None);
+    };
+    let contexts = Contexts { sums, lacks: archived.lacks(archived.rows()?.len())? };
     let mut ledger = Ledger::new(*input_format);
     (ledger.tally, ledger.unknown_records) = (*tally, *unknown_records);
     for row in archived.rows()? {
@@ -69,12 +98,10 @@ fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Ledger> {
         ledger.frames += 1;
         archived.view(*row, |view| {
             for chunk in view.chunks() {
-                let count = || lens.counter.count(chunk.content()) as u64;
-                let tokens = if is_counted { chunk.tokens() } else { count() };
-                ledger.add(&session, row.sequence, chunk, tokens);
+                ledger.add(&session, row.sequence, chunk, chunk.tokens());
             }
         })?;
         ledger.let_go();
     }
-    Ok(ledger)
+    Ok(Some((ledger, contexts)))
 }

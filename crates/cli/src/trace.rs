@@ -5,13 +5,15 @@ mod phrase;
 mod request;
 mod unescaped;
 
-use std::{cell::Cell, io::Write, sync::Arc};
+use std::{cell::Cell, collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
     json::Value,
+    request::Lack,
     session::archive::ArchivedTranscript,
     snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
     text::TextRange,
+    window::{ContextItem, LeftAt},
 };
 use indexmap::IndexSet;
 
@@ -23,8 +25,8 @@ use crate::{
     input::{self, Source},
     lens::{Counting, Lens, Lenses},
     output::{Json, Output, note},
-    pages::Pages,
-    style,
+    pages::{Page, Pages},
+    requests, style,
     table::Table,
     text::{counted, grouped},
     view,
@@ -65,6 +67,9 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     hits.end(&mut out)?;
     outcome?;
     if hits.all > 0 {
+        if let Some(lacks) = &hits.lacks {
+            note(&format!("the context is {}", requests::reconstructed(lacks)));
+        }
         return Ok(());
     }
     if let Some(session) =
@@ -112,6 +117,8 @@ struct Hits {
     all: u64,
     in_file: u64,
     files: u64,
+    /// What the first context with a hit lacks.
+    lacks: Option<Vec<Lack>>,
 }
 
 /// How many sessions are named where one is missing.
@@ -125,7 +132,8 @@ impl Hits {
         let (file, session) = (None, None);
         let table = Hit::table();
         let sessions = IndexSet::new();
-        Ok(Self { is_json, table, file, session, sessions, all: 0, in_file: 0, files: 0 })
+        let (all, in_file, files, lacks) = (0, 0, 0, None);
+        Ok(Self { is_json, table, file, session, sessions, all, in_file, files, lacks })
     }
 
     fn begin(&mut self, source: &Source) {
@@ -183,19 +191,55 @@ impl Tracing<'_> {
     fn search(&self, mut pages: Pages<'_, '_>, hits: &mut Hits, out: &mut Output) -> Outcome {
         let wanted = self.args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
+        let mut held = Vec::new();
         while let Some(page) = pages.next(&mut FrameFilter::default())? {
-            if is_wanted(&page.session) {
-                let of = (&page.session, Some(page.sequence.get()), page.message);
-                self.search_in(&page.snapshot, page.places, of, hits, out)?;
+            if !is_wanted(&page.session) {
+                continue;
             }
+            if pages.may_replace() {
+                // Whether the context holds it is known after the last frame.
+                let page = Page { places: self.places(&page), ..page };
+                let has_facet =
+                    self.args.target.facet.as_ref().is_some_and(|facet| {
+                        !find_chunks_by_facet(&*page.snapshot, facet).is_empty()
+                    });
+                let is_hit = has_facet || page.places.as_ref().is_some_and(|of| !of.is_empty());
+                held.extend((is_hit || page.changes_context).then_some(page));
+            } else {
+                let of = (&page.session, Some(page.sequence.get()), page.message);
+                self.search_in(&page.snapshot, page.places, of, None, hits, out)?;
+            }
+        }
+        for page in held {
+            let Some(context) = pages.context(&page.session) else { continue };
+            let sequence = Some(page.sequence.get());
+            let left = context.left_at(page.sequence);
+            // A summary is read in the place of the frames that it replaced.
+            for block in context.told_at(page.sequence) {
+                let message = Some(context.messages_before(block.from));
+                let of = (&page.session, sequence, message);
+                self.search_in(&block.snapshot, None, of, None, hits, out)?;
+            }
+            if left.is_none_or(|left| left.at != page.sequence) {
+                let of = (&page.session, sequence, context.message_of(page.sequence));
+                self.search_in(&page.snapshot, page.places, of, left, hits, out)?;
+            }
+        }
+        if hits.in_file > 0 && hits.lacks.is_none() {
+            hits.lacks = Some(pages.lacks()?);
         }
         let sessions = pages.sessions();
         hits.sessions.extend(sessions.iter().cloned());
         let sessions = sessions.into_iter().filter(|session| is_wanted(session));
         pages.each_tail(sessions, |tail| {
             let of = (&tail.session, None, Some(tail.message));
-            self.search_in(&tail.snapshot, None, of, hits, out)
+            self.search_in(&tail.snapshot, None, of, None, hits, out)
         })
+    }
+
+    /// Where the phrase is in a page, where one is looked for.
+    fn places(&self, page: &Page) -> Option<Vec<TextRange>> {
+        Some(self.phrase?.places(page.snapshot.text()))
     }
 
     /// Searches a snapshot, unless it is known where in it the text is.
@@ -204,6 +248,7 @@ impl Tracing<'_> {
         snapshot: &FrameSnapshot,
         places: Option<Vec<TextRange>>,
         of: (&Arc<str>, Option<u64>, Option<usize>),
+        left: Option<LeftAt>,
         hits: &mut Hits,
         out: &mut Output,
     ) -> Outcome {
@@ -219,13 +264,13 @@ impl Tracing<'_> {
         };
         if let Some(facet) = &self.args.target.facet {
             for chunk in find_chunks_by_facet(snapshot, facet) {
-                hits.found(&Hit::of_chunk(of, snapshot, chunk, tokens), out)?;
+                hits.found(&Hit::of_chunk(of, snapshot, chunk, tokens).left(left), out)?;
             }
         }
         if let Some(phrase) = self.phrase {
             for range in places.unwrap_or_else(|| phrase.places(snapshot.text())) {
                 if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
-                    hits.found(&hit, out)?;
+                    hits.found(&hit.left(left), out)?;
                 }
             }
         }
@@ -242,25 +287,48 @@ impl Tracing<'_> {
         out: &mut Output,
     ) -> Outcome {
         let mut session = self.args.input.session.as_deref().map(Arc::from).or(first);
-        let mut hit = |of: (&Arc<str>, Option<u64>), snapshot: &FrameSnapshot, source: &Source| {
-            let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
-                let length = snapshot.text().len();
-                source.fail(format!(
-                    "message {message} has {length} bytes; there is no byte {byte} in it"
-                ))
-            })?;
-            let tokens = |chunk: ChunkRef<'_>| self.lens.tokens(snapshot, chunk);
-            let hit = Hit::of_chunk((of.0, of.1, Some(message)), snapshot, chunk, tokens);
-            hits.found(&hit.marking_byte(byte), out)
-        };
+        let mut hit =
+            |of: (&Arc<str>, Option<u64>), snapshot: &FrameSnapshot, pages: &Pages<'_, '_>| {
+                if hits.lacks.is_none() {
+                    hits.lacks = Some(pages.lacks()?);
+                }
+                let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
+                    let length = snapshot.text().len();
+                    pages.source().fail(format!(
+                        "message {message} has {length} bytes; there is no byte {byte} in it"
+                    ))
+                })?;
+                let tokens = |chunk: ChunkRef<'_>| self.lens.tokens(snapshot, chunk);
+                let hit = Hit::of_chunk((of.0, of.1, Some(message)), snapshot, chunk, tokens);
+                hits.found(&hit.marking_byte(byte), out)
+            };
+        let mut held = HashMap::new();
         while let Some(page) = pages.next(&mut FrameFilter::default())? {
             let wanted = session.get_or_insert_with(|| Arc::clone(&page.session));
-            if *wanted == page.session && page.message == Some(message) {
+            if *wanted != page.session {
+                continue;
+            }
+            if pages.may_replace() {
+                held.insert(page.sequence, page.snapshot);
+            } else if page.message == Some(message) {
                 let of = (&page.session, Some(page.sequence.get()));
-                return hit(of, &page.snapshot, pages.source());
+                return hit(of, &page.snapshot, &pages);
             }
         }
         let Some(session) = session else { return Ok(()) };
+        let context = pages.context(&session);
+        match context.and_then(|context| Some((context, context.items().nth(message)?))) {
+            Some((_, ContextItem::Frame(frame))) => {
+                if let Some(snapshot) = held.get(&frame) {
+                    return hit((&session, Some(frame.get())), snapshot, &pages);
+                }
+            }
+            Some((context, ContextItem::Block(block))) => {
+                let told = context.left_at(block.from).map(|left| left.at.get());
+                return hit((&session, told), &block.snapshot, &pages);
+            }
+            None => {}
+        }
         let Some(count) = pages.messages(&session)? else {
             // Another of the files may have it.
             hits.sessions.extend(pages.sessions());
@@ -273,7 +341,7 @@ impl Tracing<'_> {
         })?;
         match &tail {
             Some(tail) if tail.message == message => {
-                hit((&tail.session, None), &tail.snapshot, pages.source())
+                hit((&tail.session, None), &tail.snapshot, &pages)
             }
             _ => {
                 let count = counted((count + usize::from(tail.is_some())) as u64, "message");

@@ -22,9 +22,6 @@ const WORDS: usize = 1_200;
 /// A result of at most this many bytes is an outcome: it says whether something worked.
 const OUTCOME: usize = 80;
 
-/// How many calls may wait for their results; the oldest are given up first.
-const OPEN_CALLS: usize = 4_096;
-
 /// A longer key is text, not the name of what stands under it.
 const LONGEST_KEY: usize = 64;
 
@@ -161,7 +158,7 @@ impl<'j> EntryCollector<'j> {
     }
 
     fn call(&mut self, passage: usize, id: Option<&'j str>, name: &'j str, arguments: &'j str) {
-        self.open.calls.call(id, name, self.entries.len(), OPEN_CALLS);
+        self.open.calls.call(id, name, self.entries.len());
         self.push(passage, Speaker::Call(name), arguments_of(arguments));
     }
 

@@ -13,6 +13,7 @@ use crate::{
     Error, Result,
     id::FrameSeq,
     log::Files,
+    request::{Lack, lacks},
     snapshot::{ArchiveReader, FrameSnapshot, RangeView},
     transcript::Record,
     veil::Frame,
@@ -112,6 +113,21 @@ impl ArchivedTranscript {
     /// Those of [`ArchivedTranscript::rows`].
     pub fn first_session(&self) -> Result<Option<Arc<str>>> {
         Ok(self.rows()?.first().map(|row| self.session_name(*row)))
+    }
+
+    /// What requests lack that are worked out from the first `end` frames.
+    ///
+    /// # Errors
+    /// Those of [`ArchivedTranscript::rows`].
+    pub fn lacks(&self, end: usize) -> Result<Vec<Lack>> {
+        let mut last: HashMap<u32, FrameSeq> = HashMap::new();
+        let rows = self.rows()?.iter().take(end);
+        last.extend(rows.map(|row| (row.session, row.sequence)));
+        let has_system = |(session, last): (&u32, &FrameSeq)| {
+            let from = self.entry.sessions.get(*session as usize).and_then(|of| of.system_from);
+            from.is_some_and(|from| from <= *last)
+        };
+        Ok(lacks(last.iter().all(has_system)))
     }
 
     /// The index of a session.

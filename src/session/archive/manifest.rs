@@ -4,10 +4,13 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use crate::{
     Error, ErrorKind, Result,
+    id::FrameSeq,
     json::{self, Object, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
+    session::{RequestSums, may_replace},
     snapshot::{FrameSnapshot, Totals},
     transcript::{ImportReport, RecordNote, Tally, TranscriptFormat, UnknownRecord},
+    window::ContextSize,
 };
 
 use super::MANIFEST;
@@ -34,6 +37,11 @@ pub struct TranscriptEntry {
     pub unknown_records: u64,
     /// What reading the transcript said; of the records that were not understood the first.
     pub report: ImportReport,
+    /// The frames that tell something of the context; `None` where an older program wrote it.
+    pub(super) context_frames: Option<u64>,
+    /// What its requests come to; `None` where an older program wrote it, or another tokenizer
+    /// counted them.
+    pub requests: Option<RequestSums>,
     /// Where the table of the frames begins.
     pub(super) frame_table: u64,
     /// Its sessions, in the order of their first frames.
@@ -47,6 +55,8 @@ pub struct SessionEntry {
     pub session: Arc<str>,
     /// The sums of its frames.
     pub totals: Totals,
+    /// The first frame with a system prompt.
+    pub(super) system_from: Option<FrameSeq>,
     /// What the model sees after the last frame.
     pub(super) tail: Option<Arc<FrameSnapshot>>,
 }
@@ -55,6 +65,11 @@ impl TranscriptEntry {
     /// The sums of its sessions.
     pub fn totals(&self) -> Totals {
         sum(self.sessions.iter().map(|session| session.totals))
+    }
+
+    /// Whether frames may have left the context: what holds it then is known when all were read.
+    pub fn may_replace(&self) -> bool {
+        self.context_frames.map_or_else(|| may_replace(self.input_format), |frames| frames > 0)
     }
 
     fn to_json(&self) -> Object {
@@ -88,6 +103,12 @@ impl TranscriptEntry {
                 "text": first.text.as_str(),
             };
             object.insert("noted".to_owned(), first.into());
+        }
+        if let Some(frames) = self.context_frames {
+            object.insert("contextFrames".to_owned(), frames.into());
+        }
+        if let Some(sums) = &self.requests {
+            object.insert("requests".to_owned(), requests_json(sums).into());
         }
         object.insert("frameTable".to_owned(), self.frame_table.into());
         let sessions = self.sessions.iter().map(SessionEntry::to_json).collect::<Value>();
@@ -128,10 +149,38 @@ impl TranscriptEntry {
             },
             unknown_records: number(value, "unknownRecords")?,
             report,
+            context_frames: value.get("contextFrames").and_then(Value::as_u64),
+            requests: value.get("requests").map(requests_of).transpose()?,
             frame_table: number(value, "frameTable")?,
             sessions: sessions.iter().map(SessionEntry::from_json).collect::<Result<_, _>>()?,
         })
     }
+}
+
+fn requests_json(sums: &RequestSums) -> Object {
+    let RequestSums { requests, tokens, last } = sums;
+    object! {
+        "count": *requests,
+        "tokens": *tokens,
+        "frames": last.frames,
+        "replaced": last.replaced,
+        "messages": last.messages,
+        "bytes": last.bytes,
+        "systemTokens": last.system_tokens,
+        "messageTokens": last.message_tokens,
+    }
+}
+
+fn requests_of(value: &Value) -> Result<RequestSums, ManifestFault> {
+    let last = ContextSize {
+        frames: number(value, "frames")?,
+        replaced: number(value, "replaced")?,
+        messages: number(value, "messages")?,
+        bytes: number(value, "bytes")?,
+        system_tokens: number(value, "systemTokens")?,
+        message_tokens: number(value, "messageTokens")?,
+    };
+    Ok(RequestSums { requests: number(value, "count")?, tokens: number(value, "tokens")?, last })
 }
 
 impl SessionEntry {
@@ -144,6 +193,9 @@ impl SessionEntry {
             "bytes": bytes,
             "tokens": tokens,
         };
+        if let Some(frame) = self.system_from {
+            object.insert("systemFrom".to_owned(), frame.get().into());
+        }
         if let Some(tail) = &self.tail {
             object.insert("tail".to_owned(), tail.to_json());
         }
@@ -159,7 +211,8 @@ impl SessionEntry {
             tokens: number(value, "tokens")?,
         };
         let tail = tail.map_err(ManifestFault::Error)?.map(Arc::new);
-        Ok(Self { session: text(value, "session")?.into(), totals, tail })
+        let system_from = value.get("systemFrom").and_then(Value::as_u64).map(FrameSeq::new);
+        Ok(Self { session: text(value, "session")?.into(), totals, system_from, tail })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
     transcript::{ImportReport, Record, Tally, TranscriptFormat},
+    window::tells_of_context,
 };
 
 /// What may wait in memory before all of it is written. Less where it is tested.
@@ -45,6 +46,9 @@ pub struct TranscriptWriter<'b> {
     unsaved: usize,
     tally: Tally,
     unknown_records: u64,
+    context_frames: u64,
+    /// What counts for the viewer.
+    tokenizer: String,
     entries: &'b mut Vec<TranscriptEntry>,
 }
 
@@ -75,6 +79,8 @@ impl<'b> TranscriptWriter<'b> {
             unsaved: 0,
             tally: Tally::default(),
             unknown_records: 0,
+            context_frames: 0,
+            tokenizer: hud.counter().id().to_owned(),
             entries,
         })
     }
@@ -91,10 +97,11 @@ impl<'b> TranscriptWriter<'b> {
         rendered: Option<&Arc<FrameSnapshot>>,
         now: Millis,
     ) -> Result<()> {
-        let ViewedFrame { session: name, mut frame, snapshot, message } =
+        let ViewedFrame { session: name, mut frame, snapshot, message, .. } =
             self.viewer.view(record, rendered, now)?;
         self.tally.add(&frame);
         self.unknown_records += unknown_records(&frame);
+        self.context_frames += u64::from(tells_of_context(&frame));
         let archived = recount::counted_by(&*self.counter, &snapshot)?;
         let captured = match &frame.rendered_snapshot {
             None => SnapshotPlace::No,
@@ -145,8 +152,13 @@ impl<'b> TranscriptWriter<'b> {
         for (session, writer) in self.sessions {
             let tail = if writer.has_tail { self.viewer.tail(&session)? } else { None };
             let tail = tail.map(|tail| tail.snapshot);
-            sessions.push(SessionEntry { session, totals: writer.finish()?, tail });
+            let system_from = self.viewer.system_from(&session);
+            let totals = writer.finish()?;
+            sessions.push(SessionEntry { session, totals, system_from, tail });
         }
+        // What the viewer's own counter counted are no tokens of this one.
+        let is_counted = self.tokenizer == self.counter.id();
+        let requests = is_counted.then(|| self.viewer.requests());
         let mut report = report.clone();
         report.unknown.truncate(1);
         report.notes.truncate(1);
@@ -158,6 +170,8 @@ impl<'b> TranscriptWriter<'b> {
             tokenizer: self.counter.id().to_owned(),
             tally: self.tally,
             unknown_records: self.unknown_records,
+            context_frames: Some(self.context_frames),
+            requests,
             report,
             frame_table,
             sessions,

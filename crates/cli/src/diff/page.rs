@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io::Write, ops::Range};
 
-use afterimage::{hud::Owner, id::FacetId};
+use afterimage::{hud::Owner, id::FacetId, request::CacheBreak};
 use anstyle::Style;
 use similar::{ChangeTag, DiffOp, TextDiff};
 use unicode_segmentation::UnicodeSegmentation;
@@ -45,6 +45,10 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
         };
         let (was, is) = (value(&change.previous), value(&change.next));
         let line = format!("parameter {}: {was} → {is}", change.name);
+        writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
+    }
+    for CacheBreak { cause, from } in &comparison.breaks {
+        let line = format!("{cause}: {}", from.billed());
         writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
     }
     let dim = out.paint.style(style::DIM);

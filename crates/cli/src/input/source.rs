@@ -149,9 +149,10 @@ impl Source {
     }
 
     /// The archive that it comes from, which can answer without reading all frames, unless these
-    /// are rendered anew.
+    /// are rendered anew, or tell that others left the context.
     pub(crate) fn archived(&self) -> Option<&ArchivedTranscript> {
-        self.own_archive().filter(|_| {
+        let archived = self.own_archive().filter(|file| !file.entry().may_replace());
+        archived.filter(|_| {
             !self.is_rendered_anew && self.chosen.is_none() && self.branches == Branches::Told
         })
     }

@@ -16,17 +16,28 @@ pub(super) struct Ledger<'o> {
     limit: usize,
     /// Who plays it.
     agent: String,
-    without: Size,
-    with: Size,
-    /// The results since the last turn: the payload of each, and the line that may stand for it.
-    fresh: Vec<(Size, Size)>,
+    /// What gave way to a line, in the order of the frames.
+    lines: Vec<Line>,
+    /// The results since the last turn that may give way.
+    fresh: Vec<Line>,
     /// Those that were shown.
-    backlog: Backlog<(Size, Size)>,
+    backlog: Backlog<Line>,
     /// The payloads that the model has read.
     repeats: Repeats,
     kept: u64,
     calls: u64,
     pub(super) turns: Vec<Turn>,
+}
+
+/// A result, and the line that may stand for it.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// The frame of the result.
+    frame: u64,
+    payload: Size,
+    line: Size,
+    /// Whether the model has read the payload, and so needs the summary.
+    was_shown: bool,
 }
 
 /// Bytes and tokens of a text.
@@ -63,8 +74,7 @@ impl<'o> Ledger<'o> {
             counter,
             limit,
             agent: agent.to_owned(),
-            without: Size::default(),
-            with: Size::default(),
+            lines: Vec::new(),
             fresh: Vec::new(),
             backlog: Backlog::new(limit),
             repeats: Repeats::new(),
@@ -78,12 +88,26 @@ impl<'o> Ledger<'o> {
         Size { bytes: text.len() as u64, tokens: self.counter.count(text) as u64 }
     }
 
-    /// The model answers: what it was sent is what came before.
-    pub(super) fn turn(&mut self, frame: u64, now: Moment) -> Outcome {
-        for (payload, line) in self.backlog.due() {
-            self.with = self.with.minus(payload).plus(line);
+    /// The model answers: it was sent `without`, less what gave way of the frames that were in the
+    /// context.
+    pub(super) fn turn(
+        &mut self,
+        frame: u64,
+        without: Size,
+        is_in_context: impl Fn(u64) -> bool,
+        now: Moment,
+    ) -> Outcome {
+        self.lines.extend(self.backlog.due());
+        let (mut with, mut saved) = (without, 0_u64);
+        for Line { payload, line, was_shown, .. } in
+            self.lines.iter().filter(|line| is_in_context(line.frame))
+        {
+            with = with.minus(*payload).plus(*line);
+            let less = payload.tokens.saturating_sub(line.tokens);
+            saved = saved.saturating_add(if *was_shown { less } else { 0 });
         }
-        let summary = if self.backlog.is_open() {
+        // Of what a compaction took away nothing is left to sum up.
+        let summary = if self.backlog.is_open() && saved > self.limit as u64 {
             let summary = self.observations.summary_of_agent(&self.agent, now, self.limit)?;
             Size { bytes: summary.text().len() as u64, tokens: summary.tokens() }
         } else {
@@ -91,27 +115,22 @@ impl<'o> Ledger<'o> {
         };
         self.turns.push(Turn {
             frame,
-            without: self.without,
-            with: self.with.plus(summary),
+            without,
+            with: with.plus(summary),
             summary,
             calls: std::mem::take(&mut self.calls),
             kept: std::mem::take(&mut self.kept),
         });
-        for (payload, line) in std::mem::take(&mut self.fresh) {
-            self.backlog.add((payload, line), payload.tokens, line.tokens);
+        for line in std::mem::take(&mut self.fresh) {
+            self.backlog.add(line, line.payload.tokens, line.line.tokens);
         }
         Ok(())
-    }
-
-    /// Something that stands in the context from now on.
-    pub(super) fn add(&mut self, size: Size) {
-        self.without = self.without.plus(size);
-        self.with = self.with.plus(size);
     }
 
     /// A result of a tool, whose text is in the context already.
     pub(super) fn result(
         &mut self,
+        frame: u64,
         tool: &str,
         arguments: Option<&Value>,
         response: &Response,
@@ -128,7 +147,7 @@ impl<'o> Ledger<'o> {
             let (payload, line) = (self.size(text), self.size(&line));
             if line.tokens < payload.tokens {
                 // It comes as a line from the first.
-                self.with = self.with.minus(payload).plus(line);
+                self.lines.push(Line { frame, payload, line, was_shown: false });
                 self.kept += 1;
                 return Ok(outcome);
             }
@@ -137,7 +156,8 @@ impl<'o> Ledger<'o> {
             && let Some(found) = self.observations.get(account, name)?
         {
             self.kept += 1;
-            self.fresh.push((self.size(text), self.size(&reference(&found.info))));
+            let (payload, line) = (self.size(text), self.size(&reference(&found.info)));
+            self.fresh.push(Line { frame, payload, line, was_shown: true });
         }
         Ok(outcome)
     }
@@ -156,7 +176,7 @@ impl<'o> Ledger<'o> {
 }
 
 impl Size {
-    fn plus(self, other: Size) -> Size {
+    pub(super) fn plus(self, other: Size) -> Size {
         Size {
             bytes: self.bytes.saturating_add(other.bytes),
             tokens: self.tokens.saturating_add(other.tokens),

@@ -9,13 +9,13 @@ use std::{
 
 use afterimage::{
     ErrorKind,
-    id::Millis,
+    id::{FrameSeq, Millis},
     json::Value,
     observe::{self, Moment, Observations, Policy, Response},
-    session::{ViewedFrame, Viewer},
+    session::{ViewedFrame, ViewedRequest, Viewer},
     tokens::{Memo, TokenCounter},
     transcript::Transcript,
-    veil::{Facet, FacetChange, Frame, Source},
+    veil::{Facet, FacetChange, Frame, OpenCalls, Source},
 };
 use indexmap::IndexMap;
 
@@ -142,33 +142,6 @@ fn sum(a: Size, b: Size) -> Size {
 
 type Ledgers<'o> = IndexMap<Arc<str>, Ledger<'o>>;
 
-/// The calls of a session, by the provider's id.
-#[derive(Default)]
-struct Calls {
-    by_id: HashMap<String, (String, Option<Value>)>,
-    /// The last call without an id, which results without one answer.
-    last: Option<(String, Option<Value>)>,
-}
-
-impl Calls {
-    fn note(&mut self, facet: &Facet) {
-        let Some(call) = facet.call() else { return };
-        let noted = (call.name.to_owned(), call.parameters.cloned());
-        match call.id {
-            Some(id) => drop(self.by_id.insert(id.to_owned(), noted)),
-            None => self.last = Some(noted),
-        }
-    }
-
-    fn of(&self, result: &Facet) -> Option<&(String, Option<Value>)> {
-        let id = result.state.as_ref()?.str_at("toolCallId");
-        match id {
-            Some(id) => self.by_id.get(id),
-            None => self.last.as_ref(),
-        }
-    }
-}
-
 fn of_transcript<'o>(
     source: &mut input::Source,
     args: &Replay,
@@ -179,36 +152,47 @@ fn of_transcript<'o>(
     let lens = Lens::new(&rendering, crate::lens::Counting::Always)?;
     let mut viewer = Viewer::new(&lens.hud, source.format());
     let mut ledgers: Ledgers<'o> = IndexMap::new();
-    let mut calls: HashMap<Arc<str>, Calls> = HashMap::new();
+    let mut calls: HashMap<Arc<str>, OpenCalls<Option<Value>>> = HashMap::new();
     // What the results cost is counted by the tokenizer that is asked for, whatever an archive has.
     source.render_anew();
     while let Some(record) = source.next() {
-        let ViewedFrame { session, frame, snapshot, .. } = source.see(&mut viewer, record?)?;
+        let record = record?;
+        // The frame may itself tell that others left the context: the model answered before that.
+        let before = viewer.context(&record.session).map(|context| Arc::clone(context.blocks()));
+        let ViewedFrame { session, frame, request, .. } = source.see(&mut viewer, record)?;
         let now = Moment::at(moment(&frame));
         if !ledgers.contains_key(&session) {
             let ledger = Ledger::new(observations, &**counter, args.tokens, &named(&session), now)?;
             ledgers.insert(Arc::clone(&session), ledger);
         }
         let Some(ledger) = ledgers.get_mut(&session) else { continue };
-        if frame.source == Source::Agent && !snapshot.is_empty() {
-            ledger.turn(frame.sequence.get(), now)?;
+        if let Some(ViewedRequest { context, .. }) = request {
+            let without = Size { bytes: context.bytes, tokens: context.tokens() };
+            let blocks = before.unwrap_or_default();
+            let is_in_context = |frame: u64| {
+                let frame = FrameSeq::new(frame);
+                let after = blocks.partition_point(|block| block.from <= frame);
+                let block = after.checked_sub(1).and_then(|at| blocks.get(at));
+                block.is_none_or(|block| block.to < frame)
+            };
+            ledger.turn(frame.sequence.get(), without, is_in_context, now)?;
         }
-        ledger.add(Size {
-            bytes: snapshot.text().len() as u64,
-            tokens: lens.total_tokens(&snapshot),
-        });
-        let calls = calls.entry(session).or_default();
+        let (calls, at) = (calls.entry(session).or_default(), frame.sequence.get());
+        if added(&frame).next().is_some() {
+            calls.next_frame(frame.source == Source::Agent);
+        }
         for facet in added(&frame) {
-            calls.note(facet);
-            if facet.is_result() {
-                let called = calls.of(facet).cloned();
-                let name = facet.tool_name().map(str::to_owned);
-                let name = name.or_else(|| called.as_ref().map(|(name, _)| name.clone()));
+            if let Some(call) = facet.call() {
+                calls.call(call.id, call.name, call.parameters.cloned());
+            } else if facet.is_result() {
+                let called = calls.answer(facet.call_id(), facet.tool_name());
+                let (name, arguments) = called.map(|called| (called.name, called.call)).unzip();
+                let name = facet.tool_name().map(Box::from).or(name);
                 let Some(name) = name else { continue };
+                let arguments = arguments.flatten();
                 let text = text_of(facet);
-                let arguments = called.and_then(|(_, arguments)| arguments);
                 let response = read(&text, facet)?;
-                ledger.result(&name, arguments.as_ref(), &response, &text, now)?;
+                ledger.result(at, &name, arguments.as_ref(), &response, &text, now)?;
             }
         }
     }
@@ -244,9 +228,7 @@ fn read(text: &str, facet: &Facet) -> Outcome<Response> {
         }
         Err(error) => return Err(error.into()),
     };
-    let is_error = facet.state.as_ref().and_then(|state| state.get("isError"));
-    let is_error = is_error.and_then(Value::as_bool).unwrap_or_default();
-    Ok(if is_error { response.failed() } else { response })
+    Ok(if facet.is_failed() { response.failed() } else { response })
 }
 
 /// A document of responses: each is the answer to a turn of its own.
@@ -264,14 +246,15 @@ fn of_responses<'o>(
     let now = Moment::at(Millis::new(0));
     let mut ledger = Ledger::new(observations, &**counter, args.tokens, "responses", now)?;
     let last = recorded.len() as u64;
-    for (at, recorded) in recorded.iter().enumerate() {
-        ledger.turn(at as u64, now)?;
-        ledger.add(ledger.counted(&recorded.text));
-        ledger.result(&recorded.tool, None, &recorded.response, &recorded.text, now)?;
+    let (mut so_far, is_in_context) = (Size::default(), |_| true);
+    for (at, recorded) in (0..).zip(&recorded) {
+        ledger.turn(at, so_far, is_in_context, now)?;
+        so_far = so_far.plus(ledger.counted(&recorded.text));
+        ledger.result(at, &recorded.tool, None, &recorded.response, &recorded.text, now)?;
     }
     // The first context after the last response holds it, the next one no longer.
-    ledger.turn(last, now)?;
-    ledger.turn(last + 1, now)?;
+    ledger.turn(last, so_far, is_in_context, now)?;
+    ledger.turn(last + 1, so_far, is_in_context, now)?;
     Ok(IndexMap::from([("responses".into(), ledger)]))
 }
 

@@ -120,6 +120,23 @@ impl Ledger {
         }
     }
 
+    /// Adds a part of a request that was recorded, with its role and type, bytes and tokens.
+    pub(super) fn add_part(
+        &mut self,
+        session: &Arc<str>,
+        facet: &FacetId,
+        frame: FrameSeq,
+        (role, kind): (&str, &str),
+        (bytes, tokens): (u64, u64),
+    ) {
+        self.all.add(bytes, tokens);
+        add_to(&mut self.by_role, role, bytes, tokens);
+        add_to(&mut self.by_type, kind, bytes, tokens);
+        let facet = self.facet(session, facet.as_str(), frame);
+        facet.sums.add(bytes, tokens);
+        facet.chunk_type = Some(kind.into());
+    }
+
     /// Lets go of facets that cannot become one of the largest; called after each frame.
     pub(super) fn let_go(&mut self) {
         if !self.facets_return && self.by_facet.len() > MANY {
@@ -144,6 +161,24 @@ impl Ledger {
     }
 
     pub(super) fn to_json(&self, source: &Source) -> Object {
+        let mut json = object! {
+            "file": source.name(),
+            "format": source.format().name(),
+            "frames": self.frames,
+            "messages": self.tally.messages,
+        };
+        json.extend(self.sums_json());
+        json.extend(object! {
+            "unknownRecords": self.unknown_records,
+            "sessions": source.sessions(),
+            "toolCalls": self.tally.tool_calls,
+            "toolResults": self.tally.tool_results,
+        });
+        json
+    }
+
+    /// The sums over chunks.
+    pub(super) fn sums_json(&self) -> Object {
         let facets = self.largest().into_iter().map(|((session, facet), sums)| {
             object! {
                 "facet": facet.as_str(),
@@ -155,10 +190,6 @@ impl Ledger {
             }
         });
         object! {
-            "file": source.name(),
-            "format": source.format().name(),
-            "frames": self.frames,
-            "messages": self.tally.messages,
             "chunks": self.all.chunks,
             "bytes": self.all.bytes,
             "tokens": self.all.tokens,
@@ -168,10 +199,6 @@ impl Ledger {
             "byFacet": facets.collect::<Value>(),
             "unattributedTokens": self.unattributed.tokens,
             "repeatedTextTokens": self.repeated.tokens,
-            "unknownRecords": self.unknown_records,
-            "sessions": source.sessions(),
-            "toolCalls": self.tally.tool_calls,
-            "toolResults": self.tally.tool_results,
         }
     }
 }

@@ -2,14 +2,18 @@
 
 use std::{io::Write, sync::Arc};
 
-use afterimage::transcript::ImportReport;
+use afterimage::{session::RequestSums, transcript::ImportReport, window::ContextSize};
 use anstyle::Style;
 use indexmap::IndexMap;
 
-use super::ledger::{Ledger, Sums};
+use super::{
+    context::{Contexts, OfRequest},
+    ledger::{Ledger, Sums},
+};
 use crate::{
     failure::Outcome,
     input::Source,
+    lens::Lens,
     output::Output,
     style,
     table::{Column, Table, plain},
@@ -21,8 +25,9 @@ const BAR: usize = 24;
 
 pub(super) fn print(
     ledger: &Ledger,
+    contexts: &Contexts,
     source: &Source,
-    tokenizer: &str,
+    lens: &Lens,
     out: &mut Output,
 ) -> Outcome {
     let (report, tally) = (source.report(), ledger.tally);
@@ -36,7 +41,11 @@ pub(super) fn print(
         counted(tally.tool_results, "tool result"),
     ];
     writeln!(out, "{}\n", counts.join(" · "))?;
-    figures(ledger, tokenizer, out)?;
+    writeln!(out, "  {bold}THE WHOLE HISTORY{bold:#}")?;
+    figures(ledger, lens.counter.id(), out)?;
+    if contexts.sums.requests > 0 {
+        requests(contexts, source.sessions() > 1, out)?;
+    }
     bars("BY ROLE", &ledger.by_role, ledger.all.tokens, role_style, out)?;
     bars("BY TYPE", &ledger.by_type, ledger.all.tokens, style::of_type, out)?;
     facets(ledger, source.sessions() > 1, out)?;
@@ -59,6 +68,50 @@ pub(super) fn print(
     Ok(())
 }
 
+/// The sums of one request.
+pub(super) fn print_request(
+    of: &OfRequest,
+    source: &Source,
+    lens: &Lens,
+    out: &mut Output,
+) -> Outcome {
+    let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    let (name, number) = (source.name(), of.number);
+    writeln!(out, "{bold}{}{bold:#}  request {number}", printable(&name))?;
+    if let Some(note) = crate::requests::provenance_note(&of.provenance) {
+        writeln!(out, "{dim}{note}{dim:#}")?;
+    }
+    writeln!(out, "{}\n", held(of.size))?;
+    figures(&of.ledger, lens.counter.id(), out)?;
+    bars("BY ROLE", &of.ledger.by_role, of.ledger.all.tokens, role_style, out)?;
+    bars("BY TYPE", &of.ledger.by_type, of.ledger.all.tokens, style::of_type, out)?;
+    facets(&of.ledger, false, out)
+}
+
+/// What a context holds.
+fn held(size: ContextSize) -> String {
+    let mut held = vec![counted(size.messages, "message"), counted(size.frames, "frame")];
+    if size.replaced > 0 {
+        held.push(format!("{} replaced", counted(size.replaced, "frame")));
+    }
+    held.join(" · ")
+}
+
+/// What the requests hold: of the history the last one may hold a part.
+fn requests(contexts: &Contexts, has_sessions: bool, out: &mut Output) -> Outcome {
+    let RequestSums { requests, tokens, last } = contexts.sums;
+    let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    let title = if has_sessions { "THE LAST CONTEXT OF EACH SESSION" } else { "THE LAST CONTEXT" };
+    let note = crate::requests::reconstructed(&contexts.lacks);
+    writeln!(out, "\n  {bold}{title}{bold:#}\n  {dim}{note}{dim:#}")?;
+    let figures = [
+        ("tokens", last.tokens(), held(last)),
+        ("bytes", last.bytes, String::new()),
+        ("all contexts", tokens, format!("tokens of {} together", counted(requests, "request"))),
+    ];
+    rows(&figures, out)
+}
+
 fn figures(ledger: &Ledger, tokenizer: &str, out: &mut Output) -> Outcome {
     let Sums { chunks, bytes, tokens } = ledger.all;
     let off = match tokens {
@@ -75,9 +128,13 @@ fn figures(ledger: &Ledger, tokenizer: &str, out: &mut Output) -> Outcome {
         ("unattributed", ledger.unattributed.tokens, percent(ledger.unattributed.tokens, tokens)),
         ("bytes", bytes, String::new()),
     ];
+    rows(&figures, out)
+}
+
+fn rows(figures: &[(&str, u64, String)], out: &mut Output) -> Outcome {
     let dim = out.paint.style(style::DIM);
     for (name, figure, says) in figures {
-        write!(out, "  {name:<14}{:>12}", grouped(figure))?;
+        write!(out, "  {name:<14}{:>12}", grouped(*figure))?;
         if !says.is_empty() {
             write!(out, "  {dim}{says}{dim:#}")?;
         }

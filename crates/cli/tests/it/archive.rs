@@ -307,9 +307,11 @@ fn an_archive_of_many_sessions_is_written_and_read_with_few_open_files() {
         let mut command = std::process::Command::new("sh");
         command.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_afterimage")]);
         let output = command.args(args).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{args:?}");
-        text(&output.stdout)
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let (code, out, err) = (output.status.code(), text(output.stdout), text(output.stderr));
+        let run = support::Run { code, out, err };
+        assert_eq!((run.code, run.said().as_str()), (Some(0), ""), "{args:?}");
+        run.out
     };
     limited(&["archive", "--json", "--tokenizer", "chars4", &file, "-o", &archive]);
     for question in [

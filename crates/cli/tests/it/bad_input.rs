@@ -75,7 +75,7 @@ fn a_lone_surrogate_becomes_a_replacement_character_with_a_note_and_refuses_no_d
     for input in [document, lines] {
         let run = run_with(&["render", "--format", "plain", "-"], input);
         assert_eq!(run.out, "cut: \u{fffd}\n\n\u{fffd} \u{1f600}\n");
-        assert_eq!((run.code, run.err.as_str()), (Some(0), note));
+        assert_eq!((run.code, run.said().as_str()), (Some(0), note));
         for command in [&["stats"][..], &["frames"], &TRACE, &["compress", "--budget", "500"]] {
             let run = run_with(&[command, &["-"]].concat(), input);
             assert!(run.err.contains(note), "{command:?}: {}", run.err);
@@ -101,7 +101,7 @@ fn an_escaped_nul_refuses_no_document() {
         &["replay", "--budget", "500"],
     ] {
         let run = run_with(&[command, &["-"]].concat(), input.as_str());
-        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{command:?}");
+        assert_eq!((run.code, run.said().as_str()), (Some(0), ""), "{command:?}");
         assert!(!run.out.is_empty());
     }
 }
@@ -262,7 +262,7 @@ fn a_range_that_runs_backwards_or_lies_outside_is_refused() {
 
     let run = run(&["render", SESSIONS, "--from", "9", "--to", "90"]);
     assert_eq!(run.code, Some(0));
-    assert_eq!(run.err, "note: the last frame is 9, before 90\n");
+    assert_eq!(run.said(), "note: the last frame is 9, before 90\n");
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn a_file_that_is_not_read_outranks_every_other_answer() {
 fn a_session_is_looked_for_in_every_file() {
     for target in [["--at", "0:0"], ["--text", "a"]] {
         let found = run(&[&["trace", "--session", "birch", CHAT, SESSIONS][..], &target].concat());
-        assert_eq!((found.code, found.err.as_str()), (Some(0), ""), "{target:?}");
+        assert_eq!((found.code, found.said().as_str()), (Some(0), ""), "{target:?}");
         assert!(found.out.contains("session birch"), "{}", found.out);
     }
 }

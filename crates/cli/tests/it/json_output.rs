@@ -267,7 +267,7 @@ fn many_hits_on_one_long_line_are_each_shown_by_what_is_around_them() {
     let line = "needle in a haystack without a single line feed ".repeat(20_000);
     let input = serde_json::json!([{"role": "user", "content": line}]).to_string();
     let table = run_with(&["trace", "--text", "needle in", "-"], input.clone());
-    assert_eq!((table.code, table.err.as_str()), (Some(0), ""));
+    assert_eq!((table.code, table.said().as_str()), (Some(0), ""));
     let quotes: Vec<&str> = table.out.lines().filter(|line| line.contains('│')).collect();
     assert_eq!(quotes.len(), 20_000);
     assert!(quotes.iter().all(|quote| quote.contains("needle in") && quote.chars().count() <= 80));

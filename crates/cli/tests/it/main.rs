@@ -14,6 +14,7 @@ mod golden;
 mod journal;
 mod json_output;
 mod observe;
+mod one_context;
 mod session;
 mod terminal;
 mod trace;

@@ -116,5 +116,5 @@ fn no_hit_is_one_line_for_any_number_of_files_and_exit_code_1() {
     assert_eq!((many.code, many.err.as_str()), (Some(1), "note: no hit in 1,000 files\n"));
     // One that is found is enough.
     let some = run(&["trace", "--text", "11 logs", CHAT, SESSIONS]);
-    assert_eq!((some.code, some.err.as_str()), (Some(0), ""));
+    assert_eq!((some.code, some.said().as_str()), (Some(0), ""));
 }

@@ -13,7 +13,7 @@ use crate::{
     },
     id::{FacetType, FrameSeq},
     tokens::TokenCounter,
-    veil::{Facet, FacetChange, Frame, OpenCalls, Source, Turns},
+    veil::{Facet, FacetChange, Frame, OpenCalls, Source},
 };
 
 /// How many characters of what somebody said a draft shows.
@@ -27,9 +27,6 @@ const CRUMBS: usize = 12;
 
 /// How many open items the Next Actions name.
 const ACTIONS: usize = 20;
-
-/// How many calls may wait for their results; the oldest are given up first.
-const UNANSWERED: usize = 4_096;
 
 /// What a section says of which nothing is known.
 pub(super) const NOTHING: &str = "None recorded";
@@ -113,7 +110,6 @@ pub struct Draft {
     calls: u64,
     /// The calls without a result: which of the session each is.
     unanswered: OpenCalls<u64>,
-    turn: Turns,
     plan: Vec<String>,
     last_speech: Option<String>,
     last_failure: Option<String>,
@@ -165,15 +161,15 @@ impl Draft {
             _ => None,
         });
         let added: Vec<_> = added.collect();
-        if !added.is_empty() && self.turn.next(frame.source == Source::Agent) {
-            self.unanswered.begin_turn();
+        if !added.is_empty() {
+            self.unanswered.next_frame(frame.source == Source::Agent);
         }
         added.into_iter().for_each(|facet| self.facet(facet, frame));
     }
 
     fn facet(&mut self, facet: &Facet, frame: &Frame) {
         if let Some(call) = facet.call() {
-            self.unanswered.call(call.id, call.name, self.calls, UNANSWERED);
+            self.unanswered.call(call.id, call.name, self.calls);
             self.call(call.name, call.parameters, call.arguments, frame.sequence);
         } else if facet.is_result() {
             self.result(facet);

@@ -1,0 +1,129 @@
+//! The figures of contexts: of all requests of a file together, or of one.
+
+use afterimage::{
+    hud::RenderedContext,
+    json::{Object, Value},
+    request::{Lack, PartKind, Provenance, Recording, Request},
+    session::RequestSums,
+    window::ContextSize,
+};
+
+use super::ledger::Ledger;
+use crate::{failure::Outcome, input::Source, json::object, lens::Lens, requests};
+
+/// What the requests of a file come to.
+pub(super) struct Contexts {
+    pub(super) sums: RequestSums,
+    pub(super) lacks: Vec<Lack>,
+}
+
+impl Contexts {
+    /// Adds the members of `stats --json`.
+    pub(super) fn put(&self, json: &mut Object) {
+        let RequestSums { requests, tokens, last } = self.sums;
+        let mut put = |name: &str, value: Value| json.insert(name.to_owned(), value);
+        put("requests", object! { "count": requests, "tokens": tokens }.into());
+        put("context", context_json(last).into());
+        put("lacks", self.lacks.iter().map(|lack| lack.as_str()).collect::<Value>());
+    }
+}
+
+fn context_json(size: ContextSize) -> Object {
+    object! {
+        "frames": size.frames,
+        "messages": size.messages,
+        "bytes": size.bytes,
+        "tokens": size.tokens(),
+        "replaced": size.replaced,
+    }
+}
+
+/// The sums of one request.
+pub(super) struct OfRequest {
+    pub(super) number: usize,
+    pub(super) ledger: Ledger,
+    pub(super) provenance: Provenance,
+    pub(super) size: ContextSize,
+}
+
+impl OfRequest {
+    pub(super) fn of(
+        source: &mut Source,
+        number: usize,
+        session: Option<&str>,
+        lens: &Lens,
+    ) -> Outcome<Self> {
+        let (recording, request) = requests::one(source, number, session, &lens.counter)?;
+        let provenance = request.provenance().clone();
+        let ledger = Ledger::new(source.format());
+        let mut of = Self { number, ledger, provenance, size: ContextSize::default() };
+        let context = recording.context(number).map_err(|error| source.refuse(error))?;
+        match context {
+            Some(context) => of.add_context(&recording, &context, lens),
+            None => of.add_parts(&recording, &request, lens),
+        }
+        Ok(of)
+    }
+
+    /// Of one that is worked out: its context.
+    fn add_context(&mut self, recording: &Recording, context: &RenderedContext, lens: &Lens) {
+        let Some(exchange) = recording.exchanges().get(self.number.saturating_sub(1)) else {
+            return;
+        };
+        self.size = recording.size(self.number).unwrap_or_default();
+        for message in context.messages() {
+            // What a block or the tail says is in no frame.
+            let first = message.frames().map(|(first, _)| first);
+            let first = first.or(exchange.last_frame).unwrap_or_default();
+            for (frame, chunk) in message.chunks() {
+                let tokens = lens.counter.count(chunk.content()) as u64;
+                self.ledger.add(&exchange.session, frame.unwrap_or(first), chunk, tokens);
+            }
+        }
+    }
+
+    /// Of one that was recorded: its parts.
+    fn add_parts(&mut self, recording: &Recording, request: &Request, lens: &Lens) {
+        let Some(exchange) = recording.exchanges().get(self.number.saturating_sub(1)) else {
+            return;
+        };
+        for part in request.parts() {
+            let tokens = request.tokens_of(&part, &*lens.counter);
+            let bytes = part.range.len() as u64;
+            let (role, kind, frame) = match &part.kind {
+                PartKind::Tool { .. } => ("none", "tool", None),
+                PartKind::System { frame } => ("system", "system", *frame),
+                PartKind::Message { role, frame, .. } => (role.as_str(), "message", *frame),
+                PartKind::Parameter { .. } => ("none", "parameter", None),
+                _ => ("none", "form", None),
+            };
+            let is_message =
+                matches!(part.kind, PartKind::System { .. } | PartKind::Message { .. });
+            self.size.messages += u64::from(is_message);
+            self.size.frames += u64::from(frame.is_some());
+            self.size.bytes += bytes;
+            self.size.message_tokens += tokens;
+            let facet = part.facet_id();
+            self.ledger.add_part(
+                &exchange.session,
+                &facet,
+                frame.unwrap_or_default(),
+                (role, kind),
+                (bytes, tokens),
+            );
+        }
+    }
+
+    pub(super) fn to_json(&self, source: &Source) -> Object {
+        let mut json = object! {
+            "file": source.name(),
+            "format": source.format().name(),
+            "request": self.number as u64,
+            "provenance": self.provenance.as_str(),
+            "lacks": self.provenance.lacks().iter().map(|lack| lack.as_str()).collect::<Value>(),
+            "context": context_json(self.size),
+        };
+        json.extend(self.ledger.sums_json());
+        json
+    }
+}

@@ -1,0 +1,128 @@
+use super::{ParameterChange, Request};
+use crate::{
+    Result,
+    json::{Object, Value},
+    transcript::Api,
+};
+
+/// From where on a provider's cache does not serve a request, whatever text is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CacheFrom {
+    /// Nothing is served.
+    Start,
+    /// The tools are.
+    System,
+    /// The tools and the system prompt are.
+    Messages,
+}
+
+/// Something that differs between two requests and takes the cache from the second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheBreak {
+    /// What it is: the name of a parameter, or `images`, or `citations`.
+    pub cause: String,
+    /// From where on the cache is lost.
+    pub from: CacheFrom,
+}
+
+impl CacheFrom {
+    /// The name on the wire: `start`, `system`, `messages`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::System => "system",
+            Self::Messages => "messages",
+        }
+    }
+
+    /// What is billed again, for people.
+    pub const fn billed(self) -> &'static str {
+        match self {
+            Self::Start => "everything is billed again",
+            Self::System => "the system prompt and the messages are billed again",
+            Self::Messages => "the messages are billed again",
+        }
+    }
+}
+
+impl ParameterChange {
+    /// From where on a request to this API loses the cache by the change, as the providers document
+    /// it (`docs/compression.md`); `None` where the cache does not look at it.
+    pub fn breaks(&self, api: Api) -> Option<CacheFrom> {
+        let differs = |member: &str| {
+            let of = |value: &Option<Value>| value.as_ref().and_then(|of| of.get(member).cloned());
+            of(&self.previous) != of(&self.next)
+        };
+        match (api, self.name.as_str()) {
+            (_, "model")
+            | (Api::Messages, "output_format")
+            | (Api::Chat, "response_format" | "reasoning_effort")
+            | (Api::Chat | Api::Responses, "prompt_cache_key") => Some(CacheFrom::Start),
+            (Api::Messages, "output_config") | (Api::Responses, "text") if differs("format") => {
+                Some(CacheFrom::Start)
+            }
+            (Api::Responses, "reasoning") if differs("effort") => Some(CacheFrom::Start),
+            (Api::Messages, "speed") => Some(CacheFrom::System),
+            (Api::Messages, "tool_choice" | "thinking") => Some(CacheFrom::Messages),
+            (Api::Messages, "output_config") if differs("effort") => Some(CacheFrom::Messages),
+            _ => None,
+        }
+    }
+}
+
+/// What takes the cache from `next`, the parameters first.
+pub(super) fn breaks(
+    previous: &Request,
+    next: &Request,
+    parameters: &[ParameterChange],
+) -> Result<Vec<CacheBreak>> {
+    let api = next.api();
+    let of = |change: &ParameterChange| {
+        Some(CacheBreak { cause: change.name.clone(), from: change.breaks(api)? })
+    };
+    let mut breaks: Vec<CacheBreak> = parameters.iter().filter_map(of).collect();
+    if api == Api::Messages {
+        let (was, is) = (Features::of(&previous.value()?), Features::of(&next.value()?));
+        let mut add = |cause: &str, differs: bool, from| {
+            breaks.extend(differs.then(|| CacheBreak { cause: cause.to_owned(), from }));
+        };
+        add("citations", was.citations != is.citations, CacheFrom::System);
+        add("images", was.images != is.images, CacheFrom::Messages);
+    }
+    Ok(breaks)
+}
+
+/// What of a conversation acts on the cache of more than its own place.
+#[derive(Default)]
+struct Features {
+    images: bool,
+    citations: bool,
+}
+
+impl Features {
+    fn of(request: &Value) -> Self {
+        let mut features = Self::default();
+        if let Some(messages) = request.get("messages") {
+            features.look(messages);
+        }
+        features
+    }
+
+    fn look(&mut self, value: &Value) {
+        match value {
+            Value::Array(list) => list.iter().for_each(|value| self.look(value)),
+            Value::Object(block) => {
+                self.images |= block.get("type").and_then(Value::as_str) == Some("image");
+                self.citations |= cites(block);
+                // Results hold blocks of their own; arguments of calls hold none.
+                block.get("content").into_iter().for_each(|content| self.look(content));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn cites(block: &Object) -> bool {
+    let enabled = block.get("citations").and_then(|of| of.get("enabled"));
+    enabled.and_then(Value::as_bool).unwrap_or_default()
+}
