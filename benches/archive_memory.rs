@@ -11,7 +11,7 @@
 
 mod support;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use afterimage::{
     id::FrameSeq,
@@ -41,10 +41,12 @@ fn main() {
     for (number, history) in histories.iter().enumerate() {
         let bytes: usize = snapshots(history).map(|snapshot| snapshot.text().len()).sum();
         if bytes >= SMALLEST_HISTORY {
-            report(&format!("{name} {number}"), || snapshots(history).cloned());
+            report(&format!("{name} {number}"), || snapshots(history).map(Arc::unwrap_or_clone));
         }
     }
-    report(&format!("{name}, all"), || histories.iter().flat_map(snapshots).cloned());
+    report(&format!("{name}, all"), || {
+        histories.iter().flat_map(snapshots).map(Arc::unwrap_or_clone)
+    });
     drop(histories);
     let frames = Frames::load();
     for count in sizes() {

@@ -62,9 +62,11 @@ fn compressed(hud: &Hud, history: &History) -> CompressionTransform {
 
 /// What a plan would cost that looks at every frame: whether each is captured, and its tokens.
 fn scan(history: &History) -> u64 {
-    let is_captured = history.frames().iter().all(|frame| frame.rendered_snapshot.is_some());
-    let snapshots = history.frames().iter().filter_map(|frame| frame.rendered_snapshot.as_deref());
-    snapshots.map(FrameSnapshot::total_tokens).sum::<u64>() * u64::from(is_captured)
+    let frames = history.frames();
+    let snapshots = || (0..frames.len()).map(|index| frames.snapshot(index));
+    let is_captured = snapshots().all(|snapshot| snapshot.is_some());
+    let tokens = snapshots().flatten().map(|snapshot| snapshot.total_tokens());
+    tokens.sum::<u64>() * u64::from(is_captured)
 }
 
 /// How often a frame is pushed to one history: so that what is planned stays below what may wait.

@@ -47,7 +47,7 @@ fn context(criterion: &mut Criterion) {
 }
 
 fn joined(history: &History) -> usize {
-    let snapshots = history.frames().iter().filter_map(|frame| frame.rendered_snapshot.as_deref());
+    let snapshots = history.frames().filter_map(|frame| frame.rendered_snapshot.as_deref());
     snapshots.map(afterimage::snapshot::FrameSnapshot::text).collect::<String>().len()
 }
 

@@ -45,8 +45,9 @@ impl Frames {
     pub(crate) fn load() -> Self {
         let (name, sessions) = corpus();
         let histories = sessions.iter().map(captured);
-        let corpus =
-            histories.flat_map(|history| snapshots(&history).map(chunks).collect::<Vec<_>>());
+        let corpus = histories.flat_map(|history| {
+            snapshots(&history).map(|snapshot| chunks(&snapshot)).collect::<Vec<_>>()
+        });
         Self { name, corpus: corpus.collect() }
     }
 
@@ -106,8 +107,9 @@ pub(crate) fn captured(session: &Session) -> History {
 }
 
 /// The snapshots of a history.
-pub(crate) fn snapshots(history: &History) -> impl Iterator<Item = &FrameSnapshot> {
-    history.frames().iter().filter_map(|frame| frame.rendered_snapshot.as_deref())
+pub(crate) fn snapshots(history: &History) -> impl Iterator<Item = Arc<FrameSnapshot>> {
+    let frames = history.frames();
+    (0..frames.len()).filter_map(move |index| frames.snapshot(index))
 }
 
 fn chunks(snapshot: &FrameSnapshot) -> Vec<RenderedChunk> {

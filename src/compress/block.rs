@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use super::Passage;
+use super::{NetOps, Passage};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FrameSeq, Millis, Role},
     json::{Object, ObjectExt, Value},
     snapshot::{ArchiveReader, FrameSnapshot, Substitution, SubstitutionKind},
-    veil::{Facet, FacetOp},
+    veil::Facet,
 };
 
 crate::json::serialize_through_json!(CompressionBlock);
@@ -36,7 +36,7 @@ pub struct CompressionBlock {
     /// The tokens of the summary, as it is rendered.
     pub tokens: u64,
     /// What the ops of the frames come to.
-    pub net_ops: Vec<FacetOp>,
+    pub net_ops: NetOps,
     /// What wrote the summary.
     pub engine: String,
     /// When it was written.
@@ -125,6 +125,7 @@ impl CompressionBlock {
         for block in &mut self.inner {
             Arc::make_mut(block).let_go(originals.clone());
         }
+        self.net_ops.let_go();
         if !matches!(self.originals, Originals::Inner) {
             self.originals = originals;
         }

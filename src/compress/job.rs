@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
+use super::NetOps;
 use crate::{
     id::{FacetId, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot},
-    veil::FacetOp,
 };
 
 /// A range of frames that is to be summarised: everything that an engine may look at, as plain
@@ -29,7 +29,7 @@ pub struct CompressionJob {
     pub source_facets: Vec<FacetId>,
     /// What the ops of the frames come to: applied to the veil before the range they lead to the
     /// veil after it.
-    pub net_ops: Vec<FacetOp>,
+    pub net_ops: NetOps,
     /// What the model reads after the range: the protected tail at the moment of the plan, newest
     /// last. An engine that keeps what is in use looks here for what that is.
     pub tail: Vec<Passage>,
@@ -71,7 +71,7 @@ impl CompressionJob {
             passages,
             token_limit,
             source_facets,
-            net_ops: Vec::new(),
+            net_ops: NetOps::default(),
             tail: Vec::new(),
             attempt: 1,
         }

@@ -35,6 +35,7 @@ pub use engine::{Engine, Summary};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
+pub use net::NetOps;
 pub use options::CompressionOptions;
 pub use outline::OutlineEngine;
 pub(crate) use outline::identifiers;

@@ -8,7 +8,8 @@ use std::{
 };
 
 use super::{
-    CompressionBlock, CompressionJob, CompressionOptions, CompressionState, Passage, Summary, Unit,
+    CompressionBlock, CompressionJob, CompressionOptions, CompressionState, NetOps, Passage,
+    Summary, Unit,
     block::{Originals, content_hash},
     walk::{Step, Walk},
 };
@@ -446,7 +447,7 @@ impl CompressionTransform {
                 let steps = self.walk.steps();
                 let end = steps.partition_point(|step| Some(step.sequence) <= last);
                 let shown = passages.filter(|passage| !passage.snapshot.is_empty());
-                (shown.collect(), blocks.iter().flat_map(|of| of.net_ops.clone()).collect(), end)
+                (shown.collect(), NetOps::joined(blocks.iter().map(|of| &of.net_ops)), end)
             }
         };
         let protected = range.seen.saturating_sub(self.options.protected_frames).max(tail_from);
@@ -610,6 +611,13 @@ impl CompressionTransform {
             self.live_tokens = self.live_tokens.saturating_sub(before).saturating_add(block.tokens);
             for replaced in block.blocks() {
                 self.applied.remove(&replaced.from);
+            }
+            // The block has the blocks that it stands for; held here too, they could not be let go.
+            let steps = self.walk.steps();
+            let frames = steps.partition_point(|step| step.sequence < block.from)
+                ..steps.partition_point(|step| step.sequence <= block.to);
+            if let Some(range) = self.ranges.get_mut(number) {
+                range.covers = Covers::Frames(frames);
             }
             blocks.push(Arc::clone(&block.id));
             self.applied.insert(block.from, block);

@@ -1,15 +1,14 @@
 use std::{
     collections::{HashMap, HashSet},
     ops::Range,
-    sync::Arc,
 };
 
-use super::{Passage, Unit, net, unit::Units};
+use super::{NetOps, Passage, Unit, net, unit::Units};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    veil::{Facet, FacetChange, FacetOp, Frame, History, Veil},
+    veil::{Facet, FacetChange, Frame, History, Veil},
 };
 
 /// The frames of a history as compression sees them, walked once.
@@ -20,6 +19,8 @@ pub(super) struct Walk {
     veil: Veil,
     /// How far `veil` has been led.
     led: usize,
+    /// How often the history had forgotten something when it was looked at.
+    forgets: u64,
 }
 
 /// A frame, without its text.
@@ -68,12 +69,15 @@ impl Walk {
     /// [`ErrorKind::Shape`] where a frame was not captured, [`ErrorKind::Sequence`] where the
     /// history is not the one that was walked before.
     pub(super) fn follow(&mut self, history: &History) -> Result<()> {
+        if self.forgets != history.forgets() {
+            self.forgets = history.forgets();
+            history.refresh(&mut self.veil);
+        }
         let frames = history.frames();
-        let is_same = |step: &Step, frame: &Arc<Frame>| step.sequence == frame.sequence;
         let last = self.steps.len().checked_sub(1);
-        let known = last.map(|last| (self.steps.get(last), frames.get(last)));
-        if let Some((Some(step), frame)) = known
-            && !frame.is_some_and(|frame| is_same(step, frame))
+        let known = last.map(|last| (self.steps.get(last), frames.sequence(last)));
+        if let Some((Some(step), sequence)) = known
+            && sequence != Some(step.sequence)
         {
             let message = format!(
                 "expected the history that was planned up to frame {}, found another",
@@ -81,9 +85,11 @@ impl Walk {
             );
             return Err(Error::new(ErrorKind::Sequence, message));
         }
-        for (index, frame) in frames.iter().enumerate().skip(self.steps.len()) {
-            let snapshot = snapshot_of(frame)?;
-            let step = self.step(index, frame, snapshot, history);
+        let new = self.steps.len()..frames.len();
+        for (index, frame) in new.clone().zip(frames.slice(new)) {
+            let snapshot = frame.rendered_snapshot.as_ref();
+            let snapshot = snapshot.ok_or_else(|| not_captured(frame.sequence))?;
+            let step = self.step(index, &frame, snapshot, history);
             self.steps.push(step);
         }
         self.units.follow(&self.steps);
@@ -103,7 +109,7 @@ impl Walk {
         let answers = answers.map(|call| self.steps.partition_point(|step| step.sequence < call));
         let added = added_that_stay(frame);
         let is_pinned = |id: &str| {
-            history.veil().get(id).is_some_and(|facet| stays(facet)) || added.contains(id)
+            history.veil().get(id).is_some_and(|facet| stays(&facet)) || added.contains(id)
         };
         let stays =
             role == Role::System || snapshot.chunks().any(|chunk| chunk.facet_ids().any(is_pinned));
@@ -208,9 +214,9 @@ impl Walk {
     /// The frames with these indices as passages.
     pub(super) fn passages(&self, history: &History, frames: Range<usize>) -> Result<Vec<Passage>> {
         let steps = self.steps.get(frames.clone()).unwrap_or_default();
-        let frames = history.frames().get(frames).unwrap_or_default();
-        let passage = |(step, frame): (&Step, &Arc<Frame>)| {
-            let snapshot = Arc::clone(snapshot_of(frame)?);
+        let all = history.frames();
+        let passage = |(step, index): (&Step, usize)| {
+            let snapshot = all.snapshot(index).ok_or_else(|| not_captured(step.sequence))?;
             Ok(Passage { from: step.sequence, to: step.sequence, role: step.role, snapshot })
         };
         let shown = |passage: &Result<Passage>| {
@@ -223,19 +229,16 @@ impl Walk {
     ///
     /// # Errors
     /// Those of [`Veil::apply`].
-    pub(super) fn net_ops(
-        &mut self,
-        history: &History,
-        frames: Range<usize>,
-    ) -> Result<Vec<FacetOp>> {
+    pub(super) fn net_ops(&mut self, history: &History, frames: Range<usize>) -> Result<NetOps> {
         let all = history.frames();
         if frames.start < self.led {
             (self.led, self.veil) = (0, Veil::default());
         }
-        for frame in all.get(self.led..frames.start).unwrap_or_default() {
-            self.veil.apply(frame)?;
+        let before = self.led..frames.start;
+        for (index, frame) in before.clone().zip(all.slice(before)) {
+            history.lead(&mut self.veil, index, &frame)?;
         }
-        let ops = net::lead(&mut self.veil, all.get(frames.clone()).unwrap_or_default())?;
+        let ops = net::lead(&mut self.veil, history, frames.clone())?;
         self.led = frames.end;
         Ok(ops)
     }
@@ -286,23 +289,21 @@ fn note<'f>(facet: &'f Facet, noted: &mut HashMap<&'f FacetId, bool>) {
     facet.children.iter().for_each(|child| note(child, noted));
 }
 
-fn snapshot_of(frame: &Frame) -> Result<&Arc<FrameSnapshot>> {
-    frame.rendered_snapshot.as_ref().ok_or_else(|| {
-        let message = "expected a captured frame, found one without a snapshot";
-        Error::new(ErrorKind::Shape, message).at_frame(frame.sequence.get())
-    })
+fn not_captured(frame: FrameSeq) -> Error {
+    let message = "expected a captured frame, found one without a snapshot";
+    Error::new(ErrorKind::Shape, message).at_frame(frame.get())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::{cell::Cell, sync::Arc};
 
     use super::*;
     use crate::{
         id::{ChunkType, Millis},
         snapshot::{FrameSnapshotBuilder, RenderedChunk},
         tokens::Chars4,
-        veil::{Saliency, Source},
+        veil::{FacetOp, Saliency, Source},
     };
 
     thread_local! {

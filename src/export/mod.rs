@@ -111,31 +111,35 @@ impl<'a> Export<'a> {
         }
     }
 
-    fn turns(&self) -> Vec<turns::Turn<'a>> {
-        turns::collect(self.history, self.context)
+    fn sources(&self) -> turns::Sources {
+        turns::Sources::of(self.history, self.context)
     }
 
     /// The `messages` of OpenAI's Chat Completions: an array. Runs in linear time in what the
     /// context holds, like all exports.
     pub fn openai_chat(&self, options: &ExportOptions) -> ExportedRequest {
-        openai_chat::write(self.turns(), self.history.pairs(), options)
+        let sources = self.sources();
+        openai_chat::write(turns::collect(&sources, self.context), self.history.pairs(), options)
     }
 
     /// The `input` items of OpenAI's Responses: an array.
     pub fn responses(&self, options: &ExportOptions) -> ExportedRequest {
-        responses::write(self.turns(), self.history.pairs(), options)
+        let sources = self.sources();
+        responses::write(turns::collect(&sources, self.context), self.history.pairs(), options)
     }
 
     /// `{"system": …, "messages": […]}` of Anthropic's Messages; without `system` where the
     /// context has none.
     pub fn anthropic(&self, options: &ExportOptions) -> ExportedRequest {
-        anthropic::write(self.turns(), self.history.pairs(), options)
+        let sources = self.sources();
+        anthropic::write(turns::collect(&sources, self.context), self.history.pairs(), options)
     }
 
     /// One text, for people and for models without messages: a string. Each turn begins with a line
     /// that says who speaks.
     pub fn plain(&self, options: &ExportOptions) -> ExportedRequest {
-        plain::write(self.turns(), self.history.pairs(), options)
+        let sources = self.sources();
+        plain::write(turns::collect(&sources, self.context), self.history.pairs(), options)
     }
 }
 

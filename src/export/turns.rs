@@ -1,6 +1,6 @@
 //! From the chunks of a context to turns of items: what was said, called, answered and shown.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use super::owned::{OwnedJson, OwnedText};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     id::{FacetId, FrameSeq, Role},
     json::Value,
     snapshot::{PartRef, SubstitutionKind},
-    veil::{ContentForm, Facet, FacetChange, History, Imported, PartPlace, PartSource},
+    veil::{ContentForm, Facet, FacetChange, Frame, History, Imported, PartPlace, PartSource},
 };
 
 /// Who speaks a turn.
@@ -162,8 +162,26 @@ pub(super) fn form_of(turn: &Turn<'_>) -> Option<ContentForm> {
     turn.imported?.form
 }
 
+/// The frames of a context: what its messages have besides their texts.
+pub(super) struct Sources(HashMap<FrameSeq, Arc<Frame>>);
+
+impl Sources {
+    pub(super) fn of(history: &History, context: &RenderedContext) -> Self {
+        let frames = context.messages().iter().flat_map(|message| {
+            let (from, to) = message.frames().unzip();
+            let all = history.frames();
+            let start = from.map_or(0, |from| all.first_from(from));
+            let end = to.map_or(0, |to| all.first_after(to)).max(start);
+            // Of a block nothing is asked but its last frame.
+            let start = if message.is_block() { end.saturating_sub(1).max(start) } else { start };
+            all.slice(start..end)
+        });
+        Self(frames.map(|frame| (frame.sequence, frame)).collect())
+    }
+}
+
 /// The turns of a context. A message of several frames is several turns.
-pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) -> Vec<Turn<'a>> {
+pub(super) fn collect<'a>(sources: &'a Sources, context: &'a RenderedContext) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::new();
     // The frame whose calls and results were counted last, and how many there were.
     let mut halves = (None, 0);
@@ -191,7 +209,7 @@ pub(super) fn collect<'a>(history: &'a History, context: &'a RenderedContext) ->
             };
             if open.as_ref().is_none_or(|open| !open.takes(place)) {
                 turns.extend(open.take().map(|open| open.end(&mut halves)));
-                open = Some(Open::new(voice, place, history));
+                open = Some(Open::new(voice, place, sources));
             }
             if let Some(open) = &mut open {
                 open.add(run);
@@ -224,9 +242,9 @@ struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    fn new(voice: Voice, place: Place, history: &'a History) -> Self {
+    fn new(voice: Voice, place: Place, sources: &'a Sources) -> Self {
         let (frame, source) = match place {
-            Place::Frame(frame) => (Some(frame), history.get(frame)),
+            Place::Frame(frame) => (Some(frame), sources.0.get(&frame)),
             Place::Block(last) => (Some(last), None),
             Place::Tail | Place::Framing => (None, None),
         };

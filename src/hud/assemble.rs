@@ -15,7 +15,7 @@ use crate::{
     snapshot::{Chunk, FrameSnapshot, Substitution, check_range},
     text::TextRange,
     tokens::CountedText,
-    veil::{Facet, Frame, History, Veil},
+    veil::{Facet, Frames, History, Source, Veil},
 };
 
 /// How frames become messages.
@@ -120,11 +120,11 @@ impl Hud {
         let blocks = request.blocks(substitutions)?;
         let (rendered, veil) = self.rendered_frames(history, request, &blocks, now)?;
         let mut blocks = blocks.into_iter().peekable();
-        for (frame, snapshot) in rendered {
+        for frame in rendered {
             while let Some(block) = blocks.next_if(|block| block.from <= frame.sequence) {
                 assembly.add_block(block);
             }
-            assembly.add_frame(frame, snapshot, request.merge);
+            assembly.add_frame(frame, request.merge);
         }
         blocks.for_each(|block| assembly.add_block(block));
         let mut frame_to_message = BTreeMap::new();
@@ -160,37 +160,47 @@ impl Hud {
         request: &RenderRequest,
         blocks: &[&Substitution],
         now: Millis,
-    ) -> Result<(Vec<Rendered<'h>>, Cow<'h, Veil>)> {
+    ) -> Result<(Vec<RenderedFrame>, Cow<'h, Veil>)> {
         let all = history.frames();
-        let asked = asked(all, request.frames.as_ref());
-        let runs = runs(all, asked.clone(), blocks);
+        let asked = asked(&all, request.frames.as_ref());
+        let runs = runs(&all, asked.clone(), blocks);
         let indices = || runs.iter().cloned().flatten();
-        let missing =
-            |index: &usize| all.get(*index).is_some_and(|frame| frame.rendered_snapshot.is_none());
+        let mut snapshots: Vec<_> = indices().map(|index| (index, all.snapshot(index))).collect();
+        if let Some((index, _)) =
+            snapshots.iter().find(|(index, found)| found.is_none() && all.is_forgotten(*index))
+        {
+            let sequence = all.sequence(*index).unwrap_or_default();
+            let message = "the frame was forgotten, and no block stands for it";
+            return Err(Error::new(ErrorKind::Dropped, message).at_frame(sequence.get()));
+        }
+        let missing = snapshots.iter().find(|(_, found)| found.is_none());
         let ends_early = asked.end < all.len();
-        let first = indices().find(missing).or(ends_early.then_some(asked.end));
+        let first = missing.map(|(index, _)| *index).or(ends_early.then_some(asked.end));
         let (mut led, veil) = history.veil_before(first.unwrap_or_default());
         let mut veil = first.map(|_| veil.clone());
-        let mut rendered = Vec::with_capacity(runs.iter().map(Range::len).sum());
-        for index in indices() {
+        let mut rendered = Vec::with_capacity(snapshots.len());
+        for (index, snapshot) in snapshots.drain(..) {
             #[cfg(test)]
             tests::look(1);
-            let Some(frame) = all.get(index) else { continue };
-            let snapshot = match (&frame.rendered_snapshot, &mut veil) {
-                (Some(snapshot), _) => Arc::clone(snapshot),
+            let (Some(sequence), Some(source)) = (all.sequence(index), all.source(index)) else {
+                continue;
+            };
+            let snapshot = match (snapshot, &mut veil) {
+                (Some(snapshot), _) => snapshot,
                 (None, Some(veil)) => {
-                    lead(veil, all.get(led..index).unwrap_or_default())?;
+                    lead(veil, all.slice(led..index))?;
                     led = index + 1;
-                    Arc::new(self.render_frame(frame, &veil.apply(frame)?, now)?)
+                    let Some(frame) = all.get(index) else { continue };
+                    Arc::new(self.render_frame(&frame, &veil.apply(&frame)?, now)?)
                 }
                 // The veil is led wherever a snapshot is missing.
                 (None, None) => continue,
             };
-            rendered.push((&**frame, snapshot));
+            rendered.push(RenderedFrame { sequence, source, snapshot });
         }
         let veil = match veil {
             Some(mut veil) if ends_early => {
-                lead(&mut veil, all.get(led..asked.end).unwrap_or_default())?;
+                lead(&mut veil, all.slice(led..asked.end))?;
                 Cow::Owned(veil)
             }
             _ => Cow::Borrowed(history.veil()),
@@ -220,7 +230,8 @@ impl Hud {
             Facet::new("pending-activations", FacetType::AMBIENT, content)
                 .named("pending_activations")
         });
-        let facets = veil.ambient().map(AsRef::as_ref).chain(&pending);
+        let ambient: Vec<Arc<Facet>> = veil.ambient().collect();
+        let facets = ambient.iter().map(AsRef::as_ref).chain(&pending);
         let facets: Vec<&Facet> = facets.collect();
         let mut tiling =
             self.draw(facets.iter().copied(), Role::User, veil.tags(), None, pending.as_ref())?;
@@ -283,21 +294,21 @@ impl Hud {
 }
 
 /// The indices of the frames that are asked for.
-fn asked(frames: &[Arc<Frame>], range: Option<&RangeInclusive<FrameSeq>>) -> Range<usize> {
+fn asked(frames: &Frames<'_>, range: Option<&RangeInclusive<FrameSeq>>) -> Range<usize> {
     let Some(range) = range else { return 0..frames.len() };
-    let start = frames.partition_point(|frame| frame.sequence < *range.start());
-    start..frames.partition_point(|frame| frame.sequence <= *range.end()).max(start)
+    let start = frames.first_from(*range.start());
+    start..frames.first_after(*range.end()).max(start)
 }
 
 /// The indices in `asked` of the frames that no block stands for, run by run. Runs in time
 /// proportional to the blocks, however many frames they stand for.
-fn runs(frames: &[Arc<Frame>], asked: Range<usize>, blocks: &[&Substitution]) -> Vec<Range<usize>> {
+fn runs(frames: &Frames<'_>, asked: Range<usize>, blocks: &[&Substitution]) -> Vec<Range<usize>> {
     let mut runs = Vec::with_capacity(blocks.len() + 1);
     let mut start = asked.start;
     for block in blocks {
-        let end = frames.partition_point(|frame| frame.sequence < block.from);
+        let end = frames.first_from(block.from);
         runs.push(start..end.min(asked.end));
-        start = start.max(frames.partition_point(|frame| frame.sequence <= block.to));
+        start = start.max(frames.first_after(block.to));
     }
     runs.push(start..asked.end);
     runs.retain(|run| !run.is_empty());
@@ -305,14 +316,18 @@ fn runs(frames: &[Arc<Frame>], asked: Range<usize>, blocks: &[&Substitution]) ->
 }
 
 /// Leads the veil through frames.
-fn lead(veil: &mut Veil, frames: &[Arc<Frame>]) -> Result<()> {
+fn lead(veil: &mut Veil, mut frames: Frames<'_>) -> Result<()> {
     #[cfg(test)]
     tests::look(frames.len());
-    frames.iter().try_for_each(|frame| veil.apply(frame).map(drop))
+    frames.try_for_each(|frame| veil.apply(&frame).map(drop))
 }
 
-/// A frame with what it rendered to.
-type Rendered<'h> = (&'h Frame, Arc<FrameSnapshot>);
+/// What a frame rendered to.
+struct RenderedFrame {
+    sequence: FrameSeq,
+    source: Source,
+    snapshot: Arc<FrameSnapshot>,
+}
 
 /// A context in the making.
 struct Assembly<'h> {
@@ -331,14 +346,14 @@ impl Assembly<'_> {
         });
     }
 
-    fn add_frame(&mut self, frame: &Frame, snapshot: Arc<FrameSnapshot>, merge: Merge) {
+    fn add_frame(&mut self, frame: RenderedFrame, merge: Merge) {
+        let RenderedFrame { sequence, source, snapshot } = frame;
         if snapshot.is_empty() {
             return;
         }
         let tokens = self.hud.tokens_of(&snapshot);
         add(&mut self.tokens.chunks, tokens);
-        let sequence = frame.sequence;
-        let role = self.hud.role_of(&frame.source);
+        let role = self.hud.role_of(&source);
         let role = role_of_chunks(&snapshot, role).unwrap_or(role);
         if merge == Merge::AdjacentRoles
             && let Some(message) = self.messages.last_mut()
@@ -403,7 +418,7 @@ mod tests {
     use crate::{
         snapshot::{FrameSnapshotBuilder, SubstitutionKind},
         tokens::Chars4,
-        veil::{FacetOp, Source},
+        veil::{FacetOp, Frame},
     };
 
     thread_local! {

@@ -106,8 +106,8 @@ impl Hud {
     ///     hud.capture(&mut history, frame, Millis::new(0))?;
     /// }
     /// assert_eq!(hud.capture_missing(&mut history, Millis::new(0))?, 2);
-    /// assert!(history.frames()[1].rendered_snapshot.is_some());
-    /// assert!(history.frames()[2].rendered_snapshot.is_none());
+    /// assert!(history.frames().get(1).unwrap().rendered_snapshot.is_some());
+    /// assert!(history.frames().get(2).unwrap().rendered_snapshot.is_none());
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     ///

@@ -1,6 +1,6 @@
-use std::sync::Arc;
+use std::{borrow::Cow, fmt, sync::Arc};
 
-use super::{ChunkRef, chunk::Chunk};
+use super::{ChunkRef, archive::ArchivedFrame, chunk::Chunk};
 use crate::{
     Error, ErrorKind, Result,
     id::Millis,
@@ -11,16 +11,59 @@ use crate::{
 /// What a frame rendered to at its moment.
 ///
 /// The chunks tile the text: in order, without gap or overlap. A snapshot never changes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct FrameSnapshot {
-    pub(super) text: String,
-    pub(super) chunks: Vec<Chunk>,
+    pub(super) body: Body,
     pub(super) total_tokens: u64,
     pub(super) exact_tokens: Option<u64>,
     pub(super) captured_at: Millis,
     pub(super) identity: Option<Arc<SnapshotIdentity>>,
     /// Members of the wire form that are not known here; most snapshots have none.
     pub(super) extra: Option<Box<Object>>,
+}
+
+/// Where the text and the chunks of a snapshot are.
+#[derive(Clone)]
+pub(super) enum Body {
+    /// The snapshot owns them.
+    Own(OwnBody),
+    /// They are in a segment of an archive, which they keep alive.
+    Archived(ArchivedFrame),
+}
+
+/// A text and the chunks that tile it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct OwnBody {
+    pub(super) text: String,
+    pub(super) chunks: Vec<Chunk>,
+}
+
+/// Wherever the texts and chunks are.
+impl PartialEq for FrameSnapshot {
+    fn eq(&self, other: &Self) -> bool {
+        self.total_tokens == other.total_tokens
+            && self.exact_tokens == other.exact_tokens
+            && self.captured_at == other.captured_at
+            && self.identity == other.identity
+            && self.extra == other.extra
+            && self.text() == other.text()
+            && self.own() == other.own()
+    }
+}
+
+impl fmt::Debug for FrameSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own = self.own();
+        f.debug_struct("FrameSnapshot")
+            .field("text", &own.text)
+            .field("chunks", &own.chunks)
+            .field("total_tokens", &self.total_tokens)
+            .field("exact_tokens", &self.exact_tokens)
+            .field("captured_at", &self.captured_at)
+            .field("identity", &self.identity)
+            .field("extra", &self.extra)
+            .finish()
+    }
 }
 
 /// What made a snapshot. Two snapshots with the same identity compare byte by byte and token by
@@ -51,7 +94,18 @@ pub struct Rendering {
 impl FrameSnapshot {
     /// The whole rendered text.
     pub fn text(&self) -> &str {
-        &self.text
+        match &self.body {
+            Body::Own(own) => &own.text,
+            Body::Archived(frame) => frame.text(),
+        }
+    }
+
+    /// The text and the chunks, copied where an archive has them.
+    pub(super) fn own(&self) -> Cow<'_, OwnBody> {
+        match &self.body {
+            Body::Own(own) => Cow::Borrowed(own),
+            Body::Archived(frame) => Cow::Owned(frame.to_own()),
+        }
     }
 
     /// A member of the wire form that is not known here.
@@ -61,12 +115,15 @@ impl FrameSnapshot {
 
     /// The number of chunks.
     pub fn len(&self) -> usize {
-        self.chunks.len()
+        match &self.body {
+            Body::Own(own) => own.chunks.len(),
+            Body::Archived(frame) => frame.len(),
+        }
     }
 
     /// Whether there is no chunk.
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
+        self.len() == 0
     }
 
     /// The chunks in order.
@@ -76,12 +133,20 @@ impl FrameSnapshot {
 
     /// The chunk at `index`, in O(1).
     pub fn chunk(&self, index: usize) -> Option<ChunkRef<'_>> {
-        self.chunks.get(index).map(|chunk| ChunkRef::of_snapshot(&self.text, chunk, index))
+        match &self.body {
+            Body::Own(own) => {
+                own.chunks.get(index).map(|chunk| ChunkRef::of_snapshot(&own.text, chunk, index))
+            }
+            Body::Archived(frame) => frame.chunk(index),
+        }
     }
 
     /// The chunk that holds the byte at `offset` of the text, in O(log n).
     pub fn chunk_at(&self, offset: usize) -> Option<ChunkRef<'_>> {
-        let index = self.chunks.partition_point(|chunk| chunk.range.end() <= offset);
+        let index = match &self.body {
+            Body::Own(own) => own.chunks.partition_point(|chunk| chunk.range.end() <= offset),
+            Body::Archived(frame) => frame.index_at(offset),
+        };
         self.chunk(index).filter(|chunk| chunk.range().contains(offset))
     }
 
@@ -109,15 +174,15 @@ impl FrameSnapshot {
     /// Whether the frame shows something: its text is not blank, whoever wrote it. Reads the text
     /// up to the first character that is not white space.
     pub fn has_content(&self) -> bool {
-        !self.text.trim().is_empty()
+        !self.text().trim().is_empty()
     }
 
     /// The same chunks with their counts, without a text.
     pub(crate) fn without_text(&self) -> Self {
         let no_text = |chunk: &Chunk| Chunk { range: TextRange::default(), ..chunk.clone() };
+        let chunks = self.own().chunks.iter().map(no_text).collect();
         Self {
-            text: String::new(),
-            chunks: self.chunks.iter().map(no_text).collect(),
+            body: Body::Own(OwnBody { text: String::new(), chunks }),
             total_tokens: self.total_tokens,
             exact_tokens: self.exact_tokens,
             captured_at: self.captured_at,
@@ -132,8 +197,10 @@ impl FrameSnapshot {
     /// [`ErrorKind::Tiling`] where the chunks do not tile the text, [`ErrorKind::Sum`] where the
     /// total is not the sum.
     pub(crate) fn check(&self) -> Result<()> {
+        let own = self.own();
+        let OwnBody { text, chunks } = &*own;
         let mut end = 0;
-        for (index, chunk) in self.chunks.iter().enumerate() {
+        for (index, chunk) in chunks.iter().enumerate() {
             let error = |expected: &dyn std::fmt::Display, found: usize| {
                 Error::new(
                     ErrorKind::Tiling,
@@ -144,19 +211,19 @@ impl FrameSnapshot {
             if chunk.range.start() != end {
                 return Err(error(&format_args!("a start at byte {end}"), chunk.range.start()));
             }
-            if self.text.get(chunk.range.start()..chunk.range.end()).is_none() {
+            if text.get(chunk.range.start()..chunk.range.end()).is_none() {
                 return Err(error(&"an end on a character border in the text", chunk.range.end()));
             }
             end = chunk.range.end();
         }
-        if end != self.text.len() {
+        if end != text.len() {
             let message = format!(
                 "chunks do not tile the text: expected the last to end at byte {}, found byte {end}",
-                self.text.len()
+                text.len()
             );
             return Err(Error::new(ErrorKind::Tiling, message));
         }
-        let sum: u64 = self.chunks.iter().map(|chunk| chunk.tokens).sum();
+        let sum: u64 = chunks.iter().map(|chunk| chunk.tokens).sum();
         if sum != self.total_tokens {
             let message = format!(
                 "the total is not the sum of the chunks' tokens: expected {sum}, found {}",
@@ -171,8 +238,8 @@ impl FrameSnapshot {
 /// The chunks of a snapshot, in order.
 #[derive(Clone, Debug)]
 pub struct Chunks<'a> {
-    text: &'a str,
-    chunks: std::iter::Enumerate<std::slice::Iter<'a, Chunk>>,
+    snapshot: &'a FrameSnapshot,
+    range: std::ops::Range<usize>,
 }
 
 #[expect(clippy::into_iter_without_iter, reason = "the method is called `chunks`")]
@@ -181,27 +248,26 @@ impl<'a> IntoIterator for &'a FrameSnapshot {
     type IntoIter = Chunks<'a>;
 
     fn into_iter(self) -> Chunks<'a> {
-        Chunks { text: &self.text, chunks: self.chunks.iter().enumerate() }
+        Chunks { snapshot: self, range: 0..self.len() }
     }
 }
 
 impl<'a> Iterator for Chunks<'a> {
     type Item = ChunkRef<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<ChunkRef<'a>> {
-        let (index, chunk) = self.chunks.next()?;
-        Some(ChunkRef::of_snapshot(self.text, chunk, index))
+        self.snapshot.chunk(self.range.next()?)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.chunks.size_hint()
+        self.range.size_hint()
     }
 }
 
 impl DoubleEndedIterator for Chunks<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let (index, chunk) = self.chunks.next_back()?;
-        Some(ChunkRef::of_snapshot(self.text, chunk, index))
+        self.snapshot.chunk(self.range.next_back()?)
     }
 }
 

@@ -29,6 +29,7 @@ pub use archive::{
     ArchiveOptions, ArchiveReader, FacetCost, FacetText, PhraseMatch, PhraseMatches, RangeText,
     RangeView, RepeatedText, SnapshotArchive, Totals,
 };
+pub(crate) use archive::{SealedSegment, SegmentBuilder};
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
 pub(crate) use chunk::{Chunk, Facets};
 pub use chunk::{FacetIds, Part, PartRef, RenderedChunk, Structure};

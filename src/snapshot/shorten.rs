@@ -3,6 +3,7 @@ use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete};
 use super::{
     FrameSnapshot, SnapshotOptions,
     chunk::{Chunk, Part, Rare},
+    frame_snapshot::OwnBody,
     split::split,
     tiling::{Nesting, Tiling},
 };
@@ -29,21 +30,20 @@ impl FrameSnapshot {
         limit: u64,
         marker: impl Fn(u64) -> String,
     ) -> Option<Self> {
-        let cuts = self.cuts(counter, limit);
+        let own = self.own();
+        let OwnBody { text: whole, chunks } = &*own;
+        let cuts = self.cuts(chunks, whole, counter, limit);
         if cuts.iter().all(Option::is_none) {
             return None;
         }
-        let mut tiling = Tiling::with_capacity(
-            SnapshotOptions::default(),
-            self.chunks.len() + 2,
-            self.text.len(),
-        );
+        let mut tiling =
+            Tiling::with_capacity(SnapshotOptions::default(), chunks.len() + 2, whole.len());
         // Where the chunks of this snapshot begin in the new one.
         let mut places: Vec<usize> = Vec::with_capacity(cuts.len());
-        for (chunk, cut) in self.chunks.iter().zip(cuts) {
+        for (chunk, cut) in chunks.iter().zip(cuts) {
             let nesting = nesting(chunk, &places);
             places.push(tiling.len());
-            let text = chunk.range.of(&self.text);
+            let text = chunk.range.of(whole);
             let plain = without_structure(chunk);
             let Some((head, tail)) = cut else {
                 tiling.add_counted(text, plain, nesting);
@@ -69,18 +69,24 @@ impl FrameSnapshot {
     }
 
     /// Where to cut each chunk, the longest texts first, until about `limit` tokens are left.
-    fn cuts(&self, counter: &dyn TokenCounter, limit: u64) -> Vec<Option<Cut>> {
+    fn cuts(
+        &self,
+        chunks: &[Chunk],
+        text: &str,
+        counter: &dyn TokenCounter,
+        limit: u64,
+    ) -> Vec<Option<Cut>> {
         let mut excess = self.exact_tokens.unwrap_or(self.total_tokens).saturating_sub(limit);
-        let mut cuts = vec![None; self.chunks.len()];
+        let mut cuts = vec![None; chunks.len()];
         let mut longest: Vec<(&Chunk, &mut Option<Cut>)> =
-            self.chunks.iter().zip(&mut cuts).filter(|(chunk, _)| is_long_text(chunk)).collect();
+            chunks.iter().zip(&mut cuts).filter(|(chunk, _)| is_long_text(chunk)).collect();
         longest.sort_by_key(|(chunk, _)| u64::MAX - chunk.tokens);
         for (chunk, cut) in longest {
             if excess == 0 {
                 break;
             }
             let keep = chunk.tokens.saturating_sub(excess + MARKER_TOKENS).max(LEAST_TOKENS);
-            *cut = Some(ends(chunk.range.of(&self.text), chunk.tokens, keep, counter));
+            *cut = Some(ends(chunk.range.of(text), chunk.tokens, keep, counter));
             excess = excess.saturating_sub(chunk.tokens.saturating_sub(keep + MARKER_TOKENS));
         }
         cuts

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::{
     FrameSnapshot, SnapshotIdentity, SnapshotOptions,
     chunk::{Chunk, Facets, Rare, Structure},
+    frame_snapshot::{Body, OwnBody},
     split::split,
 };
 use crate::{
@@ -154,8 +155,7 @@ impl Tiling {
             self.chunks.shrink_to_fit();
         }
         FrameSnapshot {
-            text: self.text,
-            chunks: self.chunks,
+            body: Body::Own(OwnBody { text: self.text, chunks: self.chunks }),
             total_tokens: self.total_tokens,
             exact_tokens,
             captured_at: now,

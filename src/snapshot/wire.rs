@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{
     FrameSnapshot, Rendering, SnapshotIdentity,
     chunk::{Chunk, Part, Rare, RenderedChunk, Structure},
+    frame_snapshot::{Body, OwnBody},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -95,8 +96,7 @@ impl FrameSnapshot {
         let exact_tokens = fields.u64("exactTokens")?;
         let identity = fields.nested("madeBy", SnapshotIdentity::from_json)?.map(Arc::new);
         let snapshot = Self {
-            text,
-            chunks,
+            body: Body::Own(OwnBody { text, chunks }),
             total_tokens: total,
             exact_tokens,
             captured_at: Millis::new(captured_at),

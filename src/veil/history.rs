@@ -1,13 +1,32 @@
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
-use super::{Frame, Pairs, Veil, VisibleFacets};
-use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
+use super::{
+    FacetChange, FacetOp, Frame, Frames, Pairs, Source, Veil, VisibleFacets,
+    packed::{FrameBatch, HeldOp, PackedFacet, PackedFrames},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, SnapshotArchive, Totals, check_range},
+};
+
+/// The newest frames, which stay as they are.
+const LIVE: usize = 32;
+/// So many frames are packed together.
+const BATCH: usize = 64;
 
 /// The frames of one session with the veil that they lead to. A frame in a history never changes,
 /// but for the snapshot that it is sealed with once.
+///
+/// Text is kept once: of all but the newest frames it lies in segments of an archive, to which
+/// frames, facets and snapshots refer ([`History::archive`]). What else a frame holds is packed into
+/// a few bytes, and read when it is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    frames: Vec<Arc<Frame>>,
+    packed: PackedFrames,
+    /// The frames after those that are packed.
+    live: Vec<Arc<Frame>>,
+    last: Option<FrameSeq>,
     veil: Veil,
     /// What the first frame was applied to.
     start: Veil,
@@ -15,6 +34,8 @@ pub struct History {
     /// frames before it have a snapshot.
     followed: Option<(usize, Veil)>,
     pairs: Pairs,
+    /// How often something was forgotten.
+    forgets: u64,
 }
 
 /// What a frame is sealed with.
@@ -74,7 +95,7 @@ impl History {
         self.expect(frame.sequence)?;
         let shown = self.veil.apply(&frame)?;
         self.pairs.push(&frame, &shown, frame.rendered_snapshot.as_deref());
-        self.frames.push(Arc::new(frame));
+        self.append(Arc::new(frame));
         Ok(shown)
     }
 
@@ -95,8 +116,125 @@ impl History {
             rendered_tail: sealed.tail.or(frame.rendered_tail),
             ..frame
         });
-        self.frames.push(Arc::clone(&frame));
+        self.append(Arc::clone(&frame));
         Ok(frame)
+    }
+
+    fn append(&mut self, frame: Arc<Frame>) {
+        self.last = Some(frame.sequence);
+        self.live.push(frame);
+        if self.live.len() >= LIVE + BATCH {
+            self.pack(BATCH);
+        }
+    }
+
+    /// Packs up to `most` of the oldest live frames, as far as they have snapshots.
+    fn pack(&mut self, most: usize) {
+        let is_sealed = |frame: &&Arc<Frame>| frame.rendered_snapshot.is_some();
+        let ready = self.live.iter().take(most).take_while(is_sealed).count();
+        let mut packed = 0;
+        while let Some(rest) = self.live.get(packed..ready)
+            && let Some(batch) = FrameBatch::of(rest)
+        {
+            let batch = Arc::new(batch);
+            let followed = self.followed.as_mut().map(|(_, veil)| veil);
+            for veil in [&mut self.veil].into_iter().chain(followed) {
+                for (row, frame) in (0..).zip(rest.iter().take(batch.len())) {
+                    veil.pack(&batch, row, frame);
+                }
+            }
+            packed += batch.len();
+            self.packed.push(batch);
+        }
+        self.live.drain(..packed);
+    }
+
+    /// Packs all frames that have a snapshot, the newest too, and gives back what is reserved: for
+    /// histories that are finished. Frames without a snapshot stay as they are, and those after them.
+    pub fn shrink_to_fit(&mut self) {
+        self.pack(usize::MAX);
+        self.live.shrink_to_fit();
+        self.packed.shrink_to_fit();
+        self.veil.shrink_to_fit();
+        self.pairs.shrink_to_fit();
+    }
+
+    /// Forgets what the frames in `range` held, and gives the memory back: their texts, facets and
+    /// ops. Their sequences and figures stay. Whoever renders one of them is refused, unless a block
+    /// stands for it. Facets that they added hold no more, states and ambient facets aside: an op that
+    /// names one is refused. Returns what was forgotten.
+    ///
+    /// Contexts, blocks and snapshots that hold some of it keep that part alive. Copies the text that
+    /// stays in the segments at both ends of the range.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use afterimage::{
+    ///     ErrorKind, hud::{Hud, RenderRequest}, id::{FacetType, Millis}, tokens::Chars4,
+    ///     veil::{Facet, FacetOp, Frame, History, Source},
+    /// };
+    ///
+    /// let (hud, now, mut history) = (Hud::new(Arc::new(Chars4)), Millis::new(0), History::new());
+    /// for n in 0..3_u64 {
+    ///     let event = Facet::new(format!("event-{n}"), FacetType::EVENT, "Tick.");
+    ///     hud.capture(&mut history, Frame::new(n, Source::User).with(FacetOp::add(event)), now)?;
+    /// }
+    /// assert_eq!(history.forget(0.into()..=1.into())?.bytes, 10);
+    /// let error = hud.render(&history, &RenderRequest::default(), now).unwrap_err();
+    /// assert_eq!((error.kind(), error.place().frame), (ErrorKind::Dropped, Some(0)));
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`] where the range runs backwards, [`ErrorKind::Shape`] where a frame in
+    /// it was not captured. Nothing is forgotten then.
+    pub fn forget(&mut self, range: RangeInclusive<FrameSeq>) -> Result<Totals> {
+        check_range(&range)?;
+        self.pack(usize::MAX);
+        let mut rest = self.live.iter().map(|frame| frame.sequence);
+        if let Some(frame) = rest.find(|sequence| range.contains(sequence)) {
+            let message = "expected a captured frame, found one without a snapshot";
+            return Err(Error::new(ErrorKind::Shape, message).at_frame(frame.get()));
+        }
+        self.forgets += 1;
+        let mut totals = Totals::default();
+        for (old, new, forgotten) in self.packed.forget(&range) {
+            totals = totals.plus(forgotten);
+            self.veil.replace_batch(&old, &new);
+            if let Some((_, veil)) = &mut self.followed {
+                veil.replace_batch(&old, &new);
+            }
+        }
+        self.veil.shrink_to_fit();
+        Ok(totals)
+    }
+
+    /// How often something was forgotten: a veil that was led by this history is to be refreshed then.
+    pub(crate) fn forgets(&self) -> u64 {
+        self.forgets
+    }
+
+    /// Lets go of what was forgotten and is still held by a veil that was led by this history.
+    pub(crate) fn refresh(&self, veil: &mut Veil) {
+        veil.refresh(|sequence| {
+            let index = self.frames().first_from(sequence);
+            self.packed.at(index).map(|(batch, _)| batch)
+        });
+    }
+
+    /// The archive of the frames that were captured, which answers questions about their texts. It
+    /// shares the segments with the history, and copies the texts of the newest frames.
+    ///
+    /// # Errors
+    /// Those of [`SnapshotArchive::push`]: an archive holds the counts of one tokenizer.
+    pub fn archive(&self) -> Result<SnapshotArchive> {
+        let mut archive = SnapshotArchive::of_segments(self.packed.segments())?;
+        for frame in &self.live {
+            if let Some(snapshot) = &frame.rendered_snapshot {
+                archive.push(frame.sequence, snapshot)?;
+            }
+        }
+        Ok(archive)
     }
 
     /// Seals the frames before the one at `until` that have no snapshot and are wanted with what
@@ -110,27 +248,37 @@ impl History {
     ) -> Result<usize> {
         let is_next = |frame: &Frame| frame.rendered_snapshot.is_none() && is_wanted(frame);
         let from = self.followed.as_ref().map_or(0, |(at, _)| *at);
-        let rest = self.frames.get(from..until).unwrap_or_default();
-        let Some(last) = rest.iter().rposition(|frame| is_next(frame)) else { return Ok(0) };
+        let packed = self.packed.len();
+        let rest = self.live.get(from.saturating_sub(packed)..until.saturating_sub(packed));
+        let Some(last) = rest.unwrap_or_default().iter().rposition(|frame| is_next(frame)) else {
+            return Ok(0);
+        };
+        let last = from.max(packed) + last;
         let (_, mut veil) = self.followed.take().unwrap_or_else(|| (0, self.start.clone()));
         // The first frame that stays without a snapshot, from which the next call goes on.
         let mut first_left = None;
         let mut sealed = 0;
-        for (index, frame) in self.frames.iter_mut().enumerate().skip(from).take(last + 1) {
-            let is_next = is_next(frame);
+        for index in from..=last {
+            let Some(frame) = self.frame_at(index) else { continue };
+            let is_next = is_next(&frame);
             if !is_next && frame.rendered_snapshot.is_none() && first_left.is_none() {
                 first_left = Some((index, veil.clone()));
             }
-            let snapshot = veil.prepare(frame).and_then(|prepared| {
-                let snapshot = is_next.then(|| seal(frame, &prepared.shown)).transpose()?;
+            let snapshot = veil.prepare(&frame).and_then(|prepared| {
+                let snapshot = is_next.then(|| seal(&frame, &prepared.shown)).transpose()?;
                 veil.commit(prepared);
                 Ok(snapshot)
             });
+            drop(frame);
             match snapshot {
                 Ok(None) => {}
                 Ok(snapshot) => {
-                    Arc::make_mut(frame).rendered_snapshot = snapshot;
-                    sealed += 1;
+                    if let Some(frame) =
+                        index.checked_sub(packed).and_then(|at| self.live.get_mut(at))
+                    {
+                        Arc::make_mut(frame).rendered_snapshot = snapshot;
+                        sealed += 1;
+                    }
                 }
                 Err(error) => {
                     self.followed = Some(first_left.unwrap_or((index, veil)));
@@ -138,17 +286,16 @@ impl History {
                 }
             }
         }
-        self.followed = Some(first_left.unwrap_or((from + last + 1, veil)));
+        self.followed = Some(first_left.unwrap_or((last + 1, veil)));
+        self.pack(self.live.len().saturating_sub(LIVE) / BATCH * BATCH);
         Ok(sealed)
     }
 
     fn expect(&self, sequence: FrameSeq) -> Result<()> {
-        match self.frames.last() {
-            Some(last) if sequence <= last.sequence => {
-                let message = format!(
-                    "sequences rise: expected one greater than {}, found {sequence}",
-                    last.sequence
-                );
+        match self.last {
+            Some(last) if sequence <= last => {
+                let message =
+                    format!("sequences rise: expected one greater than {last}, found {sequence}");
                 Err(Error::new(ErrorKind::Sequence, message).at_frame(sequence.get()))
             }
             _ => Ok(()),
@@ -156,14 +303,76 @@ impl History {
     }
 
     /// The frames in order.
-    pub fn frames(&self) -> &[Arc<Frame>] {
-        &self.frames
+    pub fn frames(&self) -> Frames<'_> {
+        Frames::new(self, 0..self.packed.len() + self.live.len())
     }
 
-    /// The frame with this sequence, in O(log n).
-    pub fn get(&self, sequence: FrameSeq) -> Option<&Arc<Frame>> {
-        let index = self.frames.binary_search_by_key(&sequence, |frame| frame.sequence).ok()?;
-        self.frames.get(index)
+    pub(super) fn frame_at(&self, index: usize) -> Option<Arc<Frame>> {
+        match index.checked_sub(self.packed.len()) {
+            Some(live) => self.live.get(live).map(Arc::clone),
+            None => self.packed.at(index).map(|(batch, row)| batch.frame(row)),
+        }
+    }
+
+    pub(super) fn sequence_at(&self, index: usize) -> Option<FrameSeq> {
+        match index.checked_sub(self.packed.len()) {
+            Some(live) => self.live.get(live).map(|frame| frame.sequence),
+            None => self.packed.at(index).map(|(batch, row)| batch.sequence(row)),
+        }
+    }
+
+    pub(super) fn source_at(&self, index: usize) -> Option<Source> {
+        match index.checked_sub(self.packed.len()) {
+            Some(live) => self.live.get(live).map(|frame| frame.source.clone()),
+            None => self.packed.at(index).map(|(batch, row)| batch.source(row)),
+        }
+    }
+
+    pub(super) fn snapshot_at(&self, index: usize) -> Option<Arc<FrameSnapshot>> {
+        match index.checked_sub(self.packed.len()) {
+            Some(live) => self.live.get(live)?.rendered_snapshot.clone(),
+            None => self.packed.at(index).and_then(|(batch, row)| batch.snapshot(row)),
+        }
+    }
+
+    /// Leads `veil` through the frame at `index`, so that it holds no text that is packed.
+    ///
+    /// # Errors
+    /// Those of [`Veil::apply`].
+    pub(crate) fn lead(&self, veil: &mut Veil, index: usize, frame: &Frame) -> Result<()> {
+        veil.apply(frame)?;
+        if let Some((batch, row)) = self.packed.at(index) {
+            veil.pack(batch, row, frame);
+        }
+        Ok(())
+    }
+
+    /// An op of the frame at `index`, to be kept: without text that is packed.
+    pub(crate) fn held_op(&self, index: usize, number: usize, op: &FacetOp) -> HeldOp {
+        match (self.packed.at(index), &op.change) {
+            (Some((batch, row)), FacetChange::Add(_)) if op.extra.is_empty() => {
+                HeldOp::Packed(PackedFacet::new(batch, row, number as u32))
+            }
+            _ => HeldOp::Live(op.clone()),
+        }
+    }
+
+    pub(super) fn is_forgotten_at(&self, index: usize) -> bool {
+        self.packed.at(index).is_some_and(|(batch, row)| batch.is_forgotten(row))
+    }
+
+    /// The frame with this sequence, in O(log n) and the time to read it, where it is packed.
+    pub fn get(&self, sequence: FrameSeq) -> Option<Arc<Frame>> {
+        let frames = self.frames();
+        let index = frames.first_from(sequence);
+        if frames.sequence(index)? == sequence { frames.get(index) } else { None }
+    }
+
+    /// What the frame with this sequence rendered to, in O(log n). Copies no text.
+    pub fn snapshot(&self, sequence: FrameSeq) -> Option<Arc<FrameSnapshot>> {
+        let frames = self.frames();
+        let index = frames.first_from(sequence);
+        if frames.sequence(index)? == sequence { frames.snapshot(index) } else { None }
     }
 
     /// The facets that held after the frame with this sequence. Follows the ops of the frames up to
@@ -185,18 +394,19 @@ impl History {
     /// [`ErrorKind::OutOfRange`] where the history has no such frame.
     pub fn veil_at(&self, sequence: impl Into<FrameSeq>) -> Result<Veil> {
         let sequence = sequence.into();
-        let index = self.frames.binary_search_by_key(&sequence, |frame| frame.sequence);
-        let index = index.map_err(|_| {
+        let frames = self.frames();
+        let index = frames.first_from(sequence);
+        if frames.sequence(index) != Some(sequence) {
             let message = format!("the history has no frame {sequence}");
-            Error::new(ErrorKind::OutOfRange, message)
-        })?;
-        if index + 1 == self.frames.len() {
+            return Err(Error::new(ErrorKind::OutOfRange, message));
+        }
+        if index + 1 == frames.len() {
             return Ok(self.veil.clone());
         }
         let (from, veil) = self.veil_before(index);
         let mut veil = veil.clone();
-        for frame in self.frames.get(from..=index).unwrap_or_default() {
-            veil.apply(frame)?;
+        for frame in frames.slice(from..index + 1) {
+            veil.apply(&frame)?;
         }
         Ok(veil)
     }
@@ -204,7 +414,7 @@ impl History {
     /// The sequence after the last; `None` past `u64::MAX`. Zero for an empty history, which
     /// takes any.
     pub fn next_sequence(&self) -> Option<FrameSeq> {
-        self.frames.last().map_or(Some(FrameSeq::default()), |last| last.sequence.next())
+        self.last.map_or(Some(FrameSeq::default()), FrameSeq::next)
     }
 
     /// The calls and results of the frames, paired.
@@ -233,7 +443,7 @@ mod tests {
             history.push(frame).unwrap();
             veils.push(history.veil().clone());
         }
-        let facets = |veil: &Veil| veil.facets().into_iter().cloned().collect::<Vec<_>>();
+        let facets = |veil: &Veil| veil.facets();
         for (sequence, veil) in (0..).zip(&veils) {
             let found = history.veil_at(sequence * 2).unwrap();
             assert_eq!(facets(&found), facets(veil));

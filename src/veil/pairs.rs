@@ -97,6 +97,12 @@ impl Pairs {
         self.waiting.get(index).copied().unwrap_or_default()
     }
 
+    /// Gives back what is reserved.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.all.shrink_to_fit();
+        self.waiting.shrink_to_fit();
+    }
+
     /// Takes the next frame: what its snapshot holds, else what it shows.
     pub(super) fn push(
         &mut self,

@@ -3,10 +3,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{Facet, FacetChange, FacetOp, Frame, TagSet, op::rewritten};
+use super::{
+    Facet, FacetChange, FacetOp, Frame, TagSet,
+    op::rewritten,
+    packed::{FrameBatch, PackedFacet},
+};
 use crate::{
     Error, ErrorKind, Result,
-    id::{FacetId, FacetType},
+    id::{FacetId, FacetType, FrameSeq},
     text::tag_name,
 };
 
@@ -14,11 +18,28 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct Veil {
     /// Each facet with the moment of its addition, which orders them.
-    facets: HashMap<FacetId, (u64, Arc<Facet>)>,
+    facets: HashMap<FacetId, (u64, Held)>,
     ambient: BTreeMap<u64, FacetId>,
     /// The tag of every display name that was ever in the veil.
     tags: Arc<TagSet>,
     added: u64,
+}
+
+/// A facet that holds.
+#[derive(Clone, Debug)]
+enum Held {
+    Live(Arc<Facet>),
+    /// In a frame that a history has packed.
+    Packed(PackedFacet),
+}
+
+impl Held {
+    fn read(&self) -> Option<Arc<Facet>> {
+        match self {
+            Self::Live(facet) => Some(Arc::clone(facet)),
+            Self::Packed(facet) => facet.read(),
+        }
+    }
 }
 
 /// What a frame shows, in order: each facet in the form that it has at the end of the frame.
@@ -59,9 +80,62 @@ impl Veil {
         Self { tags: Arc::new(tags), ..Self::default() }
     }
 
-    /// The facet with this id, in O(1).
-    pub fn get(&self, id: &str) -> Option<&Arc<Facet>> {
-        self.facets.get(id).map(|(_, facet)| facet)
+    /// The facet with this id, in O(1); one of a frame that a history has packed is read there.
+    /// `None` where it does not hold.
+    pub fn get(&self, id: &str) -> Option<Arc<Facet>> {
+        self.facets.get(id).and_then(|(_, facet)| facet.read())
+    }
+
+    /// Whether a facet with this id holds.
+    pub fn holds(&self, id: &str) -> bool {
+        self.facets.contains_key(id)
+    }
+
+    /// The frame with this index in `batch` is `frame`: what it added is read there from now on.
+    pub(super) fn pack(&mut self, batch: &Arc<FrameBatch>, row: u32, frame: &Frame) {
+        for (op, index) in frame.ops.iter().zip(0..) {
+            let FacetChange::Add(facet) = &op.change else { continue };
+            // What changes, or floats, stays at hand.
+            if [FacetType::STATE, FacetType::AMBIENT].contains(&facet.facet_type) {
+                continue;
+            }
+            let Some((_, held)) = self.facets.get_mut(&facet.id) else { continue };
+            if matches!(held, Held::Live(live) if Arc::ptr_eq(live, facet)) {
+                *held = Held::Packed(PackedFacet::new(batch, row, index));
+            }
+        }
+    }
+
+    /// Gives back what is reserved.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.facets.shrink_to_fit();
+    }
+
+    /// Refers to the batches that `current` gives by the sequences of their frames. What was
+    /// forgotten holds no more.
+    pub(super) fn refresh<'b>(
+        &mut self,
+        current: impl Fn(FrameSeq) -> Option<&'b Arc<FrameBatch>>,
+    ) {
+        self.facets.retain(|_, (_, held)| {
+            let Held::Packed(facet) = held else { return true };
+            if let Some(batch) = current(facet.batch.sequence(facet.frame)) {
+                facet.batch = Arc::clone(batch);
+            }
+            !facet.batch.is_forgotten(facet.frame)
+        });
+    }
+
+    /// Some frames of a batch were forgotten: `new` stands in its place. What they added holds no
+    /// more.
+    pub(super) fn replace_batch(&mut self, old: &Arc<FrameBatch>, new: &Arc<FrameBatch>) {
+        self.facets.retain(|_, (_, held)| match held {
+            Held::Packed(facet) if Arc::ptr_eq(&facet.batch, old) => {
+                facet.batch = Arc::clone(new);
+                !new.is_forgotten(facet.frame)
+            }
+            _ => true,
+        });
     }
 
     /// The number of facets.
@@ -75,14 +149,14 @@ impl Veil {
     }
 
     /// All facets in the order in which they were added. Sorts them: O(n log n).
-    pub fn facets(&self) -> Vec<&Arc<Facet>> {
+    pub fn facets(&self) -> Vec<Arc<Facet>> {
         let mut facets: Vec<_> = self.facets.values().collect();
         facets.sort_unstable_by_key(|(added, _)| *added);
-        facets.into_iter().map(|(_, facet)| facet).collect()
+        facets.into_iter().filter_map(|(_, facet)| facet.read()).collect()
     }
 
     /// The ambient facets in the order in which they were added.
-    pub fn ambient(&self) -> impl Iterator<Item = &Arc<Facet>> {
+    pub fn ambient(&self) -> impl Iterator<Item = Arc<Facet>> {
         self.ambient.values().filter_map(|id| self.get(id))
     }
 
@@ -142,7 +216,7 @@ impl Veil {
             };
             let slot = known.unwrap_or(changes.len());
             if known.is_none() {
-                let before = self.get(id).cloned();
+                let before = self.get(id);
                 changes.push((id, Change { now: before.clone(), before, ..Change::default() }));
                 if frame.ops.len() > 8 {
                     index_of.insert(id, slot);
@@ -180,7 +254,7 @@ impl Veil {
             if facet.facet_type == FacetType::AMBIENT {
                 self.ambient.insert(added, facet.id.clone());
             }
-            self.facets.insert(facet.id.clone(), (added, facet));
+            self.facets.insert(facet.id.clone(), (added, Held::Live(facet)));
         }
         self.tags = Arc::clone(&shown.tags);
         shown

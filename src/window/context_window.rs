@@ -12,7 +12,7 @@ use crate::{
     hud::{Hud, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis, Role},
     snapshot::{FrameSnapshot, FrameSnapshotBuilder},
-    veil::{Frame, History},
+    veil::History,
 };
 
 /// So many of the newest frames are compressed last, however large they are.
@@ -438,13 +438,14 @@ impl ContextWindow {
             return Err(Error::new(ErrorKind::OutOfRange, message));
         };
         let range = change.from()..=change.to();
-        let frames = history.frames().iter();
-        let inside = frames.filter(|frame| range.contains(&frame.sequence));
-        let passage = |frame: &Arc<Frame>| {
-            let snapshot = Arc::clone(frame.rendered_snapshot.as_ref()?);
+        let frames = history.frames();
+        let inside = frames.first_from(*range.start())..frames.first_after(*range.end());
+        let passage = |index: usize| {
+            let (snapshot, sequence) = (frames.snapshot(index)?, frames.sequence(index)?);
             let role = snapshot.chunks().find_map(|chunk| chunk.role());
-            let role = role.unwrap_or_else(|| self.hud.role_of(&frame.source));
-            Some(Passage { from: frame.sequence, to: frame.sequence, role, snapshot })
+            let role =
+                role.unwrap_or_else(|| self.hud.role_of(&frames.source(index).unwrap_or_default()));
+            Some(Passage { from: sequence, to: sequence, role, snapshot })
         };
         Ok(inside.filter_map(passage).filter(|passage| !passage.snapshot.is_empty()).collect())
     }

@@ -1,5 +1,7 @@
 //! What goes first where something must go.
 
+use std::sync::Arc;
+
 use crate::{
     id::{FacetType, FrameSeq},
     json::Number,
@@ -25,12 +27,14 @@ impl KeepRank {
     }
 
     /// Of frames: as much as the facet in them that is worth most.
-    pub(super) fn of_frames<'f>(
-        frames: impl Iterator<Item = &'f Frame>,
+    pub(super) fn of_frames(
+        frames: impl Iterator<Item = Arc<Frame>>,
         from: FrameSeq,
         is_recent: bool,
     ) -> Self {
-        let added = frames.flat_map(|frame| &frame.ops).filter_map(|op| match &op.change {
+        let frames: Vec<Arc<Frame>> = frames.collect();
+        let ops = frames.iter().flat_map(|frame| &frame.ops);
+        let added = ops.filter_map(|op| match &op.change {
             FacetChange::Add(facet) => Some(facet),
             _ => None,
         });

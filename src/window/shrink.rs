@@ -10,7 +10,7 @@ use crate::{
     hud::{Message, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    veil::{Frame, History},
+    veil::History,
 };
 
 /// What is left of a frame that is shortened, in tokens, at least.
@@ -23,7 +23,8 @@ impl ContextWindow {
         let steps = self.transform.steps();
         let mut shortened = Vec::new();
         let new = steps.iter().skip(self.looked_at);
-        for (step, frame) in new.zip(history.frames().iter().skip(self.looked_at)) {
+        let frames = history.frames();
+        for (step, frame) in new.zip(frames.slice(self.looked_at..frames.len())) {
             let Some(snapshot) = frame.rendered_snapshot.as_ref().filter(|_| !step.stays) else {
                 continue;
             };
@@ -84,9 +85,9 @@ impl ContextWindow {
         largest.retain(|(_, tokens)| *tokens > above.max(least));
         largest.sort_by_key(|(frame, tokens)| (u64::MAX - tokens, *frame));
         let shorter = largest.into_iter().find_map(|(frame, tokens)| {
-            let snapshot = history.get(frame)?.rendered_snapshot.as_ref()?;
+            let snapshot = history.snapshot(frame)?;
             let limit = tokens.saturating_sub(excess).max(least);
-            let change = Change::shorten(frame, snapshot, limit, &**self.hud.counter())?;
+            let change = Change::shorten(frame, &snapshot, limit, &**self.hud.counter())?;
             change.shortened().is_some_and(|what| what.tokens < tokens).then_some(change)
         });
         let is_shorter = shorter.is_some();
@@ -147,8 +148,8 @@ impl ContextWindow {
                 .range(from..=to)
                 .fold((0, 0), |(count, sum), (_, tokens)| (count + 1, sum + tokens));
             let is_recent = range.end > recent;
-            let frames: &[Arc<Frame>] = history.frames().get(range).unwrap_or_default();
-            let worth = KeepRank::of_frames(frames.iter().map(AsRef::as_ref), from, is_recent);
+            let frames = history.frames().slice(range);
+            let worth = KeepRank::of_frames(frames, from, is_recent);
             let tokens = tokens + messages * per_message;
             candidates.push((worth, DroppedFrames { from, to, tokens, block: None }));
         }
@@ -169,8 +170,8 @@ impl ContextWindow {
     /// for those that stay as they are. Runs in time proportional to the context.
     fn live_frames(&self, history: &History, context: &RenderedContext) -> Vec<(FrameSeq, u64)> {
         let held = context.frame_to_message().keys().filter_map(|frame| {
-            let snapshot = history.get(*frame)?.rendered_snapshot.as_ref()?;
-            self.change_of(*frame).is_none().then(|| (*frame, tokens_of(snapshot)))
+            let snapshot = history.snapshot(*frame)?;
+            self.change_of(*frame).is_none().then(|| (*frame, tokens_of(&snapshot)))
         });
         let shortened = self.changes.values().filter_map(Change::shortened);
         let shortened = shortened.map(|what| (what.frame, what.tokens));

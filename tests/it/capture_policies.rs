@@ -66,13 +66,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn request(history: &History, range: Option<(usize, usize)>) -> RenderRequest {
     let frames = history.frames();
-    let at = |index: usize| frames[index.min(frames.len() - 1)].sequence;
+    let at = |index: usize| frames.sequence(index.min(frames.len() - 1)).unwrap();
     let frames = range.map(|(from, len)| at(from)..=at(from + len));
     RenderRequest { frames, ..RenderRequest::default() }
 }
 
-fn snapshot(history: &History, index: usize) -> Option<&Arc<FrameSnapshot>> {
-    history.frames()[index].rendered_snapshot.as_ref()
+fn snapshot(history: &History, index: usize) -> Option<Arc<FrameSnapshot>> {
+    history.frames().snapshot(index)
 }
 
 proptest! {
@@ -95,13 +95,13 @@ proptest! {
             } else {
                 late.capture(&mut history, frame.clone(), NOW).unwrap();
             }
-            let without = || history.frames().iter().filter(|frame| frame.rendered_snapshot.is_none()).count();
+            let without = || history.frames().filter(|frame| frame.rendered_snapshot.is_none()).count();
             match step {
                 Step::Nothing => {}
                 Step::CaptureMissing => {
                     let before = without();
                     let count = late.capture_missing(&mut history, NOW).unwrap();
-                    prop_assert_eq!(count, before - history.frames().iter().filter(|frame| frame.rendered_snapshot.is_none()).count());
+                    prop_assert_eq!(count, before - history.frames().filter(|frame| frame.rendered_snapshot.is_none()).count());
                     let young = if let CapturePolicy::OlderThan(young) = policy { young } else { 0 };
                     for index in 0..history.frames().len().saturating_sub(young) {
                         prop_assert!(snapshot(&history, index).is_some());
@@ -122,15 +122,15 @@ proptest! {
             sealed.resize(history.frames().len(), None);
             for (index, sealed) in sealed.iter_mut().enumerate() {
                 if let Some(found) = snapshot(&history, index) {
-                    prop_assert_eq!(found, snapshot(&expected, index).unwrap());
-                    prop_assert!(Arc::ptr_eq(sealed.get_or_insert_with(|| Arc::clone(found)), found));
+                    prop_assert_eq!(&found, &snapshot(&expected, index).unwrap());
+                    prop_assert!(Arc::ptr_eq(sealed.get_or_insert_with(|| Arc::clone(&found)), &found));
                 } else {
                     prop_assert!(sealed.is_none());
                 }
             }
         }
         hud(format, CapturePolicy::OnFirstRender).capture_missing(&mut history, NOW).unwrap();
-        prop_assert_eq!(history.frames(), expected.frames());
+        prop_assert!(history.frames().eq(expected.frames()));
     }
 }
 
@@ -139,9 +139,9 @@ fn say(sequence: u64, content: &str) -> Frame {
     Frame::new(sequence, Source::User).with(FacetOp::add(facet))
 }
 
-fn texts(history: &History) -> Vec<Option<&str>> {
-    let frames = history.frames().iter();
-    frames.map(|frame| Some(frame.rendered_snapshot.as_ref()?.text())).collect()
+fn texts(history: &History) -> Vec<Option<String>> {
+    let frames = history.frames();
+    frames.map(|frame| Some(frame.rendered_snapshot.as_ref()?.text().to_owned())).collect()
 }
 
 #[test]
@@ -157,10 +157,13 @@ fn a_late_capture_shows_what_was_rewritten_and_removed_since() {
     ] {
         hud.capture(&mut history, frame, NOW).unwrap();
     }
-    assert_eq!(texts(&history), [None; 3]);
-    let taken = Arc::clone(&history.frames()[0]);
+    assert_eq!(texts(&history), [None, None, None]);
+    let taken = Arc::clone(&history.frames().get(0).unwrap());
     assert_eq!(hud.capture_missing(&mut history, NOW).unwrap(), 3);
-    assert_eq!(texts(&history), [Some("Hull at 98 %"), Some("Hull at 12 %"), Some("")]);
+    assert_eq!(
+        texts(&history),
+        ["Hull at 98 %", "Hull at 12 %", ""].map(|text| Some(text.to_owned()))
+    );
     assert_eq!(hud.capture_missing(&mut history, NOW).unwrap(), 0);
     // A frame that somebody holds is not changed under them.
     assert!(taken.rendered_snapshot.is_none());
@@ -206,8 +209,8 @@ fn a_frame_that_brings_a_snapshot_keeps_it_and_an_answer_its_tail() {
         let context = hud.capture_and_render(&mut history, &RenderRequest::default(), NOW).unwrap();
         hud.capture_answer(&mut history, Frame::new(2, Source::Agent), &context, NOW).unwrap();
         hud.capture_missing(&mut history, NOW).unwrap();
-        assert!(Arc::ptr_eq(snapshot(&history, 0).unwrap(), &brought));
-        assert_eq!(history.frames()[2].rendered_tail.as_ref(), context.tail());
+        assert!(Arc::ptr_eq(&snapshot(&history, 0).unwrap(), &brought));
+        assert_eq!(history.frames().get(2).unwrap().rendered_tail.as_ref(), context.tail());
         assert!(context.tail().is_some());
     }
 }
@@ -280,7 +283,10 @@ fn a_format_that_fails_leaves_the_frames_before_sealed_and_the_rest_to_be_sealed
     }
     let error: Error = hud.capture_missing(&mut history, NOW).unwrap_err();
     assert_eq!((error.place().frame, error.place().facet.as_deref()), (Some(2), Some("event-2")));
-    assert_eq!(texts(&history), [Some("one"), Some("two"), None, None]);
+    assert_eq!(
+        texts(&history),
+        [Some("one"), Some("two"), None, None].map(|text| text.map(str::to_owned))
+    );
     assert_eq!(hud.capture_missing(&mut history, NOW).unwrap(), 2);
-    assert_eq!(texts(&history), ["one", "two", "fail", "three"].map(Some));
+    assert_eq!(texts(&history), ["one", "two", "fail", "three"].map(|text| Some(text.to_owned())));
 }

@@ -176,7 +176,8 @@ fn the_engine_keeps_one_checkpoint_over_the_compressions_of_a_session() {
             assert_eq!(engine.summarize(&job, &counter).unwrap(), summary);
             jobs += 1;
         }
-        let running = engine.checkpoint().unwrap();
+        // A subagent's session may be too short for a job.
+        let Some(running) = engine.checkpoint() else { continue };
         assert!(lint_checkpoint(running.document()).is_empty(), "{}", running.text());
     }
     assert!(jobs > 4);

@@ -83,8 +83,7 @@ proptest! {
         // The tokens are those of what is there.
         let live: u64 = history
             .frames()
-            .iter()
-            .filter(|frame| transform.compression_state(frame.sequence).is_none())
+                        .filter(|frame| transform.compression_state(frame.sequence).is_none())
             .map(|frame| frame.rendered_snapshot.as_ref().unwrap().total_tokens())
             .chain(transform.blocks().map(|block| block.tokens))
             .sum();
@@ -159,7 +158,7 @@ fn a_frame_that_a_block_stands_for_is_written_with_its_compression_state() {
     assert!(run(&mut transform, &history) > 0);
     let mut replaced = 0;
     for frame in history.frames() {
-        let written = transform.frame_to_json(frame);
+        let written = transform.frame_to_json(&frame);
         let read = afterimage::veil::Frame::from_json(written.clone()).unwrap();
         assert_eq!(read.to_json(), written, "an archive keeps it");
         let snapshot = read.rendered_snapshot.unwrap();

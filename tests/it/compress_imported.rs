@@ -118,9 +118,9 @@ fn the_originals_of_a_recorded_compaction_are_the_frames_before_what_it_kept() {
                 let snapshot = frame.rendered_snapshot.as_ref().unwrap();
                 let is_gone = transform.compression_state(frame.sequence).is_some();
                 let is_operators = frame.source == afterimage::veil::Source::System;
-                let gives_way = line(frame) < told.kept_from || line(frame) == told.line;
+                let gives_way = line(&frame) < told.kept_from || line(&frame) == told.line;
                 if !snapshot.is_empty() {
-                    let place = format!("{file}: line {} at {}", line(frame), told.line);
+                    let place = format!("{file}: line {} at {}", line(&frame), told.line);
                     assert_eq!(is_gone, gives_way && !is_operators, "{place}");
                 }
             }
@@ -140,8 +140,7 @@ fn check(history: &History, transform: &CompressionTransform, place: &str) {
     }
     let state = compressing::state_by_blocks(history, transform);
     assert_eq!(state, compressing::state(history), "{place}: same_state");
-    let live =
-        history.frames().iter().filter(|of| transform.compression_state(of.sequence).is_none());
+    let live = history.frames().filter(|of| transform.compression_state(of.sequence).is_none());
     let live = live.map(|frame| frame.rendered_snapshot.as_ref().unwrap().total_tokens());
     let live: u64 = live.chain(transform.blocks().map(|block| block.tokens)).sum();
     assert_eq!(transform.live_tokens(), live, "{place}");

@@ -119,10 +119,11 @@ fn a_pass_over_ten_thousand_frames_reads_each_byte_once_and_renders_none_again()
 
     let read = engine.read.into_inner().unwrap();
     assert!(read.values().all(|times| *times == 1), "a text was handed out twice");
-    let texts =
-        history.frames().iter().map(|frame| frame.rendered_snapshot.as_ref().unwrap().text());
-    let originals: HashSet<(usize, usize)> =
-        texts.map(|text| (text.as_ptr().addr(), text.len())).collect();
+    let place = |frame: Arc<afterimage::veil::Frame>| {
+        let text = frame.rendered_snapshot.as_ref().unwrap().text();
+        (text.as_ptr().addr(), text.len())
+    };
+    let originals: HashSet<(usize, usize)> = history.frames().map(place).collect();
     // The originals are those of the history, not copies of them.
     let (handed, whole): (Vec<_>, usize) = (
         read.keys().filter(|key| originals.contains(key)).collect(),

@@ -273,7 +273,7 @@ proptest! {
         // A request is sent where the agent begins to speak.
         let mut sent = Vec::new();
         let mut agents_turn = true;
-        for (at, frame) in history.frames().iter().enumerate() {
+        for (at, frame) in history.frames().enumerate() {
             let Some(snapshot) = &frame.rendered_snapshot else { continue };
             let said = |part: PartRef<'_>| !matches!(part, PartRef::Result { .. });
             let Some(first) = snapshot.chunk(0) else { continue };
@@ -285,7 +285,7 @@ proptest! {
             agents_turn = is_agent && (speaks || agents_turn);
         }
         let contexts: Vec<RenderedContext> = sent.iter().map(|at| {
-            let end = history.frames()[at - 1].sequence;
+            let end = history.frames().get(at - 1).unwrap().sequence;
             let frames = Some(FrameSeq::from(0)..=end);
             render(&hud, &history, &RenderRequest { frames, ..RenderRequest::default() })
         }).collect();

@@ -53,8 +53,8 @@ fn histories(path: &PathBuf) -> Vec<(String, History)> {
 }
 
 fn context(history: &History, frames: usize) -> RenderedContext {
-    let end = history.frames()[frames - 1].sequence;
-    let range = history.frames()[0].sequence..=end;
+    let end = history.frames().get(frames - 1).unwrap().sequence;
+    let range = history.frames().get(0).unwrap().sequence..=end;
     let request = RenderRequest { frames: Some(range), ..RenderRequest::default() };
     hud().render(history, &request, Millis::new(0)).unwrap()
 }
@@ -573,7 +573,7 @@ fn a_request_begins_with_the_whole_of_the_one_before() {
     for path in files(&GROUPS) {
         for (session, history) in histories(&path).into_iter().take(12) {
             // A request is sent where the agent speaks next, and did not speak before.
-            let is_agent = |at: &usize| history.frames()[*at].source == Source::Agent;
+            let is_agent = |at: &usize| history.frames().get(*at).unwrap().source == Source::Agent;
             let frames = history.frames().len();
             let sent: Vec<usize> =
                 (1..frames).filter(|at| is_agent(at) && !is_agent(&(at - 1))).collect();

@@ -98,21 +98,25 @@ fn request() -> impl Strategy<Value = RenderRequest> {
 
 fn capture(hud: &Hud, frames: &[Frame]) -> History {
     let mut history = History::new();
-    for frame in frames {
+    for (number, frame) in frames.iter().enumerate() {
         hud.capture(&mut history, frame.clone(), NOW).unwrap();
+        // Some frames are packed and some are not.
+        if number % 7 == 3 {
+            history.shrink_to_fit();
+        }
     }
     history
 }
 
-fn snapshots(history: &History) -> Vec<&FrameSnapshot> {
-    history.frames().iter().map(|frame| frame.rendered_snapshot.as_deref().unwrap()).collect()
+fn snapshots(history: &History) -> Vec<Arc<FrameSnapshot>> {
+    history.frames().map(|frame| frame.rendered_snapshot.clone().unwrap()).collect()
 }
 
 /// A history of the same frames in which those that `loses` picks have lost their snapshots.
 fn without_snapshots(history: &History, loses: impl Fn(usize) -> bool) -> History {
     let mut again = History::new();
-    for (index, frame) in history.frames().iter().enumerate() {
-        let mut frame = Frame::clone(frame);
+    for (index, frame) in history.frames().enumerate() {
+        let mut frame = Frame::clone(&frame);
         if loses(index) {
             frame.rendered_snapshot = None;
         }
@@ -190,12 +194,13 @@ proptest! {
     fn tiling(frames in history(6), setup in setup(), request in request()) {
         let hud = setup.hud();
         let history = capture(&hud, &frames);
-        snapshots(&history).into_iter().for_each(check_tiling);
+        snapshots(&history).iter().for_each(|snapshot| check_tiling(snapshot));
         if let Some(tail) = hud.render(&history, &request, NOW).unwrap().tail() {
             check_tiling(tail);
         }
         if let Some(longest) = setup.options.max_chunk_bytes {
-            let chunks = snapshots(&history).into_iter().flat_map(FrameSnapshot::chunks);
+            let all = snapshots(&history);
+            let chunks = all.iter().flat_map(|snapshot| snapshot.chunks());
             for chunk in chunks.filter(|chunk| chunk.range().len() > longest) {
                 prop_assert_eq!(chunk.content().chars().count(), 1);
             }
@@ -213,8 +218,8 @@ proptest! {
         let history = capture(&hud, &frames);
         let mut veil = Veil::default();
         for frame in history.frames() {
-            let shown = veil.apply(frame).unwrap();
-            let rendered = hud.render_frame(frame, &shown, NOW).unwrap();
+            let shown = veil.apply(&frame).unwrap();
+            let rendered = hud.render_frame(&frame, &shown, NOW).unwrap();
             prop_assert_eq!(frame.rendered_snapshot.as_deref(), Some(&rendered));
         }
         let captured = seen(&hud.render(&history, &request, NOW).unwrap());
@@ -231,7 +236,7 @@ proptest! {
         let cut = cut.min(frames.len());
         let mut history = capture(&hud, &frames[..cut]);
         let json = |history: &History| -> Vec<String> {
-            history.frames().iter().take(cut).map(|frame| frame.to_json().to_string()).collect()
+            history.frames().take(cut).map(|frame| frame.to_json().to_string()).collect()
         };
         let before = json(&history);
         let context = hud.render(&history, &request, NOW).unwrap();
@@ -242,8 +247,36 @@ proptest! {
         }
         prop_assert_eq!(json(&history), before);
         prop_assert_eq!(seen(&context), seen_before);
-        for frame in history.frames().iter().skip(cut) {
+        for frame in history.frames().skip(cut) {
             prop_assert_eq!(&frame.rendered_tail, &context.tail().cloned());
+        }
+    }
+
+    #[test]
+    fn packed_frames_are_what_they_were(frames in history(12), setup in setup(), kept in option::of(0..12_usize)) {
+        let hud = setup.hud();
+        let mut history = History::new();
+        let mut expected = Vec::new();
+        for (index, frame) in frames.iter().enumerate() {
+            expected.push(hud.capture(&mut history, frame.clone(), NOW).unwrap());
+            if Some(index) == kept {
+                history.shrink_to_fit();
+            }
+        }
+        let facets = history.veil().facets();
+        history.shrink_to_fit();
+        prop_assert!(history.frames().eq(expected.iter().cloned()));
+        prop_assert_eq!(history.veil().facets(), facets);
+        let found = history.frames();
+        for (index, frame) in expected.iter().enumerate() {
+            prop_assert_eq!(found.sequence(index), Some(frame.sequence));
+            prop_assert_eq!(found.source(index), Some(frame.source.clone()));
+            let (packed, owned) = (found.snapshot(index).unwrap(), frame.rendered_snapshot.as_ref().unwrap());
+            prop_assert_eq!(packed.to_json(), owned.to_json());
+            for at in 0..=owned.text().len() {
+                let of = |snapshot: &FrameSnapshot| snapshot.chunk_at(at).map(|chunk| (chunk.index(), chunk.range()));
+                prop_assert_eq!(of(&packed), of(owned));
+            }
         }
     }
 
@@ -268,13 +301,13 @@ proptest! {
         check_owned_bytes(&context, &request);
         // Without a separator a context is the concatenation of what was captured, and nothing else.
         if request.merge == Merge::PerFrame {
-            let frames = history.frames().iter().filter(|frame| {
+            let frames = history.frames().filter(|frame| {
                 request.frames.as_ref().is_none_or(|range| range.contains(&frame.sequence))
             });
             let text: String = frames
-                .filter_map(|frame| frame.rendered_snapshot.as_deref())
-                .chain(context.tail().map(AsRef::as_ref))
-                .map(FrameSnapshot::text)
+                .filter_map(|frame| frame.rendered_snapshot.clone())
+                .chain(context.tail().cloned())
+                .map(|snapshot| snapshot.text().to_owned())
                 .collect();
             let found: String = context.messages().iter().map(|message| message.content().into_owned()).collect();
             prop_assert_eq!(found, request.system_prompt.clone().unwrap_or_default() + &text);
@@ -293,7 +326,7 @@ proptest! {
         for frame in history.frames() {
             let wire = frame.to_json().to_string();
             let read = Frame::from_json(json::read(wire.as_bytes()).unwrap()).unwrap();
-            prop_assert_eq!(&read, &**frame);
+            prop_assert_eq!(&read, &*frame);
             prop_assert_eq!(read.to_json().to_string(), wire);
             loaded.push(read).unwrap();
         }
@@ -360,9 +393,11 @@ proptest! {
             let expected = model.apply(&frame);
             let found: Vec<&Facet> = shown.facets.iter().map(AsRef::as_ref).collect();
             prop_assert_eq!(found, expected.iter().collect::<Vec<_>>(), "frame {}", frame.to_json());
-            let holding: Vec<&Facet> = veil.facets().into_iter().map(AsRef::as_ref).collect();
+            let holding = veil.facets();
+            let holding: Vec<&Facet> = holding.iter().map(AsRef::as_ref).collect();
             prop_assert_eq!(holding, model.facets(), "after frame {}", frame.to_json());
-            let ambient: Vec<&Facet> = veil.ambient().map(AsRef::as_ref).collect();
+            let ambient: Vec<_> = veil.ambient().collect();
+            let ambient: Vec<&Facet> = ambient.iter().map(AsRef::as_ref).collect();
             let expected = model.facets().into_iter().filter(|facet| facet.facet_type == "ambient");
             prop_assert_eq!(ambient, expected.collect::<Vec<_>>());
         }
@@ -374,7 +409,7 @@ proptest! {
         for snapshot in snapshots(&capture(&hud, &frames)) {
             let wire = snapshot.to_json().to_string();
             let read = FrameSnapshot::from_json(json::read(wire.as_bytes()).unwrap()).unwrap();
-            prop_assert_eq!(&read, snapshot);
+            prop_assert_eq!(&read, &*snapshot);
             prop_assert_eq!(read.to_json().to_string(), wire.clone());
 
             let mut value = json::read(wire.as_bytes()).unwrap();
@@ -398,8 +433,8 @@ proptest! {
         let hud = setup.counting(Arc::clone(&counter));
         let history = without_snapshots(&capture(&hud, &frames), |index| lost >> index & 1 == 1);
         let context = hud.render(&history, &request, NOW).unwrap();
-        let captured = history.frames().iter().filter_map(|frame| frame.rendered_snapshot.as_deref());
-        for snapshot in captured.chain(context.tail().map(AsRef::as_ref)) {
+        let captured = history.frames().filter_map(|frame| frame.rendered_snapshot.clone());
+        for snapshot in captured.chain(context.tail().cloned()) {
             for chunk in snapshot.chunks() {
                 prop_assert_eq!(chunk.tokens(), count(chunk.content()), "{:?}", chunk);
             }
@@ -666,7 +701,7 @@ fn rendered(format: &Arc<dyn Format>, facets: Vec<Facet>) -> Arc<FrameSnapshot> 
     let hud = Hud::builder(Arc::new(Words)).format(Arc::clone(format)).build();
     let frame = Frame::new(0, Source::User);
     let frame = facets.into_iter().fold(frame, |frame, facet| frame.with(FacetOp::add(facet)));
-    capture(&hud, &[frame]).frames()[0].rendered_snapshot.clone().unwrap()
+    capture(&hud, &[frame]).frames().get(0).unwrap().rendered_snapshot.clone().unwrap()
 }
 
 #[test]

@@ -24,8 +24,8 @@ fn shown(veil: &Veil) -> (Vec<String>, Vec<String>, Vec<String>) {
     let text = |facet: &Facet| facet.to_json().to_string();
     let mut tags: Vec<String> = veil.tags().iter().map(str::to_owned).collect();
     tags.sort();
-    let facets = veil.facets().into_iter().map(|facet| text(facet)).collect();
-    (facets, veil.ambient().map(|facet| text(facet)).collect(), tags)
+    let facets = veil.facets().into_iter().map(|facet| text(&facet)).collect();
+    (facets, veil.ambient().map(|facet| text(&facet)).collect(), tags)
 }
 
 #[test]

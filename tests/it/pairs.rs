@@ -121,7 +121,7 @@ fn exports_have_the_pairs_of_the_history() {
     each_recording(|path, frames| {
         let name = path.display();
         let history = history_of(frames);
-        let results = history.frames().iter().flat_map(|frame| &frame.ops);
+        let results = history.frames().flat_map(|frame| frame.ops.clone());
         let results = results
             .filter(|op| matches!(&op.change, FacetChange::Add(facet) if facet.is_result()))
             .count();

@@ -252,7 +252,7 @@ fn check(session: &Session, budget: Budget) -> ReplayFigures {
         if let Some(turn) = replay.push(frame.clone(), NOW).unwrap() {
             checks.turn(&turn, index == last);
         }
-        checks.ledger.push(replay.history().frames().last().unwrap());
+        checks.ledger.push(&replay.history().frames().last().unwrap());
     }
     let figures = replay.figures();
     let (needed, kept) = (figures.identifiers_needed, figures.identifiers_kept);

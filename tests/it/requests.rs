@@ -188,8 +188,8 @@ fn a_compaction_is_in_force_from_the_request_after_it_on() {
     for path in data::files_under(&folder) {
         let Some(recording) = read(&path) else { continue };
         let told = |history: &History| -> Vec<u64> {
-            let frames = history.frames().iter();
-            let told = frames.filter_map(|frame| afterimage::veil::Compaction::of(frame).ok()?);
+            let frames = history.frames();
+            let told = frames.filter_map(|frame| afterimage::veil::Compaction::of(&frame).ok()?);
             told.map(|told| told.told_at.get()).collect()
         };
         for exchange in recording.exchanges() {
@@ -307,9 +307,9 @@ fn check_sent(recording: &Recording) {
     let usage = exchange.usage.unwrap();
     assert_eq!((usage.input, usage.cache_read, usage.output), (Some(109), Some(100), Some(3)));
     let (_, history) = recording.sessions().next().unwrap();
-    let said: Vec<_> = history.frames().iter().flat_map(|frame| &frame.ops).collect();
+    let said: Vec<_> = history.frames().flat_map(|frame| frame.ops.clone()).collect();
     assert_eq!(said.len(), 2);
-    assert_eq!(exchange.answer.unwrap(), history.frames()[1].sequence);
+    assert_eq!(exchange.answer.unwrap(), history.frames().get(1).unwrap().sequence);
 }
 
 #[cfg(feature = "traffic")]
@@ -472,7 +472,7 @@ fn raw_bodies_are_paired_by_their_index_or_by_their_order() {
     write("req_2.response.json", &reply("second"));
     let said = |recording: &Recording| -> Vec<String> {
         let texts = recording.sessions().flat_map(|(_, history)| history.frames());
-        let ops = texts.flat_map(|frame| &frame.ops);
+        let ops = texts.flat_map(|frame| frame.ops.clone());
         ops.filter_map(|op| match &op.change {
             FacetChange::Add(facet) => Some(facet.content.clone()),
             _ => None,

@@ -49,11 +49,8 @@ fn capture(hud: &Hud, frames: &[Frame]) -> History {
     history
 }
 
-fn snapshots(history: &History) -> impl Iterator<Item = (FrameSeq, &FrameSnapshot)> {
-    history
-        .frames()
-        .iter()
-        .map(|frame| (frame.sequence, frame.rendered_snapshot.as_deref().unwrap()))
+fn snapshots(history: &History) -> impl Iterator<Item = (FrameSeq, Arc<FrameSnapshot>)> {
+    history.frames().map(|frame| (frame.sequence, frame.rendered_snapshot.clone().unwrap()))
 }
 
 #[test]

@@ -186,7 +186,7 @@ proptest! {
         };
         let context = hud.render(&history, &request, NOW).unwrap();
         if let Some(tail) = context.tail() {
-            let ambient: Vec<_> = veil.ambient().cloned().collect();
+            let ambient: Vec<_> = veil.ambient().collect();
             check(tail, &ambient, &tags);
         }
         // Nor can contents forge together across the joints of facets and frames.

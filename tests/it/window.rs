@@ -177,7 +177,7 @@ fn pairs(history: &History) -> Vec<(FrameSeq, FrameSeq)> {
     let (mut turn, mut was_agents) = (0, false);
     let mut veil = Veil::default();
     for frame in history.frames() {
-        let shown = veil.apply(frame).unwrap();
+        let shown = veil.apply(&frame).unwrap();
         let snapshot = frame.rendered_snapshot.as_ref().unwrap();
         if snapshot.is_empty() {
             continue;
@@ -345,7 +345,7 @@ fn stands_for_itself_or_was_replaced(
             continue;
         }
         assert!(snapshot.is_empty() || by.is_some(), "{} is gone", frame.sequence);
-        let stays = frame.source == Source::System || is_pinned(frame);
+        let stays = frame.source == Source::System || is_pinned(&frame);
         assert!(
             snapshot.is_empty() || !stays,
             "{} gave way to {:?}",
@@ -377,7 +377,7 @@ fn expands(window: &ContextWindow, history: &History) {
     let blocks = blocks.map(|block| (block.id.clone(), block.from, block.to));
     for (id, from, to) in replaced.chain(blocks) {
         let expanded = window.expand(history, &id).unwrap().into_iter();
-        let frames = history.frames().iter();
+        let frames = history.frames();
         let inside = frames.filter(|frame| (from..=to).contains(&frame.sequence));
         let originals = inside
             .map(|frame| (frame.sequence, frame.rendered_snapshot.clone().unwrap()))
@@ -786,7 +786,7 @@ fn a_call_is_never_cut() {
 
 /// A HUD of the format that a history was captured in.
 fn window_hud(history: &History) -> Hud {
-    let snapshot = history.frames()[0].rendered_snapshot.as_ref().unwrap();
+    let snapshot = history.frames().snapshot(0).unwrap();
     if snapshot.identity().unwrap().rendering.as_ref().unwrap().format == "xml" {
         xml()
     } else {

@@ -174,7 +174,7 @@ impl Fitter {
         if let Some(form) = what.and_then(CompressAs::form) {
             fitter = fitter.form(form);
         }
-        let now = history.frames().last().map_or(Millis::new(0), |frame| moment(frame));
+        let now = history.frames().last().map_or(Millis::new(0), |frame| moment(&frame));
         let mut progress: Option<Progress> = None;
         let fitted = fitter.fit(&history, &*self.engine, now, |step| match step {
             FittingStep::Measured(tokens) => {

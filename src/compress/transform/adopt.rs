@@ -4,7 +4,7 @@ use super::{CompressionTransform, Covers, Epoch, PlannedRange, RangeState};
 use crate::{
     Error, ErrorKind, Result,
     compress::{
-        CompressionBlock, Passage,
+        CompressionBlock, NetOps, Passage,
         block::{Originals, content_hash},
     },
     id::{FacetId, FacetType, FrameSeq, Millis},
@@ -48,7 +48,9 @@ impl CompressionTransform {
     ) -> Result<Option<Epoch>> {
         self.look(history)?;
         let mut adopted = Vec::new();
-        for frame in history.frames().get(self.adopted..).unwrap_or_default() {
+        let frames = history.frames();
+        for frame in frames.slice(self.adopted..frames.len()) {
+            let frame = &*frame;
             let told = Branch::of(frame).and_then(|branch| Ok((branch, Compaction::of(frame)?)));
             let is_damaged = told.is_err();
             let entered = told.and_then(|(branch, compaction)| {
@@ -167,7 +169,7 @@ impl CompressionTransform {
             source_facets,
             content_hash: content_hash(&passages),
             original_tokens: steps.iter().fold(0, |sum, step| sum.saturating_add(step.tokens)),
-            net_ops: Vec::new(),
+            net_ops: NetOps::default(),
             engine: String::new(),
             created_at: Millis::default(),
             originals: Originals::Held(passages),

@@ -235,7 +235,7 @@ impl PayloadReferences {
         if self.replaced.get(at).is_some_and(|block| block.from == frame) {
             return Ok(true);
         }
-        let Some(replaced) = with_references(found, &reference) else { return Ok(false) };
+        let Some(replaced) = with_references(&found, &reference) else { return Ok(false) };
         let shown = Veil::default().apply(&replaced)?;
         let shown = VisibleFacets { tags: Arc::clone(history.veil().tags()), ..shown };
         let snapshot = Arc::new(hud.render_frame(&replaced, &shown, now)?);
@@ -273,7 +273,7 @@ impl PayloadReferences {
     /// What a frame rendered to before its payloads were replaced; `None` where none was.
     pub fn expand(&self, history: &History, block: &str) -> Option<Arc<FrameSnapshot>> {
         let block = self.replaced.iter().find(|replaced| &*replaced.block == block)?;
-        history.get(block.from)?.rendered_snapshot.clone()
+        history.snapshot(block.from)
     }
 }
 

@@ -31,6 +31,11 @@ impl Totals {
         })
     }
 
+    /// The sums of both, of what fits memory.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        self.checked_add(other).unwrap_or(self)
+    }
+
     /// What is here and was not in `before`.
     pub(super) fn since(self, before: Self) -> Self {
         Self {

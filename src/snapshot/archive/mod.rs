@@ -8,6 +8,7 @@
 //! sums are two differences. The `index` knows which segments hold a facet, the tables which chunks.
 //! Upon these, `attribution` answers who wrote what, where, and at what cost.
 
+mod archived_frame;
 mod attribution;
 mod check;
 mod directory;
@@ -26,6 +27,8 @@ mod text;
 mod view;
 mod writer;
 
+pub(super) use archived_frame::ArchivedFrame;
+pub(crate) use archived_frame::{SealedSegment, SegmentBuilder};
 pub use attribution::{FacetCost, FacetText, PhraseMatch, PhraseMatches, RepeatedText};
 pub use directory::Totals;
 pub(super) use place::{ArchivedFacets, ArchivedPlace};

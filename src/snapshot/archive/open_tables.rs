@@ -80,7 +80,8 @@ impl OpenTables {
             self.tables.first_sequence = sequence.get();
         }
         let frame = self.tables.frames.len() as u32;
-        for chunk in &snapshot.chunks {
+        let own = snapshot.own();
+        for chunk in &own.chunks {
             let row = self.chunk_row(chunk, last.text_end);
             self.tables.chunks.push(row);
         }
@@ -107,7 +108,7 @@ impl OpenTables {
         let row = FrameRow {
             tokens_end: last.tokens_end + snapshot.total_tokens,
             captured_at: snapshot.captured_at.get(),
-            text_end: last.text_end + snapshot.text.len() as u32,
+            text_end: last.text_end + snapshot.text().len() as u32,
             chunk_end: self.tables.chunks.len() as u32,
             exact,
             sequence: (sequence.get() - self.tables.first_sequence) as u32,

@@ -348,6 +348,11 @@ impl State {
         if self.sealed_totals.bytes >= RESERVE_FROM {
             Arc::make_mut(&mut self.open).tables.reserve_like(&tables);
         }
+        self.push_sealed(Arc::new(tables), Arc::new(text));
+    }
+
+    /// Adds a segment that is sealed, after all others.
+    pub(super) fn push_sealed(&mut self, tables: Arc<SealedTables>, text: Arc<SegmentText>) {
         let totals = add(self.sealed_totals, &tables, tables.frames.len() as u32);
         self.sealed.push(Entry::in_memory(self.sealed_totals, tables, text));
         self.sealed_totals = totals;
@@ -397,13 +402,13 @@ fn missing() -> Error {
 }
 
 impl Entry {
-    fn in_memory(before: Totals, tables: SealedTables, text: SegmentText) -> Self {
+    fn in_memory(before: Totals, tables: Arc<SealedTables>, text: Arc<SegmentText>) -> Self {
         Self {
             first_sequence: tables.first_sequence,
             before,
             frames: Some(Arc::clone(&tables.frames)),
-            tables: TablesOf::Memory(Arc::new(tables)),
-            text: TextOf::Memory(Arc::new(text)),
+            tables: TablesOf::Memory(tables),
+            text: TextOf::Memory(text),
             places: None,
         }
     }

@@ -12,6 +12,7 @@ use crate::{
     snapshot::{
         FrameSnapshot, Part, PartRef, RenderedChunk, SnapshotIdentity, Structure,
         chunk::{FacetIds, Rare},
+        frame_snapshot::{Body, OwnBody},
     },
     text::TextRange,
 };
@@ -381,6 +382,11 @@ impl Tables {
 
     /// The snapshot of a frame, with its text.
     pub(super) fn snapshot(&self, frame: u32, text: &str) -> FrameSnapshot {
+        self.snapshot_with(frame, Body::Own(self.own_body(frame, text)))
+    }
+
+    /// The text and the chunks of a frame.
+    pub(super) fn own_body(&self, frame: u32, text: &str) -> OwnBody {
         let before = self.before(frame);
         let row = self.frames.get(frame as usize).copied().unwrap_or(before);
         let chunks = (before.chunk_end..row.chunk_end).map(|chunk| {
@@ -388,9 +394,15 @@ impl Tables {
             let range = TextRange::at((start - before.text_end) as usize, (end - start) as usize);
             self.chunk_without_text(chunk).into_stored(range)
         });
+        OwnBody { text: text.to_owned(), chunks: chunks.collect() }
+    }
+
+    /// The snapshot of a frame whose text and chunks are there.
+    pub(super) fn snapshot_with(&self, frame: u32, body: Body) -> FrameSnapshot {
+        let before = self.before(frame);
+        let row = self.frames.get(frame as usize).copied().unwrap_or(before);
         FrameSnapshot {
-            text: text.to_owned(),
-            chunks: chunks.collect(),
+            body,
             total_tokens: row.tokens_end - before.tokens_end,
             exact_tokens: self.exact_tokens(frame),
             captured_at: Millis::new(row.captured_at),

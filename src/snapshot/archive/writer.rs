@@ -6,7 +6,7 @@ use std::{
 #[cfg(feature = "storage")]
 use super::store::{StoreFiles, Writers};
 use super::{
-    ArchiveReader, Totals,
+    ArchiveReader, SealedSegment, Totals,
     directory::TextOf,
     state::{CountedBy, Cursor, Segment},
 };
@@ -180,7 +180,7 @@ impl SnapshotArchive {
         if snapshot.text().len() > MOST_BYTES {
             return limit("the text of a frame is at most 4 GiB long");
         }
-        let names: usize = snapshot.chunks.iter().map(names_of).sum();
+        let names: usize = snapshot.own().chunks.iter().map(names_of).sum();
         if names > MOST_NAME_BYTES {
             return limit("the ids and names in a frame are at most 1 GiB long");
         }
@@ -188,11 +188,7 @@ impl SnapshotArchive {
             return limit("the tokens of all frames do not fit 64 bits");
         }
         if !state.counted_by.takes(snapshot) {
-            let (expected, found) = (&state.counted_by, CountedBy::of(snapshot));
-            let message = format!(
-                "an archive holds the counts of one tokenizer: expected {expected}, found {found}"
-            );
-            return Err(Error::new(ErrorKind::Tokenizer, message));
+            return Err(mixed(&state.counted_by, &CountedBy::of(snapshot)));
         }
         Ok(())
     }
@@ -203,6 +199,32 @@ impl SnapshotArchive {
         let state = Arc::make_mut(&mut self.reader.state);
         state.seal();
         state.open = Arc::default();
+    }
+
+    /// An archive of these segments, whose frames follow each other. Shares their texts.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Tokenizer`] where several tokenizers counted the tokens.
+    pub(crate) fn of_segments(segments: impl Iterator<Item = SealedSegment>) -> Result<Self> {
+        let mut archive = Self::new();
+        let state = Arc::make_mut(&mut archive.reader.state);
+        for SealedSegment { tables, text } in segments {
+            let counted = tables.identities.iter().map(|(_, identity)| match identity {
+                None => CountedBy::Declared,
+                Some(identity) => CountedBy::Tokenizer(identity.tokenizer.as_str().into()),
+            });
+            for counted in counted {
+                if state.counted_by == CountedBy::Nothing {
+                    state.counted_by = counted;
+                } else if state.counted_by != counted {
+                    return Err(mixed(&state.counted_by, &counted).at_frame(tables.first_sequence));
+                }
+            }
+            state.has_gaps |= !text.is_whole();
+            state.last_sequence = Some(tables.sequence(tables.frames.len() as u32 - 1));
+            state.push_sealed(tables, text);
+        }
+        Ok(archive)
     }
 
     /// Drops the text of the frames from `range.start()` to `range.end()`, both included, and
@@ -258,6 +280,12 @@ impl SnapshotArchive {
         state.has_gaps = true;
         Ok(dropped)
     }
+}
+
+fn mixed(expected: &CountedBy, found: &CountedBy) -> Error {
+    let message =
+        format!("an archive holds the counts of one tokenizer: expected {expected}, found {found}");
+    Error::new(ErrorKind::Tokenizer, message)
 }
 
 /// The segments between two places.

@@ -46,8 +46,12 @@ pub(crate) fn larger() -> CompressionOptions {
 
 pub(crate) fn captured(hud: &Hud, frames: &[Frame]) -> History {
     let mut history = History::new();
-    for frame in frames {
+    for (number, frame) in frames.iter().enumerate() {
         hud.capture(&mut history, frame.clone(), NOW).unwrap();
+        // Some frames are packed and some are not.
+        if number % 7 == 3 {
+            history.shrink_to_fit();
+        }
     }
     history
 }
@@ -128,27 +132,27 @@ pub(crate) fn state_by_blocks(
     for frame in history.frames() {
         while let Some(block) = blocks.next_if(|block| block.from <= frame.sequence) {
             let mut net = Frame::new(block.from, Source::System);
-            net.ops.clone_from(&block.net_ops);
+            net.ops = block.net_ops.read();
             veil.apply(&net).unwrap();
         }
         let is_replaced = transform.blocks().any(|of| (of.from..=of.to).contains(&frame.sequence));
         if !is_replaced {
-            veil.apply(frame).unwrap();
+            veil.apply(&frame).unwrap();
         }
     }
-    veil.facets().into_iter().cloned().collect()
+    veil.facets()
 }
 
 pub(crate) fn state(history: &History) -> Vec<Arc<Facet>> {
-    history.veil().facets().into_iter().cloned().collect()
+    history.veil().facets()
 }
 
 /// What the history holds of the frames that a block stands for, and what the block gives back.
 pub(crate) type Snapshots = Vec<(FrameSeq, Arc<FrameSnapshot>)>;
 
 pub(crate) fn originals(history: &History, block: &CompressionBlock) -> (Snapshots, Snapshots) {
-    let within = |frame: &&Arc<Frame>| (block.from..=block.to).contains(&frame.sequence);
-    let frames = history.frames().iter().filter(within);
+    let within = |frame: &Arc<Frame>| (block.from..=block.to).contains(&frame.sequence);
+    let frames = history.frames().filter(within);
     let frames = frames.map(|frame| (frame.sequence, frame.rendered_snapshot.clone().unwrap()));
     let held = frames.filter(|(_, snapshot)| !snapshot.is_empty()).collect();
     let expanded = block.expand().unwrap().into_iter().map(|of| (of.from, of.snapshot)).collect();

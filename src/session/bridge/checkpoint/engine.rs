@@ -183,7 +183,7 @@ impl CheckpointEngine {
         inner.id = job.id.clone();
         (inner.from, inner.to) = (job.from, job.to);
         (inner.level, inner.attempt) = (job.level, job.attempt);
-        inner.net_ops.clone_from(&job.net_ops);
+        inner.net_ops = job.net_ops.clone();
         inner
     }
 }

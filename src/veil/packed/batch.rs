@@ -1,0 +1,205 @@
+use std::{fmt, ops::Range, sync::Arc};
+
+use super::{decode::Decoder, encode::encode};
+use crate::{
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, SealedSegment, SegmentBuilder},
+    veil::{Facet, FacetChange, FacetOp, Frame, Source},
+};
+
+/// The frames of one segment of the archive.
+#[derive(Clone)]
+pub(crate) struct FrameBatch {
+    segment: SealedSegment,
+    /// The bytes of each; none of one that was forgotten, or is whole.
+    frames: Vec<Box<[u8]>>,
+    /// Those that bytes would not give back as they are.
+    whole: Vec<(u32, Arc<Frame>)>,
+    /// What the model saw besides, when it answered with a frame.
+    tails: Vec<(u32, Arc<FrameSnapshot>)>,
+}
+
+/// A facet of a frame in a batch, which it keeps alive.
+#[derive(Clone)]
+pub(crate) struct PackedFacet {
+    pub(in crate::veil) batch: Arc<FrameBatch>,
+    pub(in crate::veil) frame: u32,
+    op: u32,
+}
+
+impl PackedFacet {
+    pub(in crate::veil) fn new(batch: &Arc<FrameBatch>, frame: u32, op: u32) -> Self {
+        Self { batch: Arc::clone(batch), frame, op }
+    }
+
+    /// The facet; `None` where its frame was forgotten.
+    pub(in crate::veil) fn read(&self) -> Option<Arc<Facet>> {
+        let frame = self.batch.frame(self.frame);
+        match &frame.ops.get(self.op as usize)?.change {
+            FacetChange::Add(facet) => Some(Arc::clone(facet)),
+            _ => None,
+        }
+    }
+}
+
+/// An op that is kept: an addition in a packed frame is read there.
+#[derive(Clone, Debug)]
+pub(crate) enum HeldOp {
+    Live(FacetOp),
+    Packed(PackedFacet),
+}
+
+impl HeldOp {
+    /// The op; `None` where its frame was forgotten.
+    pub(crate) fn read(&self) -> Option<FacetOp> {
+        match self {
+            Self::Live(op) => Some(op.clone()),
+            Self::Packed(facet) => facet.read().map(|facet| FacetChange::Add(facet).into()),
+        }
+    }
+}
+
+impl FrameBatch {
+    /// The batch of as many of these frames as one segment takes, from the first on; `None` where
+    /// that is none. All have snapshots.
+    pub(in crate::veil) fn of(all: &[Arc<Frame>]) -> Option<Self> {
+        let mut builder = SegmentBuilder::default();
+        let fits = |frame: &&Arc<Frame>| {
+            let shown = frame.rendered_snapshot.as_ref();
+            shown.is_some_and(|shown| builder.push(frame.sequence, shown))
+        };
+        let count = all.iter().take_while(fits).count();
+        let segment = builder.finish()?;
+        Some(Self::new(segment, all.get(..count)?))
+    }
+
+    fn new(segment: SealedSegment, all: &[Arc<Frame>]) -> Self {
+        let (mut tails, mut whole, mut frames) = (Vec::new(), Vec::new(), Vec::new());
+        frames.reserve_exact(all.len());
+        for (row, frame) in (0..).zip(all) {
+            tails.extend(frame.rendered_tail.as_ref().map(|tail| (row, Arc::clone(tail))));
+            let packed = frame.rendered_snapshot.as_ref().map(|shown| encode(frame, shown));
+            let is_exact = |bytes: &[u8]| {
+                Decoder::new(bytes, &segment, row).frame().is_some_and(|read| same(&read, frame))
+            };
+            match packed {
+                Some((bytes, has_json)) if !has_json || is_exact(&bytes) => {
+                    debug_assert!(is_exact(&bytes), "{frame:?}");
+                    frames.push(bytes);
+                }
+                _ => {
+                    frames.push(Box::default());
+                    whole.push((row, Arc::clone(frame)));
+                }
+            }
+        }
+        tails.shrink_to_fit();
+        whole.shrink_to_fit();
+        Self { segment, frames, whole, tails }
+    }
+
+    fn whole(&self, frame: u32) -> Option<&Arc<Frame>> {
+        let at = self.whole.binary_search_by_key(&frame, |(row, _)| *row).ok()?;
+        self.whole.get(at).map(|(_, frame)| frame)
+    }
+
+    pub(in crate::veil) fn len(&self) -> usize {
+        self.segment.len()
+    }
+
+    pub(in crate::veil) fn segment(&self) -> &SealedSegment {
+        &self.segment
+    }
+
+    pub(in crate::veil) fn sequence(&self, frame: u32) -> FrameSeq {
+        self.segment.sequence(frame)
+    }
+
+    /// Whether a frame was forgotten.
+    pub(in crate::veil) fn is_forgotten(&self, frame: u32) -> bool {
+        let has_bytes = self.frames.get(frame as usize).is_some_and(|bytes| !bytes.is_empty());
+        !has_bytes && self.whole(frame).is_none()
+    }
+
+    pub(in crate::veil) fn source(&self, frame: u32) -> Source {
+        if let Some(whole) = self.whole(frame) {
+            return whole.source.clone();
+        }
+        let source = self.decoder(frame).and_then(|mut decoder| decoder.source());
+        source.unwrap_or_default()
+    }
+
+    pub(in crate::veil) fn snapshot(&self, frame: u32) -> Option<Arc<FrameSnapshot>> {
+        if self.is_forgotten(frame) {
+            return None;
+        }
+        self.segment.snapshot(frame).map(Arc::new)
+    }
+
+    /// The frame. One that was forgotten has its sequence and nothing else.
+    pub(in crate::veil) fn frame(&self, frame: u32) -> Arc<Frame> {
+        if let Some(whole) = self.whole(frame) {
+            return Arc::clone(whole);
+        }
+        let Some(read) = self.read(frame) else {
+            return Arc::new(Frame::new(self.sequence(frame), Source::default()));
+        };
+        let tail = self.tails.binary_search_by_key(&frame, |(row, _)| *row).ok();
+        let tail = tail.and_then(|at| self.tails.get(at)).map(|(_, tail)| Arc::clone(tail));
+        let rendered_snapshot = self.snapshot(frame);
+        Arc::new(Frame { rendered_snapshot, rendered_tail: tail, ..read })
+    }
+
+    fn read(&self, frame: u32) -> Option<Frame> {
+        self.decoder(frame)?.frame()
+    }
+
+    fn decoder(&self, frame: u32) -> Option<Decoder<'_>> {
+        let bytes = self.frames.get(frame as usize).filter(|bytes| !bytes.is_empty())?;
+        Some(Decoder::new(bytes, &self.segment, frame))
+    }
+
+    /// The batch without these frames; the text is in `segment`.
+    pub(in crate::veil) fn without(&self, segment: SealedSegment, gone: &Range<u32>) -> Self {
+        let frames = (0..).zip(&self.frames);
+        let kept = |(row, bytes): (u32, &Box<[u8]>)| {
+            if gone.contains(&row) { Box::default() } else { bytes.clone() }
+        };
+        let tails = self.tails.iter().filter(|(row, _)| !gone.contains(row)).cloned().collect();
+        let whole = self.whole.iter().filter(|(row, _)| !gone.contains(row)).cloned().collect();
+        let left = Self { segment, frames: frames.map(kept).collect(), whole, tails };
+        if !(0..left.len() as u32).all(|row| left.is_forgotten(row)) {
+            return left;
+        }
+        let (frames, whole, tails) = Default::default();
+        Self { segment: left.segment.forgotten(), frames, whole, tails }
+    }
+}
+
+impl fmt::Debug for FrameBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameBatch").field("frames", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PackedFacet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PackedFacet")
+            .field("frame", &self.batch.sequence(self.frame))
+            .field("op", &self.op)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a frame says the same, its snapshots aside.
+fn same(read: &Frame, frame: &Frame) -> bool {
+    read.sequence == frame.sequence
+        && read.timestamp == frame.timestamp
+        && read.uuid == frame.uuid
+        && read.source == frame.source
+        && read.active_stream == frame.active_stream
+        && read.events == frame.events
+        && read.imported == frame.imported
+        && read.ops == frame.ops
+        && read.extra == frame.extra
+}

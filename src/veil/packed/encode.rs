@@ -1,0 +1,338 @@
+//! From a frame to its bytes.
+
+use super::bytes::ByteWriter;
+use crate::{
+    id::FacetType,
+    json::{self, Object, Value},
+    snapshot::{ChunkRef, FrameSnapshot},
+    veil::{
+        Facet, FacetChange, FacetOp, FacetPart, Frame, Imported, Media, PartContent, PartSource,
+        Source,
+    },
+};
+
+/// How many chunks after the last one are looked at for that of a facet.
+const NEAR: usize = 8;
+
+/// The types of facets that are a number.
+pub(super) const TYPES: [FacetType; 11] = [
+    FacetType::EVENT,
+    FacetType::SPEECH,
+    FacetType::THOUGHT,
+    FacetType::ACTION,
+    FacetType::RESULT,
+    FacetType::STATE,
+    FacetType::SYSTEM,
+    FacetType::SUMMARY,
+    FacetType::IMAGE,
+    FacetType::OPAQUE,
+    FacetType::UNKNOWN,
+];
+
+/// What a frame may have.
+pub(super) mod has {
+    pub(in super::super) const EVENTS: u8 = 1;
+    pub(in super::super) const ACTIVE_STREAM: u8 = 1 << 1;
+    pub(in super::super) const IMPORTED: u8 = 1 << 2;
+    pub(in super::super) const EXTRA: u8 = 1 << 3;
+    pub(in super::super) const TIMESTAMP: u8 = 1 << 4;
+    pub(in super::super) const UUID: u8 = 1 << 5;
+    /// And a facet.
+    pub(in super::super) const PART: u8 = 1;
+    pub(in super::super) const REST: u8 = 1 << 1;
+    pub(in super::super) const CHILDREN: u8 = 1 << 2;
+    pub(in super::super) const DISPLAY_NAME: u8 = 1 << 3;
+}
+
+/// Where the value of a text is.
+pub(super) mod is {
+    pub(in super::super) const ABSENT: u8 = 0;
+    pub(in super::super) const WRITTEN: u8 = 1;
+    /// The text of a chunk.
+    pub(in super::super) const IN_CHUNK: u8 = 2;
+    /// Of parameters: what the arguments are as JSON.
+    pub(in super::super) const PARSED: u8 = 3;
+}
+
+/// The bytes of a frame without its snapshots, which say what `snapshot` says by its chunks; and
+/// whether some of it is JSON, which may be too deep to be read again.
+pub(super) fn encode(frame: &Frame, snapshot: &FrameSnapshot) -> (Box<[u8]>, bool) {
+    let out = ByteWriter::default();
+    let mut encoder = Encoder { out, snapshot, next: 0, has_json: false };
+    encoder.frame(frame);
+    (encoder.out.finish(), encoder.has_json)
+}
+
+struct Encoder<'f> {
+    out: ByteWriter,
+    snapshot: &'f FrameSnapshot,
+    /// The chunk after that of the last facet.
+    next: usize,
+    has_json: bool,
+}
+
+impl<'f> Encoder<'f> {
+    fn frame(&mut self, frame: &Frame) {
+        match &frame.source {
+            Source::User => self.out.byte(0),
+            Source::Agent => self.out.byte(1),
+            Source::Environment => self.out.byte(2),
+            Source::System => self.out.byte(3),
+            Source::Other(name) => {
+                self.out.byte(4);
+                self.out.text(name);
+            }
+        }
+        let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
+        self.out.byte(
+            flag(has::EVENTS, !frame.events.is_empty())
+                | flag(has::ACTIVE_STREAM, frame.active_stream.is_some())
+                | flag(has::IMPORTED, frame.imported.is_some())
+                | flag(has::EXTRA, !frame.extra.is_empty())
+                | flag(has::TIMESTAMP, frame.timestamp.is_some())
+                | flag(has::UUID, frame.uuid.is_some()),
+        );
+        frame.timestamp.iter().chain(&frame.uuid).for_each(|text| self.out.text(text));
+        if !frame.events.is_empty() {
+            let events: Value = frame.events.iter().cloned().collect();
+            self.json(&events);
+        }
+        frame.active_stream.iter().for_each(|value| self.json(value));
+        if let Some(imported) = &frame.imported {
+            self.imported(imported);
+        }
+        if !frame.extra.is_empty() {
+            self.object(&frame.extra);
+        }
+        self.out.number(frame.ops.len() as u64);
+        frame.ops.iter().for_each(|op| self.op(op));
+    }
+
+    fn object(&mut self, object: &Object) {
+        self.json(&Value::Object(object.clone()));
+    }
+
+    fn json(&mut self, value: &Value) {
+        self.has_json = true;
+        self.out.text(&value.to_string());
+    }
+
+    fn imported(&mut self, imported: &Imported) {
+        let Imported { line, is_message, role, kind, form, members } = imported;
+        self.out.number(*line);
+        self.out.byte(u8::from(*is_message) | u8::from(!members.is_empty()) << 1);
+        self.out.maybe(role.as_deref());
+        self.out.maybe(kind.as_deref());
+        self.out.maybe(form.map(|form| form.as_str()));
+        if !members.is_empty() {
+            self.object(members);
+        }
+    }
+
+    fn op(&mut self, op: &FacetOp) {
+        match &op.change {
+            FacetChange::Add(facet) => {
+                self.out.byte(u8::from(!op.extra.is_empty()));
+                if !op.extra.is_empty() {
+                    self.object(&op.extra);
+                }
+                self.facet(facet);
+            }
+            _ => {
+                self.out.byte(2);
+                self.json(&op.to_json());
+            }
+        }
+    }
+
+    /// The next chunk of a facet with this text, or the next of the facet at all.
+    fn chunk_of(&self, facet: &Facet, text: &str) -> Option<(usize, ChunkRef<'f>)> {
+        let near =
+            (self.next..self.next + NEAR).map_while(|at| Some((at, self.snapshot.chunk(at)?)));
+        let mut own = near.filter(|(_, chunk)| chunk.facet_ids().next() == Some(facet.id.as_str()));
+        let first = own.next()?;
+        if first.1.content() == text {
+            return Some(first);
+        }
+        Some(own.find(|(_, chunk)| chunk.content() == text).unwrap_or(first))
+    }
+
+    fn facet(&mut self, facet: &Facet) {
+        let call = facet.call();
+        let written = call.and_then(|call| match (call.arguments, call.parameters) {
+            (Some(arguments), _) => Some(arguments.to_owned()),
+            (None, parameters) => parameters.map(Value::to_string),
+        });
+        let text = written.as_deref().filter(|_| facet.content.is_empty());
+        let text = text.unwrap_or(&facet.content);
+        let chunk = self.chunk_of(facet, text);
+        if let Some((at, _)) = chunk {
+            self.next = at + 1;
+        }
+        let rest = rest_of(facet);
+        let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
+        self.out.byte(
+            flag(has::PART, facet.part.is_some())
+                | flag(has::REST, !rest.is_empty())
+                | flag(has::CHILDREN, !facet.children.is_empty())
+                | flag(has::DISPLAY_NAME, facet.display_name.is_some()),
+        );
+        match chunk {
+            Some((at, _)) => self.out.number(at as u64 + 1),
+            None => {
+                self.out.number(0);
+                self.out.text(&facet.id);
+            }
+        }
+        match TYPES.iter().position(|known| *known == facet.facet_type) {
+            Some(number) => self.out.byte(number as u8),
+            None => {
+                self.out.byte(u8::MAX);
+                self.out.text(&facet.facet_type);
+            }
+        }
+        self.chunk_text(Some(&facet.content), chunk);
+        facet.display_name.iter().for_each(|name| self.out.text(name));
+        if let Some(part) = &facet.part {
+            self.part(part, chunk);
+        }
+        if !rest.is_empty() {
+            self.object(&rest);
+        }
+        if !facet.children.is_empty() {
+            self.out.number(facet.children.len() as u64);
+            facet.children.iter().for_each(|child| self.facet(child));
+        }
+    }
+
+    /// A text, which may be that of the facet's chunk.
+    fn chunk_text(&mut self, text: Option<&str>, chunk: Option<(usize, ChunkRef<'_>)>) -> bool {
+        match (text, chunk) {
+            (None, _) | (Some(""), None) => self.out.byte(is::ABSENT),
+            (Some(text), Some((_, chunk))) if chunk.content() == text => {
+                self.out.byte(is::IN_CHUNK);
+                return true;
+            }
+            (Some(""), _) => self.out.byte(is::ABSENT),
+            (Some(text), _) => {
+                self.out.byte(is::WRITTEN);
+                self.out.text(text);
+            }
+        }
+        false
+    }
+
+    fn part(&mut self, part: &FacetPart, chunk: Option<(usize, ChunkRef<'_>)>) {
+        let FacetPart { content, source, extra } = part;
+        let has_source = *source != PartSource::default() || !extra.is_empty();
+        let (number, media): (u8, Option<&Media>) = match content {
+            PartContent::Text => (0, None),
+            PartContent::Call { .. } => (1, None),
+            PartContent::Result { .. } => (2, None),
+            PartContent::Reasoning => (3, None),
+            PartContent::Image(media) => (4, Some(media)),
+            PartContent::Audio(media) => (5, Some(media)),
+            PartContent::Document(media) => (6, Some(media)),
+            PartContent::Compaction => (7, None),
+            PartContent::ToolDefinition { .. } => (8, None),
+            PartContent::Opaque => (9, None),
+        };
+        self.out.byte(number | u8::from(has_source) << 7);
+        if let Some(Media { media_type, bytes, tokens }) = media {
+            self.out.maybe(media_type.as_deref());
+            for number in [bytes, tokens] {
+                self.out.number(number.map_or(0, |number| number.saturating_add(1)));
+            }
+        }
+        match content {
+            PartContent::Call { id, name, parameters, arguments } => {
+                self.out.maybe(id.as_deref());
+                self.out.text(name);
+                let arguments = arguments.as_deref();
+                match arguments {
+                    // An empty text is not the same as none.
+                    Some("") => {
+                        self.out.byte(is::WRITTEN);
+                        self.out.text("");
+                    }
+                    arguments => drop(self.chunk_text(arguments, chunk)),
+                }
+                self.parameters(parameters.as_ref(), arguments, chunk);
+            }
+            PartContent::Result { answers, tool, failed } => {
+                self.out.maybe(answers.as_deref());
+                self.out.maybe(tool.as_deref());
+                self.out.byte(u8::from(*failed));
+            }
+            PartContent::ToolDefinition { name } => self.out.text(name),
+            _ => {}
+        }
+        if has_source {
+            let rest = FacetPart {
+                content: PartContent::Text,
+                source: source.clone(),
+                extra: extra.clone(),
+            };
+            self.json(&rest.to_json());
+        }
+    }
+
+    fn parameters(
+        &mut self,
+        parameters: Option<&Value>,
+        arguments: Option<&str>,
+        chunk: Option<(usize, ChunkRef<'_>)>,
+    ) {
+        let Some(parameters) = parameters else { return self.out.byte(is::ABSENT) };
+        let is_parsed = |text: &str| {
+            json::read_mended(text.as_bytes()).is_ok_and(|(value, _)| value == *parameters)
+        };
+        if arguments.is_some_and(is_parsed) {
+            return self.out.byte(is::PARSED);
+        }
+        let written = parameters.to_string();
+        if !chunk.is_some_and(|(_, chunk)| chunk.content() == written && is_parsed(&written)) {
+            self.out.byte(is::WRITTEN);
+            return self.json(parameters);
+        }
+        self.out.byte(is::IN_CHUNK);
+    }
+}
+
+/// What few facets have, as in the wire form.
+fn rest_of(facet: &Facet) -> Object {
+    let is_plain = facet.state.is_none()
+        && facet.tags.is_empty()
+        && facet.attributes.is_empty()
+        && facet.scopes.is_empty()
+        && facet.stream_id.is_none()
+        && facet.stream_type.is_none()
+        && facet.agent_id.is_none()
+        && facet.agent_name.is_none()
+        && !facet.ephemeral
+        && facet.saliency.is_none()
+        && facet.target_facet_ids.is_empty()
+        && facet.extra.is_empty();
+    if is_plain {
+        return Object::new();
+    }
+    let rest = Facet {
+        state: facet.state.clone(),
+        tags: facet.tags.clone(),
+        attributes: facet.attributes.clone(),
+        scopes: facet.scopes.clone(),
+        stream_id: facet.stream_id.clone(),
+        stream_type: facet.stream_type.clone(),
+        agent_id: facet.agent_id.clone(),
+        agent_name: facet.agent_name.clone(),
+        ephemeral: facet.ephemeral,
+        saliency: facet.saliency.clone(),
+        target_facet_ids: facet.target_facet_ids.clone(),
+        extra: facet.extra.clone(),
+        ..Facet::new("", facet.facet_type.clone(), "")
+    };
+    match rest.to_json() {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}

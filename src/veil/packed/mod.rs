@@ -1,0 +1,12 @@
+//! Frames that will not change any more, in a tenth of their memory: what they say lies in a segment
+//! of the archive, everything else in a few bytes that are read when it is asked for.
+
+mod batch;
+mod bytes;
+mod decode;
+mod encode;
+mod list;
+
+pub(crate) use batch::HeldOp;
+pub(super) use batch::{FrameBatch, PackedFacet};
+pub(super) use list::PackedFrames;
