@@ -61,12 +61,54 @@ fn interactions() -> Value {
     json!({ "interactions": (0..3).map(interaction).collect::<Value>() })
 }
 
+/// A cassette in YAML, whose bodies are text.
+fn cassette() -> String {
+    let entry = |at: usize| {
+        let (sent, reply) = (body(at).replace('\n', "\n        "), reply(at));
+        format!(
+            "- request:\n    body: |-\n        {sent}\n    method: POST\n    uri: {URL}\n  response:\n    body:\n      string: |-\n        {reply}\n    status: {{code: 200, message: OK}}\n"
+        )
+    };
+    format!("interactions:\n{}{}version: 1\n", entry(0), entry(1))
+}
+
+/// A trace bundle of Codex, whose second inference failed.
+fn bundle(folder: &Path) {
+    fs::create_dir_all(folder.join("payloads")).unwrap();
+    let write = |name: &str, text: String| fs::write(folder.join(name), text).unwrap();
+    let manifest = json!({ "schema_version": 2, "raw_event_log": "trace.jsonl" });
+    write("manifest.json", manifest.to_string());
+    let event = |time: u64, kind: &str, id: &str, rest: Value| {
+        let mut payload = json!({ "type": kind, "inference_call_id": id });
+        payload.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        let event = json!({ "schema_version": 2, "wall_time_unix_ms": time, "payload": payload });
+        format!("{event}\n")
+    };
+    let path = |name: &str| json!({ "path": format!("payloads/{name}.json") });
+    let events = [
+        event(1, "inference_started", "a", json!({ "request_payload": path("1") })),
+        event(2, "inference_completed", "a", json!({ "response_payload": path("2") })),
+        event(3, "inference_started", "b", json!({ "request_payload": path("3") })),
+        event(4, "inference_failed", "b", json!({ "error": "stream closed" })),
+    ];
+    write("trace.jsonl", events.concat());
+    let user = |text: &str| json!({ "role": "user", "content": text });
+    let said = json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "Yo." }] });
+    let request =
+        |input: Value| json!({ "model": "m", "tools": [{ "name": "f" }], "input": input });
+    write("payloads/1.json", format!("{:#}", request(json!([user("Hi, é.")]))));
+    write("payloads/2.json", json!({ "response_id": "r", "output_items": [said] }).to_string());
+    let again = request(json!([user("Hi, é."), said, user("And the tide?")]));
+    write("payloads/3.json", again.to_string());
+}
+
 /// Own samples, and every recording of traffic that is there.
 fn samples(folder: &Path) -> Vec<String> {
     let mut files = Vec::new();
     for (name, document) in [
         ("traffic.har", har().to_string()),
         ("list.json", interactions().to_string()),
+        ("cassette.yaml", cassette()),
         ("request.json", body(2)),
         (
             "requests.jsonl",
@@ -77,6 +119,12 @@ fn samples(folder: &Path) -> Vec<String> {
         fs::write(&path, document).unwrap();
         files.push(path);
     }
+    bundle(&folder.join("bundle"));
+    let raw = folder.join("raw");
+    fs::create_dir(&raw).unwrap();
+    fs::write(raw.join("a.request.json"), body(0)).unwrap();
+    fs::write(raw.join("a.response.json"), reply(0).to_string()).unwrap();
+    files.extend([folder.join("bundle"), raw]);
     let is_wire = |path: &Path| path.to_string_lossy().contains("/wire-");
     files.extend(support::recordings().into_iter().filter(|path| is_wire(path)));
     files.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
