@@ -86,8 +86,8 @@ fn the_usage_of_a_rollout_adds_up_to_the_total_that_it_reports() {
     let usage: Vec<_> = recording.exchanges().iter().map(|of| of.usage.unwrap()).collect();
     let text = fs::read_to_string(&path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let totals = lines.map(|line| line["payload"]["info"]["total_token_usage"].clone());
-    let total = totals.filter(Value::is_object).last().unwrap();
+    let mut totals = lines.map(|line| line["payload"]["info"]["total_token_usage"].clone());
+    let total = totals.rfind(Value::is_object).unwrap();
     let sum = |of: fn(&Usage) -> Option<u64>| json!(usage.iter().filter_map(of).sum::<u64>());
     assert_eq!(sum(|usage| usage.input), total["input_tokens"]);
     assert_eq!(sum(|usage| usage.cache_read), total["cached_input_tokens"]);

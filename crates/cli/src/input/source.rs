@@ -40,12 +40,19 @@ pub(crate) struct Source {
     /// Of an archive: what its frames rendered to is not used.
     is_rendered_anew: bool,
     is_empty: bool,
-    keeps_exchanges: bool,
+    exchanges: Exchanges,
     /// The session that alone is given out, and its first record.
     chosen: Option<(Arc<str>, Option<Record>)>,
     /// Whether the command reads several files, so that each must be named.
     pub(crate) is_one_of_several: bool,
     branches: Branches,
+}
+
+/// Whether recorded requests are given out beside the frames.
+#[derive(PartialEq)]
+enum Exchanges {
+    LeftOut,
+    Kept,
 }
 
 /// Which branches of sessions that went back are given out.
@@ -102,7 +109,7 @@ impl Source {
             bar,
             is_rendered_anew: false,
             is_empty: true,
-            keeps_exchanges: false,
+            exchanges: Exchanges::LeftOut,
             chosen: None,
             is_one_of_several: false,
             branches: Branches::Told,
@@ -132,7 +139,7 @@ impl Source {
             bar,
             is_rendered_anew: false,
             is_empty,
-            keeps_exchanges: false,
+            exchanges: Exchanges::LeftOut,
             chosen: None,
             is_one_of_several: false,
             branches: Branches::Told,
@@ -213,7 +220,7 @@ impl Source {
 
     /// Keeps whole requests too, where the source holds them.
     pub(crate) fn keep_exchanges(&mut self) {
-        self.keeps_exchanges = true;
+        self.exchanges = Exchanges::Kept;
         if let Reader::Transcript(transcript) = &mut self.reader {
             transcript.keep_exchanges();
         }
@@ -224,8 +231,10 @@ impl Source {
     pub(crate) fn take_exchanges(&mut self) -> Outcome<Vec<RecordedExchange>> {
         let mut exchanges = match &mut self.reader {
             Reader::Transcript(transcript) => transcript.take_exchanges(),
-            Reader::Archived(file, next) if self.keeps_exchanges && *next >= file.rows()?.len() => {
-                self.keeps_exchanges = false;
+            Reader::Archived(file, next)
+                if self.exchanges == Exchanges::Kept && *next >= file.rows()?.len() =>
+            {
+                self.exchanges = Exchanges::LeftOut;
                 file.exchanges()?
             }
             Reader::Archived(..) => Vec::new(),
