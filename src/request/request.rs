@@ -8,7 +8,7 @@ use crate::{
     id::FacetId,
     json::{self, Object, ObjectExt, Value},
     tokens::TokenCounter,
-    transcript::Api,
+    transcript::{Api, RecordedExchange},
 };
 
 /// A request to a model.
@@ -109,6 +109,13 @@ impl RequestTokens {
 impl Request {
     pub(super) fn new(api: Api, provenance: Provenance, body: Arc<str>, frames: Frames) -> Self {
         Self { api, provenance, body, frames }
+    }
+
+    /// The request of an exchange that was recorded.
+    pub fn recorded(exchange: &RecordedExchange) -> Self {
+        let provenance = if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
+        let frames = Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
+        Self::new(exchange.api, provenance, Arc::clone(&exchange.request), frames)
     }
 
     /// The API that it speaks.

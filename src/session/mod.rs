@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `archive` (feature `storage`) | writes and reads the directories of `afterimage archive` |
 //! | [`Viewer`] | renders the frames of a transcript as they come |
+//! | [`RecordedRequests`] | sums up the requests that a recording holds |
 //! | [`RequestFitter`] | fits a session's request into a budget |
 //! | [`bridge`] | joins observations, journals and checkpoints with frames |
 //!
@@ -13,9 +14,11 @@
 pub mod archive;
 pub mod bridge;
 mod fitting;
+mod recorded_requests;
 mod viewer;
 
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
+pub use recorded_requests::RecordedRequests;
 #[cfg(feature = "storage")]
 pub(crate) use viewer::may_replace;
 pub use viewer::{RequestSums, ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};

@@ -89,7 +89,7 @@ pub struct ViewedRequest {
     pub context: ContextSize,
 }
 
-/// What the requests of a transcript come to.
+/// The sums of the requests of a transcript.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestSums {
     /// How many there are.
@@ -98,6 +98,15 @@ pub struct RequestSums {
     pub tokens: u64,
     /// What the contexts of the last request of each session come to.
     pub last: ContextSize,
+    /// The tokens of the tools of these last requests, where they were recorded.
+    pub last_tools: u64,
+}
+
+impl RequestSums {
+    /// The tokens of the last request of each session.
+    pub fn last_tokens(&self) -> u64 {
+        self.last.tokens().saturating_add(self.last_tools)
+    }
 }
 
 /// What the model sees after the last frame of a session.

@@ -26,6 +26,11 @@ impl Api {
         }
     }
 
+    /// The API with this name on the wire.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Chat, Self::Messages, Self::Responses].into_iter().find(|api| api.as_str() == name)
+    }
+
     /// The member of a request that holds the conversation.
     pub const fn conversation_key(self) -> &'static str {
         match self {

@@ -1,9 +1,10 @@
 //! Codex rollouts: items of the Responses API by line, among what the program notes for itself.
 
 use super::{
-    chat, items,
+    chat,
+    codex_answer::CodexAnswer,
+    items,
     parts::{self, take_text},
-    responses,
     sink::{CompactionRecord, FrameDraft, Sink},
 };
 use crate::{
@@ -21,10 +22,14 @@ const METADATA: [&str; 5] = [
     "token_usage_record",
 ];
 
+/// Those of them that report what an answer cost.
+const USAGE: [&str; 2] = ["event_msg/token_count", "token_usage_record"];
+
 /// Reads rollouts, and the older files whose items stand on the lines themselves.
 #[derive(Default)]
 pub(super) struct CodexReader {
     has_session: bool,
+    answer: CodexAnswer,
 }
 
 impl CodexReader {
@@ -37,6 +42,39 @@ impl CodexReader {
             Some("message") => items::is_telling(value),
             Some(kind) => kind.starts_with("function_call") && value.str_at("call_id").is_some(),
             None => value.str_at("record_type").is_some() || is_header(value),
+        }
+    }
+
+    /// An item of the session.
+    fn item(&mut self, item: Value, line: u64, timestamp: Option<String>, sink: &mut Sink) {
+        match items::draft(item, line) {
+            Ok(draft) => {
+                let timestamp = timestamp.or(draft.timestamp);
+                self.answer.push(FrameDraft { timestamp, ..draft }, sink);
+            }
+            Err((reason, item)) => {
+                self.answer.give(sink);
+                sink.unknown(line, reason, item);
+            }
+        }
+    }
+
+    /// What the program notes for itself: of it, the model and the usage of answers are kept.
+    fn note(&mut self, kind: &str, payload: Value, sink: &mut Sink) {
+        let inner = payload.str_at("type").map(|inner| format!("{kind}/{inner}"));
+        let kind = inner.unwrap_or_else(|| kind.to_owned());
+        match payload {
+            Value::Object(payload) if USAGE.contains(&kind.as_str()) => {
+                if !self.answer.report(payload, sink) {
+                    sink.skip(&kind);
+                }
+            }
+            payload => {
+                if kind == "turn_context" {
+                    self.answer.turn(&payload);
+                }
+                sink.skip(&kind);
+            }
         }
     }
 
@@ -115,9 +153,12 @@ impl super::Decoder for CodexReader {
         if let Some(payload) =
             record.get_mut("payload").filter(|payload| payload.as_object().is_some())
         {
-            let inner = payload.str_at("type");
             match kind.as_str() {
-                "response_item" => responses::push(payload.take(), line, timestamp, sink),
+                "response_item" => return self.item(payload.take(), line, timestamp, sink),
+                kind if METADATA.contains(&kind) => return self.note(kind, payload.take(), sink),
+                _ => self.answer.give(sink),
+            }
+            match kind.as_str() {
                 "session_meta" => {
                     if let Value::Object(meta) = payload.take() {
                         self.session(meta, &kind, line, sink);
@@ -127,25 +168,27 @@ impl super::Decoder for CodexReader {
                     Value::Object(payload) => compacted(payload, line, timestamp, sink),
                     _ => sink.skip(&kind),
                 },
-                kind if METADATA.contains(&kind) => match inner {
-                    Some(inner) => sink.skip(&format!("{kind}/{inner}")),
-                    None => sink.skip(kind),
-                },
                 kind => sink.unknown(line, format!("a record of type {kind:?}"), record.into()),
             }
         } else if record.get("record_type").is_some() {
             sink.skip("state");
         } else if kind.is_empty() && is_header {
+            self.answer.give(sink);
             self.session(record, "header", line, sink);
         } else if items::is_known(&kind) && !record.contains_key("payload") {
-            responses::push(record.into(), line, timestamp, sink);
+            self.item(record.into(), line, timestamp, sink);
         } else {
+            self.answer.give(sink);
             sink.unknown(
                 line,
                 format!("a record of type {kind:?} without a payload"),
                 record.into(),
             );
         }
+    }
+
+    fn finish(&mut self, sink: &mut Sink) {
+        self.answer.give(sink);
     }
 }
 

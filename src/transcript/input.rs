@@ -163,6 +163,11 @@ impl<R: BufRead> Transcript<R> {
         self.sink.exchanges()
     }
 
+    /// The exchanges since the last call, which are kept no more.
+    pub fn take_exchanges(&mut self) -> Vec<RecordedExchange> {
+        self.sink.take_exchanges()
+    }
+
     /// Hands a record on, and keeps the request that it is.
     fn take(&mut self, value: Value, line: u64) {
         let before = self.sink.next_sequence();

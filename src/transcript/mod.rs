@@ -28,6 +28,7 @@ mod chat;
 mod claude_code;
 mod claude_web;
 mod codex;
+mod codex_answer;
 mod copilot;
 mod exchange;
 mod folder;

@@ -249,6 +249,10 @@ impl Sink {
         self.exchanges.as_deref().unwrap_or_default()
     }
 
+    pub(super) fn take_exchanges(&mut self) -> Vec<RecordedExchange> {
+        self.exchanges.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// The frame that `push` makes; `None` where it makes none, or one of several records.
     pub(super) fn frame_of(&mut self, push: impl FnOnce(&mut Self)) -> Option<FrameSeq> {
         let before = self.sequence;

@@ -10,10 +10,10 @@ use afterimage::{
     id::Millis,
     json,
     request::{ExchangeOutcome, Lack, PartKind, Provenance, Recording, Request, compare},
-    session::Viewer,
+    session::{RecordedRequests, Viewer},
     snapshot::FrameSnapshot,
     tokens::Chars4,
-    transcript::{Api, Transcript},
+    transcript::{Api, Transcript, Usage},
     veil::{FacetChange, History},
     window::{ContextInForce, ContextItem, ContextSize},
 };
@@ -41,6 +41,59 @@ fn each_recording(mut check: impl FnMut(&Path, Recording)) {
             }
         }
     }
+}
+
+/// The sums of recorded requests are those of the requests of the recording, one by one.
+#[test]
+fn sums_of_recorded_requests_are_those_of_the_recording() {
+    let mut checked = 0;
+    each_recording(|path, recording| {
+        let mut transcript = Transcript::open(path).unwrap();
+        transcript.keep_exchanges();
+        let mut sums = RecordedRequests::default();
+        while let Some(record) = transcript.next() {
+            record.unwrap();
+            transcript.take_exchanges().iter().for_each(|of| sums.push(of, &Chars4));
+        }
+        transcript.take_exchanges().iter().for_each(|of| sums.push(of, &Chars4));
+        let exchanges = recording.exchanges();
+        let is_recorded = exchanges.iter().any(|of| of.provenance.lacks().is_empty());
+        assert_eq!(sums.provenance().is_some(), is_recorded, "{}", path.display());
+        if !is_recorded {
+            return;
+        }
+        let tokens = |number: usize| recording.tokens(number).unwrap().total();
+        let last: HashMap<_, _> =
+            exchanges.iter().map(|exchange| (&exchange.session, exchange.number)).collect();
+        let found = sums.requests();
+        let all = exchanges.iter().map(|exchange| tokens(exchange.number)).sum();
+        assert_eq!((found.requests, found.tokens), (exchanges.len() as u64, all));
+        assert_eq!(found.last_tokens(), last.values().map(|number| tokens(*number)).sum::<u64>());
+        let bytes = last.values().map(|number| recording.request(*number).unwrap().body().len());
+        assert_eq!(found.last.bytes, bytes.sum::<usize>() as u64, "{}", path.display());
+        checked += 1;
+    });
+    if data::recordings(GROUPS[0]).is_some() {
+        assert!(checked > 10, "{checked}");
+    }
+}
+
+#[test]
+fn the_usage_of_a_rollout_adds_up_to_the_total_that_it_reports() {
+    let Some(folder) = data::recordings("C-codex-responses/rollout") else { return };
+    let path = folder.join("codemie-rollout-2026-05-11T11-26-55.jsonl");
+    let recording = read(&path).unwrap();
+    let usage: Vec<_> = recording.exchanges().iter().map(|of| of.usage.unwrap()).collect();
+    let text = fs::read_to_string(&path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut totals = lines.map(|line| line["payload"]["info"]["total_token_usage"].clone());
+    let total = totals.rfind(Value::is_object).unwrap();
+    let sum = |of: fn(&Usage) -> Option<u64>| json!(usage.iter().filter_map(of).sum::<u64>());
+    assert_eq!(sum(|usage| usage.input), total["input_tokens"]);
+    assert_eq!(sum(|usage| usage.cache_read), total["cached_input_tokens"]);
+    assert_eq!(sum(|usage| usage.output), total["output_tokens"]);
+    assert_eq!(sum(|usage| usage.reasoning), total["reasoning_output_tokens"]);
+    assert!(recording.exchanges().iter().all(|of| of.model.as_deref() == Some("gpt-5.5")));
 }
 
 fn requests(recording: &Recording) -> Vec<Request> {

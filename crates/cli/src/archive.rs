@@ -4,14 +4,14 @@ use std::{io::Write, path::Path};
 
 use afterimage::{
     json::{Object, Value},
-    session::archive::{ArchiveSummary, TranscriptSource},
+    session::archive::{ArchiveSummary, TranscriptSource, TranscriptWriter},
     snapshot::Totals,
 };
 
 use crate::{
     args,
     failure::Outcome,
-    input::{self, InputRefusal},
+    input::{self, InputRefusal, Source},
     json::object,
     lens::{Counting, Lenses},
     moment::moment,
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
     let mut builder = store::create(directory)?;
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     // An archive of a part of what was named would be taken for one of all.
-    input::read(&args.input, true, InputRefusal::Ends, |source| {
+    input::read(&args.input.with_exchanges(), true, InputRefusal::Ends, |source| {
         let lens = lenses.of(source)?;
         let from = TranscriptSource {
             file: source.name(),
@@ -41,7 +41,9 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
             transcript
                 .push(record, rendered.as_ref(), now)
                 .map_err(|error| source.refuse(error))?;
+            push_exchanges(source, &mut transcript)?;
         }
+        push_exchanges(source, &mut transcript)?;
         let mut report = source.report().clone();
         report.sessions = source.sessions();
         transcript.finish(&report).map_err(|error| source.refuse(error))
@@ -53,6 +55,14 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
         page(directory, &summary, &mut out)?;
     }
     Ok(out.flush()?)
+}
+
+/// Archives the exchanges that were read since the last call.
+fn push_exchanges(source: &mut Source, transcript: &mut TranscriptWriter<'_>) -> Outcome {
+    for exchange in source.take_exchanges()? {
+        transcript.push_exchange(&exchange).map_err(|error| source.refuse(error))?;
+    }
+    Ok(())
 }
 
 fn json(directory: &Path, summary: &ArchiveSummary) -> Object {

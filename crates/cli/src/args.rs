@@ -194,13 +194,21 @@ pub(crate) struct Input {
     /// Keep what was said on branches that the session left in the context
     #[arg(long, conflicts_with = "branch")]
     pub(crate) all_branches: bool,
+    /// Whether recorded requests are kept from the first frame on.
+    #[arg(skip)]
+    pub(crate) keeps_exchanges: bool,
 }
 
 impl Input {
     /// These files, whole.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
-        let (input_format, session, branch, all_branches) = Default::default();
-        Self { files, input_format, session, branch, all_branches }
+        let (input_format, session, branch, all_branches, keeps_exchanges) = Default::default();
+        Self { files, input_format, session, branch, all_branches, keeps_exchanges }
+    }
+
+    /// The same input with the requests that it holds.
+    pub(crate) fn with_exchanges(&self) -> Self {
+        Self { keeps_exchanges: true, ..self.clone() }
     }
 
     /// The same input with all sessions, for commands that choose among them.

@@ -68,6 +68,9 @@ pub(crate) fn read(
         let opened =
             opening.and_then(|opening| opening.open(shows_progress, format, is_one_of_several));
         let read = opened.and_then(|mut source| {
+            if input.keeps_exchanges {
+                source.keep_exchanges();
+            }
             if input.all_branches {
                 source.take_all_branches();
             }

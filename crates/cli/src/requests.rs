@@ -57,7 +57,7 @@ pub(crate) fn read(source: &mut Source, counter: &Arc<dyn TokenCounter>) -> Outc
         let now = moment(&record.frame);
         recording.push(record, now).map_err(|error| source.refuse(error))?;
     }
-    recording.finish(source.exchanges());
+    recording.finish(&source.take_exchanges()?);
     Ok(recording)
 }
 

@@ -4,10 +4,13 @@ mod context;
 mod ledger;
 mod page;
 
-use afterimage::session::{
-    ViewedFrame, Viewer,
-    archive::{ArchivedTranscript, TranscriptEntry},
-    unknown_records,
+use afterimage::{
+    request::Provenance,
+    session::{
+        RecordedRequests, ViewedFrame, Viewer,
+        archive::{ArchivedTranscript, TranscriptEntry},
+        unknown_records,
+    },
 };
 
 use std::io::Write;
@@ -30,7 +33,7 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     }
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     let mut is_first = true;
-    input::each(&args.input, true, |source| {
+    input::each(&args.input.with_exchanges(), true, |source| {
         let lens = lenses.of(source)?;
         let known = source.archived().map(|archived| of_archive(archived, &lens)).transpose()?;
         let (ledger, contexts) = match known.flatten() {
@@ -69,6 +72,7 @@ fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
 fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<(Ledger, Contexts)> {
     let mut viewer = Viewer::new(&lens.hud, source.format());
     let mut ledger = Ledger::new(source.format());
+    let mut recorded = RecordedRequests::default();
     while let Some(record) = source.next() {
         let ViewedFrame { session, frame, snapshot, .. } = source.see(&mut viewer, record?)?;
         ledger.frames += 1;
@@ -78,8 +82,25 @@ fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<(Ledger, Contexts)> {
             ledger.add(&session, frame.sequence, chunk, lens.tokens(&snapshot, chunk));
         }
         ledger.let_go();
+        add_exchanges(source, &mut recorded, lens)?;
     }
-    Ok((ledger, Contexts { sums: viewer.requests(), lacks: viewer.lacks() }))
+    add_exchanges(source, &mut recorded, lens)?;
+    let contexts = match recorded.provenance() {
+        Some(provenance) => Contexts { sums: recorded.requests(), provenance },
+        None => Contexts {
+            sums: viewer.requests(),
+            provenance: Provenance::Reconstructed { lacks: viewer.lacks() },
+        },
+    };
+    Ok((ledger, contexts))
+}
+
+/// Adds up the requests that were read since the last call.
+fn add_exchanges(source: &mut Source, recorded: &mut RecordedRequests, lens: &Lens) -> Outcome {
+    for exchange in source.take_exchanges()? {
+        recorded.push(&exchange, &*lens.counter);
+    }
+    Ok(())
 }
 
 /// The same sums, from what is archived of the chunks: no frame is read. `None` where the requests
@@ -90,7 +111,7 @@ fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Option<(Led
     let Some(sums) = archived.entry().requests.filter(|_| is_counted) else {
         return Ok(None);
     };
-    let contexts = Contexts { sums, lacks: archived.lacks(archived.rows()?.len())? };
+    let contexts = Contexts { sums, provenance: archived.provenance()? };
     let mut ledger = Ledger::new(*input_format);
     (ledger.tally, ledger.unknown_records) = (*tally, *unknown_records);
     for row in archived.rows()? {

@@ -6,16 +6,16 @@ use std::{
 };
 
 use super::{
-    FrameRow, TranscriptEntry, damaged, frame_table::SnapshotPlace, frames_reader::FramesReader,
-    sessions::Sessions,
+    FrameRow, TranscriptEntry, damaged, exchanges_reader, frame_table::SnapshotPlace,
+    frames_reader::FramesReader, sessions::Sessions,
 };
 use crate::{
     Error, Result,
     id::FrameSeq,
     log::Files,
-    request::{Lack, lacks},
+    request::{Lack, Provenance, lacks},
     snapshot::{ArchiveReader, FrameSnapshot, RangeView},
-    transcript::Record,
+    transcript::{Record, RecordedExchange},
     veil::Frame,
 };
 
@@ -128,6 +128,31 @@ impl ArchivedTranscript {
             from.is_some_and(|from| from <= *last)
         };
         Ok(lacks(last.iter().all(has_system)))
+    }
+
+    /// Where its requests come from: recorded, or worked out from its frames.
+    ///
+    /// # Errors
+    /// Those of [`ArchivedTranscript::rows`].
+    pub fn provenance(&self) -> Result<Provenance> {
+        match &self.entry.recorded {
+            Some(recorded) => Ok(recorded.clone()),
+            None => Ok(Provenance::Reconstructed { lacks: self.lacks(usize::MAX)? }),
+        }
+    }
+
+    /// The exchanges that the transcript holds, in its order: what
+    /// [`Transcript::exchanges`](crate::transcript::Transcript::exchanges) has of the file. Reads
+    /// all of them; an archive of an earlier program has none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) with the file and the record;
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn exchanges(&self) -> Result<Vec<RecordedExchange>> {
+        match self.entry.exchanges {
+            0 => Ok(Vec::new()),
+            count => exchanges_reader::read(&*self.files, &self.folder, count),
+        }
     }
 
     /// The index of a session.

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
-    json::{self, Object, Value, object},
+    json::{self, Object, ObjectExt, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
+    request::Provenance,
     session::{RequestSums, may_replace},
     snapshot::{FrameSnapshot, Totals},
     transcript::{ImportReport, RecordNote, Tally, TranscriptFormat, UnknownRecord},
@@ -42,6 +43,10 @@ pub struct TranscriptEntry {
     /// What its requests come to; `None` where an older program wrote it, or another tokenizer
     /// counted them.
     pub requests: Option<RequestSums>,
+    /// Where these come from, if they were recorded.
+    pub(super) recorded: Option<Provenance>,
+    /// How many exchanges are kept.
+    pub exchanges: u64,
     /// Where the table of the frames begins.
     pub(super) frame_table: u64,
     /// Its sessions, in the order of their first frames.
@@ -108,7 +113,12 @@ impl TranscriptEntry {
             object.insert("contextFrames".to_owned(), frames.into());
         }
         if let Some(sums) = &self.requests {
-            object.insert("requests".to_owned(), requests_json(sums).into());
+            let mut sums = requests_json(sums);
+            sums.put_some("provenance", self.recorded.as_ref().map(Provenance::as_str));
+            object.insert("requests".to_owned(), sums.into());
+        }
+        if self.exchanges > 0 {
+            object.insert("exchanges".to_owned(), self.exchanges.into());
         }
         object.insert("frameTable".to_owned(), self.frame_table.into());
         let sessions = self.sessions.iter().map(SessionEntry::to_json).collect::<Value>();
@@ -151,6 +161,8 @@ impl TranscriptEntry {
             report,
             context_frames: value.get("contextFrames").and_then(Value::as_u64),
             requests: value.get("requests").map(requests_of).transpose()?,
+            recorded: value.get("requests").and_then(recorded),
+            exchanges: optional(value, "exchanges")?,
             frame_table: number(value, "frameTable")?,
             sessions: sessions.iter().map(SessionEntry::from_json).collect::<Result<_, _>>()?,
         })
@@ -158,8 +170,8 @@ impl TranscriptEntry {
 }
 
 fn requests_json(sums: &RequestSums) -> Object {
-    let RequestSums { requests, tokens, last } = sums;
-    object! {
+    let RequestSums { requests, tokens, last, last_tools } = sums;
+    let mut json = object! {
         "count": *requests,
         "tokens": *tokens,
         "frames": last.frames,
@@ -168,7 +180,15 @@ fn requests_json(sums: &RequestSums) -> Object {
         "bytes": last.bytes,
         "systemTokens": last.system_tokens,
         "messageTokens": last.message_tokens,
-    }
+    };
+    json.put_some("toolTokens", Some(*last_tools).filter(|tokens| *tokens > 0));
+    json
+}
+
+/// Where requests come from that were recorded.
+fn recorded(requests: &Value) -> Option<Provenance> {
+    let known = [Provenance::Sent, Provenance::Logged];
+    known.into_iter().find(|known| requests.str_at("provenance") == Some(known.as_str()))
 }
 
 fn requests_of(value: &Value) -> Result<RequestSums, ManifestFault> {
@@ -180,7 +200,12 @@ fn requests_of(value: &Value) -> Result<RequestSums, ManifestFault> {
         system_tokens: number(value, "systemTokens")?,
         message_tokens: number(value, "messageTokens")?,
     };
-    Ok(RequestSums { requests: number(value, "count")?, tokens: number(value, "tokens")?, last })
+    Ok(RequestSums {
+        requests: number(value, "count")?,
+        tokens: number(value, "tokens")?,
+        last,
+        last_tools: optional(value, "toolTokens")?,
+    })
 }
 
 impl SessionEntry {
@@ -284,6 +309,11 @@ fn parse(bytes: &[u8]) -> Result<Vec<TranscriptEntry>, ManifestFault> {
 
 fn number(value: &Value, key: &'static str) -> Result<u64, ManifestFault> {
     value.get(key).and_then(Value::as_u64).ok_or(ManifestFault::Member(key))
+}
+
+/// A number that is 0 where it is missing.
+fn optional(value: &Value, key: &'static str) -> Result<u64, ManifestFault> {
+    if value.get(key).is_none() { Ok(0) } else { number(value, key) }
 }
 
 fn text<'v>(value: &'v Value, key: &'static str) -> Result<&'v str, ManifestFault> {

@@ -40,6 +40,9 @@
 mod archived_transcript;
 mod builder;
 mod directory;
+mod exchange_record;
+mod exchanges_reader;
+mod exchanges_writer;
 mod frame_table;
 mod frames_reader;
 mod frames_writer;
@@ -71,6 +74,9 @@ const UNFINISHED: &str = "unfinished";
 /// The frames of a transcript.
 const FRAMES: &str = "frames.rec";
 const FRAMES_KIND: FileKind = FileKind::new(*b"aiframe\0", 1);
+/// Its recorded exchanges.
+const EXCHANGES: &str = "exchanges.rec";
+const EXCHANGES_KIND: FileKind = FileKind::new(*b"aiexchg\0", 1);
 
 /// The folder of the transcript, or of the session, with this index.
 fn folder(inside: &Path, index: usize) -> PathBuf {

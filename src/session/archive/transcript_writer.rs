@@ -3,18 +3,19 @@ use std::{path::PathBuf, sync::Arc};
 use indexmap::IndexMap;
 
 use super::{
-    FrameRow, SessionEntry, TranscriptEntry, folder, frame_table::SnapshotPlace,
-    frames_writer::FramesWriter, late_sync::LateSync, recount, session_writer::SessionWriter,
+    FrameRow, SessionEntry, TranscriptEntry, exchanges_writer::ExchangesWriter, folder,
+    frame_table::SnapshotPlace, frames_writer::FramesWriter, late_sync::LateSync, recount,
+    session_writer::SessionWriter,
 };
 use crate::{
     Error, ErrorKind, Result,
     hud::Hud,
     id::Millis,
     log::create_dirs,
-    session::{ViewedFrame, Viewer, unknown_records},
+    session::{RecordedRequests, ViewedFrame, Viewer, unknown_records},
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
-    transcript::{ImportReport, Record, Tally, TranscriptFormat},
+    transcript::{ImportReport, Record, RecordedExchange, Tally, TranscriptFormat},
     window::tells_of_context,
 };
 
@@ -42,6 +43,8 @@ pub struct TranscriptWriter<'b> {
     counter: Arc<dyn TokenCounter>,
     viewer: Viewer<'b>,
     frames: FramesWriter,
+    exchanges: Option<ExchangesWriter>,
+    recorded: RecordedRequests,
     sessions: IndexMap<Arc<str>, SessionWriter>,
     unsaved: usize,
     tally: Tally,
@@ -70,6 +73,8 @@ impl<'b> TranscriptWriter<'b> {
         create_dirs(files, &folder)?;
         Ok(Self {
             frames: FramesWriter::create(files, &folder)?,
+            exchanges: None,
+            recorded: RecordedRequests::default(),
             files: files.clone(),
             folder,
             counter: Arc::clone(counter),
@@ -141,6 +146,23 @@ impl<'b> TranscriptWriter<'b> {
         Ok(())
     }
 
+    /// Adds an exchange that the transcript holds. Its requests then are those of the archive, and
+    /// none is worked out from the frames. Counts the tokens of the request.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] for exchanges that repeat more than an archive holds;
+    /// [`ErrorKind::Io`].
+    pub fn push_exchange(&mut self, exchange: &RecordedExchange) -> Result<()> {
+        let mut writer = match self.exchanges.take() {
+            Some(writer) => writer,
+            None => ExchangesWriter::create(&self.files, &self.folder)?,
+        };
+        writer.push(exchange)?;
+        self.exchanges = Some(writer);
+        self.recorded.push(exchange, &*self.counter);
+        Ok(())
+    }
+
     /// Writes the rest, with what reading the transcript said; of the records that were not
     /// understood, and of the notes, the first is kept.
     ///
@@ -148,6 +170,8 @@ impl<'b> TranscriptWriter<'b> {
     /// What the format has against the tail of a session; [`ErrorKind::Io`].
     pub fn finish(self, report: &ImportReport) -> Result<()> {
         let frame_table = self.frames.finish()?;
+        let exchanges = self.exchanges.map(ExchangesWriter::finish).transpose()?;
+        let recorded = self.recorded.provenance();
         let mut sessions = Vec::with_capacity(self.sessions.len());
         for (session, writer) in self.sessions {
             let tail = if writer.has_tail { self.viewer.tail(&session)? } else { None };
@@ -158,7 +182,10 @@ impl<'b> TranscriptWriter<'b> {
         }
         // What the viewer's own counter counted are no tokens of this one.
         let is_counted = self.tokenizer == self.counter.id();
-        let requests = is_counted.then(|| self.viewer.requests());
+        let requests = match recorded {
+            Some(_) => Some(self.recorded.requests()),
+            None => is_counted.then(|| self.viewer.requests()),
+        };
         let mut report = report.clone();
         report.unknown.truncate(1);
         report.notes.truncate(1);
@@ -172,6 +199,8 @@ impl<'b> TranscriptWriter<'b> {
             unknown_records: self.unknown_records,
             context_frames: Some(self.context_frames),
             requests,
+            recorded,
+            exchanges: exchanges.unwrap_or_default(),
             report,
             frame_table,
             sessions,

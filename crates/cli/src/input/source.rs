@@ -40,11 +40,19 @@ pub(crate) struct Source {
     /// Of an archive: what its frames rendered to is not used.
     is_rendered_anew: bool,
     is_empty: bool,
+    exchanges: Exchanges,
     /// The session that alone is given out, and its first record.
     chosen: Option<(Arc<str>, Option<Record>)>,
     /// Whether the command reads several files, so that each must be named.
     pub(crate) is_one_of_several: bool,
     branches: Branches,
+}
+
+/// Whether recorded requests are given out beside the frames.
+#[derive(PartialEq)]
+enum Exchanges {
+    LeftOut,
+    Kept,
 }
 
 /// Which branches of sessions that went back are given out.
@@ -101,6 +109,7 @@ impl Source {
             bar,
             is_rendered_anew: false,
             is_empty: true,
+            exchanges: Exchanges::LeftOut,
             chosen: None,
             is_one_of_several: false,
             branches: Branches::Told,
@@ -130,6 +139,7 @@ impl Source {
             bar,
             is_rendered_anew: false,
             is_empty,
+            exchanges: Exchanges::LeftOut,
             chosen: None,
             is_one_of_several: false,
             branches: Branches::Told,
@@ -210,17 +220,29 @@ impl Source {
 
     /// Keeps whole requests too, where the source holds them.
     pub(crate) fn keep_exchanges(&mut self) {
+        self.exchanges = Exchanges::Kept;
         if let Reader::Transcript(transcript) = &mut self.reader {
             transcript.keep_exchanges();
         }
     }
 
-    /// The requests that were kept.
-    pub(crate) fn exchanges(&self) -> &[RecordedExchange] {
-        match &self.reader {
-            Reader::Transcript(transcript) => transcript.exchanges(),
-            Reader::Archived(..) => &[],
+    /// The exchanges that were kept and not taken yet: those of an archive once all frames were
+    /// read.
+    pub(crate) fn take_exchanges(&mut self) -> Outcome<Vec<RecordedExchange>> {
+        let mut exchanges = match &mut self.reader {
+            Reader::Transcript(transcript) => transcript.take_exchanges(),
+            Reader::Archived(file, next)
+                if self.exchanges == Exchanges::Kept && *next >= file.rows()?.len() =>
+            {
+                self.exchanges = Exchanges::LeftOut;
+                file.exchanges()?
+            }
+            Reader::Archived(..) => Vec::new(),
+        };
+        if let Some((session, _)) = &self.chosen {
+            exchanges.retain(|exchange| exchange.session == *session);
         }
+        Ok(exchanges)
     }
 
     /// What the file is called in output.

@@ -3,7 +3,7 @@
 use afterimage::{
     hud::RenderedContext,
     json::{Object, Value},
-    request::{Lack, PartKind, Provenance, Recording, Request},
+    request::{PartKind, Provenance, Recording, Request},
     session::RequestSums,
     window::ContextSize,
 };
@@ -14,26 +14,31 @@ use crate::{failure::Outcome, input::Source, json::object, lens::Lens, requests}
 /// What the requests of a file come to.
 pub(super) struct Contexts {
     pub(super) sums: RequestSums,
-    pub(super) lacks: Vec<Lack>,
+    pub(super) provenance: Provenance,
 }
 
 impl Contexts {
     /// Adds the members of `stats --json`.
     pub(super) fn put(&self, json: &mut Object) {
-        let RequestSums { requests, tokens, last } = self.sums;
+        let RequestSums { requests, tokens, last, .. } = self.sums;
         let mut put = |name: &str, value: Value| json.insert(name.to_owned(), value);
         put("requests", object! { "count": requests, "tokens": tokens }.into());
-        put("context", context_json(last).into());
-        put("lacks", self.lacks.iter().map(|lack| lack.as_str()).collect::<Value>());
+        put("context", context_json(last, self.sums.last_tokens()).into());
+        put("provenance", self.provenance.as_str().into());
+        put("lacks", lacks_json(&self.provenance));
     }
 }
 
-fn context_json(size: ContextSize) -> Object {
+fn lacks_json(provenance: &Provenance) -> Value {
+    provenance.lacks().iter().map(|lack| lack.as_str()).collect()
+}
+
+fn context_json(size: ContextSize, tokens: u64) -> Object {
     object! {
         "frames": size.frames,
         "messages": size.messages,
         "bytes": size.bytes,
-        "tokens": size.tokens(),
+        "tokens": tokens,
         "replaced": size.replaced,
     }
 }
@@ -120,8 +125,8 @@ impl OfRequest {
             "format": source.format().name(),
             "request": self.number as u64,
             "provenance": self.provenance.as_str(),
-            "lacks": self.provenance.lacks().iter().map(|lack| lack.as_str()).collect::<Value>(),
-            "context": context_json(self.size),
+            "lacks": lacks_json(&self.provenance),
+            "context": context_json(self.size, self.size.tokens()),
         };
         json.extend(self.ledger.sums_json());
         json

@@ -2,7 +2,9 @@
 
 use std::{io::Write, sync::Arc};
 
-use afterimage::{session::RequestSums, transcript::ImportReport, window::ContextSize};
+use afterimage::{
+    request::Provenance, session::RequestSums, transcript::ImportReport, window::ContextSize,
+};
 use anstyle::Style;
 use indexmap::IndexMap;
 
@@ -99,13 +101,17 @@ fn held(size: ContextSize) -> String {
 
 /// What the requests hold: of the history the last one may hold a part.
 fn requests(contexts: &Contexts, has_sessions: bool, out: &mut Output) -> Outcome {
-    let RequestSums { requests, tokens, last } = contexts.sums;
+    let RequestSums { requests, tokens, last, .. } = contexts.sums;
     let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
     let title = if has_sessions { "THE LAST CONTEXT OF EACH SESSION" } else { "THE LAST CONTEXT" };
-    let note = crate::requests::reconstructed(&contexts.lacks);
+    let note = match &contexts.provenance {
+        Provenance::Sent => "as it was sent, with its tools and parameters".to_owned(),
+        Provenance::Logged => "as the client logged it, with its tools and parameters".to_owned(),
+        other => crate::requests::provenance_note(other).unwrap_or_default(),
+    };
     writeln!(out, "\n  {bold}{title}{bold:#}\n  {dim}{note}{dim:#}")?;
     let figures = [
-        ("tokens", last.tokens(), held(last)),
+        ("tokens", contexts.sums.last_tokens(), held(last)),
         ("bytes", last.bytes, String::new()),
         ("all contexts", tokens, format!("tokens of {} together", counted(requests, "request"))),
     ];

@@ -15,18 +15,20 @@ use support::{Run, out, run};
 
 const CHAT: &str = "crates/cli/tests/data/chat.json";
 const SESSIONS: &str = "crates/cli/tests/data/sessions.jsonl";
-const QUESTIONS: [&[&str]; 6] = [
+const TRAFFIC: &str = "crates/cli/tests/data/traffic.json";
+const QUESTIONS: [&[&str]; 7] = [
     &["frames"],
     &["render", "--json"],
     &["render", "--as", "snapshots"],
     &["stats", "--json"],
     &["trace", "--text", "o", "--json"],
     &["trace", "--facet", "wood", "--json"],
+    &["requests", "--json"],
 ];
 
 fn archive(directory: &Path) -> PathBuf {
     let path = directory.join("made");
-    let run = run(&["archive", SESSIONS, CHAT, "-o", path.to_str().unwrap()]);
+    let run = run(&["archive", SESSIONS, CHAT, TRAFFIC, "-o", path.to_str().unwrap()]);
     assert_eq!(run.code, Some(0), "{}", run.err);
     path
 }
@@ -127,7 +129,7 @@ fn damage_in_one_file_does_not_stand_in_the_way_of_the_others() {
     fs::remove_file(path.join("0001/frames.rec")).unwrap();
     let run = run(&["render", path.to_str().unwrap()]);
     assert_eq!(run.code, Some(2));
-    assert_eq!(run.out, out(&["render", CHAT]));
+    assert_eq!(run.out, self::run(&["render", CHAT, TRAFFIC]).out);
     assert!(run.err.starts_with("error: cannot open: "), "{}", run.err);
 }
 
@@ -144,10 +146,10 @@ fn a_question_is_answered_from_what_it_is_about_and_reads_nothing_else() {
     fs::write(&file, bytes).unwrap();
     let runs = whole_or_refused(&path, &answers);
     let codes: Vec<_> = runs.iter().map(|run| run.code.unwrap()).collect();
-    assert_eq!(codes, [2, 2, 0, 0, 0, 0]);
+    assert_eq!(codes, [2, 2, 0, 0, 0, 0, 2]);
     for args in [&["render"][..], &["trace", "--at", "0:3"], &["trace", "--at", "3:2"]] {
         let found = run(&[args, &[name]].concat());
-        assert_eq!(found.out, run(&[args, &[SESSIONS, CHAT]].concat()).out);
+        assert_eq!(found.out, run(&[args, &[SESSIONS, CHAT, TRAFFIC]].concat()).out);
     }
     // What the model saw in the midst of a session is only known by following its frames.
     let run = run(&["render", "--to", "6", name]);

@@ -3,6 +3,7 @@
 mod support;
 
 mod archive;
+mod archived_exchanges;
 mod bad_archive;
 mod bad_fitting;
 mod bad_input;
