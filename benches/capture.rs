@@ -19,10 +19,14 @@ fn capture(criterion: &mut Criterion) {
     let known = Hud::new(Arc::new(KnownCounts));
     let histories: Vec<History> =
         sessions.iter().map(|session| captured(&known, session)).collect();
-    let texts: Vec<&str> = histories
+    let snapshots: Vec<_> = histories
         .iter()
-        .flat_map(afterimage::veil::History::frames)
-        .flat_map(|frame| frame.rendered_snapshot.as_deref().unwrap().chunks())
+        .flat_map(History::frames)
+        .filter_map(|frame| frame.rendered_snapshot.clone())
+        .collect();
+    let texts: Vec<&str> = snapshots
+        .iter()
+        .flat_map(|snapshot| snapshot.chunks())
         .map(afterimage::snapshot::ChunkRef::content)
         .collect();
     let bytes: usize = texts.iter().map(|text| text.len()).sum();

@@ -18,7 +18,6 @@ use afterimage::{
     compress::{CompressionOptions, CompressionTransform, Summary},
     hud::Hud,
     id::{Millis, Role},
-    snapshot::FrameSnapshot,
     tokens::Chars4,
     veil::{Frame, History, Source},
 };

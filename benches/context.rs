@@ -47,8 +47,9 @@ fn context(criterion: &mut Criterion) {
 }
 
 fn joined(history: &History) -> usize {
-    let snapshots = history.frames().filter_map(|frame| frame.rendered_snapshot.as_deref());
-    snapshots.map(afterimage::snapshot::FrameSnapshot::text).collect::<String>().len()
+    let frames = history.frames();
+    let snapshots = (0..frames.len()).filter_map(|index| frames.snapshot(index));
+    snapshots.map(|snapshot| snapshot.text().to_owned()).collect::<String>().len()
 }
 
 criterion_group!(benches, context);

@@ -295,13 +295,12 @@ impl<'a> Open<'a> {
             return self.turn.items.push(item);
         };
         let kind = match chunk.part() {
-            PartRef::Text => Kind::Text,
+            PartRef::Text | PartRef::ToolDefinition => Kind::Text,
             PartRef::Call { id, name } => Kind::Call { id, name, number: usize::MAX },
             PartRef::Result { id } => Kind::Result { id, number: usize::MAX },
             PartRef::Reasoning => Kind::Reasoning,
             PartRef::Image => Kind::Image,
             PartRef::Compaction => Kind::Compaction,
-            PartRef::ToolDefinition => Kind::Text,
             PartRef::Opaque | PartRef::Audio | PartRef::Document => Kind::Opaque,
         };
         let id = chunk.facet_ids().next();

@@ -51,6 +51,7 @@ impl PartialEq for FrameSnapshot {
     }
 }
 
+#[expect(clippy::missing_fields_in_debug, reason = "the body is its text and its chunks")]
 impl fmt::Debug for FrameSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = self.own();

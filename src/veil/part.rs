@@ -352,7 +352,7 @@ impl PartSource {
         if form.is_some() {
             origin.shift_remove("form");
         }
-        Self { field, id_from, form, ..Self::of_block(origin.into()) }
+        Self { field, form, id_from, ..Self::of_block(origin.into()) }
     }
 
     /// The block with its members by the provider's names; `None` where there is nothing of it.

@@ -161,13 +161,14 @@ impl FrameBatch {
 
     /// The batch without these frames; the text is in `segment`.
     pub(in crate::veil) fn without(&self, segment: SealedSegment, gone: &Range<u32>) -> Self {
-        let frames = (0..).zip(&self.frames);
-        let kept = |(row, bytes): (u32, &Box<[u8]>)| {
-            if gone.contains(&row) { Box::default() } else { bytes.clone() }
+        let kept = |row: u32| {
+            let bytes = self.frames.get(row as usize).filter(|_| !gone.contains(&row));
+            bytes.cloned().unwrap_or_default()
         };
+        let frames = (0..self.frames.len() as u32).map(kept).collect();
         let tails = self.tails.iter().filter(|(row, _)| !gone.contains(row)).cloned().collect();
         let whole = self.whole.iter().filter(|(row, _)| !gone.contains(row)).cloned().collect();
-        let left = Self { segment, frames: frames.map(kept).collect(), whole, tails };
+        let left = Self { segment, frames, whole, tails };
         if !(0..left.len() as u32).all(|row| left.is_forgotten(row)) {
             return left;
         }

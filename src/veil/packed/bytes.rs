@@ -69,6 +69,7 @@ impl<'b> ByteReader<'b> {
         self.take(len)
     }
 
+    #[expect(clippy::option_option, reason = "the outer one is the end of the bytes")]
     pub(super) fn maybe(&mut self) -> Option<Option<&'b str>> {
         match self.number()? {
             0 => Some(None),

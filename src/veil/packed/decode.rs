@@ -139,6 +139,7 @@ impl<'b> Decoder<'b> {
         Some(facet)
     }
 
+    #[expect(clippy::option_option, reason = "the outer one is the end of the bytes")]
     fn chunk_text(&mut self, chunk: Option<u32>) -> Option<Option<&'b str>> {
         Some(match self.bytes.byte()? {
             is::ABSENT => None,

@@ -6,8 +6,8 @@ use crate::{
     json::{self, Object, Value},
     snapshot::{ChunkRef, FrameSnapshot},
     veil::{
-        Facet, FacetChange, FacetOp, FacetPart, Frame, Imported, Media, PartContent, PartSource,
-        Source,
+        ContentForm, Facet, FacetChange, FacetOp, FacetPart, Frame, Imported, Media, PartContent,
+        PartSource, Source,
     },
 };
 
@@ -123,26 +123,22 @@ impl<'f> Encoder<'f> {
         self.out.byte(u8::from(*is_message) | u8::from(!members.is_empty()) << 1);
         self.out.maybe(role.as_deref());
         self.out.maybe(kind.as_deref());
-        self.out.maybe(form.map(|form| form.as_str()));
+        self.out.maybe(form.map(ContentForm::as_str));
         if !members.is_empty() {
             self.object(members);
         }
     }
 
     fn op(&mut self, op: &FacetOp) {
-        match &op.change {
-            FacetChange::Add(facet) => {
-                self.out.byte(u8::from(!op.extra.is_empty()));
-                if !op.extra.is_empty() {
-                    self.object(&op.extra);
-                }
-                self.facet(facet);
-            }
-            _ => {
-                self.out.byte(2);
-                self.json(&op.to_json());
-            }
+        let FacetChange::Add(facet) = &op.change else {
+            self.out.byte(2);
+            return self.json(&op.to_json());
+        };
+        self.out.byte(u8::from(!op.extra.is_empty()));
+        if !op.extra.is_empty() {
+            self.object(&op.extra);
         }
+        self.facet(facet);
     }
 
     /// The next chunk of a facet with this text, or the next of the facet at all.
@@ -177,19 +173,17 @@ impl<'f> Encoder<'f> {
                 | flag(has::CHILDREN, !facet.children.is_empty())
                 | flag(has::DISPLAY_NAME, facet.display_name.is_some()),
         );
-        match chunk {
-            Some((at, _)) => self.out.number(at as u64 + 1),
-            None => {
-                self.out.number(0);
-                self.out.text(&facet.id);
-            }
+        if let Some((at, _)) = chunk {
+            self.out.number(at as u64 + 1);
+        } else {
+            self.out.number(0);
+            self.out.text(&facet.id);
         }
-        match TYPES.iter().position(|known| *known == facet.facet_type) {
-            Some(number) => self.out.byte(number as u8),
-            None => {
-                self.out.byte(u8::MAX);
-                self.out.text(&facet.facet_type);
-            }
+        if let Some(number) = TYPES.iter().position(|known| *known == facet.facet_type) {
+            self.out.byte(number as u8);
+        } else {
+            self.out.byte(u8::MAX);
+            self.out.text(&facet.facet_type);
         }
         self.chunk_text(Some(&facet.content), chunk);
         facet.display_name.iter().for_each(|name| self.out.text(name));
@@ -206,20 +200,17 @@ impl<'f> Encoder<'f> {
     }
 
     /// A text, which may be that of the facet's chunk.
-    fn chunk_text(&mut self, text: Option<&str>, chunk: Option<(usize, ChunkRef<'_>)>) -> bool {
+    fn chunk_text(&mut self, text: Option<&str>, chunk: Option<(usize, ChunkRef<'_>)>) {
         match (text, chunk) {
-            (None, _) | (Some(""), None) => self.out.byte(is::ABSENT),
             (Some(text), Some((_, chunk))) if chunk.content() == text => {
                 self.out.byte(is::IN_CHUNK);
-                return true;
             }
-            (Some(""), _) => self.out.byte(is::ABSENT),
+            (None | Some(""), _) => self.out.byte(is::ABSENT),
             (Some(text), _) => {
                 self.out.byte(is::WRITTEN);
                 self.out.text(text);
             }
         }
-        false
     }
 
     fn part(&mut self, part: &FacetPart, chunk: Option<(usize, ChunkRef<'_>)>) {
@@ -255,7 +246,7 @@ impl<'f> Encoder<'f> {
                         self.out.byte(is::WRITTEN);
                         self.out.text("");
                     }
-                    arguments => drop(self.chunk_text(arguments, chunk)),
+                    arguments => self.chunk_text(arguments, chunk),
                 }
                 self.parameters(parameters.as_ref(), arguments, chunk);
             }
