@@ -7,7 +7,7 @@ use std::{
 use crate::{
     Result,
     id::FacetId,
-    veil::{FacetChange, FacetOp, HeldOp, History, Veil},
+    veil::{FacetChange, FacetOp, HeldOp, History, LastRead, Veil},
 };
 
 /// What the ops of some frames come to. Additions in frames that a history has packed are read there
@@ -18,7 +18,8 @@ pub struct NetOps(Vec<HeldOp>);
 impl NetOps {
     /// The ops, in order. Those of frames that were forgotten are left out.
     pub fn read(&self) -> Vec<FacetOp> {
-        self.0.iter().filter_map(HeldOp::read).collect()
+        let mut last = LastRead::default();
+        self.0.iter().filter_map(|op| op.read(&mut last)).collect()
     }
 
     /// Without what is read in frames that a history has packed.

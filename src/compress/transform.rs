@@ -50,6 +50,8 @@ pub struct CompressionTransform {
     counted: usize,
     /// The frames that were asked whether they tell of a compaction or of a branch.
     adopted: usize,
+    /// The indices of those that tell of a compaction.
+    telling: Vec<usize>,
     /// The ids of the blocks that were imported.
     imported: HashSet<Arc<str>>,
     /// The frames, by their indices, that are on branches which the session left.

@@ -109,7 +109,7 @@ impl Walk {
         let answers = answers.map(|call| self.steps.partition_point(|step| step.sequence < call));
         let added = added_that_stay(frame);
         let is_pinned = |id: &str| {
-            history.veil().get(id).is_some_and(|facet| stays(&facet)) || added.contains(id)
+            history.veil().at_hand(id).is_some_and(|facet| stays(facet)) || added.contains(id)
         };
         let stays =
             role == Role::System || snapshot.chunks().any(|chunk| chunk.facet_ids().any(is_pinned));
@@ -231,9 +231,11 @@ impl Walk {
     /// Those of [`Veil::apply`].
     pub(super) fn net_ops(&mut self, history: &History, frames: Range<usize>) -> Result<NetOps> {
         let all = history.frames();
-        if frames.start < self.led {
-            (self.led, self.veil) = (0, Veil::default());
+        let (from, veil) = history.veil_before(frames.start);
+        if frames.start < self.led || self.led < from {
+            (self.led, self.veil) = (from, veil.clone());
         }
+        history.expect_known(self.led..frames.end)?;
         let before = self.led..frames.start;
         for (index, frame) in before.clone().zip(all.slice(before)) {
             history.lead(&mut self.veil, index, &frame)?;

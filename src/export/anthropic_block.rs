@@ -56,8 +56,6 @@ impl<'a> Blocks<'_, 'a> {
             Kind::Opaque => self.opaque(role, item),
         }?;
         let mark = item.source().and_then(|source| source.cache.as_ref()).map(CacheMark::to_json);
-        // One that says more than is known here.
-        let mark = mark.or_else(|| item.native("cache_control").cloned());
         let mark = mark.filter(|mark| mark.str_at("type") == Some("ephemeral"));
         let mark = mark.filter(|_| self.options.breakpoints == Breakpoints::Recorded);
         if let Some(mark) = mark.filter(|_| !is_thinking(&block)) {

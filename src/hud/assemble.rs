@@ -188,6 +188,7 @@ impl Hud {
             let snapshot = match (snapshot, &mut veil) {
                 (Some(snapshot), _) => snapshot,
                 (None, Some(veil)) => {
+                    history.expect_known(led..index)?;
                     lead(veil, all.slice(led..index))?;
                     led = index + 1;
                     let Some(frame) = all.get(index) else { continue };
@@ -200,6 +201,7 @@ impl Hud {
         }
         let veil = match veil {
             Some(mut veil) if ends_early => {
+                history.expect_known(led..asked.end)?;
                 lead(&mut veil, all.slice(led..asked.end))?;
                 Cow::Owned(veil)
             }

@@ -14,12 +14,12 @@ use crate::{
         Breakpoints, Export, ExportOptions, ExportedRequest, OwnedJson, PrefixReport, PrefixRules,
     },
     hud::{Format, Hud, NativeFormat, Owner, RenderRequest, RenderedContext},
-    id::{FrameSeq, Millis},
+    id::{FacetId, FrameSeq, Millis},
     json::{Object, ObjectExt, Value},
     snapshot::{FrameSnapshot, Substitution},
     tokens::TokenCounter,
     transcript::{Api, Record, RecordedExchange, Transcript, TranscriptFormat, Usage},
-    veil::{Frame, History, Source, SubagentStart},
+    veil::{Call, Facet, FacetChange, Frame, History, Source, SubagentStart},
     window::{ContextInForce, ContextSize},
 };
 
@@ -274,6 +274,18 @@ impl Recording {
         self.sessions.get(session).map(|session| &session.history)
     }
 
+    /// The facet of a frame that says `text`, a string of a recorded message: its content, the name,
+    /// the id or the arguments of its call, or a string in these. `None` where the frame adds none
+    /// that does, or the facet has not this form.
+    pub fn facet_of(&self, session: &str, frame: FrameSeq, text: &str) -> Option<FacetId> {
+        let frame = self.history(session)?.get(frame)?;
+        let added = frame.ops.iter().filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(&**facet),
+            _ => None,
+        });
+        added.into_iter().find_map(|facet| facet_that_says(facet, text)).cloned()
+    }
+
     /// The request with this number. One of a transcript is rendered and written in the form of
     /// the API that the source speaks, in linear time in its context.
     ///
@@ -429,6 +441,29 @@ impl From<ContextSize> for RequestTokens {
     fn from(size: ContextSize) -> Self {
         Self { tools: 0, system: size.system_tokens, messages: size.message_tokens }
     }
+}
+
+/// The facet, or the one inside of it, that says `text`.
+fn facet_that_says<'f>(facet: &'f Facet, text: &str) -> Option<&'f FacetId> {
+    fn holds(value: &Value, text: &str) -> bool {
+        match value {
+            Value::String(own) => own == text,
+            Value::Array(list) => list.iter().any(|value| holds(value, text)),
+            Value::Object(object) => object.values().any(|value| holds(value, text)),
+            _ => false,
+        }
+    }
+    let of_call = |call: Call<'_>| {
+        call.name == text
+            || call.id == Some(text)
+            || call.arguments == Some(text)
+            || call.parameters.is_some_and(|value| holds(value, text) || value.to_string() == text)
+    };
+    let says = facet.content == text && !text.is_empty() || facet.call().is_some_and(of_call);
+    if says {
+        return Some(&facet.id);
+    }
+    facet.children.iter().find_map(|child| facet_that_says(child, text))
 }
 
 /// The frames of the messages of a request that was worked out: the first that each holds.

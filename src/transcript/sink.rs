@@ -319,7 +319,7 @@ impl Sink {
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
         for id in facets.iter().filter_map(|facet| facet.call()?.id) {
-            self.calls.insert(id, self.sequence);
+            self.calls.insert(&call_key(&session, id), self.sequence);
         }
         payload.shrink_to_fit();
         let mut frame = Frame::new(self.sequence, source);
@@ -345,7 +345,7 @@ impl Sink {
 
     /// The event of the start of a subagent's session.
     fn start(&self, start: Start) -> Value {
-        let frame = self.calls.get(&start.call).map(FrameSeq::new);
+        let frame = self.calls.get(&call_key(&start.session, &start.call)).map(FrameSeq::new);
         SubagentStart { session: start.session, call: start.call, frame }.event()
     }
 
@@ -447,6 +447,11 @@ impl Sink {
             self.push(draft);
         }
     }
+}
+
+/// Ids of calls repeat from session to session.
+fn call_key(session: &str, id: &str) -> String {
+    format!("{session}\0{id}")
 }
 
 /// The text, without its end where it has more than `limit` characters.

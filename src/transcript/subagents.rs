@@ -48,11 +48,10 @@ pub fn subagent_files(path: impl AsRef<Path>) -> Vec<PathBuf> {
 fn named(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names
-        .filter(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX))
-        .take(FILES)
-        .collect();
+    let mut names: Vec<String> =
+        names.filter(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)).collect();
     names.sort();
+    names.truncate(FILES);
     names.into_iter().map(|name| folder.join(name)).collect()
 }
 

@@ -1,4 +1,7 @@
-use std::{ops::RangeInclusive, sync::Arc};
+use std::{
+    ops::{Range, RangeInclusive},
+    sync::Arc,
+};
 
 use super::{
     FacetChange, FacetOp, Frame, Frames, Pairs, Source, Veil, VisibleFacets,
@@ -34,6 +37,8 @@ pub struct History {
     /// frames before it have a snapshot.
     followed: Option<(usize, Veil)>,
     pairs: Pairs,
+    /// The veil before the first frame after those that were forgotten, with its index.
+    after_forgotten: Option<(usize, Veil)>,
     /// How often something was forgotten.
     forgets: u64,
 }
@@ -75,11 +80,29 @@ impl History {
     }
 
     /// A veil from which the frame at `index` is reached: that before a frame which is not after
-    /// it, with the index of that frame.
+    /// it, with the index of that frame. No frame between was forgotten, unless it is itself within
+    /// or before what was: see [`History::expect_known`].
     pub(crate) fn veil_before(&self, index: usize) -> (usize, &Veil) {
-        match &self.followed {
-            Some((at, veil)) if *at <= index => (*at, veil),
-            _ => (0, &self.start),
+        let known = self.followed.iter().chain(&self.after_forgotten);
+        let near = known.filter(|(at, _)| *at <= index).max_by_key(|(at, _)| *at);
+        near.map_or((0, &self.start), |(at, veil)| (*at, veil))
+    }
+
+    /// That no frame with these indices was forgotten, so that a veil can be led through them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Dropped`] with the first that was.
+    pub(crate) fn expect_known(&self, mut indices: Range<usize>) -> Result<()> {
+        if self.forgets == 0 {
+            return Ok(());
+        }
+        match indices.find(|index| self.is_forgotten_at(*index)) {
+            None => Ok(()),
+            Some(index) => {
+                let frame = self.sequence_at(index).unwrap_or_default();
+                let message = "the frame was forgotten: what held after it is not known";
+                Err(Error::new(ErrorKind::Dropped, message).at_frame(frame.get()))
+            }
         }
     }
 
@@ -161,8 +184,9 @@ impl History {
 
     /// Forgets what the frames in `range` held, and gives the memory back: their texts, facets and
     /// ops. Their sequences and figures stay. Whoever renders one of them is refused, unless a block
-    /// stands for it. Facets that they added hold no more, states and ambient facets aside: an op that
-    /// names one is refused. Returns what was forgotten.
+    /// stands for it. Facets that they added hold no more, but for states, ambient, system and pinned
+    /// facets: an op that names one is refused. Returns what was forgotten. Costs time in the facets
+    /// that hold, and in the frames since the last time.
     ///
     /// Contexts, blocks and snapshots that hold some of it keep that part alive. Copies the text that
     /// stays in the segments at both ends of the range.
@@ -196,16 +220,32 @@ impl History {
             let message = "expected a captured frame, found one without a snapshot";
             return Err(Error::new(ErrorKind::Shape, message).at_frame(frame.get()));
         }
+        // What holds after them is known from their ops, which are forgotten too.
+        let end = self.frames().first_after(*range.end());
+        if self.after_forgotten.as_ref().is_none_or(|(at, _)| *at < end) {
+            let (from, veil) = self.veil_before(end);
+            self.expect_known(from..end)?;
+            let mut veil = veil.clone();
+            for (index, frame) in (from..end).zip(self.frames().slice(from..end)) {
+                self.lead(&mut veil, index, &frame)?;
+            }
+            self.after_forgotten = Some((end, veil));
+        }
         self.forgets += 1;
-        let mut totals = Totals::default();
-        for (old, new, forgotten) in self.packed.forget(&range) {
-            totals = totals.plus(forgotten);
-            self.veil.replace_batch(&old, &new);
-            if let Some((_, veil)) = &mut self.followed {
-                veil.replace_batch(&old, &new);
+        let totals = self.packed.forget(&range);
+        let mut veil = std::mem::take(&mut self.veil);
+        self.refresh(&mut veil);
+        veil.shrink_to_fit();
+        self.veil = veil;
+        for known in [self.followed.take(), self.after_forgotten.take()].into_iter().flatten() {
+            let (at, mut veil) = known;
+            self.refresh(&mut veil);
+            veil.shrink_to_fit();
+            // The later one serves all that the earlier one does.
+            if self.after_forgotten.as_ref().is_none_or(|(other, _)| *other < at) {
+                self.after_forgotten = Some((at, veil));
             }
         }
-        self.veil.shrink_to_fit();
         Ok(totals)
     }
 
@@ -247,14 +287,16 @@ impl History {
         mut seal: impl FnMut(&Frame, &VisibleFacets) -> Result<Arc<FrameSnapshot>>,
     ) -> Result<usize> {
         let is_next = |frame: &Frame| frame.rendered_snapshot.is_none() && is_wanted(frame);
-        let from = self.followed.as_ref().map_or(0, |(at, _)| *at);
+        let (from, _) = self.veil_before(self.packed.len());
         let packed = self.packed.len();
         let rest = self.live.get(from.saturating_sub(packed)..until.saturating_sub(packed));
         let Some(last) = rest.unwrap_or_default().iter().rposition(|frame| is_next(frame)) else {
             return Ok(0);
         };
         let last = from.max(packed) + last;
-        let (_, mut veil) = self.followed.take().unwrap_or_else(|| (0, self.start.clone()));
+        let (from, veil) = self.veil_before(packed);
+        let mut veil = veil.clone();
+        self.expect_known(from..packed)?;
         // The first frame that stays without a snapshot, from which the next call goes on.
         let mut first_left = None;
         let mut sealed = 0;
@@ -269,6 +311,9 @@ impl History {
                 veil.commit(prepared);
                 Ok(snapshot)
             });
+            if let Some((batch, row)) = self.packed.at(index) {
+                veil.pack(batch, row, &frame);
+            }
             drop(frame);
             match snapshot {
                 Ok(None) => {}
@@ -391,7 +436,8 @@ impl History {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfRange`] where the history has no such frame.
+    /// [`ErrorKind::OutOfRange`] where the history has no such frame, [`ErrorKind::Dropped`] where
+    /// frames were forgotten and it is not after them.
     pub fn veil_at(&self, sequence: impl Into<FrameSeq>) -> Result<Veil> {
         let sequence = sequence.into();
         let frames = self.frames();
@@ -404,6 +450,7 @@ impl History {
             return Ok(self.veil.clone());
         }
         let (from, veil) = self.veil_before(index);
+        self.expect_known(from..index + 1)?;
         let mut veil = veil.clone();
         for frame in frames.slice(from..index + 1) {
             veil.apply(&frame)?;

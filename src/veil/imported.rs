@@ -23,6 +23,8 @@ pub struct Imported {
     /// What else the source says of the message, by its own names: the model, the usage, the reason
     /// to stop.
     pub members: Object,
+    /// Members of the wire form that are not known here.
+    pub extra: Object,
 }
 
 impl Imported {
@@ -41,7 +43,7 @@ impl Imported {
         if form.is_some() {
             members.shift_remove("form");
         }
-        Self { line, is_message, role, kind, form, members }
+        Self { line, is_message, role, kind, form, members, extra: Object::new() }
     }
 
     /// A member that has no typed place.
@@ -60,6 +62,7 @@ impl Imported {
         if !self.members.is_empty() {
             object.put("members", self.members.clone());
         }
+        object.put_unknown(&self.extra);
         Value::Object(object)
     }
 
@@ -77,6 +80,7 @@ impl Imported {
             kind: wire::text(&mut fields, "type")?,
             form: wire::form(&mut fields, "form")?,
             members: fields.object("members")?.unwrap_or_default(),
+            extra: fields.rest(),
         })
     }
 }

@@ -2,7 +2,9 @@
 //! results were in the state of a facet, what a source says of a part in its attribute `origin`, and
 //! what it says of a message in an event.
 
-use super::{Facet, FacetPart, Frame, Imported, PartContent, PartSource};
+use std::sync::Arc;
+
+use super::{Facet, FacetChange, FacetPart, Frame, Imported, PartContent, PartSource};
 use crate::{
     id::FacetType,
     json::{Object, Value},
@@ -18,8 +20,7 @@ const RECORD: &str = "transcript:record";
 pub(super) fn is_convertible(facet: &Facet) -> bool {
     let state = facet.state.as_ref();
     let is_call = || state.is_some_and(|state| state.str_at("toolName").is_some());
-    facet.attributes.contains_key(ORIGIN)
-        || facet.facet_type == FacetType::RESULT && state.is_some()
+    facet.facet_type == FacetType::RESULT && state.is_some()
         || facet.facet_type == FacetType::ACTION && is_call()
 }
 
@@ -32,19 +33,21 @@ fn is_of_import(event: &Value) -> bool {
     matches!(event.str_at("topic"), Some(MESSAGE | RECORD))
 }
 
-/// Takes what is typed now out of a facet that was written without a part.
+/// Takes the call or the result out of a facet that was written without a part.
 pub(super) fn convert_facet(facet: &mut Facet) {
-    let content = content_of_state(facet);
-    let origin = facet.attributes.shift_remove(ORIGIN);
-    if content.is_none() && origin.is_none() {
-        return;
+    if let Some(content) = content_of_state(facet) {
+        facet.part = Some(Box::new(FacetPart::new(content)));
     }
-    let content = content.unwrap_or_else(|| match &origin {
-        Some(block) => PartContent::of_block(&facet.facet_type, block),
-        None => PartContent::of_type(&facet.facet_type),
-    });
-    let source = origin.map(PartSource::of_origin).unwrap_or_default();
-    facet.part = Some(Box::new(FacetPart { source, ..FacetPart::new(content) }));
+}
+
+/// Takes what the source says of a facet out of its attributes: of one that an import made.
+fn convert_origin(facet: &mut Facet) {
+    if let Some(origin) = facet.attributes.shift_remove(ORIGIN) {
+        let content = PartContent::of_block(&facet.facet_type, &origin);
+        let part = facet.part.get_or_insert_with(|| Box::new(FacetPart::new(content)));
+        part.source = PartSource::of_origin(origin);
+    }
+    facet.children.iter_mut().for_each(convert_origin);
 }
 
 /// The call or the result that the state of a facet is. What else it holds stays.
@@ -100,5 +103,10 @@ pub(super) fn convert_frame(frame: &mut Frame) {
         _ => Object::new(),
     };
     frame.events.retain(|event| !is_of_import(event));
+    for op in &mut frame.ops {
+        if let FacetChange::Add(facet) = &mut op.change {
+            convert_origin(Arc::make_mut(facet));
+        }
+    }
     frame.imported = Some(Box::new(Imported::of_members(line, is_message, members)));
 }

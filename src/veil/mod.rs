@@ -34,7 +34,7 @@ pub use imported::Imported;
 pub use media::Media;
 pub(crate) use media::{base64_len, data_url};
 pub use op::{FacetChange, FacetOp};
-pub(crate) use packed::HeldOp;
+pub(crate) use packed::{HeldOp, LastRead};
 pub use pairs::{Answered, OpenCalls, Pair, Pairs, PartPlace};
 pub use part::{CacheMark, ContentForm, FacetPart, PartContent, PartSource};
 pub use state::{Veil, VisibleFacets};

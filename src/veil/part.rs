@@ -103,12 +103,14 @@ pub struct PartSource {
 }
 
 /// A mark up to which a provider caches a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CacheMark {
     /// The kind, `ephemeral`. Wire name `type`.
     pub kind: Box<str>,
     /// How long the cache lives, for example `5m`.
     pub ttl: Option<Box<str>>,
+    /// What else the provider says of it, by its own names.
+    pub extra: Object,
 }
 
 /// How a source wrote a content that is no plain text.
@@ -287,12 +289,14 @@ impl Media {
 }
 
 impl CacheMark {
-    /// The mark that a provider's `cache_control` is, where it holds nothing else.
+    /// The mark that a provider's `cache_control` is.
     fn of(value: &Value) -> Option<Self> {
-        let object = value.as_object()?;
         let kind = value.str_at("type")?.into();
         let ttl = value.str_at("ttl").map(Box::from);
-        (object.len() == 1 + usize::from(ttl.is_some())).then_some(Self { kind, ttl })
+        let mut extra = value.as_object()?.clone();
+        extra.shift_remove("type");
+        ttl.iter().for_each(|_| drop(extra.shift_remove("ttl")));
+        Some(Self { kind, ttl, extra })
     }
 
     /// The mark as the provider writes it.
@@ -300,6 +304,7 @@ impl CacheMark {
         let mut object = Object::new();
         object.put("type", &*self.kind);
         object.put_some("ttl", self.ttl.as_deref());
+        object.put_unknown(&self.extra);
         object.into()
     }
 }

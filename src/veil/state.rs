@@ -6,7 +6,7 @@ use std::{
 use super::{
     Facet, FacetChange, FacetOp, Frame, TagSet,
     op::rewritten,
-    packed::{FrameBatch, PackedFacet},
+    packed::{FrameBatch, LastRead, PackedFacet},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -35,11 +35,22 @@ enum Held {
 
 impl Held {
     fn read(&self) -> Option<Arc<Facet>> {
+        self.read_after(&mut LastRead::default())
+    }
+
+    fn read_after(&self, last: &mut LastRead) -> Option<Arc<Facet>> {
         match self {
             Self::Live(facet) => Some(Arc::clone(facet)),
-            Self::Packed(facet) => facet.read(),
+            Self::Packed(facet) => facet.read(last),
         }
     }
+}
+
+/// Whether a facet is never packed: it changes, floats, or others ask for it at each frame.
+fn stays_at_hand(facet: &Facet) -> bool {
+    let types = [FacetType::STATE, FacetType::AMBIENT, FacetType::SYSTEM];
+    types.contains(&facet.facet_type)
+        || facet.saliency.as_ref().is_some_and(|saliency| saliency.pinned)
 }
 
 /// What a frame shows, in order: each facet in the form that it has at the end of the frame.
@@ -80,10 +91,19 @@ impl Veil {
         Self { tags: Arc::new(tags), ..Self::default() }
     }
 
-    /// The facet with this id, in O(1); one of a frame that a history has packed is read there.
+    /// The facet with this id, in O(1), or in the time to read its frame where a history has packed it.
     /// `None` where it does not hold.
     pub fn get(&self, id: &str) -> Option<Arc<Facet>> {
         self.facets.get(id).and_then(|(_, facet)| facet.read())
+    }
+
+    /// The facet with this id, where it is at hand: all that change, float, are the operator's or are
+    /// pinned are. Reads no frame.
+    pub(crate) fn at_hand(&self, id: &str) -> Option<&Arc<Facet>> {
+        match self.facets.get(id) {
+            Some((_, Held::Live(facet))) => Some(facet),
+            _ => None,
+        }
     }
 
     /// Whether a facet with this id holds.
@@ -95,8 +115,7 @@ impl Veil {
     pub(super) fn pack(&mut self, batch: &Arc<FrameBatch>, row: u32, frame: &Frame) {
         for (op, index) in frame.ops.iter().zip(0..) {
             let FacetChange::Add(facet) = &op.change else { continue };
-            // What changes, or floats, stays at hand.
-            if [FacetType::STATE, FacetType::AMBIENT].contains(&facet.facet_type) {
+            if stays_at_hand(facet) {
                 continue;
             }
             let Some((_, held)) = self.facets.get_mut(&facet.id) else { continue };
@@ -126,18 +145,6 @@ impl Veil {
         });
     }
 
-    /// Some frames of a batch were forgotten: `new` stands in its place. What they added holds no
-    /// more.
-    pub(super) fn replace_batch(&mut self, old: &Arc<FrameBatch>, new: &Arc<FrameBatch>) {
-        self.facets.retain(|_, (_, held)| match held {
-            Held::Packed(facet) if Arc::ptr_eq(&facet.batch, old) => {
-                facet.batch = Arc::clone(new);
-                !new.is_forgotten(facet.frame)
-            }
-            _ => true,
-        });
-    }
-
     /// The number of facets.
     pub fn len(&self) -> usize {
         self.facets.len()
@@ -152,7 +159,8 @@ impl Veil {
     pub fn facets(&self) -> Vec<Arc<Facet>> {
         let mut facets: Vec<_> = self.facets.values().collect();
         facets.sort_unstable_by_key(|(added, _)| *added);
-        facets.into_iter().filter_map(|(_, facet)| facet.read()).collect()
+        let mut last = LastRead::default();
+        facets.into_iter().filter_map(|(_, facet)| facet.read_after(&mut last)).collect()
     }
 
     /// The ambient facets in the order in which they were added.
@@ -216,7 +224,11 @@ impl Veil {
             };
             let slot = known.unwrap_or(changes.len());
             if known.is_none() {
-                let before = self.get(id);
+                // What an addition replaces is compared only where it is a state, which is at hand.
+                let before = match &op.change {
+                    FacetChange::Add(_) => self.at_hand(id).cloned(),
+                    _ => self.get(id),
+                };
                 changes.push((id, Change { now: before.clone(), before, ..Change::default() }));
                 if frame.ops.len() > 8 {
                     index_of.insert(id, slot);

@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use super::RecordedCompactions;
 use crate::{
@@ -160,7 +163,10 @@ impl ContextInForce {
             return Ok(false);
         }
         let before = std::mem::replace(&mut self.blocks, Arc::clone(self.compactions.blocks()));
-        let new = self.blocks.iter().filter(|block| !before.contains(block));
+        let known: HashSet<_> =
+            before.iter().map(|block| (&block.block, block.from, block.to)).collect();
+        let is_new = |block: &&Substitution| !known.contains(&(&block.block, block.from, block.to));
+        let new = self.blocks.iter().filter(is_new);
         let has_summary = new.clone().any(|block| !block.snapshot.is_empty());
         let at = history.frames().last().map(|frame| frame.sequence).unwrap_or_default();
         let left = new.map(|block| (Arc::clone(&block.block), LeftAt { at, has_summary }));

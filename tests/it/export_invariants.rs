@@ -18,7 +18,7 @@ use afterimage::{
     json,
     snapshot::{PartRef, SnapshotOptions},
     tokens::Chars4,
-    veil::{Facet, FacetOp, Frame, History, Imported, Source},
+    veil::{Facet, FacetOp, Frame, History, Source},
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -198,13 +198,6 @@ fn recorded() -> impl Strategy<Value = Vec<Frame>> {
         let frame =
             |(sequence, (source, facets, payload)): (usize, (Source, Vec<Facet>, Option<&str>))| {
                 let mut frame = Frame::new(sequence as u64, source);
-                if let Some(payload) = payload {
-                    let json::Value::Object(members) = json::read(payload.as_bytes()).unwrap()
-                    else {
-                        panic!("{payload}")
-                    };
-                    frame.imported = Some(Box::new(Imported::of_members(1, true, members)));
-                }
                 for (index, mut facet) in facets.into_iter().enumerate() {
                     facet.id = format!("f{sequence}.{index}").as_str().into();
                     for (nth, child) in facet.children.iter_mut().enumerate() {
@@ -212,7 +205,17 @@ fn recorded() -> impl Strategy<Value = Vec<Frame>> {
                     }
                     frame = frame.with(FacetOp::add(facet));
                 }
-                frame
+                // As an import wrote it before parts were typed.
+                let event = match payload {
+                    Some(payload) => {
+                        format!(r#"{{"topic":"transcript:message","payload":{payload}}}"#)
+                    }
+                    None => r#"{"topic":"transcript:record"}"#.to_owned(),
+                };
+                frame.events.push(json::read(event.as_bytes()).unwrap());
+                let json::Value::Object(mut written) = frame.to_json() else { panic!("{frame:?}") };
+                written.shift_remove("imported");
+                Frame::from_json(written.into()).unwrap()
             };
         frames.into_iter().enumerate().map(frame).collect()
     })

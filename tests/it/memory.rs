@@ -245,3 +245,58 @@ fn blocks_that_forget_give_back_what_the_history_forgot() {
     // What stands in their place is still read.
     hud.render(&history, &compressing::request(&transform), NOW).unwrap();
 }
+
+#[test]
+fn states_outlive_the_frames_that_were_forgotten() {
+    let (hud, mut history) = (hud(), History::new());
+    let state = Facet::new("hull", FacetType::STATE, "98 %");
+    let rewrite = |text: &str| {
+        let mut changes = afterimage::json::Object::new();
+        changes.insert("content".to_owned(), Value::from(text));
+        FacetOp::rewrite("hull", changes)
+    };
+    let mut frames = vec![Frame::new(0, Source::System).with(FacetOp::add(state))];
+    frames.extend((1..5).map(|number| frame(number, 40)));
+    frames.push(Frame::new(5, Source::Environment).with(rewrite("50 %")));
+    frames.push(frame(6, 40));
+    for frame in frames {
+        hud.capture(&mut history, frame, NOW).unwrap();
+    }
+    history.forget(0.into()..=3.into()).unwrap();
+    let hull = |veil: &afterimage::veil::Veil| veil.get("hull").map(|facet| facet.content.clone());
+    assert_eq!(hull(history.veil()).as_deref(), Some("50 %"));
+    assert_eq!(hull(&history.veil_at(4).unwrap()).as_deref(), Some("98 %"));
+    assert_eq!(hull(&history.veil_at(5).unwrap()).as_deref(), Some("50 %"));
+    let error = history.veil_at(2).unwrap_err();
+    assert_eq!((error.kind(), error.place().frame), (afterimage::ErrorKind::Dropped, Some(0)));
+    hud.capture(&mut history, Frame::new(7, Source::Environment).with(rewrite("10 %")), NOW)
+        .unwrap();
+    history.push(Frame::new(8, Source::Environment).with(rewrite("5 %"))).unwrap();
+    let request = RenderRequest { frames: Some(4.into()..=8.into()), ..RenderRequest::default() };
+    let context = hud.render(&history, &request, NOW).unwrap();
+    assert_eq!(context.messages().last().unwrap().content(), "5 %");
+    hud.capture_missing(&mut history, NOW).unwrap();
+    history.forget(4.into()..=8.into()).unwrap();
+    assert_eq!(hull(history.veil()).as_deref(), Some("5 %"));
+}
+
+#[test]
+fn numbers_and_orders_of_members_outlive_the_packing() {
+    use afterimage::veil::{Media, PartContent};
+
+    let (hud, mut history) = (hud(), History::new());
+    let media = Media { bytes: Some(u64::MAX), tokens: Some(0), ..Media::default() };
+    let image =
+        Facet::new("image", FacetType::IMAGE, "[image]").with_part(PartContent::Image(media));
+    let call = Facet::new("call", FacetType::ACTION, "").with_part(PartContent::Call {
+        id: None,
+        name: "look".into(),
+        parameters: Some(afterimage::json::read(br#"{"b":1,"a":2}"#).unwrap()),
+        arguments: Some(r#"{"a": 2, "b": 1}"#.into()),
+    });
+    let frame = Frame::new(0, Source::Agent).with(FacetOp::add(image)).with(FacetOp::add(call));
+    let frame = hud.capture(&mut history, frame, NOW).unwrap();
+    history.shrink_to_fit();
+    let packed = history.frames().get(0).unwrap();
+    assert_eq!(packed.to_json().to_string(), frame.to_json().to_string());
+}

@@ -19,15 +19,20 @@ use crate::{
     failure::Outcome,
     fitting::{self, Session},
     json::object,
-    output::Output,
+    output::{Output, note},
+    requests,
     text::{counted, printable},
 };
 
 pub(crate) fn run(args: &args::Compress) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     let mut printer = Printer { args, is_view: out.paint.is_on(), wrote: false };
+    let mut said = None;
     let outcome =
         fitting::each(&args.input, &args.fitting, args.what, &args.rendering, |session| {
+            said.get_or_insert_with(|| {
+                requests::note_of(session.source.format(), std::iter::once(&session.history))
+            });
             printer.session(&session, &mut out)?;
             Ok(out.flush()?)
         });
@@ -35,6 +40,9 @@ pub(crate) fn run(args: &args::Compress) -> Outcome {
         out.write_all(b"\n")?;
     }
     out.flush()?;
+    if let Some(said) = said {
+        note(&said);
+    }
     outcome
 }
 

@@ -53,7 +53,8 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
             RenderAs::Snapshots => snapshots(source, &lens, &mut wanted, &mut out)?,
             RenderAs::Messages => {
                 let lacks = messages(source, &lens, &mut wanted, args.whole, &mut out)?;
-                text.lacks = text.lacks.take().or(lacks);
+                let note = lacks.map(|lacks| requests::context_note(source.format(), &lacks));
+                text.note = text.note.take().or(note);
             }
         }
         out.flush()?;
@@ -63,8 +64,8 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
         out.write_all(b"\n")?;
         out.flush()?;
     }
-    if let Some(lacks) = text.lacks {
-        note(&format!("the context is {}", requests::reconstructed(&lacks)));
+    if let Some(text) = text.note {
+        note(&text);
     }
     outcome
 }
@@ -97,8 +98,8 @@ struct Text {
     is_whole: bool,
     wrote: bool,
     session: Option<Arc<str>>,
-    /// What the first of the contexts lacks.
-    lacks: Option<Vec<Lack>>,
+    /// What is to be said of the first of the contexts.
+    note: Option<String>,
 }
 
 impl Text {
@@ -143,8 +144,9 @@ impl Text {
             }
             shown.insert(page.session);
         }
-        if !shown.is_empty() && self.lacks.is_none() {
-            self.lacks = Some(pages.lacks()?);
+        if !shown.is_empty() && self.note.is_none() {
+            let format = pages.source().format();
+            self.note = Some(requests::context_note(format, &pages.lacks()?));
         }
         pages.each_tail(shown, |tail| {
             let after = || {

@@ -18,8 +18,8 @@ use crate::{
     json::object,
     lens::{Counting, Lens},
     moment::moment,
-    output::Output,
-    style,
+    output::{Output, note},
+    requests, style,
     table::{Column, Table, plain},
     text::{counted, grouped, last_columns, percent, printable},
 };
@@ -33,8 +33,10 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
     let player = Player::new(args)?;
     let table = table();
     let mut files: IndexMap<String, ReplayFigures> = IndexMap::new();
+    let mut said = None;
     let outcome = input::each(&args.input, true, |source| {
-        let figures = player.play(source)?;
+        let (figures, note) = player.play(source)?;
+        said.get_or_insert(note);
         if !args.json {
             if files.is_empty() {
                 player.head(&mut out)?;
@@ -59,6 +61,9 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
         print("all", all, &table, &mut out)?;
     }
     out.flush()?;
+    if let Some(said) = said {
+        note(&said);
+    }
     outcome
 }
 
@@ -87,8 +92,9 @@ impl Player {
         Ok(Self { policy, name, budget, engine, lens })
     }
 
-    /// The figures of a file: each session is replayed by itself.
-    fn play(&self, source: &mut Source) -> Outcome<ReplayFigures> {
+    /// The figures of a file, and what is to be said of its contexts: each session is replayed by
+    /// itself.
+    fn play(&self, source: &mut Source) -> Outcome<(ReplayFigures, String)> {
         let mut sessions: IndexMap<Arc<str>, Replay> = IndexMap::new();
         while let Some(record) = source.next() {
             let record = record?;
@@ -111,7 +117,8 @@ impl Player {
                 ));
             }
         }
-        Ok(all)
+        let histories = sessions.values().map(Replay::history);
+        Ok((all, requests::note_of(source.format(), histories)))
     }
 
     fn head(&self, out: &mut Output) -> Outcome {

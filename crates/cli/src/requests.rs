@@ -12,7 +12,8 @@ use afterimage::{
         RequestTokens,
     },
     tokens::TokenCounter,
-    veil::SubagentStart,
+    transcript::TranscriptFormat,
+    veil::{self, History, SubagentStart},
 };
 
 use indexmap::IndexSet;
@@ -105,6 +106,36 @@ pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
 /// Says that a context was worked out from a transcript, and what that lacks.
 pub(crate) fn reconstructed(lacks: &[Lack]) -> String {
     format!("reconstructed from a transcript, without {}", named(lacks))
+}
+
+/// Says of a context that its source holds no such text: what it was worked out from, and what that
+/// lacks.
+pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
+    match format {
+        TranscriptFormat::Wire
+        | TranscriptFormat::Har
+        | TranscriptFormat::CodexTrace
+        | TranscriptFormat::ClaudeBodies => {
+            "the context holds the messages of recorded requests alone: `--request N` has them as \
+             they were sent, with their tools and parameters"
+                .to_owned()
+        }
+        _ => format!("the context is {}", reconstructed(lacks)),
+    }
+}
+
+/// As [`context_note`], of the contexts of these histories.
+pub(crate) fn note_of<'h>(
+    format: TranscriptFormat,
+    mut histories: impl Iterator<Item = &'h History>,
+) -> String {
+    let has_system = histories.all(|history| {
+        let frames = history.frames();
+        (0..frames.len()).any(|index| frames.source(index) == Some(veil::Source::System))
+    });
+    let lacks = [Lack::Tools, Lack::SystemPrompt, Lack::Parameters];
+    let lacks = lacks.into_iter().filter(|lack| !has_system || *lack != Lack::SystemPrompt);
+    context_note(format, &lacks.collect::<Vec<_>>())
 }
 
 fn named(lacks: &[Lack]) -> String {

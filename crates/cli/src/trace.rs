@@ -9,7 +9,6 @@ use std::{cell::Cell, collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
     json::Value,
-    request::Lack,
     session::archive::ArchivedTranscript,
     snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
     text::TextRange,
@@ -67,8 +66,8 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     hits.end(&mut out)?;
     outcome?;
     if hits.all > 0 {
-        if let Some(lacks) = &hits.lacks {
-            note(&format!("the context is {}", requests::reconstructed(lacks)));
+        if let Some(text) = &hits.note {
+            note(text);
         }
         return Ok(());
     }
@@ -117,8 +116,8 @@ struct Hits {
     all: u64,
     in_file: u64,
     files: u64,
-    /// What the first context with a hit lacks.
-    lacks: Option<Vec<Lack>>,
+    /// What is to be said of the first context with a hit.
+    note: Option<String>,
 }
 
 /// How many sessions are named where one is missing.
@@ -132,8 +131,8 @@ impl Hits {
         let (file, session) = (None, None);
         let table = Hit::table();
         let sessions = IndexSet::new();
-        let (all, in_file, files, lacks) = (0, 0, 0, None);
-        Ok(Self { is_json, table, file, session, sessions, all, in_file, files, lacks })
+        let (all, in_file, files, note) = (0, 0, 0, None);
+        Ok(Self { is_json, table, file, session, sessions, all, in_file, files, note })
     }
 
     fn begin(&mut self, source: &Source) {
@@ -225,8 +224,9 @@ impl Tracing<'_> {
                 self.search_in(&page.snapshot, page.places, of, left, hits, out)?;
             }
         }
-        if hits.in_file > 0 && hits.lacks.is_none() {
-            hits.lacks = Some(pages.lacks()?);
+        if hits.in_file > 0 && hits.note.is_none() {
+            let format = pages.source().format();
+            hits.note = Some(requests::context_note(format, &pages.lacks()?));
         }
         let sessions = pages.sessions();
         hits.sessions.extend(sessions.iter().cloned());
@@ -289,8 +289,9 @@ impl Tracing<'_> {
         let mut session = self.args.input.session.as_deref().map(Arc::from).or(first);
         let mut hit =
             |of: (&Arc<str>, Option<u64>), snapshot: &FrameSnapshot, pages: &Pages<'_, '_>| {
-                if hits.lacks.is_none() {
-                    hits.lacks = Some(pages.lacks()?);
+                if hits.note.is_none() {
+                    let format = pages.source().format();
+                    hits.note = Some(requests::context_note(format, &pages.lacks()?));
                 }
                 let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
                     let length = snapshot.text().len();

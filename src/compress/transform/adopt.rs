@@ -59,6 +59,9 @@ impl CompressionTransform {
                     None => Vec::new(),
                 };
                 if let Some(told) = compaction {
+                    if self.telling.last() != Some(&self.adopted) {
+                        self.telling.push(self.adopted);
+                    }
                     let blocks = self.blocks_of(history, &told, now, &mut render)?;
                     entered.extend(blocks.into_iter().map(|new| self.enter(new)));
                 }

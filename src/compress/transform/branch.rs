@@ -49,10 +49,10 @@ impl CompressionTransform {
             let block = self.outside_block(history, frames, now, render)?;
             entered.extend(block.map(|new| self.enter(new)));
         }
-        for (at, frame) in history.frames().take(self.adopted).enumerate() {
+        for at in self.telling.clone() {
             let is_outside = outside.iter().any(|frames| frames.contains(&at));
-            // A damaged one was reported when it was met.
-            if !is_outside && let Ok(Some(told)) = Compaction::of(&frame) {
+            let Some(frame) = history.frames().get(at).filter(|_| !is_outside) else { continue };
+            if let Ok(Some(told)) = Compaction::of(&frame) {
                 let blocks = self.blocks_of(history, &told, now, render)?;
                 entered.extend(blocks.into_iter().map(|new| self.enter(new)));
             }

@@ -11,6 +11,8 @@ use crate::{
 
 /// The most bytes of one exchange.
 const MOST_BYTES: u64 = 4 << 30;
+/// What a record may hold besides bodies.
+const BESIDE_BODIES: u64 = 16 << 20;
 
 /// Reads the exchanges in this folder, which are so many.
 pub(super) fn read(files: &dyn Files, folder: &Path, count: u64) -> Result<Vec<RecordedExchange>> {
@@ -34,7 +36,8 @@ pub(super) fn read(files: &dyn Files, folder: &Path, count: u64) -> Result<Vec<R
         };
         let at = |error: Error| error.in_file(&path).at(|place| place.record = Some(index));
         let packed = records.read(found.position)?;
-        let unpacked = unpack(&packed, MOST_BYTES).map_err(|error| at(error.into()))?;
+        let room = most.saturating_sub(bytes).saturating_add(BESIDE_BODIES).min(MOST_BYTES);
+        let unpacked = unpack(&packed, room).map_err(|error| at(error.into()))?;
         let exchange = record::from_bytes(index, &unpacked, before.as_bytes())
             .ok_or_else(|| wrong(index, &"the record holds no exchange"))?;
         bytes = bytes.saturating_add(record::body_bytes(&exchange));

@@ -32,15 +32,28 @@ impl PackedFacet {
         Self { batch: Arc::clone(batch), frame, op }
     }
 
-    /// The facet; `None` where its frame was forgotten.
-    pub(in crate::veil) fn read(&self) -> Option<Arc<Facet>> {
-        let frame = self.batch.frame(self.frame);
+    /// The facet; `None` where its frame was forgotten. A frame that was read `last` is not read
+    /// again.
+    pub(in crate::veil) fn read(&self, last: &mut LastRead) -> Option<Arc<Facet>> {
+        let is_last = last
+            .0
+            .as_ref()
+            .is_some_and(|(batch, row, _)| Arc::ptr_eq(batch, &self.batch) && *row == self.frame);
+        if !is_last {
+            let frame = self.batch.frame(self.frame);
+            last.0 = Some((Arc::clone(&self.batch), self.frame, frame));
+        }
+        let (_, _, frame) = last.0.as_ref()?;
         match &frame.ops.get(self.op as usize)?.change {
             FacetChange::Add(facet) => Some(Arc::clone(facet)),
             _ => None,
         }
     }
 }
+
+/// The frame of which a facet was read last.
+#[derive(Default)]
+pub(crate) struct LastRead(Option<(Arc<FrameBatch>, u32, Arc<Frame>)>);
 
 /// An op that is kept: an addition in a packed frame is read there.
 #[derive(Clone, Debug)]
@@ -51,10 +64,10 @@ pub(crate) enum HeldOp {
 
 impl HeldOp {
     /// The op; `None` where its frame was forgotten.
-    pub(crate) fn read(&self) -> Option<FacetOp> {
+    pub(crate) fn read(&self, last: &mut LastRead) -> Option<FacetOp> {
         match self {
             Self::Live(op) => Some(op.clone()),
-            Self::Packed(facet) => facet.read().map(|facet| FacetChange::Add(facet).into()),
+            Self::Packed(facet) => facet.read(last).map(|facet| FacetChange::Add(facet).into()),
         }
     }
 }

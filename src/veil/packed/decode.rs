@@ -87,7 +87,8 @@ impl<'b> Decoder<'b> {
         let (role, kind): (Option<Box<str>>, Option<Box<str>>) = (text()?, text()?);
         let form = self.bytes.maybe()?.and_then(ContentForm::from_name);
         let members = if flags & 2 == 0 { Object::new() } else { self.object()? };
-        Some(Imported { line, is_message: flags & 1 != 0, role, kind, form, members })
+        let extra = if flags & 4 == 0 { Object::new() } else { self.object()? };
+        Some(Imported { line, is_message: flags & 1 != 0, role, kind, form, members, extra })
     }
 
     fn op(&mut self) -> Option<FacetOp> {
@@ -186,7 +187,10 @@ impl<'b> Decoder<'b> {
 
     fn media(&mut self) -> Option<Media> {
         let media_type = self.bytes.maybe()?.map(Box::from);
-        let mut number = || Some(self.bytes.number()?.checked_sub(1));
+        let mut number = || {
+            let is_there = self.bytes.byte()? != 0;
+            Some(Some(self.bytes.number()?).filter(|_| is_there))
+        };
         Some(Media { media_type, bytes: number()?, tokens: number()? })
     }
 }

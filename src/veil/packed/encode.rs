@@ -118,14 +118,18 @@ impl<'f> Encoder<'f> {
     }
 
     fn imported(&mut self, imported: &Imported) {
-        let Imported { line, is_message, role, kind, form, members } = imported;
+        let Imported { line, is_message, role, kind, form, members, extra } = imported;
         self.out.number(*line);
-        self.out.byte(u8::from(*is_message) | u8::from(!members.is_empty()) << 1);
+        let has_extra = u8::from(!extra.is_empty());
+        self.out.byte(u8::from(*is_message) | u8::from(!members.is_empty()) << 1 | has_extra << 2);
         self.out.maybe(role.as_deref());
         self.out.maybe(kind.as_deref());
         self.out.maybe(form.map(ContentForm::as_str));
         if !members.is_empty() {
             self.object(members);
+        }
+        if !extra.is_empty() {
+            self.object(extra);
         }
     }
 
@@ -232,7 +236,8 @@ impl<'f> Encoder<'f> {
         if let Some(Media { media_type, bytes, tokens }) = media {
             self.out.maybe(media_type.as_deref());
             for number in [bytes, tokens] {
-                self.out.number(number.map_or(0, |number| number.saturating_add(1)));
+                self.out.byte(u8::from(number.is_some()));
+                self.out.number(number.unwrap_or_default());
             }
         }
         match content {
@@ -275,13 +280,15 @@ impl<'f> Encoder<'f> {
         chunk: Option<(usize, ChunkRef<'_>)>,
     ) {
         let Some(parameters) = parameters else { return self.out.byte(is::ABSENT) };
+        let written = parameters.to_string();
         let is_parsed = |text: &str| {
-            json::read_mended(text.as_bytes()).is_ok_and(|(value, _)| value == *parameters)
+            // The order of members counts, which equality does not look at.
+            let is_same = |value: &Value| *value == *parameters && value.to_string() == written;
+            json::read_mended(text.as_bytes()).is_ok_and(|(value, _)| is_same(&value))
         };
         if arguments.is_some_and(is_parsed) {
             return self.out.byte(is::PARSED);
         }
-        let written = parameters.to_string();
         if !chunk.is_some_and(|(_, chunk)| chunk.content() == written && is_parsed(&written)) {
             self.out.byte(is::WRITTEN);
             return self.json(parameters);

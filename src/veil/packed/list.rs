@@ -17,9 +17,6 @@ pub(in crate::veil) struct PackedFrames {
     len: usize,
 }
 
-/// A batch, what stands in its place, and what was forgotten.
-type ForgottenBatch = (Arc<FrameBatch>, Arc<FrameBatch>, Totals);
-
 impl PackedFrames {
     pub(in crate::veil) fn len(&self) -> usize {
         self.len
@@ -47,12 +44,9 @@ impl PackedFrames {
         self.batches.shrink_to_fit();
     }
 
-    /// Forgets frames. Gives the batches that changed.
-    pub(in crate::veil) fn forget(
-        &mut self,
-        range: &RangeInclusive<FrameSeq>,
-    ) -> Vec<ForgottenBatch> {
-        let mut changed = Vec::new();
+    /// Forgets frames. Gives what was forgotten.
+    pub(in crate::veil) fn forget(&mut self, range: &RangeInclusive<FrameSeq>) -> Totals {
+        let mut forgotten = Totals::default();
         for (_, batch) in &mut self.batches {
             let rows = rows_in(batch, range);
             let totals = batch.segment().totals(rows.clone());
@@ -61,11 +55,10 @@ impl PackedFrames {
                 continue;
             }
             let segment = batch.segment().without(&rows);
-            let new = Arc::new(batch.without(segment, &rows));
-            let old = std::mem::replace(batch, Arc::clone(&new));
-            changed.push((old, new, totals));
+            *batch = Arc::new(batch.without(segment, &rows));
+            forgotten = forgotten.plus(totals);
         }
-        changed
+        forgotten
     }
 }
 

@@ -7,6 +7,6 @@ mod decode;
 mod encode;
 mod list;
 
-pub(crate) use batch::HeldOp;
 pub(super) use batch::{FrameBatch, PackedFacet};
+pub(crate) use batch::{HeldOp, LastRead};
 pub(super) use list::PackedFrames;

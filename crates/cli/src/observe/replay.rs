@@ -12,6 +12,7 @@ use afterimage::{
     id::{FrameSeq, Millis},
     json::Value,
     observe::{self, Moment, Observations, Policy, Response},
+    request::Lack,
     session::{ViewedFrame, ViewedRequest, Viewer},
     tokens::{Memo, TokenCounter},
     transcript::Transcript,
@@ -32,8 +33,8 @@ use crate::{
     json::object,
     lens::Lens,
     moment::moment,
-    output::Output,
-    style,
+    output::{Output, note},
+    requests, style,
     table::{Column, Table, plain},
     text::{grouped, percent},
     view,
@@ -47,7 +48,7 @@ pub(super) fn run(args: &Replay, policy: &Policy, as_json: bool, out: &mut Outpu
     let (documents, files): (Vec<PathBuf>, Vec<PathBuf>) =
         args.files.iter().cloned().partition(|file| is_document(file));
     let mut replay =
-        Replaying { args, policy, counter, as_json, count: 0, all: Default::default() };
+        Replaying { args, policy, counter, as_json, count: 0, all: Default::default(), said: None };
     let mut outcome = Ok(());
     if !files.is_empty() {
         let input = Input { session: args.session.clone(), ..Input::of(files) };
@@ -67,6 +68,9 @@ pub(super) fn run(args: &Replay, policy: &Policy, as_json: bool, out: &mut Outpu
         total(replay.all, out)?;
     }
     out.flush()?;
+    if let Some(said) = replay.said {
+        note(&said);
+    }
     outcome
 }
 
@@ -84,6 +88,8 @@ struct Replaying<'a> {
     as_json: bool,
     count: usize,
     all: (Size, Size),
+    /// What is to be said of the contexts of the first transcript.
+    said: Option<String>,
 }
 
 impl Replaying<'_> {
@@ -94,7 +100,8 @@ impl Replaying<'_> {
 
     fn transcript(&mut self, source: &mut input::Source, out: &mut Output) -> Outcome {
         let observations = self.observations()?;
-        let ledgers = of_transcript(source, self.args, &observations, &self.counter)?;
+        let (ledgers, lacks) = of_transcript(source, self.args, &observations, &self.counter)?;
+        self.said.get_or_insert_with(|| requests::context_note(source.format(), &lacks));
         let sums = self.say(&source.name(), &ledgers, out)?;
         self.add(sums);
         Ok(())
@@ -147,7 +154,7 @@ fn of_transcript<'o>(
     args: &Replay,
     observations: &'o Observations,
     counter: &'o Arc<dyn TokenCounter>,
-) -> Outcome<Ledgers<'o>> {
+) -> Outcome<(Ledgers<'o>, Vec<Lack>)> {
     let rendering = crate::args::Rendering { format: None, tokenizer: Some(args.tokenizer) };
     let lens = Lens::new(&rendering, crate::lens::Counting::Always)?;
     let mut viewer = Viewer::new(&lens.hud, source.format());
@@ -196,7 +203,7 @@ fn of_transcript<'o>(
             }
         }
     }
-    Ok(ledgers)
+    Ok((ledgers, viewer.lacks()))
 }
 
 /// The name of a session as an account: it may be empty, or longer than one may be.

@@ -1,6 +1,6 @@
 //! Searching a request: its tools, its system prompt, its messages.
 
-use std::io::Write;
+use std::{io::Write, sync::Arc};
 
 use afterimage::{hud::Owner, id::FrameSeq, json::Value};
 
@@ -33,19 +33,26 @@ pub(super) fn run(
     let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
     let mut hits = Vec::new();
     input::each(&args.input.of_all_sessions(), true, |source| {
-        let (_, request) =
+        let (recording, request) =
             requests::one(source, number, args.input.session.as_deref(), &lens.counter)?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }
+        let exchange = recording.exchanges().get(number.saturating_sub(1));
+        let session = exchange.map(|exchange| Arc::clone(&exchange.session));
         let owned = request.in_cache_order().map_err(|error| source.refuse(error))?;
         for (path, text) in owned.root().texts() {
             for range in phrase.places(text.as_str()) {
                 let owner = text.owner_of(range.start());
-                let (facet, frame) = match owner {
+                let (part, frame) = match owner {
                     Some(Owner::Recorded { facet, frame }) => (facet.to_string(), *frame),
                     _ => ("form".to_owned(), None),
                 };
+                // Of a message the facet that says it, where the frame tells which that is.
+                let facet = frame
+                    .zip(session.as_deref())
+                    .and_then(|(frame, session)| recording.facet_of(session, frame, text.as_str()));
+                let facet = facet.map_or(part, |facet| facet.to_string());
                 hits.push(RequestHit {
                     facet,
                     frame,

@@ -45,7 +45,7 @@ pub(crate) fn run_with(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
 }
 
 /// What the program says where it shows a context of a transcript, in which tools are missing.
-const RECONSTRUCTED: &str = "note: the context is reconstructed from a transcript, without the ";
+const RECONSTRUCTED: &str = "note: the context ";
 
 impl Run {
     /// Standard error, but for the one line that says that a context was reconstructed.
