@@ -30,9 +30,11 @@ pub(crate) fn run(args: &args::Compress) -> Outcome {
     let mut said = None;
     let outcome =
         fitting::each(&args.input, &args.fitting, args.what, &args.rendering, |session| {
-            said.get_or_insert_with(|| {
-                requests::note_of(session.source.format(), std::iter::once(&session.history))
-            });
+            // Of a session that does not fit no context is printed.
+            if said.is_none() && matches!(session.fit, Fit::Fits(_)) {
+                let histories = std::iter::once(&session.history);
+                said = Some(requests::note_of(session.source.format(), histories));
+            }
             printer.session(&session, &mut out)?;
             Ok(out.flush()?)
         });

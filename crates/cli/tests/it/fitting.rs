@@ -246,8 +246,8 @@ fn a_request_that_the_provider_refuses_is_told_of() {
         run_with(&["compress", "--budget", "900", "--as", provider, "-"], session.to_owned())
     };
     let refused = as_of("anthropic");
-    assert_eq!(refused.err, "note: 1: no messages, which the provider refuses\n");
-    assert_eq!((refused.code, as_of("openai").err.as_str()), (Some(0), ""));
+    assert_eq!(refused.said(), "note: 1: no messages, which the provider refuses\n");
+    assert_eq!((refused.code, as_of("openai").said().as_str()), (Some(0), ""));
 }
 
 #[test]
