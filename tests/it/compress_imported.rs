@@ -17,6 +17,7 @@ use afterimage::{
     tokens::Chars4,
     transcript::Transcript,
     veil::{COMPACTION_TOPIC, Compaction, Facet, FacetChange, FacetOp, Frame, History, Source},
+    window::RecordedCompactions,
 };
 use compressing::{NOW, captured, hud, native, render_with, request};
 use serde_json::Value;
@@ -426,4 +427,47 @@ fn what_is_planned_is_not_taken_over_and_a_damaged_telling_is_an_error() {
     hud().capture(&mut history, damaged, NOW).unwrap();
     let error = transform.adopt(&history, NOW, render_with(&hud(), &history)).unwrap_err();
     assert_eq!((error.kind(), error.place().frame), (ErrorKind::Shape, Some(100)));
+}
+
+#[test]
+fn a_compaction_of_frames_that_there_are_none_of_replaces_those_that_there_are() {
+    let hud = native();
+    let said = |at: u64, words: &str| {
+        let facet = Facet::new(format!("said-{at}"), FacetType::EVENT, words);
+        Frame::new(at, Source::User).with(FacetOp::add(facet))
+    };
+    let context = |from: u64, to: u64, is_said: bool| {
+        let summary = Facet::new("summary", FacetType::SUMMARY, "SUMMARY");
+        let mut told = Frame::new(10, Source::Environment);
+        let given = (!is_said).then_some(&summary);
+        // An event can say what no constructor checks: the reader decides.
+        told.events.push(Compaction::event(from.into(), to.into(), "other", given));
+        let told = if is_said { told.with(FacetOp::add(summary)) } else { told };
+        let frames = [said(0, "ZERO"), said(1, "ONE"), said(2, "TWO"), told, said(11, "AFTER")];
+        let history = captured(&hud, &frames);
+        let mut compactions = RecordedCompactions::default();
+        compactions.follow(&hud, &history, NOW).unwrap();
+        let mut request = request(&CompressionTransform::default());
+        request.substitutions = compactions.blocks().to_vec();
+        let context = hud.render(&history, &request, NOW).unwrap();
+        let words = ["ZERO", "ONE", "TWO", "SUMMARY", "AFTER"];
+        let text: String = context.messages().iter().map(|of| of.content().to_string()).collect();
+        let mut found: Vec<_> =
+            words.iter().filter_map(|word| Some((text.find(word)?, *word))).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, word)| word).collect::<Vec<_>>()
+    };
+    for is_said in [false, true] {
+        // Those that there are.
+        assert_eq!(context(1, 8, is_said), ["ZERO", "SUMMARY", "AFTER"]);
+        let all: &[&str] = if is_said {
+            &["ZERO", "ONE", "TWO", "SUMMARY", "AFTER"]
+        } else {
+            &["ZERO", "ONE", "TWO", "AFTER"]
+        };
+        // None of them, some that come after the frame, and a range that runs backwards.
+        for (from, to) in [(5, 8), (0, 50), (2, 1), (u64::MAX, u64::MAX)] {
+            assert_eq!(context(from, to, is_said), all, "{from} to {to}");
+        }
+    }
 }

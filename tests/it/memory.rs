@@ -221,29 +221,44 @@ fn what_is_forgotten_is_refused_and_the_rest_is_as_it_was() {
 }
 
 #[test]
-fn blocks_that_forget_give_back_what_the_history_forgot() {
-    let hud = compressing::native();
-    let mut history = long_history(520);
-    history.shrink_to_fit();
-    let text = text_of(&history);
-    let mut transform = CompressionTransform::new(compressing::larger());
-    compressing::run(&hud, &mut transform, &history);
-    let blocks: Vec<_> = transform.blocks().map(|of| (of.id.clone(), of.from, of.to)).collect();
-    let frames: u64 = blocks.iter().map(|(_, from, to)| to.get() - from.get() + 1).sum();
-    assert!(frames > FRAMES / 2, "{frames}");
-    let info = measure(|| {
-        for (id, from, to) in &blocks {
-            history.forget(*from..=*to).unwrap();
-            transform.forget(id).unwrap();
+fn blocks_that_spill_or_forget_give_back_what_the_history_forgot() {
+    for spills in [false, true] {
+        let hud = compressing::native();
+        let mut history = long_history(520);
+        history.shrink_to_fit();
+        let text = text_of(&history);
+        // The same text elsewhere, as a directory would hold it.
+        let mut elsewhere = SnapshotArchive::new();
+        for frame in history.frames() {
+            elsewhere.push(frame.sequence, frame.rendered_snapshot.as_ref().unwrap()).unwrap();
         }
-        transform.plan(&history).unwrap();
-    });
-    let share = text as f64 * frames as f64 / FRAMES as f64;
-    let back = -info.bytes_current as f64 / share;
-    println!("forgetting {frames} frames in blocks gives back {back:.2} of their text");
-    assert!(back >= 0.9, "{back}");
-    // What stands in their place is still read.
-    hud.render(&history, &compressing::request(&transform), NOW).unwrap();
+        let mut transform = CompressionTransform::new(compressing::larger());
+        compressing::run(&hud, &mut transform, &history);
+        let blocks: Vec<_> = transform.blocks().map(|of| (of.id.clone(), of.from, of.to)).collect();
+        let frames: u64 = blocks.iter().map(|(_, from, to)| to.get() - from.get() + 1).sum();
+        assert!(frames > FRAMES / 2, "{frames}");
+        let info = measure(|| {
+            for (id, from, to) in &blocks {
+                history.forget(*from..=*to).unwrap();
+                if spills {
+                    transform.spill(id, &elsewhere).unwrap();
+                } else {
+                    transform.forget(id).unwrap();
+                }
+            }
+            transform.plan(&history).unwrap();
+        });
+        let share = text as f64 * frames as f64 / FRAMES as f64;
+        let back = -info.bytes_current as f64 / share;
+        println!("{frames} frames in blocks, spilled: {spills}: {back:.2} of their text is back");
+        assert!(back >= 0.9, "{back}");
+        // What stands in their place is still read, and what was spilled is elsewhere.
+        hud.render(&history, &compressing::request(&transform), NOW).unwrap();
+        for (id, ..) in &blocks {
+            let expanded = transform.block(id).unwrap().expand_from(&elsewhere);
+            assert_eq!(expanded.is_ok(), spills);
+        }
+    }
 }
 
 #[test]

@@ -207,13 +207,26 @@ impl fmt::Debug for PackedFacet {
 
 /// Whether a frame says the same, its snapshots aside.
 fn same(read: &Frame, frame: &Frame) -> bool {
-    read.sequence == frame.sequence
-        && read.timestamp == frame.timestamp
-        && read.uuid == frame.uuid
-        && read.source == frame.source
-        && read.active_stream == frame.active_stream
-        && read.events == frame.events
-        && read.imported == frame.imported
-        && read.ops == frame.ops
-        && read.extra == frame.extra
+    let Frame {
+        sequence,
+        timestamp,
+        uuid,
+        source,
+        active_stream,
+        events,
+        imported,
+        ops,
+        rendered_snapshot: _,
+        rendered_tail: _,
+        extra,
+    } = frame;
+    read.sequence == *sequence
+        && read.timestamp == *timestamp
+        && read.uuid == *uuid
+        && read.source == *source
+        && read.active_stream == *active_stream
+        && read.events == *events
+        && read.imported == *imported
+        && read.ops == *ops
+        && read.extra == *extra
 }

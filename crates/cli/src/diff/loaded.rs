@@ -25,6 +25,7 @@ use crate::{
     json::{object, or_null},
     lens::{Counting, Lens, Lenses},
     moment::moment,
+    output::note,
     requests, store,
 };
 
@@ -35,6 +36,8 @@ pub(super) struct LoadedContext {
     pub(super) exported: ExportedRequest,
     /// Of a request that was recorded, or worked out: itself.
     pub(super) request: Option<Request>,
+    /// Of a context that was worked out from a transcript: that it was.
+    note: Option<String>,
 }
 
 impl LoadedContext {
@@ -56,12 +59,17 @@ pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContex
     }
     let load = |path: &Path| {
         if let Some((file, number)) = numbered(path) {
-            return request(&file, number, path, lens);
+            return request(&file, number, args.session.as_deref(), path, lens);
         }
         let contexts = Reading { path, rendering: &args.rendering, lens }.contexts()?;
         chosen(contexts, args.session.as_deref(), path)
     };
-    Ok((load(&args.previous)?, load(&args.next)?))
+    let (previous, next) = (load(&args.previous)?, load(&args.next)?);
+    // Said once, though it be true of both.
+    if let Some(said) = previous.note.as_ref().or(next.note.as_ref()) {
+        note(said);
+    }
+    Ok((previous, next))
 }
 
 /// The file and the number of `FILE@NUMBER`, where there is no file of that whole name.
@@ -72,11 +80,17 @@ fn numbered(path: &Path) -> Option<(PathBuf, usize)> {
 }
 
 /// A request of a recording.
-fn request(file: &Path, number: usize, path: &Path, lens: &Lens) -> Outcome<LoadedContext> {
+fn request(
+    file: &Path,
+    number: usize,
+    session: Option<&str>,
+    path: &Path,
+    lens: &Lens,
+) -> Outcome<LoadedContext> {
     let input = Input::of(vec![file.to_owned()]);
     let mut loaded = None;
     input::read(&input, true, input::InputRefusal::Ends, |source| {
-        let (recording, request) = requests::one(source, number, None, &lens.counter)?;
+        let (recording, request) = requests::one(source, number, session, &lens.counter)?;
         let exported = request.in_cache_order().map_err(|error| source.refuse(error))?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
@@ -84,7 +98,8 @@ fn request(file: &Path, number: usize, path: &Path, lens: &Lens) -> Outcome<Load
         let exchange = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
         let session = exchange.map(|exchange| exchange.session.to_string());
         let name = path.display().to_string();
-        loaded = Some(LoadedContext { name, session, exported, request: Some(request) });
+        loaded =
+            Some(LoadedContext { name, session, exported, request: Some(request), note: None });
         Ok(())
     })?;
     loaded.ok_or_else(|| Failure::new("there is nothing in it").file(file).into())
@@ -231,7 +246,7 @@ impl Reading<'_> {
         let exported = ExportedRequest::from_json(context, owners);
         let exported = exported.map_err(|error| self.refuse(error))?;
         let name = self.path.display().to_string();
-        Ok(LoadedContext { name, session, exported, request: None })
+        Ok(LoadedContext { name, session, exported, request: None, note: None })
     }
 
     /// The request that a file holds, with its tools and parameters; `None` where it holds none, or
@@ -252,7 +267,7 @@ impl Reading<'_> {
         let request = recording.request(only.number).map_err(|error| self.refuse(error))?;
         let exported = request.in_cache_order().map_err(|error| self.refuse(error))?;
         let (name, session) = (self.path.display().to_string(), Some(only.session.to_string()));
-        Ok(Some(LoadedContext { name, session, exported, request: Some(request) }))
+        Ok(Some(LoadedContext { name, session, exported, request: Some(request), note: None }))
     }
 
     /// The contexts of a transcript, after its last frame; `None` where it is none.
@@ -261,6 +276,7 @@ impl Reading<'_> {
         if let Some(request) = self.of_request(bytes)? {
             return Ok(Some(vec![request]));
         }
+        let format = transcript.format();
         let mut histories: IndexMap<Arc<str>, History> = IndexMap::new();
         for record in transcript {
             let record = record.map_err(|error| self.refuse(error))?;
@@ -270,7 +286,7 @@ impl Reading<'_> {
             captured.map_err(|error| self.refuse(error))?;
         }
         let name = self.path.display().to_string();
-        let contexts = rendered(&name, histories, self.lens);
+        let contexts = rendered(&name, format, histories, self.lens);
         let contexts = contexts.map_err(|error| self.refuse(error))?;
         Ok((!contexts.is_empty()).then_some(contexts))
     }
@@ -283,7 +299,7 @@ impl Reading<'_> {
         input::read(&input, true, input::InputRefusal::Ends, |source| {
             let lens = lenses.of(source)?;
             let histories = histories(source, &lens)?;
-            let rendered = rendered(&source.name(), histories, &lens);
+            let rendered = rendered(&source.name(), source.format(), histories, &lens);
             contexts.extend(rendered.map_err(|error| source.refuse(error))?);
             Ok(())
         })?;
@@ -297,6 +313,7 @@ impl Reading<'_> {
 /// The contexts of sessions, after their last frames.
 fn rendered(
     name: &str,
+    format: TranscriptFormat,
     histories: IndexMap<Arc<str>, History>,
     lens: &Lens,
 ) -> afterimage::Result<Vec<LoadedContext>> {
@@ -313,6 +330,7 @@ fn rendered(
             session: Some(session.to_string()),
             exported: ExportedRequest::of_context(&context),
             request: None,
+            note: Some(requests::note_of(format, std::iter::once(&history))),
         })
     });
     contexts.collect()

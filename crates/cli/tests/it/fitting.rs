@@ -7,7 +7,7 @@ use afterimage_testkit::validators;
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use support::{json_lines, out, run, run_with};
 
@@ -282,4 +282,77 @@ fn recordings_keep_the_budget_and_come_back() {
 
 fn is_small(path: &std::path::Path) -> bool {
     std::fs::metadata(path).unwrap().len() < 300_000
+}
+
+/// Calls with ids in one message, then results that carry none: each answers one, whoever is asked.
+#[test]
+fn results_without_ids_answer_calls_whoever_is_asked() {
+    let calls: Vec<Value> = (0..30)
+        .map(|number| {
+            let arguments = json!({"path": format!("src/file_{number}.rs")}).to_string();
+            let function = json!({"name": "read", "arguments": arguments});
+            json!({"id": format!("call_{number}"), "type": "function", "function": function})
+        })
+        .collect();
+    let mut messages = vec![
+        json!({"role": "user", "content": "Read all of it."}),
+        json!({"role": "assistant", "content": null, "tool_calls": calls}),
+    ];
+    messages.extend((0..30).map(|number| {
+        let content = format!("file {number} holds some lines of code. ").repeat(6);
+        json!({"role": "tool", "content": content})
+    }));
+    messages.push(json!({"role": "assistant", "content": "I have read it."}));
+    messages.push(json!({"role": "user", "content": "Then write the summary."}));
+    let session = Value::from(messages).to_string();
+    for (provider, kind) in [
+        ("openai", "tool_call_id"),
+        ("responses", "function_call_output"),
+        ("anthropic", "tool_result"),
+    ] {
+        let args = ["compress", "--json", "--budget", "100k", "--as", provider, "-"];
+        let whole = run_with(&args, session.clone());
+        assert_eq!((whole.code, whole.said().as_str()), (Some(0), ""));
+        let report: Value = serde_json::from_str(&whole.out).unwrap();
+        assert_eq!(report["repaired"], json!([]), "{provider}");
+        assert_eq!(report["context"].to_string().matches(kind).count(), 30, "{provider}");
+        // In the room where every result had to stay.
+        let args = ["compress", "--json", "--budget", "1200", "--as", provider, "-"];
+        let fitted = run_with(&args, session.clone());
+        assert_eq!(fitted.code, Some(0), "{provider}: {}", fitted.err);
+        let report: Value = serde_json::from_str(&fitted.out).unwrap();
+        assert_eq!(report["repaired"], json!([]), "{provider}");
+    }
+    let replayed = run_with(&["replay", "--json", "--budget", "1200", "-"], session);
+    let replayed: Value = serde_json::from_str(&replayed.out).unwrap();
+    assert_eq!((&replayed["all"]["orphans"], &replayed["all"]["unfit"]), (&json!(0), &json!(0)));
+}
+
+/// Both are worked out from transcripts, and it is said once.
+#[test]
+fn a_comparison_of_transcripts_says_that_they_were_worked_out() {
+    let run = support::run(&["diff", HARBOUR, HARBOUR]);
+    assert_eq!((run.code, run.said().as_str()), (Some(0), ""));
+    assert!(run.err.starts_with("note: the context is reconstructed"), "{}", run.err);
+    // A context that was printed before is text as it stands.
+    let printed = out(&["render", "--as", "messages", HARBOUR]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("printed.json");
+    std::fs::write(&path, &printed).unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(support::run(&["diff", path, path]).err, "");
+}
+
+#[test]
+fn a_request_of_another_session_is_not_compared() {
+    let chat =
+        r#"{"messages":[{"role":"user","content":"Look."},{"role":"assistant","content":"So."}]}"#;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chat.json");
+    std::fs::write(&path, chat).unwrap();
+    let first = format!("{}@1", path.display());
+    assert_eq!(support::run(&["diff", &first, &first]).code, Some(0));
+    let run = support::run(&["diff", "--session", "another", &first, &first]);
+    assert_ne!(run.code, Some(0));
+    assert!(run.err.contains("request 1 is of the session"), "{}", run.err);
 }
