@@ -34,6 +34,8 @@ name_type! {
         SYSTEM = "system",
         /// A summary that stands in for older history.
         SUMMARY = "summary",
+        /// The definition of a tool, which a request offers to the model.
+        TOOL = "tool",
         /// An image.
         IMAGE = "image",
         /// A block whose text the model cannot be quoted for: encrypted, binary, or a provider's own.

@@ -9,6 +9,7 @@ use crate::{
     compress::{CompressionOptions, CompressionTransform, Engine, Epoch, RangeState},
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
+    request::Answers,
     snapshot::FrameSnapshot,
     veil::{Frame, History, Source},
     window::{Budget, ContextWindow, DroppedFrames, RecordedCompactions, ShortenedFrame},
@@ -36,7 +37,7 @@ pub struct Replay {
     /// The frames of calls with those of their results, and the other way round.
     partners: HashMap<FrameSeq, Vec<FrameSeq>>,
     names: Names,
-    has_shown: bool,
+    answers: Answers,
     /// The request that waits for the agent to say something.
     request: Option<Request>,
     /// What changed in requests that were never sent, since others spoke first.
@@ -91,7 +92,7 @@ impl Replay {
             ReplayPolicy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
             ReplayPolicy::Unlimited => Keeper::Unlimited(Box::default()),
         };
-        let (history, partners, names, has_shown, request, last) = Default::default();
+        let (history, partners, names, answers, request, last) = Default::default();
         let (unsent, is_fit, held, figures) = Default::default();
         Self {
             hud,
@@ -101,7 +102,7 @@ impl Replay {
             history,
             partners,
             names,
-            has_shown,
+            answers,
             request,
             unsent,
             last,
@@ -141,7 +142,7 @@ impl Replay {
     /// Those of capture and of the renderer.
     pub fn push(&mut self, frame: Frame, now: Millis) -> Result<Option<ReplayedTurn<'_>>> {
         let is_agents = frame.source == Source::Agent;
-        let begins = is_agents && !self.history.pairs().is_agents() && self.has_shown;
+        let begins = self.answers.would_begin(&frame);
         if begins && self.request.is_none() {
             self.request = Some(self.make_request(now)?);
         }
@@ -155,7 +156,7 @@ impl Replay {
         if is_agents {
             self.count_names(said);
         }
-        self.has_shown = true;
+        self.answers.push(&frame, true);
         let pairs = self.history.pairs().in_frame(frame.sequence);
         for pair in pairs.iter().filter(|pair| pair.in_time) {
             let (call, result) = (pair.call.frame, pair.result.frame);

@@ -40,14 +40,25 @@ impl Answers {
             return Answer::None;
         }
         let usage = Report::of(frame).usage;
-        let is_same = self.usage.is_none() || usage.is_none() || self.usage == usage;
-        if self.is_answering && is_same {
+        if self.goes_on(usage) {
             self.usage = self.usage.or(usage);
             return Answer::GoesOn;
         }
         let Some(last) = before else { return Answer::None };
         (self.is_answering, self.usage) = (true, usage);
         Answer::Begins(last)
+    }
+
+    /// Whether the next frame begins an answer, if it shows something.
+    pub(crate) fn would_begin(&self, frame: &Frame) -> bool {
+        let is_agents = frame.source == Source::Agent && self.last_shown.is_some();
+        is_agents && !self.goes_on(Report::of(frame).usage)
+    }
+
+    /// Whether what the agent says with this usage belongs to the answer before it.
+    fn goes_on(&self, usage: Option<Usage>) -> bool {
+        let is_same = self.usage.is_none() || usage.is_none() || self.usage == usage;
+        self.is_answering && is_same
     }
 }
 

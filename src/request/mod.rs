@@ -36,5 +36,5 @@ pub(crate) use answers::{Answer, Answers, adds_system, lacks};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
 pub use parts::{PartKind, RequestPart};
-pub use recording::{Exchange, ExchangeOutcome, Recording};
+pub use recording::{Exchange, ExchangeOutcome, Recording, Response};
 pub use request::{Lack, Provenance, Request, RequestTokens};

@@ -1,4 +1,9 @@
-use std::{io::BufRead, ops::RangeInclusive, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    io::BufRead,
+    ops::RangeInclusive,
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 
@@ -50,8 +55,8 @@ pub struct Exchange {
     pub provenance: Provenance,
     /// The last frame that the request holds.
     pub last_frame: Option<FrameSeq>,
-    /// The first frame of the answer.
-    pub answer: Option<FrameSeq>,
+    /// What came back.
+    pub response: Response,
     /// When the request went out, or else the answer came, as the source has it.
     pub time: Option<String>,
     /// How long it took, in milliseconds.
@@ -66,12 +71,28 @@ pub struct Exchange {
     pub is_retry: bool,
 }
 
+/// What a model sent back.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The body as it was recorded: the bytes of the wire, or the JSON that was logged; of a stream
+    /// all of its events. `None` where the source holds no bodies, or no response came.
+    pub body: Option<Arc<str>>,
+    /// The status of HTTP.
+    pub status: Option<u64>,
+    /// The frames of the session that hold it, in order; none where a later request took its place.
+    pub frames: Vec<FrameSeq>,
+}
+
 /// Whether a model answered a request.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExchangeOutcome {
     /// The model answered.
     Answered,
+    /// The model answered, and the session went on without the answer: another request took the
+    /// place of this one.
+    Superseded,
     /// It did not: a status, an error, no response.
     Failed {
         /// What is wrong.
@@ -80,12 +101,20 @@ pub enum ExchangeOutcome {
 }
 
 impl ExchangeOutcome {
-    /// The name on the wire: `answered`, `failed`.
+    /// The name on the wire: `answered`, `superseded`, `failed`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Answered => "answered",
+            Self::Superseded => "superseded",
             Self::Failed { .. } => "failed",
         }
+    }
+}
+
+impl Exchange {
+    /// The first frame of the answer; `None` where the session holds none.
+    pub fn answer(&self) -> Option<FrameSeq> {
+        self.response.frames.first().copied()
     }
 }
 
@@ -182,6 +211,7 @@ impl Recording {
                 if let Some(exchange) = current {
                     exchange.usage = exchange.usage.or(report.usage);
                     exchange.model = exchange.model.take().or(report.model);
+                    exchange.response.frames.push(frame.sequence);
                 }
                 return Ok(());
             }
@@ -195,7 +225,7 @@ impl Recording {
             api,
             provenance: Provenance::Reconstructed { lacks },
             last_frame: Some(to),
-            answer: Some(frame.sequence),
+            response: Response { frames: vec![frame.sequence], ..Response::default() },
             time: frame.timestamp.clone(),
             duration_ms: None,
             model: report.model,
@@ -219,6 +249,13 @@ impl Recording {
         recorded.sort_by_key(|exchange| exchange.line);
         self.exchanges.clear();
         self.bodies.clear();
+        // Where an answer ends at the latest: another one begins there.
+        let mut begun: HashSet<(&str, FrameSeq)> = HashSet::new();
+        let mut last_of: HashMap<&str, u64> = HashMap::new();
+        for exchange in &recorded {
+            begun.extend(exchange.answer.map(|answer| (&*exchange.session, answer)));
+            last_of.insert(&exchange.session, exchange.line);
+        }
         // The last request of each session, where it failed.
         let mut failed: IndexMap<Arc<str>, Arc<str>> = IndexMap::new();
         for exchange in recorded {
@@ -228,18 +265,25 @@ impl Recording {
             failed.insert(Arc::clone(&exchange.session), again);
             let frames =
                 Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
+            let is_last = last_of.get(&*exchange.session) == Some(&exchange.line);
+            let is_superseded = exchange.answer.is_none() && !is_last;
             self.exchanges.push(Exchange {
                 number: self.exchanges.len() + 1,
                 session: Arc::clone(&exchange.session),
                 api: exchange.api,
                 provenance: if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged },
                 last_frame: frames.messages.iter().rev().copied().flatten().next(),
-                answer: exchange.answer,
+                response: Response {
+                    body: exchange.response.clone(),
+                    status: exchange.status,
+                    frames: self.frames_of_answer(exchange, &begun),
+                },
                 time: exchange.started.clone(),
                 duration_ms: exchange.duration_ms,
                 model: exchange.model.clone(),
                 usage: exchange.usage,
                 outcome: match &exchange.failure {
+                    None if is_superseded => ExchangeOutcome::Superseded,
                     None => ExchangeOutcome::Answered,
                     Some(reason) => ExchangeOutcome::Failed { reason: reason.clone() },
                 },
@@ -247,6 +291,24 @@ impl Recording {
             });
             self.bodies.push(Body::Recorded { body, frames });
         }
+    }
+
+    /// The frames that hold the answer of an exchange: the agent's from its first one on, up to where
+    /// another answer begins.
+    fn frames_of_answer(
+        &self,
+        exchange: &RecordedExchange,
+        begun: &HashSet<(&str, FrameSeq)>,
+    ) -> Vec<FrameSeq> {
+        let session = self.sessions.get(&exchange.session);
+        let Some((first, session)) = exchange.answer.zip(session) else { return Vec::new() };
+        let frames = session.history.frames();
+        let is_other = |frame| frame != first && begun.contains(&(&*exchange.session, frame));
+        (frames.first_from(first)..frames.len())
+            .take_while(|index| frames.source(*index) == Some(Source::Agent))
+            .filter_map(|index| frames.sequence(index))
+            .take_while(|frame| !is_other(*frame))
+            .collect()
     }
 
     /// The format of the source.

@@ -5,10 +5,11 @@ use crate::{
     Error, ErrorKind, Result,
     export::{ExportedRequest, Form, OwnedJson},
     hud::Owner,
-    id::FacetId,
+    id::{FacetId, FacetType},
     json::{self, Object, ObjectExt, Value},
     tokens::TokenCounter,
     transcript::{Api, RecordedExchange},
+    veil::{Facet, FacetPart, PartContent},
 };
 
 /// A request to a model.
@@ -149,6 +150,36 @@ impl Request {
     /// The part that the byte at `offset` belongs to; `None` past the end. Scans the body.
     pub fn part_at(&self, offset: usize) -> Option<RequestPart> {
         self.parts().into_iter().find(|part| part.range.contains(&offset))
+    }
+
+    /// The tools that the request offers, each as a facet `tool:NAME` whose content is its JSON as
+    /// it is written. Scans the body.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use afterimage::{
+    /// #     id::Millis, request::Recording, tokens::Chars4, transcript::Transcript, veil::PartContent,
+    /// # };
+    /// # let document = br#"{"model": "m", "tools": [{"name": "tide"}], "messages": []}"#;
+    /// # let transcript = Transcript::new(&document[..])?;
+    /// # let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0))?;
+    /// let tools = recording.request(1)?.tools();
+    /// assert_eq!((tools[0].id.as_str(), tools[0].content.as_str()), ("tool:tide", r#"{"name":"tide"}"#));
+    /// let part = tools[0].part.as_ref().unwrap();
+    /// assert_eq!(part.content, PartContent::ToolDefinition { name: "tide".into() });
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    pub fn tools(&self) -> Vec<Facet> {
+        let tool = |part: RequestPart| {
+            let id = part.facet_id();
+            let PartKind::Tool { name, .. } = part.kind else { return None };
+            let written = self.body.get(part.range).unwrap_or_default();
+            let mut facet = Facet::new(id, FacetType::TOOL, written);
+            let content = PartContent::ToolDefinition { name: name.into() };
+            facet.part = Some(Box::new(FacetPart::new(content)));
+            Some(facet)
+        };
+        self.parts().into_iter().filter_map(tool).collect()
     }
 
     /// The tokens of the parts. Counts each.

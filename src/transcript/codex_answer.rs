@@ -121,7 +121,7 @@ mod tests {
             Transcript::with_format(file.as_bytes(), Some(TranscriptFormat::Codex)).unwrap();
         let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
         recording.exchanges().iter().fold(String::new(), |mut all, exchange| {
-            let (frame, model) = (exchange.answer.unwrap().get(), exchange.model.as_deref());
+            let (frame, model) = (exchange.answer().unwrap().get(), exchange.model.as_deref());
             let input = exchange.usage.and_then(|usage| usage.input);
             let (model, input) = (model.unwrap_or("?"), input.map_or(0, |input| input));
             write!(all, "{frame} {model} {input}, ").unwrap();

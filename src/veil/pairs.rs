@@ -86,12 +86,6 @@ impl Pairs {
         self.open.waiting()
     }
 
-    /// Whether the last frame that shows something is the agent's: another one of the agent goes on
-    /// with its turn.
-    pub(crate) fn is_agents(&self) -> bool {
-        self.open.is_agents
-    }
-
     /// How many calls waited after the frame with this index.
     pub(crate) fn waiting_after(&self, index: usize) -> u32 {
         self.waiting.get(index).copied().unwrap_or_default()

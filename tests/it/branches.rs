@@ -85,7 +85,7 @@ fn requests_hold_what_is_on_their_branch_whoever_is_asked() {
         let replayed = turn.and_then(|turn| turn.context.map(words));
         if frame.source == Source::Agent {
             let (exchange, expected) = exchanges.next().unwrap();
-            assert_eq!(exchange.answer, Some(frame.sequence));
+            assert_eq!(exchange.answer(), Some(frame.sequence));
             let context = recording.context(exchange.number).unwrap().unwrap();
             assert_eq!(words(&context), expected, "request {}", exchange.number);
             assert_eq!(

@@ -2,20 +2,31 @@
 //! out, and what differs between two is found.
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::HashMap, fs, io::Read, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io::Read,
+    path::Path,
+    sync::Arc,
+};
 
 use afterimage::{
-    export::PrefixRules,
-    hud::{Hud, Owner},
-    id::Millis,
+    compress::{CompressionOptions, OutlineEngine},
+    export::{Breakpoints, Export, ExportOptions, PrefixRules},
+    hud::{Hud, NativeFormat, Owner, RenderRequest, RenderedContext, Span},
+    id::{FrameSeq, Millis},
     json,
-    request::{ExchangeOutcome, Lack, PartKind, Provenance, Recording, Request, compare},
-    session::{RecordedRequests, Viewer},
-    snapshot::FrameSnapshot,
+    replay::{Replay, ReplayPolicy},
+    request::{
+        ExchangeOutcome, Lack, PartKind, Provenance, Recording, Request, RequestPart, compare,
+    },
+    session::{Fit, RecordedRequests, RequestFitter, Viewer},
+    snapshot::{ChunkRef, FrameSnapshot, PartRef},
     tokens::Chars4,
     transcript::{Api, Transcript, Usage},
-    veil::{FacetChange, History},
-    window::{ContextInForce, ContextItem, ContextSize},
+    veil::{FacetChange, History, Source},
+    window::{Budget, ContextInForce, ContextItem, ContextSize, RecordedCompactions},
 };
 use afterimage_testkit::data;
 use serde_json::{Value, json};
@@ -203,7 +214,7 @@ fn requests_of_a_transcript_are_its_contexts_before_each_answer() {
         }
         for exchange in exchanges.iter().take(12) {
             let name = path.display();
-            let (last, answer) = (exchange.last_frame.unwrap(), exchange.answer.unwrap());
+            let (last, answer) = (exchange.last_frame.unwrap(), exchange.answer().unwrap());
             assert!(last < answer, "{name}");
             let request = recording.request(exchange.number).unwrap();
             check_parts(&request);
@@ -362,7 +373,7 @@ fn check_sent(recording: &Recording) {
     let (_, history) = recording.sessions().next().unwrap();
     let said: Vec<_> = history.frames().flat_map(|frame| frame.ops.clone()).collect();
     assert_eq!(said.len(), 2);
-    assert_eq!(exchange.answer.unwrap(), history.frames().get(1).unwrap().sequence);
+    assert_eq!(exchange.answer().unwrap(), history.frames().get(1).unwrap().sequence);
 }
 
 #[cfg(feature = "traffic")]
@@ -551,7 +562,7 @@ fn failed_and_repeated_requests_are_exchanges_too() {
     let found: Vec<_> = recording
         .exchanges()
         .iter()
-        .map(|exchange| (exchange.outcome.as_str(), exchange.is_retry, exchange.answer.is_some()))
+        .map(|exchange| (exchange.outcome.as_str(), exchange.is_retry, exchange.answer().is_some()))
         .collect();
     assert_eq!(found, [("failed", false, false), ("answered", true, true)]);
 }
@@ -621,7 +632,7 @@ fn check_viewer(path: &Path, recording: &Recording, hud: &Hud) {
         let session = Arc::clone(&record.session);
         let next = exchanges
             .get(seen)
-            .filter(|next| next.session == session && next.answer == Some(record.frame.sequence));
+            .filter(|next| next.session == session && next.answer() == Some(record.frame.sequence));
         let of_session = shown.entry(Arc::clone(&session)).or_default();
         let before = next.map(|next| (next, texts(&viewer, &session, of_session)));
         if let Some((next, before)) = &before {
@@ -670,27 +681,100 @@ fn check_viewer(path: &Path, recording: &Recording, hud: &Hud) {
     assert_eq!((sums.requests, sums.tokens), (exchanges.len() as u64, tokens.sum()));
 }
 
+/// A hash of what a request holds of a context.
+fn hash(parts: impl IntoIterator<Item = impl Hash>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.into_iter().for_each(|part| part.hash(&mut hasher));
+    hasher.finish()
+}
+
+fn hash_of(context: &RenderedContext) -> u64 {
+    hash(context.messages().iter().map(|message| (message.role().as_str(), message.content())))
+}
+
+/// The frames and the blocks whose text these spans hold, and how many bytes of each.
+fn owned<'s>(spans: impl IntoIterator<Item = &'s Span>) -> BTreeMap<String, usize> {
+    let mut owned = BTreeMap::new();
+    for span in spans {
+        let owner = match &span.owner {
+            Owner::Chunk { frame, .. } => format!("frame {frame}"),
+            Owner::Block { block, .. } => format!("block {block}"),
+            _ => continue,
+        };
+        *owned.entry(owner).or_default() += span.range.len();
+    }
+    owned
+}
+
+/// The export in the form of the session's API is the request, and each form holds each frame and
+/// each block of the context, and no other; but for reasoning that a form has no place for.
+fn check_exports(
+    name: &str,
+    history: &History,
+    context: &RenderedContext,
+    request: &Request,
+    is_sampled: bool,
+) {
+    let options = ExportOptions { breakpoints: Breakpoints::Recorded, ..ExportOptions::default() };
+    let export = Export::of(history, context).unwrap();
+    let mut body: Value = serde_json::from_str(request.body()).unwrap();
+    body.as_object_mut().unwrap().remove("model");
+    let own = match request.api() {
+        Api::Chat => export.openai_chat(&options),
+        Api::Messages => export.anthropic(&options),
+        Api::Responses => export.responses(&options),
+        api => panic!("{name}: {api}"),
+    };
+    let own = match serde_json::from_str(&own.value().to_string()).unwrap() {
+        list @ Value::Array(_) => json!({ request.api().conversation_key(): list }),
+        object => object,
+    };
+    assert_eq!(hash([own.to_string()]), hash([body.to_string()]), "{name}: export");
+    let spans: Vec<Span> =
+        context.messages().iter().flat_map(|message| context.spans(message)).collect();
+    let of_context = owned(&spans);
+    let mut exports = vec![export.plain(&options)];
+    if is_sampled {
+        exports.push(export.openai_chat(&options));
+        exports.push(export.anthropic(&options));
+        exports.push(export.responses(&options));
+    }
+    for exported in exports {
+        let texts = exported.root().texts();
+        let of_export = owned(texts.iter().flat_map(|(_, text)| text.spans()));
+        let form = exported.form();
+        let in_context = |owner: &String| of_context.contains_key(owner);
+        assert!(of_export.keys().all(in_context), "{name}: {form:?} holds more");
+        let is_left_out = |owner: &&String| !of_export.contains_key(*owner);
+        for owner in of_context.keys().filter(is_left_out) {
+            let frame = owner.strip_prefix("frame ").map(|frame| frame.parse::<u64>().unwrap());
+            let snapshot = history.snapshot(frame.unwrap().into()).unwrap();
+            let is_reasoning = |chunk: ChunkRef<'_>| {
+                let part = chunk.part();
+                matches!(part, PartRef::Reasoning)
+                    || chunk.content().starts_with("[encrypted ")
+                    || chunk.content().trim().is_empty()
+            };
+            assert!(snapshot.chunks().all(is_reasoning), "{name}: {form:?} lacks {owner}");
+            assert!(exported.report().dropped.keys().any(|kind| kind.starts_with("reasoning")));
+        }
+    }
+}
+
+/// Invariant `one_context`: what follows the frames one by one sees the contexts of the recording.
+#[test]
+fn one_context_for_what_follows_the_frames() {
+    let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
+    each_recording(|path, recording| {
+        if recording.exchanges().iter().all(|of| !of.provenance.lacks().is_empty()) {
+            check_viewer(path, &recording, &hud);
+        }
+    });
+}
+
 /// Invariant `one_context`: whoever is asked, the context before an answer is the same.
 #[test]
 fn one_context_whoever_is_asked() {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-
-    use afterimage::{
-        compress::OutlineEngine,
-        hud::{NativeFormat, RenderRequest, RenderedContext},
-        replay::{Replay, ReplayPolicy},
-        session::{Fit, RequestFitter},
-        window::{Budget, RecordedCompactions},
-    };
-
-    fn hash(context: &RenderedContext) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for message in context.messages() {
-            (message.role().as_str(), message.content()).hash(&mut hasher);
-        }
-        hasher.finish()
-    }
-
     let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
     let room = Budget::once(u64::MAX / 4);
     let mut checked = 0;
@@ -702,43 +786,93 @@ fn one_context_whoever_is_asked() {
         for (session, history) in recording.sessions() {
             let policy = ReplayPolicy::Unlimited;
             let mut replay = Replay::new(hud.clone(), room, policy, Arc::new(OutlineEngine));
+            let policy = ReplayPolicy::Blocks(CompressionOptions::default());
+            let mut window = Replay::new(hud.clone(), room, policy, Arc::new(OutlineEngine));
             let (mut compactions, mut so_far) = (RecordedCompactions::default(), History::new());
             let of_session: Vec<_> =
                 exchanges.iter().filter(|exchange| exchange.session == *session).collect();
             let mut expected = of_session.iter().peekable();
             for frame in history.frames() {
                 let now = Millis::new(0);
-                if let Some(exchange) = expected.next_if(|of| of.answer == Some(frame.sequence)) {
-                    let name = format!("{} request {}", path.display(), exchange.number);
+                let exchange = expected.next_if(|of| of.answer() == Some(frame.sequence));
+                let name = format!("{} frame {}", path.display(), frame.sequence);
+                let turn = replay.push(frame.as_ref().clone(), now).unwrap();
+                assert_eq!(turn.is_some(), exchange.is_some(), "{name}: replay");
+                if let (Some(exchange), Some(turn)) = (exchange, turn) {
                     let context = recording.context(exchange.number).unwrap().unwrap();
+                    assert_eq!(hash_of(turn.context.unwrap()), hash_of(&context), "{name}: replay");
+                    let turn = window.push(frame.as_ref().clone(), now).unwrap().unwrap();
+                    let windowed = turn.context.unwrap();
+                    assert_eq!(hash_of(windowed), hash_of(&context), "{name}: window");
                     // What `render --as messages --to` prints.
                     compactions.follow(&hud, &so_far, now).unwrap();
                     let substitutions = compactions.blocks().to_vec();
                     let request = RenderRequest { substitutions, ..RenderRequest::default() };
                     let rendered = hud.render(&so_far, &request, now).unwrap();
-                    assert_eq!(hash(&rendered), hash(&context), "{name}: render");
-                    if exchange.number % 16 == 1 {
+                    assert_eq!(hash_of(&rendered), hash_of(&context), "{name}: render");
+                    // Of a long session some requests, and the last: each holds those before it.
+                    let is_last = expected.peek().is_none();
+                    if is_last || so_far.frames().len() < 48 || exchange.number % 8 == 1 {
+                        let request = recording.request(exchange.number).unwrap();
+                        let is_sampled = is_last || exchange.number % 16 == 1;
+                        check_exports(&name, &so_far, &rendered, &request, is_sampled);
                         let fitted = RequestFitter::new(hud.clone(), room)
                             .fit(&so_far, &OutlineEngine, now, |_| {})
                             .unwrap();
                         let Fit::Fits(fitted) = fitted.fit else { panic!("{name}: compress") };
-                        assert_eq!(hash(&fitted.context), hash(&context), "{name}: compress");
+                        assert_eq!(hash_of(&fitted.context), hash_of(&context), "{name}: compress");
                     }
-                    let turn = replay.push(frame.as_ref().clone(), now).unwrap();
-                    if let Some(context_of_replay) = turn.and_then(|turn| turn.context.map(hash)) {
-                        assert_eq!(context_of_replay, hash(&context), "{name}: replay");
-                        checked += 1;
-                    }
+                    checked += 1;
                 } else {
-                    replay.push(frame.as_ref().clone(), now).unwrap();
+                    window.push(frame.as_ref().clone(), now).unwrap();
                 }
                 hud.capture(&mut so_far, frame.as_ref().clone(), now).unwrap();
             }
             assert!(expected.next().is_none());
         }
-        check_viewer(path, &recording, &hud);
     });
     assert!(checked > 1_000 || data::recordings("A-openai-chat").is_none(), "{checked}");
+}
+
+/// Of recorded traffic, the context before an answer holds the messages of the request that it
+/// answers, and an answer is in the frames that follow.
+#[test]
+fn the_context_of_recorded_traffic_is_that_of_its_requests() {
+    let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
+    let mut checked = 0;
+    each_recording(|path, recording| {
+        for exchange in recording.exchanges() {
+            let is_recorded = exchange.provenance.lacks().is_empty();
+            let Some(answer) = exchange.answer().filter(|_| is_recorded) else { continue };
+            let name = format!("{} request {}", path.display(), exchange.number);
+            let history = recording.history(&exchange.session).unwrap();
+            let request = recording.request(exchange.number).unwrap();
+            let of_request: BTreeSet<_> =
+                request.parts().iter().filter_map(RequestPart::frame).collect();
+            let mut before = History::new();
+            let frames = history.frames().take_while(|frame| frame.sequence < answer);
+            for frame in frames {
+                hud.capture(&mut before, frame.as_ref().clone(), Millis::new(0)).unwrap();
+            }
+            let mut compactions = RecordedCompactions::default();
+            compactions.follow(&hud, &before, Millis::new(0)).unwrap();
+            let substitutions = compactions.blocks().to_vec();
+            let asked = RenderRequest { substitutions, ..RenderRequest::default() };
+            let context = hud.render(&before, &asked, Millis::new(0)).unwrap();
+            let in_context: BTreeSet<_> = context.frame_to_message().keys().copied().collect();
+            let unseen: Vec<_> = of_request.difference(&in_context).collect();
+            let shows = |frame: &FrameSeq| !history.snapshot(*frame).unwrap().is_empty();
+            assert!(!unseen.into_iter().any(shows), "{name}: not in the context");
+            let unsent: Vec<_> = in_context.difference(&of_request).collect();
+            assert!(unsent.is_empty(), "{name}: not in the request: {unsent:?}");
+            for frame in &exchange.response.frames {
+                assert_eq!(history.get(*frame).unwrap().source, Source::Agent, "{name}");
+            }
+            assert!(exchange.response.body.is_some(), "{name}");
+            checked += 1;
+        }
+    });
+    assert!(checked > 20 || data::recordings("A-openai-chat").is_none(), "{checked}");
 }
 
 #[test]
@@ -751,7 +885,7 @@ fn an_answer_outlives_a_later_attempt_that_failed() {
     let answer = |text: &str| json!({"content": [{"type": "text", "text": text}]});
     let read = |list: Vec<Value>| read_text(&json!({ "interactions": list }).to_string());
     let recording = read(vec![exchange(0.5, 200, answer("one")), exchange(0.7, 500, json!({}))]);
-    let found = recording.exchanges().iter().map(|exchange| exchange.answer.is_some());
+    let found = recording.exchanges().iter().map(|exchange| exchange.answer().is_some());
     assert_eq!(found.collect::<Vec<_>>(), [true, false]);
     let (_, history) = recording.sessions().next().unwrap();
     assert_eq!(history.frames().len(), 3);
@@ -761,7 +895,7 @@ fn an_answer_outlives_a_later_attempt_that_failed() {
     let found: Vec<_> = recording
         .exchanges()
         .iter()
-        .map(|exchange| (exchange.answer.is_some(), exchange.is_retry))
+        .map(|exchange| (exchange.answer().is_some(), exchange.is_retry))
         .collect();
     assert_eq!(found, [(false, false), (true, false)]);
 }

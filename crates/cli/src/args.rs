@@ -176,6 +176,24 @@ pub(crate) struct Rendering {
     pub(crate) tokenizer: Option<Tokenizer>,
 }
 
+/// Which branches of a session that went back are read.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Branches {
+    /// Read only the branch that ends with this record: its `uuid`, or the `id` of an entry of pi
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub(crate) branch: Option<String>,
+    /// Keep what was said on branches that the session left in the context
+    #[arg(long, conflicts_with = "branch")]
+    pub(crate) all_branches: bool,
+}
+
+impl Branches {
+    /// Whether they are others than those that the session was on.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.branch.is_some() || self.all_branches
+    }
+}
+
 /// Where transcripts come from.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Input {
@@ -188,12 +206,8 @@ pub(crate) struct Input {
     /// Read only this session of files that hold several
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
-    /// Read only the branch that ends with this record: its `uuid`, or the `id` of an entry of pi
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
-    pub(crate) branch: Option<String>,
-    /// Keep what was said on branches that the session left in the context
-    #[arg(long, conflicts_with = "branch")]
-    pub(crate) all_branches: bool,
+    #[command(flatten)]
+    pub(crate) branches: Branches,
     /// Whether recorded requests are kept from the first frame on.
     #[arg(skip)]
     pub(crate) keeps_exchanges: bool,
@@ -202,8 +216,8 @@ pub(crate) struct Input {
 impl Input {
     /// These files, whole.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
-        let (input_format, session, branch, all_branches, keeps_exchanges) = Default::default();
-        Self { files, input_format, session, branch, all_branches, keeps_exchanges }
+        let (input_format, session, branches, keeps_exchanges) = Default::default();
+        Self { files, input_format, session, branches, keeps_exchanges }
     }
 
     /// The same input with the requests that it holds.
@@ -639,6 +653,8 @@ pub(crate) struct Diff {
     /// Compare this session of files that hold several
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) branches: Branches,
     /// The provider whose rules say what its cache takes of an unchanged beginning
     #[arg(long, value_enum, default_value_t)]
     pub(crate) cache: Cache,

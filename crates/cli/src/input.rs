@@ -63,7 +63,7 @@ pub(crate) fn read(
     let is_one_of_several = inputs.len() > 1;
     let mut outcome = Ok(());
     let mut choice = input.session.as_deref().map(SessionChoice::new);
-    let mut is_branch_found = input.branch.is_none();
+    let mut is_branch_found = input.branches.branch.is_none();
     for opening in inputs {
         let opened =
             opening.and_then(|opening| opening.open(shows_progress, format, is_one_of_several));
@@ -71,10 +71,10 @@ pub(crate) fn read(
             if input.keeps_exchanges {
                 source.keep_exchanges();
             }
-            if input.all_branches {
+            if input.branches.all_branches {
                 source.take_all_branches();
             }
-            if let Some(branch) = &input.branch {
+            if let Some(branch) = &input.branches.branch {
                 if !source.choose_branch(branch)? {
                     source.finish(true);
                     return Ok(());
@@ -100,7 +100,8 @@ pub(crate) fn read(
             Ok(()) => {}
         }
     }
-    if let (Some(branch), false, true) = (&input.branch, is_branch_found, outcome.is_ok()) {
+    if let (Some(branch), false, true) = (&input.branches.branch, is_branch_found, outcome.is_ok())
+    {
         let failure = Failure::new(format!("there is no frame of a record {branch:?}"));
         return Err(failure
             .hint("`afterimage frames FILE` has the `uuid` or the `id` of each record that makes a frame")

@@ -202,7 +202,7 @@ impl Listing<'_> {
                 "api": exchange.api.as_str(),
                 "provenance": exchange.provenance.as_str(),
                 "lacks": exchange.provenance.lacks().iter().map(|lack| lack.as_str()).collect::<Value>(),
-                "frame": or_null(exchange.answer.map(FrameSeq::get)),
+                "frame": or_null(exchange.answer().map(FrameSeq::get)),
                 "lastFrame": or_null(exchange.last_frame.map(FrameSeq::get)),
                 "time": or_null(exchange.time.as_deref()),
                 "durationMs": or_null(exchange.duration_ms),
@@ -293,7 +293,8 @@ impl Listing<'_> {
             let sign = if growth < 0 { "-" } else { "+" };
             let growth = u64::try_from(growth.unsigned_abs()).unwrap_or(u64::MAX);
             let (then, look) = self.then(exchange)?;
-            let answer = exchange.answer.map_or_else(|| "–".to_owned(), |frame| frame.to_string());
+            let answer =
+                exchange.answer().map_or_else(|| "–".to_owned(), |frame| frame.to_string());
             let time = exchange.time.as_deref().map_or("–".into(), clock);
             let mut cells = vec![plain(exchange.number.to_string()), plain(answer)];
             cells.extend(has_times.then(|| plain(time)));
@@ -312,7 +313,11 @@ impl Listing<'_> {
 
     /// Why a request failed, or where it differs from the one before.
     fn then(&self, exchange: &Exchange) -> Outcome<(String, anstyle::Style)> {
-        let retry = if exchange.is_retry { "a retry; " } else { "" };
+        let retry = match exchange.outcome {
+            ExchangeOutcome::Superseded => "superseded; ",
+            _ if exchange.is_retry => "a retry; ",
+            _ => "",
+        };
         if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
             return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
         }

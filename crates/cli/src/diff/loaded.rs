@@ -42,10 +42,13 @@ pub(super) struct LoadedContext {
 
 impl LoadedContext {
     pub(super) fn to_json(&self) -> Object {
+        let of_request = self.request.as_ref().map(|request| request.provenance().as_str());
+        // What is said of a context is that it was worked out.
+        let provenance = of_request.or(self.note.as_ref().map(|_| "reconstructed"));
         object! {
             "file": self.name.as_str(),
             "session": or_null(self.session.as_deref()),
-            "provenance": or_null(self.request.as_ref().map(|request| request.provenance().as_str())),
+            "provenance": or_null(provenance),
         }
     }
 }
@@ -59,9 +62,9 @@ pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContex
     }
     let load = |path: &Path| {
         if let Some((file, number)) = numbered(path) {
-            return request(&file, number, args.session.as_deref(), path, lens);
+            return request(&file, number, args, path, lens);
         }
-        let contexts = Reading { path, rendering: &args.rendering, lens }.contexts()?;
+        let contexts = Reading { path, args, lens }.contexts()?;
         chosen(contexts, args.session.as_deref(), path)
     };
     let (previous, next) = (load(&args.previous)?, load(&args.next)?);
@@ -83,14 +86,16 @@ fn numbered(path: &Path) -> Option<(PathBuf, usize)> {
 fn request(
     file: &Path,
     number: usize,
-    session: Option<&str>,
+    args: &args::Diff,
     path: &Path,
     lens: &Lens,
 ) -> Outcome<LoadedContext> {
-    let input = Input::of(vec![file.to_owned()]);
+    let branches = args.branches.clone();
+    let input = Input { branches, ..Input::of(vec![file.to_owned()]) };
     let mut loaded = None;
     input::read(&input, true, input::InputRefusal::Ends, |source| {
-        let (recording, request) = requests::one(source, number, session, &lens.counter)?;
+        let (recording, request) =
+            requests::one(source, number, args.session.as_deref(), &lens.counter)?;
         let exported = request.in_cache_order().map_err(|error| source.refuse(error))?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
@@ -162,7 +167,7 @@ impl WrittenContext {
 
 struct Reading<'r> {
     path: &'r Path,
-    rendering: &'r args::Rendering,
+    args: &'r args::Diff,
     lens: &'r Lens,
 }
 
@@ -182,7 +187,7 @@ impl Reading<'_> {
     fn contexts(&self) -> Outcome<Vec<LoadedContext>> {
         if !input::is_stdin(self.path) && self.path.is_dir() {
             if store::open(self.path)?.is_some() {
-                return self.of_archive();
+                return self.of_input();
             }
             let failure = self.fail("expected a file, found a directory");
             return Err(failure.hint(WHAT).into());
@@ -261,7 +266,7 @@ impl Reading<'_> {
             TranscriptFormat::Chat | TranscriptFormat::Anthropic | TranscriptFormat::Responses
         );
         // What holds an answer too is a session, whose whole context is compared.
-        if !is_document || only.answer.is_some() || !only.provenance.lacks().is_empty() {
+        if !is_document || only.answer().is_some() || !only.provenance.lacks().is_empty() {
             return Ok(None);
         }
         let request = recording.request(only.number).map_err(|error| self.refuse(error))?;
@@ -275,6 +280,9 @@ impl Reading<'_> {
         let Ok(transcript) = Transcript::new(bytes) else { return Ok(None) };
         if let Some(request) = self.of_request(bytes)? {
             return Ok(Some(vec![request]));
+        }
+        if self.args.branches.is_asked() {
+            return self.of_input().map(Some);
         }
         let format = transcript.format();
         let mut histories: IndexMap<Arc<str>, History> = IndexMap::new();
@@ -291,10 +299,11 @@ impl Reading<'_> {
         Ok((!contexts.is_empty()).then_some(contexts))
     }
 
-    /// The contexts of the transcripts in an archive.
-    fn of_archive(&self) -> Outcome<Vec<LoadedContext>> {
-        let input = Input::of(vec![self.path.to_owned()]);
-        let mut lenses = Lenses::new(self.rendering, Counting::Always);
+    /// The contexts of the transcripts in an archive, or of a transcript that is read by branches.
+    fn of_input(&self) -> Outcome<Vec<LoadedContext>> {
+        let (session, branches) = (self.args.session.clone(), self.args.branches.clone());
+        let input = Input { session, branches, ..Input::of(vec![self.path.to_owned()]) };
+        let mut lenses = Lenses::new(&self.args.rendering, Counting::Always);
         let mut contexts = Vec::new();
         input::read(&input, true, input::InputRefusal::Ends, |source| {
             let lens = lenses.of(source)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::args::{Coloring, Tokenizer, token_limit};
+use crate::args::{Branches, Coloring, Tokenizer, token_limit};
 
 const REPLAY: &str = "\
 Example: afterimage observe replay session.jsonl
@@ -227,6 +227,8 @@ pub(crate) struct Replay {
     /// Read only this session of transcripts that hold several
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) branches: Branches,
     /// How many tokens a summary may take; 2k is 2000
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = token_limit)]
     pub(crate) tokens: usize,

@@ -51,7 +51,8 @@ pub(super) fn run(args: &Replay, policy: &Policy, as_json: bool, out: &mut Outpu
         Replaying { args, policy, counter, as_json, count: 0, all: Default::default(), said: None };
     let mut outcome = Ok(());
     if !files.is_empty() {
-        let input = Input { session: args.session.clone(), ..Input::of(files) };
+        let (session, branches) = (args.session.clone(), args.branches.clone());
+        let input = Input { session, branches, ..Input::of(files) };
         outcome = input::each(&input, !out.is_terminal, |source| replay.transcript(source, out));
     }
     for file in documents {

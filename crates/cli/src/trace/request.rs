@@ -1,8 +1,13 @@
-//! Searching a request: its tools, its system prompt, its messages.
+//! Searching a request: its tools, its system prompt, its messages, its parameters.
 
 use std::{io::Write, sync::Arc};
 
-use afterimage::{hud::Owner, id::FrameSeq, json::Value};
+use afterimage::{
+    hud::Owner,
+    id::FrameSeq,
+    json::{Path, PathElement, Value},
+    text::TextRange,
+};
 
 use super::Phrase;
 use crate::{
@@ -62,6 +67,20 @@ pub(super) fn run(
                     text: text.as_str().get(range.start()..).unwrap_or_default().to_owned(),
                 });
             }
+        }
+        let parameters = request.parameters().map_err(|error| source.refuse(error))?;
+        // The model stands among the others.
+        for (name, value) in parameters.iter().filter(|(name, _)| *name != "model") {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let hit = |range: TextRange| RequestHit {
+                facet: format!("parameter:{name}"),
+                frame: None,
+                path: Path::from_iter([PathElement::Key(name.clone())]).to_string(),
+                bytes: (range.start(), range.end()),
+                before: text.get(..range.start()).unwrap_or_default().to_owned(),
+                text: text.get(range.start()..).unwrap_or_default().to_owned(),
+            };
+            hits.extend(phrase.places(&text).into_iter().map(hit));
         }
         Ok(())
     })?;

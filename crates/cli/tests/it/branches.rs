@@ -58,6 +58,13 @@ fn a_branch_that_was_left_is_in_no_context_unless_it_is_asked_for() {
         assert_eq!(context(&["--branch", "u2"]), ["zero", "ANSWER0", "two"]);
         let compressed = out(&["compress", "--budget", "100k", "--as", "openai", input]);
         assert_eq!(words(&compressed), ["zero", "ANSWER0", "two", "ANSWER2"]);
+        let branch = scratch.path().join("branch.json");
+        fs::write(&branch, out(&["render", "--as", "messages", "--branch", "a1", input])).unwrap();
+        let same = |options: &[&str]| {
+            let compared = ["diff", "--json", input, branch.to_str().unwrap()];
+            answer(&[&compared, options].concat())["same"] == json!(true)
+        };
+        assert!(same(&["--branch", "a1"]) && !same(&["--branch", "a2"]) && !same(&[]));
         let requests = json_lines(&["requests", "--json", input]);
         assert_eq!(requests.len(), 3);
         let third = run(&["render", "--request", "3", input]).out;
