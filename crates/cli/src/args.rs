@@ -389,6 +389,14 @@ pub(crate) struct Render {
         conflicts_with_all = ["what", "from", "to", "format", "whole"]
     )]
     pub(crate) request: Option<usize>,
+    /// Print the response to the request with this number: the bytes that came where they were
+    /// recorded, else what the frames of the answer say
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        conflicts_with_all = ["what", "from", "to", "format", "whole", "request"]
+    )]
+    pub(crate) response: Option<usize>,
     /// Print every frame, those too that a summary replaced: the history, not the context
     #[arg(long)]
     pub(crate) whole: bool,

@@ -4,11 +4,11 @@ use std::{collections::HashSet, io::Write, sync::Arc};
 
 use afterimage::{
     hud::RenderRequest,
-    id::{Millis, Role},
-    request::Lack,
+    id::{FrameSeq, Millis, Role},
+    json::{self, Value},
+    request::{Exchange, ExchangeOutcome, Lack},
     session::Viewer,
-    snapshot::FrameSnapshot,
-    snapshot::Substitution,
+    snapshot::{ChunkRef, FrameSnapshot, PartRef, Substitution},
     veil::{Frame, History},
     window::ContextInForce,
 };
@@ -18,7 +18,7 @@ use crate::{
     args::{self, RenderAs},
     failure::Outcome,
     input::{self, Source},
-    json::object,
+    json::{object, or_null},
     lens::{Counting, Lens, Lenses},
     moment::moment,
     output::{Output, note},
@@ -33,6 +33,9 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     if let Some(number) = args.request {
         return request(args, number, &mut out);
+    }
+    if let Some(number) = args.response {
+        return response(args, number, &mut out);
     }
     let mut wanted = FrameFilter::new(args.from, args.to)?;
     let default = if args.json { RenderAs::Messages } else { RenderAs::Text };
@@ -87,6 +90,52 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
         }
         Ok(out.flush()?)
     })
+}
+
+/// Prints what came back for a request.
+fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
+    requests::of_one_file(&args.input)?;
+    let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
+    input::each(&args.input.of_all_sessions(), true, |source| {
+        let (recording, _) =
+            requests::one(source, number, args.input.session.as_deref(), &lens.counter)?;
+        let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
+        let Some(Exchange { session, response, outcome, .. }) = found else { return Ok(()) };
+        let history = recording.history(session);
+        let said = history.map(|history| said(history, &response.frames)).unwrap_or_default();
+        if args.json {
+            let read = |body: &str| json::read(body.as_bytes()).unwrap_or_else(|_| body.into());
+            out.json(object! {
+                "status": or_null(response.status),
+                "outcome": outcome.as_str(),
+                "frames": response.frames.iter().map(|frame| frame.get()).collect::<Value>(),
+                "body": or_null(response.body.as_deref().map(read)),
+                "text": or_null((!said.is_empty()).then_some(said)),
+            })?;
+        } else if let Some(body) = &response.body {
+            out.write_all(body.as_bytes())?;
+        } else if response.frames.is_empty() {
+            let why = match outcome {
+                ExchangeOutcome::Failed { reason } => format!(": it failed, {reason}"),
+                _ => String::new(),
+            };
+            return Err(source.fail(format!("request {number} has no response{why}")).into());
+        } else {
+            writeln!(out, "{said}")?;
+        }
+        Ok(out.flush()?)
+    })
+}
+
+/// What frames show, a line for each part, a call with the name of its tool.
+fn said(history: &History, frames: &[FrameSeq]) -> String {
+    let shown: Vec<_> = frames.iter().filter_map(|frame| history.snapshot(*frame)).collect();
+    let part = |chunk: ChunkRef<'_>| match chunk.part() {
+        PartRef::Call { name, .. } => format!("{name} {}", chunk.content()),
+        _ => chunk.content().to_owned(),
+    };
+    let parts = shown.iter().flat_map(|snapshot| snapshot.chunks()).map(part);
+    parts.filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of messages, one after the other.

@@ -174,6 +174,7 @@ fn an_archive_of_traffic_answers_about_the_requests_that_were_sent() {
         for request in BTreeSet::from([1, last]).into_iter().map(|number| number.to_string()) {
             let (one, request) = (format!("FILE@{request}"), request.as_str());
             same(&["render", "--request", request, "FILE"], file, &archive);
+            same(&["render", "--response", request, "--json", "FILE"], file, &archive);
             same(&["trace", "--json", "--request", request, "--text", "e", "FILE"], file, &archive);
             same(&["diff", "--json", "FILE@1", &one], file, &archive);
         }

@@ -189,6 +189,9 @@ fn requests_are_listed_printed_compared_and_searched() {
     check("requests.jsonl", &["requests", "--json", "--cache", "anthropic", TRAFFIC]);
     check("requests-harbour.txt", &["requests", HARBOUR]);
     check("request.json", &["render", "--request", "3", TRAFFIC]);
+    check("response.json", &["render", "--response", "3", TRAFFIC]);
+    check("response-harbour.txt", &["render", "--response", "2", HARBOUR]);
+    check("response-harbour.json", &["render", "--response", "2", "--json", HARBOUR]);
     let numbered = |number: u32| format!("{TRAFFIC}@{number}");
     let (was, is) = (numbered(2), numbered(3));
     check("diff-requests.txt", &["diff", &was, &is]);
@@ -213,6 +216,7 @@ fn a_request_that_was_worked_out_says_so_once() {
     for (args, code) in [
         (&["render", "--request", "0", HARBOUR][..], 2),
         (&["render", "--request", "99", HARBOUR], 2),
+        (&["render", "--response", "99", HARBOUR], 2),
         (&["trace", "--request", "1", "--text", "no such words", HARBOUR], 1),
         (&["requests", "--session", "nobody", HARBOUR], 2),
         (&["render", "--request", "1", HARBOUR, CHAT], 2),
