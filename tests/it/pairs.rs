@@ -115,6 +115,25 @@ fn pairs_are_the_same_whenever_frames_are_sealed() {
     });
 }
 
+/// How many calls an export of any form answers.
+fn answers(request: &serde_json::Value) -> usize {
+    let list = ["messages", "input"].into_iter().find_map(|key| request.get(key));
+    let is_answer = |value: &serde_json::Value| {
+        let kind = value["type"].as_str().unwrap_or_default();
+        let role = value["role"].as_str().unwrap_or_default();
+        // What the provider ran itself is a call and its result in one item.
+        let is_outcome = |key: &str| value.get(key).is_some_and(|outcome| !outcome.is_null());
+        let has_outcome = ["output", "outputs", "results", "result", "error"];
+        matches!(role, "tool" | "function")
+            || kind.ends_with("tool_result")
+            || kind.ends_with("_output")
+            || kind.ends_with("_call") && has_outcome.into_iter().any(is_outcome)
+    };
+    let messages = list.unwrap_or(request).as_array().unwrap();
+    let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+    messages.iter().chain(blocks).filter(|value| is_answer(value)).count()
+}
+
 #[test]
 fn exports_have_the_pairs_of_the_history() {
     let mut seen = 0;
@@ -129,18 +148,20 @@ fn exports_have_the_pairs_of_the_history() {
         let in_time = pairs.iter().filter(|pair| pair.in_time).count();
         let context = hud().render(&history, &RenderRequest::default(), NOW).unwrap();
         let options = ExportOptions::default();
-        let exported = Export::of(&history, &context).unwrap().openai_chat(&options);
-        let repaired = &exported.report().repaired;
-        let count = |kind: RepairKind| repaired.iter().filter(|repair| repair.kind == kind).count();
-        assert_eq!(count(RepairKind::ResultAsText), results - in_time, "{name}: results");
-        let value =
-            serde_json::from_str::<serde_json::Value>(&exported.value().to_string()).unwrap();
-        let answers = value
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|message| message["role"] == "tool" || message["role"] == "function");
-        assert_eq!(answers.count(), in_time + count(RepairKind::Placeholder), "{name}: answers");
+        let export = Export::of(&history, &context).unwrap();
+        for exported in
+            [export.openai_chat(&options), export.anthropic(&options), export.responses(&options)]
+        {
+            let name = format!("{name} {:?}", exported.form());
+            let repaired = &exported.report().repaired;
+            let count =
+                |kind: RepairKind| repaired.iter().filter(|repair| repair.kind == kind).count();
+            assert_eq!(count(RepairKind::ResultAsText), results - in_time, "{name}: results");
+            let value: serde_json::Value =
+                serde_json::from_str(&exported.value().to_string()).unwrap();
+            let answers = answers(&value);
+            assert_eq!(answers, in_time + count(RepairKind::Placeholder), "{name}: answers");
+        }
         seen += in_time;
     });
     assert!(seen > 1_500 || data::recordings("A-openai-chat").is_none(), "{seen}");

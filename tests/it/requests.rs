@@ -895,9 +895,9 @@ fn an_answer_outlives_a_later_attempt_that_failed() {
     let found: Vec<_> = recording
         .exchanges()
         .iter()
-        .map(|exchange| (exchange.answer().is_some(), exchange.is_retry))
+        .map(|exchange| (exchange.outcome.as_str(), exchange.answer().is_some(), exchange.is_retry))
         .collect();
-    assert_eq!(found, [(false, false), (true, false)]);
+    assert_eq!(found, [("superseded", false, false), ("answered", true, false)]);
 }
 
 /// Two requests to the Messages API, or to `uri`, that are alike but for these members.
