@@ -41,7 +41,7 @@ pub(super) fn convert_facet(facet: &mut Facet) {
 }
 
 /// Takes what the source says of a facet out of its attributes: of one that an import made.
-fn convert_origin(facet: &mut Facet) {
+pub(crate) fn convert_origin(facet: &mut Facet) {
     if let Some(origin) = facet.attributes.shift_remove(ORIGIN) {
         let content = PartContent::of_block(&facet.facet_type, &origin);
         let part = facet.part.get_or_insert_with(|| Box::new(FacetPart::new(content)));

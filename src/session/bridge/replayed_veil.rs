@@ -7,7 +7,7 @@ use crate::{
     id::FrameSeq,
     journal::{self, Replay},
     json::{Fields, Object, ObjectExt, Value},
-    veil::{Facet, FacetOp, Frame, Source, Veil},
+    veil::{Facet, FacetOp, Frame, Source, Veil, convert_origin},
 };
 
 /// The veil that the frames of a journal lead to.
@@ -35,6 +35,9 @@ pub struct ReplayedVeil {
 }
 
 impl ReplayedVeil {
+    /// The version of the wire form: with typed parts. The one before had none, and no version.
+    const VERSION: u64 = 2;
+
     /// What holds after the newest frame.
     pub fn veil(&self) -> &Veil {
         &self.veil
@@ -45,11 +48,12 @@ impl ReplayedVeil {
         self.last
     }
 
-    /// The facets, the tags that content must not forge, and the newest frame.
+    /// The version, the facets, the tags that content must not forge, and the newest frame.
     pub fn to_json(&self) -> Value {
         let mut tags: Vec<&str> = self.veil.tags().iter().collect();
         tags.sort_unstable();
         let mut object = Object::new();
+        object.put("version", Self::VERSION);
         object.put("facets", self.veil.facets().iter().map(|f| f.to_json()).collect::<Value>());
         object.put("tags", tags.into_iter().collect::<Value>());
         object.put_some("lastFrame", self.last.map(FrameSeq::get));
@@ -65,10 +69,16 @@ impl ReplayedVeil {
         let facets = fields.array("facets")?.unwrap_or_default();
         let tags = fields.strings("tags")?.unwrap_or_default();
         let last = fields.u64("lastFrame")?.map(FrameSeq::new);
+        let is_typed = fields.u64("version")?.is_some();
         let facet = |(index, value)| {
-            Facet::from_json(value).map_err(|error| error.under(index).under("facets"))
+            let mut facet =
+                Facet::from_json(value).map_err(|error| error.under(index).under("facets"))?;
+            if !is_typed {
+                convert_origin(&mut facet);
+            }
+            Ok::<_, Error>(facet)
         };
-        let ops = facets.into_iter().enumerate().map(|at| facet(at).map(FacetOp::add));
+        let ops = facets.into_iter().enumerate().map(|at| Ok(FacetOp::add(facet(at)?)));
         let mut frame = Frame::new(0, Source::System);
         frame.ops = ops.collect::<Result<_>>()?;
         let mut veil = Veil::with_display_names(tags);
