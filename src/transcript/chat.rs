@@ -138,9 +138,7 @@ pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
     }
     draft.payload.extend(object);
     // The API ignores all that comes before the last summary.
-    if draft.source == Source::Agent
-        && draft.facets.iter().any(parts::is_compaction)
-    {
+    if draft.source == Source::Agent && draft.facets.iter().any(parts::is_compaction) {
         draft.compacted = Some(CompactionRecord::in_place("messages-api"));
     }
     draft

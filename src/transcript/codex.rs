@@ -73,7 +73,13 @@ impl CodexReader {
     }
 
     /// The last turns leave the context. Where there are fewer, all of them do, as in the program.
-    fn roll_back(&mut self, payload: Object, line: u64, timestamp: Option<String>, sink: &mut Sink) {
+    fn roll_back(
+        &mut self,
+        payload: Object,
+        line: u64,
+        timestamp: Option<String>,
+        sink: &mut Sink,
+    ) {
         self.answer.give(sink);
         let count = payload.get("num_turns").and_then(Value::as_u64);
         let (cut, wrong) = self.turns.roll_back(count);

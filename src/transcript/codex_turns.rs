@@ -40,7 +40,8 @@ pub(super) struct CodexTurns {
 impl CodexTurns {
     /// Whether a turn may begin with an item, or with what stands before one.
     pub(super) fn may_begin(draft: &FrameDraft) -> bool {
-        let is_agents = draft.payload.get("type").is_some_and(|kind| kind == &"agent_message".into());
+        let is_agents =
+            draft.payload.get("type").is_some_and(|kind| kind == &"agent_message".into());
         is_agents || draft.is_message && matches!(draft.source, Source::User | Source::System)
     }
 

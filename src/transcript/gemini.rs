@@ -169,8 +169,8 @@ impl GeminiReader {
             _ => None,
         };
         let Some(list) = list else { return sink.skip(SET) };
-        let is_summary = self.drop_missing(&list, record, line, sink);
-        for (index, message) in list.into_iter().enumerate() {
+        let mut compaction = self.drop_missing(&list, record, line, sink);
+        for message in list {
             let message = match message {
                 Value::Object(message) => message,
                 other => {
@@ -182,27 +182,24 @@ impl GeminiReader {
             let is_seen = id.as_ref().is_some_and(|id| {
                 self.given.get(id) == Some(true) || self.held.contains_key(&Key::Id(id.clone()))
             });
-            match &is_summary {
-                Some(to) if index == 0 => {
-                    let told = CompactionRecord { to: *to, ..CompactionRecord::of("gemini-cli") };
-                    self.give(id, message, line, Some(told), sink);
-                }
-                _ if is_seen => {}
-                _ => self.hold(message, line, sink),
+            if let Some(told) = compaction.take() {
+                // It is the first of them.
+                self.give(id, message, line, Some(told), sink);
+            } else if !is_seen {
+                self.hold(message, line, sink);
             }
         }
     }
 
-    /// Lets the messages leave the context that are not in the new one. Where a summary took their
-    /// place, which is the first of the new ones, gives the last frame that it replaced; `None`
-    /// within for all frames.
+    /// Lets the messages leave the context that are not in the new one. Gives the compaction that did
+    /// so, where the first of the new ones is a summary that took their place.
     fn drop_missing(
         &mut self,
         list: &[Value],
         record: Object,
         line: u64,
         sink: &mut Sink,
-    ) -> Option<Option<u64>> {
+    ) -> Option<CompactionRecord> {
         let ids: HashSet<&str> = list.iter().filter_map(|message| message.str_at("id")).collect();
         let is_notice = |message: &Object| {
             let kind = message.get("type").and_then(Value::as_str);
@@ -229,7 +226,7 @@ impl GeminiReader {
             self.leave(0);
             self.live.take();
             stays.into_iter().for_each(|(frame, id)| self.live.push(frame, id));
-            return Some(to);
+            return Some(CompactionRecord { to, ..CompactionRecord::of("gemini-cli") });
         }
         let is_rest = all.iter().skip(kept).all(|(_, id)| !is_kept(id));
         if !is_rest {
@@ -251,7 +248,9 @@ impl GeminiReader {
         let content = message.get("content");
         let parts = content.and_then(Value::as_array).unwrap_or_default();
         let is_said = parts.iter().filter_map(|part| part.get("text")).any(has_tag);
-        is_new && message.str_at("type") == Some("user") && (is_said || content.is_some_and(has_tag))
+        is_new
+            && message.str_at("type") == Some("user")
+            && (is_said || content.is_some_and(has_tag))
     }
 }
 

@@ -115,7 +115,8 @@ pub(super) fn draft(item: Value, line: u64) -> Result<FrameDraft, (String, Value
         }
         kind => {
             let is_compaction = COMPACTIONS.contains(&kind);
-            let is_agents = is_compaction || matches!(kind, "mcp_list_tools" | "mcp_approval_request");
+            let is_agents =
+                is_compaction || matches!(kind, "mcp_list_tools" | "mcp_approval_request");
             let source = if is_agents { Source::Agent } else { Source::Environment };
             let facet = parts::opaque(kind, std::mem::take(&mut object).into());
             // It carries what the model needs of all that came before.

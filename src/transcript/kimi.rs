@@ -141,15 +141,12 @@ impl KimiReader {
                 if self.open.as_ref().is_some_and(|step| !step.has_room(bytes)) {
                     self.close(sink);
                 }
-                match &mut self.open {
-                    Some(step) => {
-                        step.grow(bytes);
-                        step.results.push(draft);
-                    }
-                    None => {
-                        self.context.push(sink.next_frame(), Entry::default());
-                        sink.push(draft);
-                    }
+                if let Some(step) = &mut self.open {
+                    step.grow(bytes);
+                    step.results.push(draft);
+                } else {
+                    self.context.push(sink.next_frame(), Entry::default());
+                    sink.push(draft);
                 }
             }
             kind @ ("step.begin" | "step.end") => {
@@ -215,7 +212,8 @@ impl KimiReader {
             && let Some(content) = take::list(message, "content")
         {
             // Of older versions it is a message.
-            draft.facets = content.into_iter().flat_map(|it| part(it, &FacetType::SUMMARY)).collect();
+            draft.facets =
+                content.into_iter().flat_map(|it| part(it, &FacetType::SUMMARY)).collect();
         }
         if draft.facets.is_empty() {
             return sink.unknown(line, "a compaction without a summary", record.into());

@@ -116,14 +116,13 @@ impl KimiContext {
     pub(super) fn compact(&mut self, record: &Object, told_at: u64) -> Told {
         let number = |key: &str| record.get(key).and_then(Value::as_u64);
         let summary = Entry { kind: Kind::Summary, ..Entry::default() };
-        let told = match number("keptUserMessageCount") {
-            Some(kept) => self.keep_prompts(kept, number("keptHeadUserMessageCount").unwrap_or(0)),
-            None => {
-                let told = self.keep_rest(number("compactedCount").or_else(|| number("count")));
-                self.live.push_first(told_at, summary);
-                return told;
-            }
+        let Some(kept) = number("keptUserMessageCount") else {
+            let told = self.keep_rest(number("compactedCount").or_else(|| number("count")));
+            self.live.push_first(told_at, summary);
+            return told;
         };
+        let head = number("keptHeadUserMessageCount").unwrap_or(0);
+        let told = self.keep_prompts(kept, head);
         self.live.push(told_at, summary);
         told
     }

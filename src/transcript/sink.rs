@@ -311,11 +311,12 @@ impl Sink {
             Ok(Some(outside)) => {
                 let mut draft = FrameDraft::record(Source::Environment, line);
                 draft.outside = Some(branches::without(outside, kept));
-                draft.timestamp = ["timestamp", "time"].into_iter().find_map(|key| match record.get(key)? {
-                    Value::String(text) => Some(text.clone()),
-                    Value::Number(number) => Some(number.to_string()),
-                    _ => None,
-                });
+                draft.timestamp =
+                    ["timestamp", "time"].into_iter().find_map(|key| match record.get(key)? {
+                        Value::String(text) => Some(text.clone()),
+                        Value::Number(number) => Some(number.to_string()),
+                        _ => None,
+                    });
                 draft.payload.put("record", record);
                 self.push(draft);
                 return true;
@@ -369,7 +370,8 @@ impl Sink {
         let at = draft.facets.iter().rposition(parts::is_compaction).filter(|at| of_api && *at > 0);
         if let Some(at) = at {
             let facets = draft.facets.drain(..at).collect();
-            let before = FrameDraft { facets, ..FrameDraft::record(draft.source.clone(), draft.line) };
+            let before =
+                FrameDraft { facets, ..FrameDraft::record(draft.source.clone(), draft.line) };
             self.push_next(before);
         }
         self.push_next(draft);

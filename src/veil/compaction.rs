@@ -179,9 +179,13 @@ mod tests {
 
     #[test]
     fn a_summary_may_stay_at_its_place_after_frames_that_were_kept() {
-        let mut frame = Frame::new(9, Source::Environment)
-            .with(FacetOp::add(Facet::new("s", FacetType::SUMMARY, "so far")));
-        frame.events = vec![Compaction::event_in_place(0.into(), 8.into(), "kimi", [(1, 2), (5, 5)])];
+        let mut frame = Frame::new(9, Source::Environment).with(FacetOp::add(Facet::new(
+            "s",
+            FacetType::SUMMARY,
+            "so far",
+        )));
+        frame.events =
+            vec![Compaction::event_in_place(0.into(), 8.into(), "kimi", [(1, 2), (5, 5)])];
         let frame = Frame::from_json(frame.to_json()).unwrap();
         let told = Compaction::of(&frame).unwrap().unwrap();
         assert!(told.is_said && told.is_in_place);

@@ -110,8 +110,8 @@ impl CompressionTransform {
         let gone = self.walk.runs(start..end).into_iter().flat_map(|run| without(run, &kept));
         let own = told_at..told_at + 1;
         // A call or a result stays where it is, and then what the frame says besides it too.
-        let stays = told.is_said
-            && (told.is_in_place || self.walk.has_exchange(history, own.clone())?);
+        let stays =
+            told.is_said && (told.is_in_place || self.walk.has_exchange(history, own.clone())?);
         let own = Some(own).filter(|_| told.is_said && !stays);
         let silent = Facet::new(told.summary.id.clone(), FacetType::SUMMARY, "");
         let mut runs = Vec::new();
