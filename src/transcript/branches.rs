@@ -197,6 +197,26 @@ impl Branches {
         Ok(Some(outside))
     }
 
+    /// Begins a branch at the frame `next`, which goes on without the frames from `cut` on, of a
+    /// session whose first frame is `first`: as [`begin`](Self::begin), where frames are counted and
+    /// not lines.
+    ///
+    /// # Errors
+    /// Those of `begin`.
+    pub(super) fn go_back(
+        &mut self,
+        cut: u64,
+        first: u64,
+        next: u64,
+    ) -> Result<Option<Vec<(u64, u64)>>, &'static str> {
+        if cut >= next {
+            return Ok(None);
+        }
+        // The line of a frame is the number after it.
+        let fork = Fork { parent: cut, start: next + 1 };
+        self.begin(fork, Some((first + 1, first)), |line| line.checked_sub(2))
+    }
+
     /// Whether something was said on the current branch after this line, or the line is of another.
     fn is_behind(&self, line: u64) -> bool {
         self.segment_of(line) + 1 != self.segments.len() || line < self.last
@@ -212,6 +232,19 @@ impl Branches {
         let is_repeated = self.places.get(id).is_some();
         self.places.insert(id, Place { is_repeated, ..place });
     }
+}
+
+/// Ranges of frames without the frames in `kept`.
+pub(super) fn without(ranges: Vec<(u64, u64)>, kept: &[u64]) -> Vec<(u64, u64)> {
+    kept.iter().fold(ranges, |ranges, kept| {
+        let split = |(from, to): (u64, u64)| {
+            let is_inside = (from..=to).contains(kept);
+            let before = is_inside.then(|| Some((from, kept.checked_sub(1)?))).flatten();
+            let after = if is_inside { (kept + 1, to) } else { (from, to) };
+            before.into_iter().chain([after]).filter(|(from, to)| from <= to)
+        };
+        ranges.into_iter().flat_map(split).collect()
+    })
 }
 
 #[cfg(test)]

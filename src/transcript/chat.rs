@@ -2,7 +2,7 @@
 
 use super::{
     parts::{self, Arguments, with_origin},
-    sink::{FrameDraft, Sink},
+    sink::{CompactionRecord, FrameDraft, Sink},
 };
 use crate::{
     id::FacetType,
@@ -137,6 +137,10 @@ pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
         draft.facets.push(function_call(call));
     }
     draft.payload.extend(object);
+    // The API ignores all that comes before the last summary.
+    if draft.source == Source::Agent && draft.facets.iter().any(parts::is_compaction) {
+        draft.compacted = Some(CompactionRecord::in_place("messages-api"));
+    }
     draft
 }
 

@@ -128,7 +128,7 @@ impl ClaudeCodeReader {
             let kept = self.kept.take().filter(|(of, _)| *of == session);
             let kept_from = kept.map(|(_, line)| line);
             draft.compacted =
-                Some(CompactionRecord { engine: "claude-code", kept_from, summary: None });
+                Some(CompactionRecord { kept_from, ..CompactionRecord::of("claude-code") });
         }
         let has_result = draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT);
         let role = match kind {

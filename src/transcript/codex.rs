@@ -1,8 +1,10 @@
 //! Codex rollouts: items of the Responses API by line, among what the program notes for itself.
 
 use super::{
+    branches::Branches,
     chat,
     codex_answer::CodexAnswer,
+    codex_turns::CodexTurns,
     items,
     parts::{self, take_text},
     sink::{CompactionRecord, FrameDraft, Sink},
@@ -25,11 +27,16 @@ const METADATA: [&str; 5] = [
 /// Those of them that report what an answer cost.
 const USAGE: [&str; 2] = ["event_msg/token_count", "token_usage_record"];
 
+/// By which the user took turns back.
+const ROLLED_BACK: &str = "event_msg/thread_rolled_back";
+
 /// Reads rollouts, and the older files whose items stand on the lines themselves.
 #[derive(Default)]
 pub(super) struct CodexReader {
     has_session: bool,
     answer: CodexAnswer,
+    turns: CodexTurns,
+    branches: Branches,
 }
 
 impl CodexReader {
@@ -49,6 +56,12 @@ impl CodexReader {
     fn item(&mut self, item: Value, line: u64, timestamp: Option<String>, sink: &mut Sink) {
         match items::draft(item, line) {
             Ok(draft) => {
+                if CodexTurns::may_begin(&draft) {
+                    self.answer.give(sink);
+                    self.turns.push(&draft, sink.next_frame());
+                } else {
+                    self.turns.go_on();
+                }
                 let timestamp = timestamp.or(draft.timestamp);
                 self.answer.push(FrameDraft { timestamp, ..draft }, sink);
             }
@@ -59,8 +72,32 @@ impl CodexReader {
         }
     }
 
+    /// The last turns leave the context. Where there are fewer, all of them do, as in the program.
+    fn roll_back(
+        &mut self,
+        payload: Object,
+        line: u64,
+        timestamp: Option<String>,
+        sink: &mut Sink,
+    ) {
+        self.answer.give(sink);
+        let count = payload.get("num_turns").and_then(Value::as_u64);
+        let (cut, wrong) = self.turns.roll_back(count);
+        wrong.into_iter().for_each(|wrong| sink.note(line, wrong));
+        let Some(cut) = cut else { return sink.skip(ROLLED_BACK) };
+        let mut record = payload;
+        record.put_some("timestamp", timestamp);
+        sink.take_back(&mut self.branches, cut, &[], (ROLLED_BACK, record, line));
+    }
+
     /// What the program notes for itself: of it, the model and the usage of answers are kept.
-    fn note(&mut self, kind: &str, payload: Value, sink: &mut Sink) {
+    fn note(
+        &mut self,
+        kind: &str,
+        payload: Value,
+        (line, timestamp): (u64, Option<String>),
+        sink: &mut Sink,
+    ) {
         let inner = payload.str_at("type").map(|inner| format!("{kind}/{inner}"));
         let kind = inner.unwrap_or_else(|| kind.to_owned());
         match payload {
@@ -68,6 +105,9 @@ impl CodexReader {
                 if !self.answer.report(payload, sink) {
                     sink.skip(&kind);
                 }
+            }
+            Value::Object(payload) if kind == ROLLED_BACK => {
+                self.roll_back(payload, line, timestamp, sink);
             }
             payload => {
                 if kind == "turn_context" {
@@ -112,7 +152,7 @@ fn compacted(mut payload: Object, line: u64, timestamp: Option<String>, sink: &m
     if summary.content.is_empty() && summary.children.is_empty() {
         return sink.skip("compacted");
     }
-    let told = CompactionRecord { engine: "codex", kept_from: None, summary: Some(summary) };
+    let told = CompactionRecord { summary: Some(summary), ..CompactionRecord::of("codex") };
     let mut draft = FrameDraft::record(Source::Environment, line);
     draft.timestamp = timestamp;
     draft.payload.put("record", payload);
@@ -155,7 +195,9 @@ impl super::Decoder for CodexReader {
         {
             match kind.as_str() {
                 "response_item" => return self.item(payload.take(), line, timestamp, sink),
-                kind if METADATA.contains(&kind) => return self.note(kind, payload.take(), sink),
+                kind if METADATA.contains(&kind) => {
+                    return self.note(kind, payload.take(), (line, timestamp), sink);
+                }
                 _ => self.answer.give(sink),
             }
             match kind.as_str() {

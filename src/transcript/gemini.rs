@@ -1,12 +1,16 @@
 //! Gemini CLI sessions: one document, or a log by line in which later lines replace messages.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 
 use super::{
+    branches::Branches,
     chat, joining,
+    live::Live,
     parts::{self, Arguments, with_origin},
     recent::Recent,
-    sink::{FrameDraft, Sink},
+    sink::{CompactionRecord, FrameDraft, Sink},
     take,
 };
 use crate::{
@@ -30,9 +34,12 @@ pub(super) struct GeminiReader {
     /// The messages that may still be replaced, in the order of their first lines.
     held: IndexMap<Key, (u64, Object)>,
     held_bytes: usize,
-    /// The ids of messages that were given out.
-    given: Recent<()>,
+    /// Of the messages that were given out by id, whether they are in the context.
+    given: Recent<bool>,
     nameless: u64,
+    /// The ids of the messages in the context that were given out.
+    live: Live<Option<String>>,
+    branches: Branches,
 }
 
 /// What a message is replaced by.
@@ -60,7 +67,7 @@ impl GeminiReader {
     /// Takes a message of a line; one with an id that is held replaces what is held.
     fn hold(&mut self, message: Object, line: u64, sink: &mut Sink) {
         let key = match id_of(&message) {
-            Some(id) if self.given.get(&id).is_some() => {
+            Some(id) if self.given.get(&id) == Some(true) => {
                 let reason = format!("replaces a message more than {HELD} messages before it");
                 return sink.unknown(line, reason, message.into());
             }
@@ -89,33 +96,171 @@ impl GeminiReader {
     fn give_first(&mut self, sink: &mut Sink) {
         if let Some((key, (line, message))) = self.held.shift_remove_index(0) {
             self.held_bytes -= joining::size_of_members(&message);
-            if let Key::Id(id) = key {
-                self.given.insert(&id, ());
-            }
-            give(message, line, sink);
+            let id = match key {
+                Key::Id(id) => Some(id),
+                Key::Nameless(_) => None,
+            };
+            self.give(id, message, line, None, sink);
         }
     }
 
+    fn give_all(&mut self, sink: &mut Sink) {
+        while !self.held.is_empty() {
+            self.give_first(sink);
+        }
+    }
+
+    fn give(
+        &mut self,
+        id: Option<String>,
+        message: Object,
+        line: u64,
+        compacted: Option<CompactionRecord>,
+        sink: &mut Sink,
+    ) {
+        let frame = sink.next_frame();
+        give(message, line, compacted, sink);
+        // Notices are in no context.
+        if sink.next_frame() == frame {
+            return;
+        }
+        if let Some(id) = &id {
+            self.given.insert(id, true);
+        }
+        self.live.push(frame, id);
+    }
+
+    /// Lets the messages from the one with this index on leave the context.
+    fn leave(&mut self, at: usize) {
+        for (_, id) in self.live.split_off(at) {
+            id.iter().for_each(|id| self.given.insert(id, false));
+        }
+    }
+
+    /// The user went back before a message: it and what follows leave the context.
+    fn rewind(&mut self, record: Object, line: u64, sink: &mut Sink) {
+        self.give_all(sink);
+        let wanted = record.get(REWIND).and_then(Value::as_str);
+        let is_it = |(_, id): &(u64, Option<String>)| id.is_some() && id.as_deref() == wanted;
+        let Some(at) = self.live.messages().iter().rposition(is_it) else {
+            sink.note(line, "goes back to a message that the context does not hold");
+            return sink.skip(REWIND);
+        };
+        let cut = self.cut(at);
+        if sink.take_back(&mut self.branches, cut, &[], (REWIND, record, line)) {
+            self.leave(at);
+        }
+    }
+
+    /// The first frame that leaves the context with the message of this index, and those after it.
+    fn cut(&self, at: usize) -> u64 {
+        // With the first of all, what it replaced stays away.
+        let is_first = at == 0 && self.live.forgotten() == 0;
+        let frame = self.live.messages().get(at).map(|(frame, _)| *frame);
+        frame.filter(|_| !is_first).unwrap_or_default()
+    }
+
     /// `$set` with messages writes the model's context anew. Messages that were seen stay as they
-    /// were first sent; the others (a resumed session, a summary) are new.
-    fn set(&mut self, change: Value, line: u64, sink: &mut Sink) {
-        sink.skip("$set");
-        let Value::Object(mut change) = change else { return };
-        for message in take::list(&mut change, "messages").unwrap_or_default() {
-            match message {
-                Value::Object(message) => {
-                    let is_seen = |id: String| {
-                        self.given.get(&id).is_some() || self.held.contains_key(&Key::Id(id))
-                    };
-                    if !id_of(&message).is_some_and(is_seen) {
-                        self.hold(message, line, sink);
-                    }
+    /// were first sent; the others (a resumed session, a summary) are new, and those that are not
+    /// among them leave the context.
+    fn set(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        let list = match record.get_mut(SET) {
+            Some(Value::Object(change)) => take::list(change, "messages"),
+            _ => None,
+        };
+        let Some(list) = list else { return sink.skip(SET) };
+        let mut compaction = self.drop_missing(&list, record, line, sink);
+        for message in list {
+            let message = match message {
+                Value::Object(message) => message,
+                other => {
+                    sink.unknown(line, format!("{} is no message", other.kind()), other);
+                    continue;
                 }
-                other => sink.unknown(line, format!("{} is no message", other.kind()), other),
+            };
+            let id = id_of(&message);
+            let is_seen = id.as_ref().is_some_and(|id| {
+                self.given.get(id) == Some(true) || self.held.contains_key(&Key::Id(id.clone()))
+            });
+            if let Some(told) = compaction.take() {
+                // It is the first of them.
+                self.give(id, message, line, Some(told), sink);
+            } else if !is_seen {
+                self.hold(message, line, sink);
             }
         }
     }
+
+    /// Lets the messages leave the context that are not in the new one. Gives the compaction that did
+    /// so, where the first of the new ones is a summary that took their place.
+    fn drop_missing(
+        &mut self,
+        list: &[Value],
+        record: Object,
+        line: u64,
+        sink: &mut Sink,
+    ) -> Option<CompactionRecord> {
+        let ids: HashSet<&str> = list.iter().filter_map(|message| message.str_at("id")).collect();
+        let is_notice = |message: &Object| {
+            let kind = message.get("type").and_then(Value::as_str);
+            kind.is_some_and(|kind| NOTICES.contains(&kind))
+        };
+        let is_kept = |id: &Option<String>| id.as_deref().is_some_and(|id| ids.contains(id));
+        let is_held = |(key, (_, message)): (&Key, &(u64, Object))| {
+            is_notice(message) || matches!(key, Key::Id(id) if ids.contains(&**id))
+        };
+        let all = self.live.messages();
+        if all.iter().all(|(_, id)| is_kept(id)) && self.held.iter().all(is_held) {
+            sink.skip(SET);
+            return None;
+        }
+        self.give_all(sink);
+        let all = self.live.messages();
+        let first = all.iter().position(|(_, id)| is_kept(id)).unwrap_or(all.len());
+        let kept = all.iter().filter(|(_, id)| is_kept(id)).count();
+        let is_summary = list.first().is_some_and(|message| self.is_summary(message));
+        if is_summary && first + kept == all.len() {
+            sink.skip(SET);
+            let to = all.get(first).and_then(|(frame, _)| frame.checked_sub(1));
+            let stays = self.live.split_off(first);
+            self.leave(0);
+            self.live.take();
+            stays.into_iter().for_each(|(frame, id)| self.live.push(frame, id));
+            return Some(CompactionRecord { to, ..CompactionRecord::of("gemini-cli") });
+        }
+        let is_rest = all.iter().skip(kept).all(|(_, id)| !is_kept(id));
+        if !is_rest {
+            sink.note(line, "messages left the context before others that stayed in it");
+            sink.skip(SET);
+            return None;
+        }
+        let cut = self.cut(kept);
+        if sink.take_back(&mut self.branches, cut, &[], (SET, record, line)) {
+            self.leave(kept);
+        }
+        None
+    }
+
+    /// Whether a message is the summary that a compression puts first.
+    fn is_summary(&self, message: &Value) -> bool {
+        let is_new = message.str_at("id").is_none_or(|id| self.given.get(id) != Some(true));
+        let has_tag = |text: &Value| text.as_str().is_some_and(|text| text.contains(SNAPSHOT));
+        let content = message.get("content");
+        let parts = content.and_then(Value::as_array).unwrap_or_default();
+        let is_said = parts.iter().filter_map(|part| part.get("text")).any(has_tag);
+        is_new
+            && message.str_at("type") == Some("user")
+            && (is_said || content.is_some_and(has_tag))
+    }
 }
+
+/// The member of a line that goes back, and of one that changes what is known of the session.
+const REWIND: &str = "$rewindTo";
+const SET: &str = "$set";
+/// How the program has a model begin the summary of a compression.
+const SNAPSHOT: &str = "<state_snapshot>";
+/// What the program says to the user alone.
+const NOTICES: [&str; 3] = ["info", "warning", "error"];
 
 fn id_of(message: &Object) -> Option<String> {
     message.get("id")?.as_str().map(str::to_owned)
@@ -127,11 +272,10 @@ impl super::Decoder for GeminiReader {
             Value::Object(object) => object,
             other => return sink.unknown(line, format!("{} is no message", other.kind()), other),
         };
-        if let Some(change) = object.shift_remove("$set") {
-            self.set(change, line, sink);
-        } else if object.contains_key("$rewindTo") {
-            // What the user went back before was said all the same.
-            sink.skip("$rewindTo");
+        if object.contains_key(SET) {
+            self.set(object, line, sink);
+        } else if object.contains_key(REWIND) {
+            self.rewind(object, line, sink);
         } else if let Some(Value::Array(messages)) = object.get_mut("messages") {
             // The whole session, or the header of a log that goes on.
             let messages = std::mem::take(messages);
@@ -139,10 +283,7 @@ impl super::Decoder for GeminiReader {
             for message in messages {
                 match message {
                     Value::Object(message) => {
-                        if let Some(id) = id_of(&message) {
-                            self.given.insert(&id, ());
-                        }
-                        give(message, line, sink);
+                        self.give(id_of(&message), message, line, None, sink);
                     }
                     other => sink.unknown(line, format!("{} is no message", other.kind()), other),
                 }
@@ -155,19 +296,17 @@ impl super::Decoder for GeminiReader {
     }
 
     fn finish(&mut self, sink: &mut Sink) {
-        while !self.held.is_empty() {
-            self.give_first(sink);
-        }
+        self.give_all(sink);
     }
 }
 
 /// Gives out a message, and the results of its calls as a frame of their own.
-fn give(mut message: Object, line: u64, sink: &mut Sink) {
+fn give(mut message: Object, line: u64, compacted: Option<CompactionRecord>, sink: &mut Sink) {
     let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
     let (source, text_type) = match kind {
         "user" => (Source::User, FacetType::EVENT),
         "gemini" => (Source::Agent, FacetType::SPEECH),
-        "info" | "warning" | "error" => return sink.skip(kind),
+        kind if NOTICES.contains(&kind) => return sink.skip(kind),
         other => {
             let has_type = message.contains_key("type");
             let reason = if has_type {
@@ -178,7 +317,7 @@ fn give(mut message: Object, line: u64, sink: &mut Sink) {
             return sink.unknown(line, reason, message.into());
         }
     };
-    let mut draft = FrameDraft::message(source, line);
+    let mut draft = FrameDraft { compacted, ..FrameDraft::message(source, line) };
     let mut results = FrameDraft::record(Source::Environment, line);
     draft.uuid = take::text(&mut message, "id");
     draft.timestamp = take::text(&mut message, "timestamp");

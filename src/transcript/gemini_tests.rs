@@ -65,11 +65,13 @@ fn by_line_a_later_line_replaces_a_message_in_its_place() {
           result ls c "out" <- [{"text":"out"}]
         user message d {"type":"user"}
           event "Stop"
+        environment - {"record":{"$rewindTo":"d"}}
+        environment - {"record":{"$set":{}}}
         user message e {"type":"user"}
           event "Summary"
         environment -
           unknown (a record without a type) {"x":1}
-        messages 4, calls 1, results 1, sessions 1, unknown 1, skipped {"$rewindTo": 1, "$set": 2, "header": 1, "replaced message": 1}
+        messages 4, calls 1, results 1, sessions 1, unknown 1, skipped {"$set": 1, "header": 1, "replaced message": 1}
         "#,
     );
 }

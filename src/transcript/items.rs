@@ -6,7 +6,7 @@
 use super::{
     blocks, chat,
     parts::{self, Arguments, take_text, with_origin},
-    sink::FrameDraft,
+    sink::{CompactionRecord, FrameDraft},
 };
 use crate::{
     id::FacetType,
@@ -18,6 +18,9 @@ use crate::{
 const ARGUMENTS: [&str; 6] = ["arguments", "input", "action", "operation", "code", "queries"];
 /// The fields in which a call of a provider's own tool has its outcome.
 const OUTCOMES: [&str; 5] = ["output", "outputs", "results", "result", "error"];
+
+/// The types of an item that stands for all that came before it.
+const COMPACTIONS: [&str; 3] = ["compaction", "compaction_summary", "context_compaction"];
 
 /// Whether a value has the shape of an item.
 pub(super) fn is_item(value: &Value) -> bool {
@@ -45,6 +48,8 @@ pub(super) fn is_known(kind: &str) -> bool {
         "message",
         "reasoning",
         "compaction",
+        "compaction_summary",
+        "context_compaction",
         "mcp_list_tools",
         "mcp_approval_request",
         "mcp_approval_response",
@@ -109,11 +114,14 @@ pub(super) fn draft(item: Value, line: u64) -> Result<FrameDraft, (String, Value
             FrameDraft { facets: vec![facet], ..FrameDraft::record(Source::Environment, line) }
         }
         kind => {
+            let is_compaction = COMPACTIONS.contains(&kind);
             let is_agents =
-                matches!(kind, "compaction" | "mcp_list_tools" | "mcp_approval_request");
+                is_compaction || matches!(kind, "mcp_list_tools" | "mcp_approval_request");
             let source = if is_agents { Source::Agent } else { Source::Environment };
             let facet = parts::opaque(kind, std::mem::take(&mut object).into());
-            FrameDraft { facets: vec![facet], ..FrameDraft::record(source, line) }
+            // It carries what the model needs of all that came before.
+            let compacted = is_compaction.then(|| CompactionRecord::in_place("responses-api"));
+            FrameDraft { facets: vec![facet], compacted, ..FrameDraft::record(source, line) }
         }
     };
     draft.payload.extend(object);

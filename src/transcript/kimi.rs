@@ -1,8 +1,10 @@
 //! Kimi CLI wire logs: messages, and the events that a step of the loop builds a message from.
 
 use super::{
+    branches::Branches,
     chat,
     joining::{self, BYTES, RECORDS},
+    kimi_context::{Entry, KimiContext},
     parts::{self, Arguments, with_origin},
     recent::Recent,
     sink::{FrameDraft, Sink},
@@ -22,6 +24,10 @@ pub(super) struct KimiReader {
     given: Recent<()>,
     /// The system prompt is written again with every change of the settings.
     system: Option<String>,
+    context: KimiContext,
+    branches: Branches,
+    /// Whether a step began of which nothing was said yet.
+    has_begun: bool,
 }
 
 /// The step whose message is being built.
@@ -58,12 +64,22 @@ impl KimiReader {
     }
 
     fn close(&mut self, sink: &mut Sink) {
-        let Some(Step { id, message, results, .. }) = self.open.take() else { return };
+        let has_begun = std::mem::take(&mut self.has_begun);
+        let Some(Step { id, message, results, .. }) = self.open.take() else {
+            if has_begun {
+                self.context.push(sink.next_frame(), Entry::default());
+            }
+            return;
+        };
         if let Some(id) = id {
             self.given.insert(&id, ());
         }
+        if message.is_message {
+            self.context.push(sink.next_frame(), Entry::default());
+        }
         sink.push(message);
         for result in results {
+            self.context.push(sink.next_frame(), Entry::default());
             sink.push(result);
         }
     }
@@ -125,12 +141,12 @@ impl KimiReader {
                 if self.open.as_ref().is_some_and(|step| !step.has_room(bytes)) {
                     self.close(sink);
                 }
-                match &mut self.open {
-                    Some(step) => {
-                        step.grow(bytes);
-                        step.results.push(draft);
-                    }
-                    None => sink.push(draft),
+                if let Some(step) = &mut self.open {
+                    step.grow(bytes);
+                    step.results.push(draft);
+                } else {
+                    self.context.push(sink.next_frame(), Entry::default());
+                    sink.push(draft);
                 }
             }
             kind @ ("step.begin" | "step.end") => {
@@ -141,6 +157,7 @@ impl KimiReader {
                 if kind == "step.begin" || !self.open.as_ref().is_some_and(is_other) {
                     self.close(sink);
                 }
+                self.has_begun = kind == "step.begin";
             }
             other => sink.skip(other),
         }
@@ -153,7 +170,11 @@ impl KimiReader {
             Some(Value::Object(message))
                 if message.get("role").is_some_and(|role| role.as_str().is_some()) =>
             {
-                sink.push(FrameDraft { timestamp: time, ..message_of(message, line) });
+                self.context.push(sink.next_frame(), Entry::of(&message));
+                let mut draft = message_of(message, line);
+                let id = draft.payload.get("id").and_then(Value::as_str).map(str::to_owned);
+                (draft.timestamp, draft.uuid) = (time, id);
+                sink.push(draft);
             }
             other => {
                 record.put_some("message", other);
@@ -171,6 +192,7 @@ impl KimiReader {
         }
         self.system = Some(prompt.clone());
         self.close(sink);
+        self.context.system = Some(sink.next_frame());
         chat::system_prompt(prompt.into(), line, sink);
     }
 
@@ -181,14 +203,44 @@ impl KimiReader {
         draft.timestamp = time_of(&record);
         let is_text =
             |key: &&str| record.get(key).is_some_and(|summary| summary.as_str().is_some());
-        let Some(key) = ["contextSummary", "summary"].into_iter().find(is_text) else {
-            return sink.unknown(line, "a compaction without a summary", record.into());
-        };
-        if let Some(summary) = take::text(&mut record, key) {
-            draft.facets.push(with_origin(parts::text(FacetType::SUMMARY, summary), field(key)));
+        if let Some(key) = ["contextSummary", "summary"].into_iter().find(is_text) {
+            if let Some(summary) = take::text(&mut record, key) {
+                let facet = parts::text(FacetType::SUMMARY, summary);
+                draft.facets.push(with_origin(facet, field(key)));
+            }
+        } else if let Some(Value::Object(message)) = record.get_mut("summary")
+            && let Some(content) = take::list(message, "content")
+        {
+            // Of older versions it is a message.
+            draft.facets =
+                content.into_iter().flat_map(|it| part(it, &FacetType::SUMMARY)).collect();
         }
+        if draft.facets.is_empty() {
+            return sink.unknown(line, "a compaction without a summary", record.into());
+        }
+        let (told, wrong) = self.context.compact(&record, sink.next_frame());
+        wrong.into_iter().for_each(|wrong| sink.note(line, wrong));
+        draft.compacted = Some(told);
         draft.payload = record;
         sink.push(draft);
+    }
+
+    /// Takes back the last prompts and what followed them, or all of the context.
+    fn take_back(&mut self, kind: &str, record: Object, line: u64, sink: &mut Sink) {
+        self.close(sink);
+        let count = record.get("count").and_then(Value::as_u64);
+        let is_clear = kind == "context.clear";
+        let (at, cut) = match if is_clear { Ok((0, 0)) } else { self.context.undone(count) } {
+            Ok(found) => found,
+            Err(wrong) => {
+                sink.note(line, wrong);
+                return sink.skip(kind);
+            }
+        };
+        let kept = self.context.kept(at);
+        if sink.take_back(&mut self.branches, cut, &kept, (kind, record, line)) {
+            self.context.leave(at);
+        }
     }
 }
 
@@ -203,6 +255,10 @@ impl super::Decoder for KimiReader {
             Some("context.append_loop_event") => self.loop_event(record, line, sink),
             Some("context.apply_compaction") => self.compaction(record, line, sink),
             Some("config.update") => self.config(record, line, sink),
+            Some(kind @ ("context.undo" | "context.clear")) => {
+                let kind = kind.to_owned();
+                self.take_back(&kind, record, line, sink);
+            }
             Some(kind) if kind == "metadata" || kind == "forked" || kind.contains('.') => {
                 sink.skip(kind);
             }

@@ -99,6 +99,12 @@ pub(super) fn opaque(what: &str, block: Value) -> Facet {
     with_origin(label.with_part(content), block)
 }
 
+/// Whether a facet is a summary that the API made.
+pub(super) fn is_compaction(facet: &Facet) -> bool {
+    let content = facet.part.as_ref().map(|part| &part.content);
+    facet.facet_type == FacetType::SUMMARY && matches!(content, Some(PartContent::Compaction))
+}
+
 /// What is typed of a result, to complete it.
 pub(super) fn complete_result(
     facet: &mut Facet,

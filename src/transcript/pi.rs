@@ -80,7 +80,7 @@ impl PiReader {
             (None, Some(index)) => self.lines.get(&format!("#{index}")),
             (None, None) => None,
         };
-        CompactionRecord { engine: "pi", kept_from, summary: None }
+        CompactionRecord { kept_from, ..CompactionRecord::of("pi") }
     }
 }
 

@@ -120,13 +120,17 @@ impl RecordedExchange {
             Some(Value::Array(list)) => list.len(),
             _ => 1,
         };
-        let mut frames = sequences.clone().map(FrameSeq::from);
         let system = value.get(self.api.system_key()).filter(|system| !system.is_null());
         let has_system = system.is_some_and(|system| system.as_str() != Some(""));
-        // Records that were not understood may share a frame.
-        if sequences.end - sequences.start < (count + usize::from(has_system)) as u64 {
+        // Records that were not understood may share a frame, and a message that a compaction parts
+        // has two. Where the answer is in the document, its items have frames too.
+        let (frames, needed) =
+            (sequences.end - sequences.start, (count + usize::from(has_system)) as u64);
+        let has_answer = self.api == Api::Responses;
+        if frames < needed || frames > needed && !has_answer {
             return;
         }
+        let mut frames = sequences.map(FrameSeq::from);
         self.system_frame = if has_system { frames.next() } else { None };
         self.frames = frames.by_ref().take(count).map(Some).collect();
         self.answer = frames.next();

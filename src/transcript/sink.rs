@@ -6,10 +6,11 @@ use std::{
 
 use super::{
     Record,
-    branches::{Branches, Fork},
+    branches::{self, Branches, Fork},
     bundle::Bundle,
     joining,
     pairing::Pairing,
+    parts,
     places::Places,
     recent::Recent,
     recorded::RecordedExchange,
@@ -159,6 +160,23 @@ pub(super) struct CompactionRecord {
     pub(super) kept_from: Option<u64>,
     /// What stood in place of the frames, where the message itself does not hold it.
     pub(super) summary: Option<Facet>,
+    /// The last frame that was replaced, where the reader knows it.
+    pub(super) to: Option<u64>,
+    /// Earlier frames that were kept, where the message is read at its own place, after them.
+    pub(super) in_place: Option<Vec<(u64, u64)>>,
+}
+
+impl CompactionRecord {
+    /// All that came before gave way to the message.
+    pub(super) fn of(engine: &'static str) -> Self {
+        let (kept_from, summary, to, in_place) = Default::default();
+        Self { engine, kept_from, summary, to, in_place }
+    }
+
+    /// All that came before is ignored by the API; the message stays where it is.
+    pub(super) fn in_place(engine: &'static str) -> Self {
+        Self { in_place: Some(Vec::new()), ..Self::of(engine) }
+    }
 }
 
 impl FrameDraft {
@@ -276,6 +294,46 @@ impl Sink {
         branches.begin(fork, self.places.first_place(session), last_before)
     }
 
+    /// Makes a frame of a record by which the session, the only one of the file, takes back the
+    /// frames from `cut` on, those in `kept` aside. It shows nothing. Says whether it did: where there
+    /// are no such frames, or it cannot, the record is skipped.
+    pub(super) fn take_back(
+        &mut self,
+        branches: &mut Branches,
+        cut: u64,
+        kept: &[u64],
+        (kind, record, line): (&str, Object, u64),
+    ) -> bool {
+        let next = self.next_frame();
+        let session = self.current();
+        let first = self.places.first(&session).unwrap_or(next);
+        match branches.go_back(cut, first, next) {
+            Ok(Some(outside)) => {
+                let mut draft = FrameDraft::record(Source::Environment, line);
+                draft.outside = Some(branches::without(outside, kept));
+                draft.timestamp =
+                    ["timestamp", "time"].into_iter().find_map(|key| match record.get(key)? {
+                        Value::String(text) => Some(text.clone()),
+                        Value::Number(number) => Some(number.to_string()),
+                        _ => None,
+                    });
+                draft.payload.put("record", record);
+                self.push(draft);
+                return true;
+            }
+            Ok(None) => {}
+            Err(wrong) => self.note(line, wrong),
+        }
+        self.skip(kind);
+        false
+    }
+
+    /// The sequence of the frame that the next draft becomes.
+    pub(super) fn next_frame(&mut self) -> u64 {
+        self.flush();
+        self.sequence
+    }
+
     /// The sequence of the next frame.
     pub(super) fn next_sequence(&self) -> u64 {
         self.sequence
@@ -304,9 +362,18 @@ impl Sink {
         self.session.clone().unwrap_or_default()
     }
 
-    /// Makes the next frame of the current session.
-    pub(super) fn push(&mut self, draft: FrameDraft) {
+    /// Makes the next frame of the current session. What a message holds before the summary of a
+    /// compaction, which gives way to it too, becomes a frame of its own.
+    pub(super) fn push(&mut self, mut draft: FrameDraft) {
         self.flush();
+        let of_api = draft.compacted.as_ref().is_some_and(|told| told.in_place.is_some());
+        let at = draft.facets.iter().rposition(parts::is_compaction).filter(|at| of_api && *at > 0);
+        if let Some(at) = at {
+            let facets = draft.facets.drain(..at).collect();
+            let before =
+                FrameDraft { facets, ..FrameDraft::record(draft.source.clone(), draft.line) };
+            self.push_next(before);
+        }
         self.push_next(draft);
     }
 
@@ -352,17 +419,21 @@ impl Sink {
     /// The event of a compaction; none where no frame of the session was replaced.
     fn compaction(&self, session: &Arc<str>, told: CompactionRecord) -> Option<Value> {
         let from = self.places.first(session)?;
-        let to = match told.kept_from {
-            Some(line) => self.places.last_before(session, line)?,
-            None => *self.last.get(session)?,
+        let to = match (told.to, told.kept_from) {
+            (Some(to), _) => to,
+            (None, Some(line)) => self.places.last_before(session, line)?,
+            (None, None) => *self.last.get(session)?,
         };
         let summary = told.summary.map(|mut summary| {
             flatten_facet(&mut summary, LEVELS);
             give_ids(&mut summary, &format!("{}-{}.0", FacetType::SUMMARY, self.sequence));
             summary
         });
-        let event = |()| Compaction::event(from.into(), to.into(), told.engine, summary.as_ref());
-        (from <= to).then_some(()).map(event)
+        let (from, to, engine) = (FrameSeq::new(from), FrameSeq::new(to), told.engine);
+        (from <= to).then(|| match told.in_place {
+            Some(kept) => Compaction::event_in_place(from, to, engine, kept),
+            None => Compaction::event(from, to, engine, summary.as_ref()),
+        })
     }
 
     /// Passes a frame of our own on. It keeps its sequence where that is greater than the last of

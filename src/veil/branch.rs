@@ -35,13 +35,43 @@ impl Branch {
     /// The event by which a frame tells that these earlier frames of its session, each range with
     /// its first and its last, are outside of the context from here on.
     pub fn event(outside: impl IntoIterator<Item = (u64, u64)>) -> Value {
-        let range = |(from, to)| Value::Array(vec![Value::from(from), Value::from(to)]);
         let mut payload = Object::new();
-        payload.put("outside", Value::Array(outside.into_iter().map(range).collect()));
+        payload.put("outside", Value::Array(outside.into_iter().map(Self::range).collect()));
         let mut event = Object::new();
         event.put("topic", BRANCH_TOPIC);
         event.put("payload", payload);
         event.into()
+    }
+
+    /// A range of frames as JSON.
+    pub(super) fn range((from, to): (u64, u64)) -> Value {
+        Value::Array(vec![Value::from(from), Value::from(to)])
+    }
+
+    /// Ranges of frames before `next`, in order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where they are none, [`ErrorKind::OutOfRange`] where they overlap, are out
+    /// of order, or do not come before `next`.
+    pub(super) fn ranges(list: &[Value], next: FrameSeq) -> Result<Vec<RangeInclusive<FrameSeq>>> {
+        let mut ranges: Vec<RangeInclusive<FrameSeq>> = Vec::with_capacity(list.len());
+        for range in list {
+            let ends = range.as_array().unwrap_or_default();
+            let [Some(from), Some(to)] = [ends.first(), ends.get(1)].map(|end| end?.as_u64())
+            else {
+                return Err(Error::expected("a range of two sequence numbers", range.kind()));
+            };
+            let (from, to) = (FrameSeq::new(from), FrameSeq::new(to));
+            let follows = ranges.last().is_none_or(|before| *before.end() < from);
+            if from > to || to >= next || !follows {
+                let message = format!(
+                    "expected ranges of frames before this one, in order, found {from} to {to}"
+                );
+                return Err(Error::new(ErrorKind::OutOfRange, message));
+            }
+            ranges.push(from..=to);
+        }
+        Ok(ranges)
     }
 
     /// Whether an event is of this kind.
@@ -65,23 +95,7 @@ impl Branch {
     fn read(frame: &Frame, payload: Value) -> Result<Self> {
         let mut fields = Fields::of(payload, "the payload of a branch")?;
         let list = Fields::required(fields.array("outside")?, "outside", "a list of ranges")?;
-        let mut outside: Vec<RangeInclusive<FrameSeq>> = Vec::with_capacity(list.len());
-        for range in &list {
-            let ends = range.as_array().unwrap_or_default();
-            let [Some(from), Some(to)] = [ends.first(), ends.get(1)].map(|end| end?.as_u64())
-            else {
-                return Err(Error::expected("a range of two sequence numbers", range.kind()));
-            };
-            let (from, to) = (FrameSeq::new(from), FrameSeq::new(to));
-            let follows = outside.last().is_none_or(|before| *before.end() < from);
-            if from > to || to >= frame.sequence || !follows {
-                let message = format!(
-                    "expected ranges of frames before this one, in order, found {from} to {to}"
-                );
-                return Err(Error::new(ErrorKind::OutOfRange, message));
-            }
-            outside.push(from..=to);
-        }
+        let outside = Self::ranges(&list, frame.sequence)?;
         Ok(Self { outside })
     }
 }

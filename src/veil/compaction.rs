@@ -1,4 +1,6 @@
-use super::{Facet, FacetChange, Frame};
+use std::ops::RangeInclusive;
+
+use super::{Branch, Facet, FacetChange, Frame};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetType, FrameSeq},
@@ -41,17 +43,46 @@ pub struct Compaction {
     /// Whether the frame itself says the summary: then it was read in the place of the frames that
     /// were replaced, and not at the frame's own.
     pub is_said: bool,
+    /// Whether the summary is read at the frame's own place all the same, after what was kept. Then
+    /// nothing stands in the place of the frames that were replaced.
+    pub is_in_place: bool,
+    /// The frames between `from` and `to` that were kept, in order.
+    pub kept: Vec<RangeInclusive<FrameSeq>>,
 }
 
 impl Compaction {
     /// The event by which a frame tells that `engine` put a summary in the place of the frames
     /// `from` to `to`. Without `summary` it is what the frame adds.
     pub fn event(from: FrameSeq, to: FrameSeq, engine: &str, summary: Option<&Facet>) -> Value {
+        let mut payload = Self::payload(from, to, engine);
+        payload.put_some("summary", summary.map(Facet::to_json));
+        Self::event_of(payload)
+    }
+
+    /// As [`Compaction::event`], where the frame says the summary and it is read there: nothing stands
+    /// in the place of the frames `from` to `to`, of which those in `kept` stay.
+    pub fn event_in_place(
+        from: FrameSeq,
+        to: FrameSeq,
+        engine: &str,
+        kept: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Value {
+        let mut payload = Self::payload(from, to, engine);
+        payload.put("inPlace", true);
+        let kept: Vec<Value> = kept.into_iter().map(Branch::range).collect();
+        payload.put_some("kept", (!kept.is_empty()).then_some(Value::Array(kept)));
+        Self::event_of(payload)
+    }
+
+    fn payload(from: FrameSeq, to: FrameSeq, engine: &str) -> Object {
         let mut payload = Object::new();
         payload.put("from", from.get());
         payload.put("to", to.get());
         payload.put("engine", engine);
-        payload.put_some("summary", summary.map(Facet::to_json));
+        payload
+    }
+
+    fn event_of(payload: Object) -> Value {
         let mut event = Object::new();
         event.put("topic", COMPACTION_TOPIC);
         event.put("payload", payload);
@@ -82,13 +113,19 @@ impl Compaction {
             let message = format!("expected frames before this one, found {from} to {to}");
             return Err(Error::new(ErrorKind::OutOfRange, message));
         }
+        let is_in_place = fields.bool("inPlace")?.unwrap_or_default();
+        let kept = fields.array("kept")?.unwrap_or_default();
+        let kept = Branch::ranges(&kept, frame.sequence)?;
         let engine = fields.string("engine")?.unwrap_or_else(|| "unknown".to_owned());
         let given = fields.nested("summary", Facet::from_json)?;
         let is_said = given.is_none();
+        if is_in_place && !is_said {
+            return Err(Error::expected("a summary that the frame says", "one in the event"));
+        }
         let summary = given.or_else(|| summary_of(frame));
         let summary =
             summary.ok_or_else(|| Error::expected("a summary", "a frame that adds nothing"))?;
-        Ok(Self { from, to, told_at: frame.sequence, engine, summary, is_said })
+        Ok(Self { from, to, told_at: frame.sequence, engine, summary, is_said, is_in_place, kept })
     }
 }
 
@@ -133,9 +170,26 @@ mod tests {
         let told = Compaction::of(&frame).unwrap().unwrap();
         let (from, to) = (FrameSeq::new(2), FrameSeq::new(8));
         let engine = "codex".to_owned();
+        let told_at = frame.sequence;
+        let (is_said, is_in_place, kept) = Default::default();
         let expected =
-            Compaction { from, to, told_at: frame.sequence, engine, summary, is_said: false };
+            Compaction { from, to, told_at, engine, summary, is_said, is_in_place, kept };
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_summary_may_stay_at_its_place_after_frames_that_were_kept() {
+        let mut frame = Frame::new(9, Source::Environment).with(FacetOp::add(Facet::new(
+            "s",
+            FacetType::SUMMARY,
+            "so far",
+        )));
+        frame.events =
+            vec![Compaction::event_in_place(0.into(), 8.into(), "kimi", [(1, 2), (5, 5)])];
+        let frame = Frame::from_json(frame.to_json()).unwrap();
+        let told = Compaction::of(&frame).unwrap().unwrap();
+        assert!(told.is_said && told.is_in_place);
+        assert_eq!(told.kept, [1.into()..=2.into(), 5.into()..=5.into()]);
     }
 
     #[test]
@@ -171,6 +225,10 @@ mod tests {
             (
                 r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":1,"summary":7}}"#,
                 ErrorKind::Shape,
+            ),
+            (
+                r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":3,"kept":[[2,9]]}}"#,
+                ErrorKind::OutOfRange,
             ),
         ];
         for (event, kind) in expected {

@@ -22,6 +22,7 @@ mod compress_imported;
 mod compress_mixed;
 mod compress_pass;
 mod compress_recordings;
+mod decided_requests;
 mod export_forms;
 mod export_invariants;
 mod export_load;
@@ -53,6 +54,7 @@ mod replay;
 mod requests;
 mod scale;
 mod snapshot_spec;
+mod taken_back;
 #[cfg(feature = "bpe")]
 mod transcripts;
 mod unforgeable;

@@ -104,14 +104,18 @@ impl CompressionTransform {
         let end = steps.partition_point(|step| step.sequence <= told.to);
         let start = self.walk.whole_start(start, end);
         let end = self.walk.whole_end(start, end);
-        let gone = self.walk.runs(start..end);
+        let until = |sequence: FrameSeq| steps.partition_point(|step| step.sequence <= sequence);
+        let kept: Vec<_> =
+            told.kept.iter().map(|range| index(*range.start())..until(*range.end())).collect();
+        let gone = self.walk.runs(start..end).into_iter().flat_map(|run| without(run, &kept));
         let own = told_at..told_at + 1;
         // A call or a result stays where it is, and then what the frame says besides it too.
-        let stays = told.is_said && self.walk.has_exchange(history, own.clone())?;
+        let stays =
+            told.is_said && (told.is_in_place || self.walk.has_exchange(history, own.clone())?);
         let own = Some(own).filter(|_| told.is_said && !stays);
         let silent = Facet::new(told.summary.id.clone(), FacetType::SUMMARY, "");
         let mut runs = Vec::new();
-        for frames in gone.into_iter().chain(own) {
+        for frames in gone.chain(own) {
             let passages = self.walk.passages(history, frames.clone())?;
             if passages.is_empty() {
                 continue;
@@ -255,6 +259,19 @@ impl CompressionTransform {
         self.applied.insert(block.from, Arc::new(block));
         entered
     }
+}
+
+/// What is left of a run of frames without those that were kept.
+fn without(run: Range<usize>, kept: &[Range<usize>]) -> Vec<Range<usize>> {
+    let (mut left, mut start) = (Vec::new(), run.start);
+    for range in kept {
+        let end = range.start.clamp(start, run.end);
+        left.push(start..end);
+        start = range.end.clamp(end, run.end);
+    }
+    left.push(start..run.end);
+    left.retain(|frames| !frames.is_empty());
+    left
 }
 
 /// From which frame on contexts are other ones, and the block that took effect there, if one did.

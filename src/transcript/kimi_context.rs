@@ -1,0 +1,170 @@
+//! What the context of Kimi holds, as far as its records take some of it back or replace it.
+
+use super::{live::Live, sink::CompactionRecord};
+use crate::json::{Object, Value};
+
+/// The program that makes the summaries.
+const ENGINE: &str = "kimi";
+
+/// The messages of the context.
+#[derive(Default)]
+pub(super) struct KimiContext {
+    live: Live<Entry>,
+    /// The frame of the system prompt that is in force: it is no message of the context.
+    pub(super) system: Option<u64>,
+}
+
+/// What a compaction replaced, and what is wrong with what it says of that.
+type Told = (CompactionRecord, Option<&'static str>);
+
+/// A message of the context: what the records ask of it.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    kind: Kind,
+    id: Option<String>,
+    /// The id of the prompt that a reminder was put before.
+    owner: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// What the user said, and what can be taken back.
+    Prompt,
+    Injection,
+    Summary,
+    #[default]
+    Other,
+}
+
+impl Entry {
+    /// The entry of a message that was appended.
+    pub(super) fn of(message: &Object) -> Self {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let origin = message.get("origin");
+        let origin_kind = origin.and_then(|origin| origin.str_at("kind"));
+        let is_user = message.get("role").and_then(Value::as_str) == Some("user");
+        let is_typed = || {
+            let trigger = origin.and_then(|origin| origin.str_at("trigger"));
+            trigger == Some("user-slash")
+        };
+        let kind = match origin_kind {
+            Some("injection") => Kind::Injection,
+            Some("compaction_summary") => Kind::Summary,
+            None | Some("user") if is_user => Kind::Prompt,
+            Some("skill_activation" | "plugin_command") if is_user && is_typed() => Kind::Prompt,
+            _ => Kind::Other,
+        };
+        let owner = origin.and_then(|origin| origin.get("ownerPromptId"));
+        Self { kind, id: text(message.get("id")), owner: text(owner) }
+    }
+}
+
+impl KimiContext {
+    pub(super) fn push(&mut self, frame: u64, entry: Entry) {
+        self.live.push(frame, entry);
+    }
+
+    /// The index of the first message that leaves with the last `count` prompts, and its first frame.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn undone(&self, count: Option<u64>) -> Result<(usize, u64), &'static str> {
+        let Some(mut left) = count.filter(|count| *count > 0) else {
+            return Err("takes prompts back and does not say how many");
+        };
+        let all = self.live.messages();
+        for (at, (_, entry)) in all.iter().enumerate().rev() {
+            match entry.kind {
+                // The program takes back nothing that a summary replaced.
+                Kind::Summary => break,
+                Kind::Prompt => left -= 1,
+                _ => {}
+            }
+            if left == 0 {
+                let is_owned = |(_, before): &&(u64, Entry)| {
+                    before.kind == Kind::Injection
+                        && before.owner.is_some()
+                        && before.owner == entry.id
+                };
+                let owned = all.range(..at).rev().take_while(is_owned).count();
+                let at = at - owned;
+                let frame = all.get(at).map_or(0, |(frame, _)| *frame);
+                return Ok((at, frame));
+            }
+        }
+        Err("takes back more prompts than the context holds")
+    }
+
+    /// The frames that stay where the messages from this index on leave.
+    pub(super) fn kept(&self, at: usize) -> Vec<u64> {
+        // A summary stands before messages that were said before it.
+        let all = self.live.messages().range(..at.min(self.live.messages().len()));
+        let summary = all.filter(|(_, entry)| entry.kind == Kind::Summary).map(|(frame, _)| *frame);
+        summary.chain(self.system).collect()
+    }
+
+    /// Lets the messages from this index on leave.
+    pub(super) fn leave(&mut self, at: usize) {
+        if at == 0 {
+            self.live.take();
+        }
+        self.live.split_off(at);
+    }
+
+    /// Takes a compaction, which the frame `told_at` tells of; says what it replaced, and what is wrong
+    /// with what it says of that.
+    pub(super) fn compact(&mut self, record: &Object, told_at: u64) -> Told {
+        let number = |key: &str| record.get(key).and_then(Value::as_u64);
+        let summary = Entry { kind: Kind::Summary, ..Entry::default() };
+        let Some(kept) = number("keptUserMessageCount") else {
+            let told = self.keep_rest(number("compactedCount").or_else(|| number("count")));
+            self.live.push_first(told_at, summary);
+            return told;
+        };
+        let head = number("keptHeadUserMessageCount").unwrap_or(0);
+        let told = self.keep_prompts(kept, head);
+        self.live.push(told_at, summary);
+        told
+    }
+
+    /// The summary took the place of the first messages.
+    fn keep_rest(&mut self, compacted: Option<u64>) -> Told {
+        let told = CompactionRecord::of(ENGINE);
+        let all = self.live.messages();
+        let at = compacted.and_then(|count| count.checked_sub(self.live.forgotten()));
+        let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at <= all.len());
+        let rest = self.live.split_off(at.unwrap_or(usize::MAX));
+        self.live.take();
+        let first = rest.front().map(|(frame, _)| *frame);
+        rest.into_iter().for_each(|(frame, entry)| self.live.push(frame, entry));
+        let wrong = "does not say how many messages it replaced, or more than there are";
+        match (at, first) {
+            (None, _) => (told, Some(wrong)),
+            (Some(_), None) => (told, None),
+            // Nothing was replaced where the first of all was kept.
+            (Some(0), _) => (CompactionRecord { kept_from: Some(0), ..told }, None),
+            (Some(_), Some(first)) => (CompactionRecord { to: first.checked_sub(1), ..told }, None),
+        }
+    }
+
+    /// What the user said was kept, the first `head` prompts and the last, before the summary.
+    fn keep_prompts(&mut self, kept: u64, head: u64) -> Told {
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let all = self.live.take();
+        let prompts: Vec<_> =
+            all.into_iter().filter(|(_, entry)| entry.kind == Kind::Prompt).collect();
+        let (head, tail) = (count(head), count(kept.saturating_sub(head)));
+        // One that was cut in two counts twice.
+        let is_wrong = head.saturating_add(tail) > prompts.len() + 1;
+        let from = prompts.len().saturating_sub(tail);
+        let stays = prompts.into_iter().enumerate().filter(|(at, _)| *at < head || *at >= from);
+        let mut frames = Vec::new();
+        for (_, (frame, entry)) in stays {
+            frames.push((frame, frame));
+            self.live.push(frame, entry);
+        }
+        frames.sort_unstable();
+        let wrong = is_wrong.then_some("keeps more prompts than the context holds");
+        (CompactionRecord { in_place: Some(frames), ..CompactionRecord::of(ENGINE) }, wrong)
+    }
+}
