@@ -31,7 +31,7 @@ pub use frames::Frames;
 pub use history::History;
 pub(crate) use history::SealedFrame;
 pub use imported::Imported;
-#[cfg(feature = "storage")]
+#[cfg(feature = "journal")]
 pub(crate) use legacy::convert_origin;
 pub use media::Media;
 pub(crate) use media::{base64_len, data_url};
