@@ -1,4 +1,4 @@
-use super::Lack;
+use super::{Lack, reports::Report};
 use crate::{
     id::{FacetType, FrameSeq},
     transcript::Usage,
@@ -15,6 +15,8 @@ pub(crate) struct Answers {
     /// Whether an answer goes on, and its usage, where it has said it.
     is_answering: bool,
     usage: Option<Usage>,
+    /// The index of the exchange that it answers.
+    pub(super) exchange: Option<usize>,
 }
 
 /// What a frame is to the requests of its session.
@@ -29,8 +31,15 @@ pub(crate) enum Answer {
 }
 
 impl Answers {
-    /// Takes the next frame. What shows nothing changes nothing.
-    pub(crate) fn push(&mut self, frame: &Frame, shows: bool) -> Answer {
+    /// Takes the next frame, and what it says of its answer. What shows nothing changes nothing. A
+    /// frame of an answer that `is_known` goes on with it, wherever it stands.
+    pub(super) fn push(
+        &mut self,
+        frame: &Frame,
+        report: &Report,
+        shows: bool,
+        is_known: bool,
+    ) -> Answer {
         if !shows {
             return Answer::None;
         }
@@ -39,7 +48,10 @@ impl Answers {
             self.is_answering = false;
             return Answer::None;
         }
-        let usage = Report::of(frame).usage;
+        if is_known {
+            return Answer::GoesOn;
+        }
+        let usage = report.usage;
         let is_same = self.usage.is_none() || usage.is_none() || self.usage == usage;
         if self.is_answering && is_same {
             self.usage = self.usage.or(usage);
@@ -63,24 +75,4 @@ pub(crate) fn adds_system(frame: &Frame) -> bool {
 pub(crate) fn lacks(has_system: bool) -> Vec<Lack> {
     let all = [Lack::Tools, Lack::SystemPrompt, Lack::Parameters];
     all.into_iter().filter(|lack| !has_system || *lack != Lack::SystemPrompt).collect()
-}
-
-/// What a source says of an answer besides its content.
-pub(super) struct Report {
-    pub(super) model: Option<String>,
-    pub(super) usage: Option<Usage>,
-    pub(super) failure: Option<String>,
-}
-
-impl Report {
-    pub(super) fn of(frame: &Frame) -> Self {
-        let get = |key: &str| frame.imported.as_ref()?.get(key);
-        let text = |key: &str| get(key)?.as_str().map(str::to_owned);
-        Self {
-            model: text("model"),
-            usage: get("usage").and_then(Usage::of),
-            failure: text("stopReason")
-                .filter(|reason| matches!(reason.as_str(), "error" | "aborted")),
-        }
-    }
 }
