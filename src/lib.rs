@@ -147,6 +147,9 @@ pub mod forms_of_exports {}
 #[doc = include_str!("../docs/transcripts.md")]
 pub mod formats_of_transcripts {}
 
+#[doc = include_str!("../docs/bill.md")]
+pub mod reported_usage_and_prices {}
+
 #[doc = include_str!("../docs/journal.md")]
 pub mod journals {}
 

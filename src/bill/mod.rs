@@ -3,7 +3,8 @@
 //! [`UsageSums`] adds up what [`request::ReportedExchange`](crate::request::ReportedExchange)s
 //! report. Nothing here is counted: a figure that a source does not report is missing, and not zero.
 //! With the feature `prices`, `Bill` says what exchanges cost by a table of `Prices`: figures are
-//! data, and costs are whole numbers of 10^-12 of the currency.
+//! data, and costs are whole numbers of 10^-12 of the currency. [`broken_caches`] finds the requests
+//! that paid again for what a cache had held.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -22,12 +23,14 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod broken;
 #[cfg(feature = "prices")]
 mod price;
 #[cfg(feature = "prices")]
 mod prices;
 mod sums;
 
+pub use broken::{BreakCause, BrokenCache, broken_caches};
 #[cfg(feature = "prices")]
 pub use price::{Bill, Price};
 #[cfg(feature = "prices")]

@@ -58,12 +58,23 @@ impl Price {
         })
     }
 
-    /// What so many tokens of a cache cost more when they are read anew, in 10^-12 of the currency,
-    /// in a request of `input` tokens.
-    pub fn lost(&self, tokens: u64, input: u64) -> u128 {
+    /// What it cost more, in 10^-12 of the currency, that a cache did not serve so many tokens of a
+    /// request with this usage: they were written to it again, or else read as others are.
+    pub fn lost(&self, tokens: u64, usage: &Usage) -> u128 {
+        let input = usage.input.unwrap_or(0);
         let tier = self.tiers.iter().rev().find(|rates| rates.over == 0 || input > rates.over);
-        let more = tier.map_or(0, |rates| rates.input.saturating_sub(rates.cache_read));
-        u128::from(tokens).saturating_mul(more)
+        let Some(rates) = tier else { return 0 };
+        let written = tokens.min(usage.cache_write.unwrap_or(0));
+        let hour = written.min(usage.cache_write_1h.unwrap_or(0));
+        let parts = [
+            (tokens - written, rates.input),
+            (written - hour, rates.cache_write_5m),
+            (hour, rates.cache_write_1h),
+        ];
+        parts.into_iter().fold(0, |sum: u128, (tokens, rate)| {
+            let more = rate.saturating_sub(rates.cache_read);
+            sum.saturating_add(u128::from(tokens).saturating_mul(more))
+        })
     }
 }
 

@@ -676,6 +676,10 @@ pub(crate) struct Requests {
     pub(crate) tokenizer: Option<Tokenizer>,
     #[command(flatten)]
     pub(crate) pricing: Pricing,
+    /// List the requests alone whose cache served less than the request before had left there, with
+    /// what that cost and why
+    #[arg(long)]
+    pub(crate) broken: bool,
     /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,5 +1,7 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
+mod broken;
+
 use std::{collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
@@ -46,7 +48,9 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
         let listing = Listing { args, source, recording: &recording, prices: &prices };
-        if args.json {
+        if args.broken {
+            broken::list(&listing, &mut out)?;
+        } else if args.json {
             listing.json(&mut out)?;
         } else {
             listing.table(&mut out)?;

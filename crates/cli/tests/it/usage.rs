@@ -385,3 +385,93 @@ fn computed_costs_are_those_that_a_client_computed() {
     assert_eq!(stats["usage"]["total"]["cost"][0], stats["price"]["total"]);
     assert_eq!(stats["price"]["partial"], false);
 }
+
+/// In which answers, by number, less was read from the cache than the one before had left there, and
+/// how much less.
+fn broken(path: &Path) -> Vec<(u64, u64)> {
+    let mut order: Vec<String> = Vec::new();
+    let mut last = BTreeMap::new();
+    for record in lines(path).iter().filter(|record| record["type"] == "assistant") {
+        let message = &record["message"];
+        let Some(id) = message["id"].as_str().filter(|_| message["usage"].is_object()) else {
+            continue;
+        };
+        if last.insert(id.to_owned(), message["usage"].clone()).is_none() {
+            order.push(id.to_owned());
+        }
+    }
+    let mut left = 0;
+    let mut broken = Vec::new();
+    for (number, id) in (1..).zip(&order) {
+        let [read, written] = ["cache_read_input_tokens", "cache_creation_input_tokens"]
+            .map(|key| number(&last[id][key]));
+        if read < left {
+            broken.push((number, left - read));
+        }
+        left = read + written;
+    }
+    broken
+}
+
+#[test]
+fn broken_caches_are_those_that_the_raw_file_shows() {
+    for (file, count) in [
+        ("spotter/8463c716-a2ea-4c14-9efa-87158ebd9f20.jsonl", 1),
+        ("codemie/session-624a4a58.jsonl", 39),
+        ("codemie/session-9eda1058.jsonl", 4),
+    ] {
+        let path = data::beside("data").join("B-anthropic/claude-code").join(file);
+        if !path.exists() {
+            continue;
+        }
+        let ask = ["requests", "--broken", "--json", "--tokenizer", "chars4"];
+        let listed = run(&[&ask[..], &[path.to_str().unwrap()]].concat());
+        let listed = listed.out.lines().map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert!(line["price"]["currency"] == "USD", "{line}");
+            (number(&line["request"]), number(&line["lost"]))
+        });
+        let listed: Vec<_> = listed.collect();
+        assert_eq!((listed.len(), &listed), (count, &broken(&path)), "{file}");
+    }
+}
+
+#[test]
+fn a_broken_cache_says_what_it_cost_and_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let answer = |second: u64, read: u64, written: u64| {
+        let time = format!("2026-01-02T03:{:02}:{:02}Z", second / 60, second % 60);
+        let user = json!({ "type": "message", "timestamp": time, "message": { "role": "user", "content": "go" } });
+        let answer = json!({ "type": "message", "timestamp": time, "message": { "role": "assistant", "content": "gone",
+            "model": "claude-opus-4-5",
+            "usage": { "input": 1, "output": second, "cacheRead": read, "cacheWrite": written } } });
+        format!("{user}\n{answer}\n")
+    };
+    let head = json!({ "type": "session", "id": "s", "timestamp": "t", "cwd": "/" });
+    let session = [
+        format!("{head}\n"),
+        answer(1, 0, 10_000),
+        answer(9, 10_000, 500),
+        answer(20, 4_000, 7_000),
+        answer(400, 0, 12_000),
+    ];
+    let file = folder.path().join("session.jsonl");
+    fs::write(&file, session.concat()).unwrap();
+    let file = file.to_str().unwrap();
+    let lines = json_lines(&["requests", "--broken", "--json", file]);
+    let found: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let price = line["price"]["amount"].as_str().unwrap().to_owned();
+            (number(&line["request"]), number(&line["lost"]), line["cause"].clone(), price)
+        })
+        .collect();
+    // 6,500 and 11,000 tokens at 6.25 − 0.5 a million.
+    let expected = [
+        (3, 6_500, json!("unknown"), "0.037375".to_owned()),
+        (4, 11_000, json!("expired"), "0.06325".to_owned()),
+    ];
+    assert_eq!(found, expected);
+    let page = out(&["requests", "--broken", file]);
+    assert!(page.contains("time to live") && page.contains("2 broken caches"), "{page}");
+}
