@@ -182,7 +182,7 @@ impl KimiReader {
     /// Sums of the session repeat what the records before it said.
     fn usage(&mut self, mut record: Object, sink: &mut Sink) {
         let is_sum = record.get("usageScope").and_then(Value::as_str) == Some("session");
-        if is_sum || !record.get("usage").is_some_and(|usage| usage.as_object().is_some()) {
+        if is_sum || record.get("usage").is_none_or(|usage| usage.as_object().is_none()) {
             return sink.skip("usage.record");
         }
         self.reported = Object::new();

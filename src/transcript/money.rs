@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use crate::json::Value;
 
 /// How many digits an amount has after the point.
-const DIGITS: usize = 12;
+const DIGITS: u8 = 12;
 /// One unit of a currency, in 10^-12 of it.
 const UNIT: u128 = 1_000_000_000_000;
 /// The most units that a source may state: beyond that it states no amount.
@@ -84,7 +84,7 @@ impl Money {
     /// The decimal number, with every digit that is not a zero at its end.
     pub fn decimal(self) -> String {
         let (whole, rest) = (self.pico / UNIT, self.pico % UNIT);
-        let rest = format!("{rest:0DIGITS$}");
+        let rest = format!("{rest:012}");
         match rest.trim_end_matches('0') {
             "" => whole.to_string(),
             rest => format!("{whole}.{rest}"),
@@ -99,9 +99,10 @@ impl Money {
             places += 1;
             least /= 10;
         }
-        let step = 10_u128.pow((DIGITS - places) as u32);
+        let step = 10_u128.pow(u32::from(DIGITS - places));
         let rounded = self.pico.saturating_add(step / 2) / step;
-        let parts = 10_u128.pow(places as u32);
+        let parts = 10_u128.pow(u32::from(places));
+        let places = usize::from(places);
         format!("{}.{:0places$}", rounded / parts, rounded % parts)
     }
 }
@@ -140,7 +141,8 @@ fn pico(text: &str) -> Option<u128> {
     // The place of the last digit that counts, from the first.
     let length = i64::try_from(digits.len()).ok()?;
     let fraction = i64::try_from(fraction.len()).ok()?;
-    let kept = length.checked_sub(fraction)?.checked_add(exponent)?.checked_add(DIGITS as i64)?;
+    let kept =
+        length.checked_sub(fraction)?.checked_add(exponent)?.checked_add(i64::from(DIGITS))?;
     if kept > 38 {
         return None;
     }

@@ -92,17 +92,13 @@ fn of_frames(
         add_exchanges(source, &mut recorded, lens)?;
     }
     add_exchanges(source, &mut recorded, lens)?;
-    Ok(match recorded.provenance() {
-        Some(provenance) => {
-            let contexts = Contexts { sums: recorded.requests(), provenance };
-            (ledger, contexts, recorded.reported().to_vec())
-        }
-        None => {
-            let provenance = Provenance::Reconstructed { lacks: viewer.lacks() };
-            let contexts = Contexts { sums: viewer.requests(), provenance };
-            (ledger, contexts, viewer.reported().cloned().collect())
-        }
-    })
+    if let Some(provenance) = recorded.provenance() {
+        let contexts = Contexts { sums: recorded.requests(), provenance };
+        return Ok((ledger, contexts, recorded.reported().to_vec()));
+    }
+    let provenance = Provenance::Reconstructed { lacks: viewer.lacks() };
+    let contexts = Contexts { sums: viewer.requests(), provenance };
+    Ok((ledger, contexts, viewer.reported().cloned().collect()))
 }
 
 /// Adds up the requests that were read since the last call.

@@ -58,19 +58,18 @@ impl<'p> Reported<'p> {
 /// What a bill comes to, and what is not in it.
 fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
     let dim = out.paint.style(style::DIM);
-    let mut says = format!("by prices of {}", bill.prices().date());
     let models = bill.unpriced.keys().map(|model| model.as_deref().unwrap_or("no name"));
     let models: Vec<String> = models.map(|model| printable(model).into_owned()).collect();
+    let mut lacks = Vec::new();
     if !models.is_empty() {
-        let count = bill.unpriced.values().sum();
-        let of = counted(count, "exchange");
-        says.push_str(&format!("; partial: no price for {} ({of})", models.join(", ")));
+        let of = counted(bill.unpriced.values().sum(), "exchange");
+        lacks.push(format!("no price for {} ({of})", models.join(", ")));
     }
     if bill.incomplete > 0 {
-        let of = counted(bill.incomplete, "exchange");
-        let partial = if models.is_empty() { "partial: " } else { "" };
-        says.push_str(&format!("; {partial}{of} without whole usage"));
+        lacks.push(format!("{} without whole usage", counted(bill.incomplete, "exchange")));
     }
+    let partial = if bill.is_partial() { "; partial: " } else { "" };
+    let says = format!("by prices of {}{partial}{}", bill.prices().date(), lacks.join(", "));
     let total = if bill.priced > 0 { money(bill.total()) } else { "–".to_owned() };
     Ok(writeln!(out, "  {:<14}{total:>12}  {dim}{says}{dim:#}", "price")?)
 }
@@ -127,18 +126,15 @@ pub(crate) fn cells(usage: Option<&Usage>) -> [Cell; 3] {
 
 /// How many exchanges report usage, in a line.
 pub(crate) fn said(total: &UsageSum) -> String {
-    let mut said = format!("by {}", counted(total.with_usage, "exchange"));
-    for (count, says) in [
+    let others = [
         (total.without_usage, "without any"),
         (total.failed, "failed"),
         (total.unlisted, "in no list of requests"),
         (total.unreadable, "with a figure that cannot be read"),
-    ] {
-        if count > 0 {
-            said.push_str(&format!(", {} {says}", grouped(count)));
-        }
-    }
-    said
+    ];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    let others = others.map(|(count, says)| format!(", {} {says}", grouped(count)));
+    format!("by {}{}", counted(total.with_usage, "exchange"), others.collect::<String>())
 }
 
 fn of_some(some: u64, all: u64) -> String {

@@ -98,17 +98,16 @@ fn difference(of: &BrokenCache) -> Option<&RequestDiff> {
 }
 
 fn why(of: &BrokenCache) -> String {
-    match &of.cause {
-        BreakCause::Changed(diff) => match &diff.prefix.divergence {
-            Some(divergence) => place(divergence, diff),
-            None => {
-                let causes = diff.breaks.iter().map(|of| of.cause.as_str());
-                format!("other {}", causes.collect::<Vec<_>>().join(", "))
-            }
-        },
-        BreakCause::Expired => "time to live".to_owned(),
-        _ => "unknown".to_owned(),
+    let diff = match &of.cause {
+        BreakCause::Changed(diff) => diff,
+        BreakCause::Expired => return "time to live".to_owned(),
+        _ => return "unknown".to_owned(),
+    };
+    if let Some(divergence) = &diff.prefix.divergence {
+        return place(divergence, diff);
     }
+    let causes: Vec<&str> = diff.breaks.iter().map(|of| of.cause.as_str()).collect();
+    format!("other {}", causes.join(", "))
 }
 
 fn seconds(millis: u64) -> String {

@@ -14,9 +14,9 @@ use afterimage_testkit::data;
 use serde_json::{Value, json};
 use support::{json as answer, json_lines, out, run};
 
-/// Input, cache read, cache write, output, reasoning, and the cost in 10^-12.
+/// Input, cache read, cache write, output, reasoning, and the cost.
 #[derive(Debug, Default, PartialEq)]
-struct Sums([u64; 5], u128);
+struct Sums([u64; 5], f64);
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
@@ -26,7 +26,7 @@ impl Sums {
     fn add(&mut self, figures: [u64; 5], cost: &Value) {
         self.0.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
         if let Some(cost) = cost.as_f64() {
-            self.1 += (cost * 1e12).round() as u128;
+            self.1 += cost;
         }
     }
 
@@ -261,7 +261,7 @@ fn stated(usage: &Value) -> Sums {
     let costs = usage["cost"].as_array().unwrap();
     assert!(costs.iter().all(|cost| cost["currency"] == "USD"), "{costs:?}");
     let cost = costs.iter().map(|cost| cost["amount"].as_str().unwrap().parse::<f64>().unwrap());
-    Sums(keys.map(|key| usage[key].as_u64().unwrap()), (cost.sum::<f64>() * 1e12).round() as u128)
+    Sums(keys.map(|key| usage[key].as_u64().unwrap()), cost.sum())
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn sums_equal_those_computed_independently_from_the_raw_file() {
             let found = stated(&usage["total"]);
             assert_eq!(found.0, expected.0, "{}", file.display());
             // Floats are added up on this side.
-            assert!(found.1.abs_diff(expected.1) < 1000, "{}: {found:?}", file.display());
+            assert!((found.1 - expected.1).abs() < 1e-9, "{}: {found:?}", file.display());
             with_usage += u64::from(usage["total"]["withUsage"] != 0);
             // The parts come to the whole.
             for parts in ["byModel", "bySession"].map(|key| &usage[key]) {
@@ -402,11 +402,11 @@ fn broken(path: &Path) -> Vec<(u64, u64)> {
     }
     let mut left = 0;
     let mut broken = Vec::new();
-    for (number, id) in (1..).zip(&order) {
+    for (at, id) in (1..).zip(&order) {
         let [read, written] = ["cache_read_input_tokens", "cache_creation_input_tokens"]
             .map(|key| number(&last[id][key]));
         if read < left {
-            broken.push((number, left - read));
+            broken.push((at, left - read));
         }
         left = read + written;
     }
