@@ -53,6 +53,7 @@
 //! | [`window`] | contexts that fit a budget: compressed, shortened, dropped, or refused | [`window::ContextWindow`] |
 //! | [`replay`] | what the requests of a session would have cost | [`replay::Replay`] |
 //! | [`request`] | requests as they were sent, logged, or worked out, and what differs between them | [`request::Recording`] |
+//! | [`bill`] | usage as it was reported, added up, and its price | [`bill::UsageSums`] |
 //! | [`session`] | what joins the others: observations in contexts, states that replay from journals, checkpoints from frames | [`session::bridge`] |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
 //!
@@ -93,6 +94,7 @@
 //! * `observe`: tool responses with the age of each fact.
 //! * `sqlite`: observations in a database file; turns `observe` on.
 //! * `traffic`: recorded traffic as programs write it: YAML cassettes, base64, gzip and zstd.
+//! * `prices`: what exchanges cost, by a table of prices.
 //! * `toml`: policies of observations as TOML; turns `observe` on.
 
 // Input never panics: what may be absent is matched, not unwrapped.
@@ -101,6 +103,7 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+pub mod bill;
 pub mod compress;
 pub mod error;
 pub mod export;
@@ -143,6 +146,9 @@ pub mod forms_of_exports {}
 
 #[doc = include_str!("../docs/transcripts.md")]
 pub mod formats_of_transcripts {}
+
+#[doc = include_str!("../docs/bill.md")]
+pub mod reported_usage_and_prices {}
 
 #[doc = include_str!("../docs/journal.md")]
 pub mod journals {}

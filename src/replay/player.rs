@@ -9,7 +9,7 @@ use crate::{
     compress::{CompressionOptions, CompressionTransform, Engine, Epoch, RangeState},
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
-    request::Answers,
+    request::{Answers, Reports},
     snapshot::FrameSnapshot,
     veil::{Frame, History, Source},
     window::{Budget, ContextWindow, DroppedFrames, RecordedCompactions, ShortenedFrame},
@@ -37,7 +37,9 @@ pub struct Replay {
     /// The frames of calls with those of their results, and the other way round.
     partners: HashMap<FrameSeq, Vec<FrameSeq>>,
     names: Names,
+    session: Arc<str>,
     answers: Answers,
+    reports: Reports,
     /// The request that waits for the agent to say something.
     request: Option<Request>,
     /// What changed in requests that were never sent, since others spoke first.
@@ -92,8 +94,8 @@ impl Replay {
             ReplayPolicy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
             ReplayPolicy::Unlimited => Keeper::Unlimited(Box::default()),
         };
-        let (history, partners, names, answers, request, last) = Default::default();
-        let (unsent, is_fit, held, figures) = Default::default();
+        let (history, partners, names, session, answers, reports) = Default::default();
+        let (request, last, unsent, is_fit, held, figures) = Default::default();
         Self {
             hud,
             budget,
@@ -102,7 +104,9 @@ impl Replay {
             history,
             partners,
             names,
+            session,
             answers,
+            reports,
             request,
             unsent,
             last,
@@ -142,7 +146,7 @@ impl Replay {
     /// Those of capture and of the renderer.
     pub fn push(&mut self, frame: Frame, now: Millis) -> Result<Option<ReplayedTurn<'_>>> {
         let is_agents = frame.source == Source::Agent;
-        let begins = self.answers.would_begin(&frame);
+        let begins = self.reports.would_begin(&self.session, &self.answers, &frame);
         if begins && self.request.is_none() {
             self.request = Some(self.make_request(now)?);
         }
@@ -156,7 +160,7 @@ impl Replay {
         if is_agents {
             self.count_names(said);
         }
-        self.answers.push(&frame, true);
+        self.reports.push(&self.session, &mut self.answers, &frame, true);
         let pairs = self.history.pairs().in_frame(frame.sequence);
         for pair in pairs.iter().filter(|pair| pair.in_time) {
             let (call, result) = (pair.call.frame, pair.result.frame);

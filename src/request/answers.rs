@@ -1,4 +1,4 @@
-use super::Lack;
+use super::{Lack, reports::Report};
 use crate::{
     id::{FacetType, FrameSeq},
     transcript::Usage,
@@ -15,6 +15,8 @@ pub(crate) struct Answers {
     /// Whether an answer goes on, and its usage, where it has said it.
     is_answering: bool,
     usage: Option<Usage>,
+    /// The index of the exchange that it answers.
+    pub(super) exchange: Option<usize>,
 }
 
 /// What a frame is to the requests of its session.
@@ -29,8 +31,15 @@ pub(crate) enum Answer {
 }
 
 impl Answers {
-    /// Takes the next frame. What shows nothing changes nothing.
-    pub(crate) fn push(&mut self, frame: &Frame, shows: bool) -> Answer {
+    /// Takes the next frame, and what it says of its answer. What shows nothing changes nothing. A
+    /// frame of an answer that `is_known` goes on with it, wherever it stands.
+    pub(super) fn push(
+        &mut self,
+        frame: &Frame,
+        report: &Report,
+        shows: bool,
+        is_known: bool,
+    ) -> Answer {
         if !shows {
             return Answer::None;
         }
@@ -39,7 +48,10 @@ impl Answers {
             self.is_answering = false;
             return Answer::None;
         }
-        let usage = Report::of(frame).usage;
+        if is_known {
+            return Answer::GoesOn;
+        }
+        let usage = report.usage;
         if self.goes_on(usage) {
             self.usage = self.usage.or(usage);
             return Answer::GoesOn;
@@ -49,10 +61,9 @@ impl Answers {
         Answer::Begins(last)
     }
 
-    /// Whether the next frame begins an answer, if it shows something.
-    pub(crate) fn would_begin(&self, frame: &Frame) -> bool {
-        let is_agents = frame.source == Source::Agent && self.last_shown.is_some();
-        is_agents && !self.goes_on(Report::of(frame).usage)
+    /// Whether a frame of the agent with this usage begins an answer, if it shows something.
+    pub(super) fn would_begin(&self, usage: Option<Usage>) -> bool {
+        self.last_shown.is_some() && !self.goes_on(usage)
     }
 
     /// Whether what the agent says with this usage belongs to the answer before it.
@@ -74,24 +85,4 @@ pub(crate) fn adds_system(frame: &Frame) -> bool {
 pub(crate) fn lacks(has_system: bool) -> Vec<Lack> {
     let all = [Lack::Tools, Lack::SystemPrompt, Lack::Parameters];
     all.into_iter().filter(|lack| !has_system || *lack != Lack::SystemPrompt).collect()
-}
-
-/// What a source says of an answer besides its content.
-pub(super) struct Report {
-    pub(super) model: Option<String>,
-    pub(super) usage: Option<Usage>,
-    pub(super) failure: Option<String>,
-}
-
-impl Report {
-    pub(super) fn of(frame: &Frame) -> Self {
-        let get = |key: &str| frame.imported.as_ref()?.get(key);
-        let text = |key: &str| get(key)?.as_str().map(str::to_owned);
-        Self {
-            model: text("model"),
-            usage: get("usage").and_then(Usage::of),
-            failure: text("stopReason")
-                .filter(|reason| matches!(reason.as_str(), "error" | "aborted")),
-        }
-    }
 }

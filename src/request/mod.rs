@@ -29,6 +29,7 @@ mod cache_break;
 mod compare;
 mod parts;
 mod recording;
+mod reports;
 #[expect(clippy::module_inception, reason = "the module is named for its main type")]
 mod request;
 
@@ -37,4 +38,6 @@ pub use cache_break::{CacheBreak, CacheFrom};
 pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
 pub use parts::{PartKind, RequestPart};
 pub use recording::{Exchange, ExchangeOutcome, Recording, Response};
+pub use reports::ReportedExchange;
+pub(crate) use reports::Reports;
 pub use request::{Lack, Provenance, Request, RequestTokens};

@@ -8,8 +8,8 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    Provenance, Request, RequestDiff, RequestTokens,
-    answers::{Answer, Answers, Report, adds_system, lacks},
+    Provenance, ReportedExchange, Reports, Request, RequestDiff, RequestTokens,
+    answers::{Answer, Answers, adds_system, lacks},
     compare,
     parts::{Frames, PartKind, parts},
 };
@@ -39,6 +39,7 @@ pub struct Recording {
     sessions: IndexMap<Arc<str>, Session>,
     exchanges: Vec<Exchange>,
     bodies: Vec<Body>,
+    reports: Reports,
 }
 
 /// A request, its response, and its usage.
@@ -127,8 +128,6 @@ struct Session {
     has_system: bool,
     /// What started it, where it is a subagent's.
     started: Option<SubagentStart>,
-    /// The exchange that the agent answers now.
-    current: Option<usize>,
 }
 
 /// What a request is made of.
@@ -164,8 +163,8 @@ impl Recording {
     /// A recording without sessions, of a source in this format.
     pub fn new(format: TranscriptFormat, counter: Arc<dyn TokenCounter>) -> Self {
         let hud = Hud::builder(counter).format(Arc::new(NativeFormat)).build();
-        let (sessions, exchanges, bodies) = Default::default();
-        Self { hud, format, sessions, exchanges, bodies }
+        let (sessions, exchanges, bodies, reports) = Default::default();
+        Self { hud, format, sessions, exchanges, bodies, reports }
     }
 
     /// Takes the next frame of the source.
@@ -186,7 +185,6 @@ impl Recording {
         if let Ok(Some(start)) = SubagentStart::of(&frame) {
             session.started.get_or_insert(start);
         }
-        let report = Report::of(&frame);
         // The frame may tell of a compaction itself: the request before it did not know.
         let blocks = Arc::clone(session.context.blocks());
         let (mut size, mut has_tail) = (session.context.size(), false);
@@ -204,21 +202,21 @@ impl Recording {
         session.context.follow(&self.hud, &session.history, now)?;
         let shows = frame.rendered_snapshot.as_ref().is_some_and(|shown| !shown.is_empty());
         session.has_system |= shows && adds_system(&frame);
-        let to = match session.answers.push(&frame, shows) {
-            Answer::None => return Ok(()),
-            Answer::GoesOn => {
-                let current = session.current.and_then(|at| self.exchanges.get_mut(at));
-                if let Some(exchange) = current {
-                    exchange.usage = exchange.usage.or(report.usage);
-                    exchange.model = exchange.model.take().or(report.model);
-                    exchange.response.frames.push(frame.sequence);
-                }
-                return Ok(());
+        let of = self.reports.push(&name, &mut session.answers, &frame, shows);
+        let Answer::Begins(to) = of.answer else {
+            // What came later may say more of the exchange.
+            let index = of.exchange;
+            let exchange = index.and_then(|index| self.exchanges.get_mut(index));
+            let reported = index.and_then(|index| self.reports.listed().get(index));
+            if let Some((exchange, reported)) = exchange.zip(reported) {
+                exchange.usage = reported.usage;
+                exchange.model = reported.model.as_deref().map(str::to_owned);
+                exchange.response.frames.extend(shows.then_some(frame.sequence));
             }
-            Answer::Begins(last) => last,
+            return Ok(());
         };
+        let report = of.report;
         let lacks = lacks(session.has_system);
-        session.current = Some(self.exchanges.len());
         self.exchanges.push(Exchange {
             number: self.exchanges.len() + 1,
             session: name,
@@ -256,6 +254,7 @@ impl Recording {
             begun.extend(exchange.answer.map(|answer| (&*exchange.session, answer)));
             last_of.insert(&exchange.session, exchange.line);
         }
+        self.reports = Reports::default();
         // The last request of each session, where it failed.
         let mut failed: IndexMap<Arc<str>, Arc<str>> = IndexMap::new();
         for exchange in recorded {
@@ -314,6 +313,13 @@ impl Recording {
     /// The format of the source.
     pub fn format(&self) -> TranscriptFormat {
         self.format
+    }
+
+    /// What is reported of the exchanges: of those that are listed, in their order, and then of the
+    /// answers that show nothing.
+    pub fn reported(&self) -> impl Iterator<Item = ReportedExchange> {
+        let unlisted = self.reports.all().filter(|exchange| !exchange.is_listed);
+        self.exchanges.iter().map(ReportedExchange::from).chain(unlisted.cloned())
     }
 
     /// The exchanges, in the order of the source.

@@ -2,13 +2,13 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::RequestSums;
 use crate::{
-    request::{PartKind, Provenance, Request},
+    request::{PartKind, Provenance, ReportedExchange, Request},
     tokens::TokenCounter,
     transcript::RecordedExchange,
     window::ContextSize,
 };
 
-/// The sums of requests that were recorded, as they come. None of them is kept.
+/// The sums of requests that were recorded, as they come. No body of them is kept.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedRequests {
     requests: u64,
@@ -17,6 +17,7 @@ pub struct RecordedRequests {
     is_logged: bool,
     /// The last request of each session: where it stands, and what it holds.
     last: HashMap<Arc<str>, (u64, RequestSize)>,
+    reported: Vec<ReportedExchange>,
 }
 
 /// What a recorded request holds.
@@ -30,6 +31,7 @@ impl RecordedRequests {
     /// Adds the request of an exchange. Counts its tokens.
     pub fn push(&mut self, exchange: &RecordedExchange, counter: &dyn TokenCounter) {
         let size = RequestSize::of(&Request::recorded(exchange), counter);
+        self.reported.push(exchange.into());
         self.requests += 1;
         self.tokens = self.tokens.saturating_add(size.tools).saturating_add(size.context.tokens());
         self.is_logged |= !exchange.is_as_sent;
@@ -45,6 +47,11 @@ impl RecordedRequests {
     pub fn provenance(&self) -> Option<Provenance> {
         let provenance = if self.is_logged { Provenance::Logged } else { Provenance::Sent };
         (self.requests > 0).then_some(provenance)
+    }
+
+    /// What is reported of the exchanges so far.
+    pub fn reported(&self) -> &[ReportedExchange] {
+        &self.reported
     }
 
     /// The sums so far.

@@ -7,7 +7,7 @@ use crate::{
     hud::{Hud, RenderRequest},
     id::{FacetType, FrameSeq, Millis},
     json::Value,
-    request::{Answer, Answers, Lack, adds_system, lacks},
+    request::{Answer, Answers, Lack, ReportedExchange, Reports, adds_system, lacks},
     snapshot::FrameSnapshot,
     transcript::{Record, TranscriptFormat},
     veil::{FacetChange, FacetOp, Frame, History, Source, Veil, VisibleFacets},
@@ -46,6 +46,7 @@ pub struct Viewer<'h> {
     requests: u64,
     /// The tokens of their contexts.
     tokens: u64,
+    reports: Reports,
 }
 
 #[derive(Debug, Default)]
@@ -125,7 +126,8 @@ impl<'h> Viewer<'h> {
     pub fn new(hud: &'h Hud, format: TranscriptFormat) -> Self {
         let keeps_facets = format == TranscriptFormat::Frames;
         let may_replace = may_replace(format);
-        Self { hud, keeps_facets, may_replace, sessions: IndexMap::new(), requests: 0, tokens: 0 }
+        let (sessions, requests, tokens, reports) = Default::default();
+        Self { hud, keeps_facets, may_replace, sessions, requests, tokens, reports }
     }
 
     /// Whether a frame may tell that others are in the context no more. Where none may, what a
@@ -167,7 +169,8 @@ impl<'h> Viewer<'h> {
             session.history.push(without_text(&frame, &snapshot))?;
             changes_context = session.context.follow_told(self.hud, &session.history, now)?;
         }
-        let request = match session.answers.push(&frame, shows) {
+        let reported = self.reports.push(&name, &mut session.answers, &frame, shows);
+        let request = match reported.answer {
             Answer::Begins(last_frame) => {
                 self.requests += 1;
                 let tail = tail.map(|tail| ContextSize::of(self.hud, &tail.snapshot));
@@ -222,6 +225,12 @@ impl<'h> Viewer<'h> {
     #[cfg(feature = "storage")]
     pub(crate) fn system_from(&self, session: &str) -> Option<FrameSeq> {
         self.sessions.get(session)?.system_from
+    }
+
+    /// What is reported of the exchanges so far: of those that begin with a request, in their
+    /// order, and then of the answers that show nothing.
+    pub fn reported(&self) -> impl Iterator<Item = &ReportedExchange> {
+        self.reports.all()
     }
 
     /// What the requests so far come to.

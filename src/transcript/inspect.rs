@@ -1,5 +1,7 @@
 //! inspect logs: one conversation per sample and epoch, long strings set aside as attachments.
 
+use std::collections::{HashMap, VecDeque};
+
 use super::{
     chat,
     names::{Names, label},
@@ -9,7 +11,7 @@ use super::{
 };
 use crate::{
     id::FacetType,
-    json::{MAX_BYTES, Object, Value},
+    json::{MAX_BYTES, Object, ObjectExt, Value},
     veil::Facet,
 };
 
@@ -33,6 +35,7 @@ impl InspectReader {
             return sink.unknown(line, "a sample without a list `messages`", sample.into());
         };
         let attachments = take::object(&mut sample, "attachments").unwrap_or_default();
+        let mut answers = Answers::of(&sample, &messages);
         let (id, epoch) = (label(sample.get("id")), label(sample.get("epoch")));
         sink.session(&self.names.unique(format!("sample-{id}-epoch-{epoch}")));
         for key in sample.keys() {
@@ -42,9 +45,10 @@ impl InspectReader {
         for mut value in messages {
             attachments.resolve(&mut value);
             match value {
-                Value::Object(object)
+                Value::Object(mut object)
                     if object.get("role").is_some_and(|role| role.as_str().is_some()) =>
                 {
+                    answers.tell(&mut object);
                     sink.push(message(object, line));
                 }
                 other => chat::message_or_unknown(other, line, sink),
@@ -72,6 +76,54 @@ impl super::Decoder for InspectReader {
             match sample {
                 Value::Object(sample) => self.sample(sample, line, sink),
                 other => sink.unknown(line, format!("{} is no sample", other.kind()), other),
+            }
+        }
+    }
+}
+
+/// What the events of a sample say of the model's answers: their usage.
+struct Answers {
+    by_id: HashMap<String, Object>,
+    /// Where no answer has an id, and there are as many messages: in their order.
+    in_order: VecDeque<Object>,
+}
+
+impl Answers {
+    fn of(sample: &Object, messages: &[Value]) -> Self {
+        let older = || sample.get("transcript").and_then(|transcript| transcript.get("events"));
+        let events = sample.get("events").or_else(older).and_then(Value::as_array);
+        let events = events.unwrap_or_default();
+        let (mut by_id, mut in_order) = (HashMap::new(), VecDeque::new());
+        for output in events.iter().filter(|event| event.str_at("event") == Some("model")) {
+            let Some(output) = output.get("output") else { continue };
+            let mut answer = Object::new();
+            answer.put_some("model", output.get("model").cloned());
+            answer.put_some("usage", output.get("usage").cloned());
+            match output.pointer("/choices/0/message").and_then(|message| message.str_at("id")) {
+                Some(id) => {
+                    by_id.insert(id.to_owned(), answer);
+                }
+                None => in_order.push_back(answer),
+            }
+        }
+        let is_answer = |message: &&Value| message.str_at("role") == Some("assistant");
+        if !by_id.is_empty() || in_order.len() != messages.iter().filter(is_answer).count() {
+            in_order.clear();
+        }
+        Self { by_id, in_order }
+    }
+
+    /// Adds to the model's message what the event of it says.
+    fn tell(&mut self, message: &mut Object) {
+        if message.get("role").and_then(Value::as_str) != Some("assistant") {
+            return;
+        }
+        let id = message.get("id").and_then(Value::as_str);
+        let found = id.and_then(|id| self.by_id.remove(id));
+        let Some(answer) = found.or_else(|| self.in_order.pop_front()) else { return };
+        for (key, value) in answer {
+            if !value.is_null() && !message.contains_key(&key) {
+                message.insert(key, value);
             }
         }
     }

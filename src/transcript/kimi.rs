@@ -28,6 +28,8 @@ pub(super) struct KimiReader {
     branches: Branches,
     /// Whether a step began of which nothing was said yet.
     has_begun: bool,
+    /// What was reported of the answer that is written next: its usage and its model.
+    reported: Object,
 }
 
 /// The step whose message is being built.
@@ -40,6 +42,8 @@ struct Step {
     /// How many events it was made of, and how much they hold: memory is bounded.
     events: usize,
     bytes: usize,
+    /// Whether its end was told. What is reported of it may still follow.
+    is_ended: bool,
 }
 
 impl Step {
@@ -65,12 +69,17 @@ impl KimiReader {
 
     fn close(&mut self, sink: &mut Sink) {
         let has_begun = std::mem::take(&mut self.has_begun);
-        let Some(Step { id, message, results, .. }) = self.open.take() else {
+        let Some(Step { id, mut message, results, .. }) = self.open.take() else {
             if has_begun {
                 self.context.push(sink.next_frame(), Entry::default());
             }
             return;
         };
+        for (key, value) in std::mem::take(&mut self.reported) {
+            if !message.payload.contains_key(&key) {
+                message.payload.insert(key, value);
+            }
+        }
         if let Some(id) = id {
             self.given.insert(&id, ());
         }
@@ -112,7 +121,7 @@ impl KimiReader {
             message.timestamp = time.map(str::to_owned);
             message.uuid = id.map(str::to_owned);
             let id = id.map(str::to_owned);
-            Step { id, message, results: Vec::new(), events: 0, bytes: 0 }
+            Step { id, message, results: Vec::new(), events: 0, bytes: 0, is_ended: false }
         });
         step.grow(bytes);
         step
@@ -151,13 +160,22 @@ impl KimiReader {
             }
             kind @ ("step.begin" | "step.end") => {
                 sink.skip(kind);
+                let begins = kind == "step.begin";
                 let id = event.get("uuid").and_then(Value::as_str);
                 let is_other =
                     |open: &Step| id.is_some() && open.id.is_some() && open.id.as_deref() != id;
-                if kind == "step.begin" || !self.open.as_ref().is_some_and(is_other) {
+                if begins {
                     self.close(sink);
+                    self.reported = Object::new();
+                } else if self.open.is_none() {
+                    self.close(sink);
+                } else if !self.open.as_ref().is_some_and(is_other)
+                    && let Some(step) = &mut self.open
+                {
+                    step.is_ended = true;
+                    step.message.payload.put_some("usage", event.shift_remove("usage"));
                 }
-                self.has_begun = kind == "step.begin";
+                self.has_begun = begins;
             }
             other => sink.skip(other),
         }
@@ -165,6 +183,7 @@ impl KimiReader {
 
     fn message(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
         self.close(sink);
+        self.reported = Object::new();
         let time = time_of(&record);
         match record.shift_remove("message") {
             Some(Value::Object(message))
@@ -180,6 +199,19 @@ impl KimiReader {
                 record.put_some("message", other);
                 sink.unknown(line, "no message with a role", record.into());
             }
+        }
+    }
+
+    /// Takes what a record reports of an answer: of the open step, or of the one that begins next.
+    /// Sums of the session repeat what the records before it said.
+    fn usage(&mut self, mut record: Object, sink: &mut Sink) {
+        let is_sum = record.get("usageScope").and_then(Value::as_str) == Some("session");
+        if is_sum || record.get("usage").is_none_or(|usage| usage.as_object().is_none()) {
+            return sink.skip("usage.record");
+        }
+        self.reported = Object::new();
+        for key in ["usage", "model"] {
+            self.reported.put_some(key, record.shift_remove(key));
         }
     }
 
@@ -250,7 +282,12 @@ impl super::Decoder for KimiReader {
             Value::Object(record) => record,
             other => return sink.unknown(line, format!("{} is no record", other.kind()), other),
         };
-        match record.get("type").and_then(Value::as_str) {
+        let kind = record.get("type").and_then(Value::as_str);
+        if kind != Some("usage.record") && self.open.as_ref().is_some_and(|step| step.is_ended) {
+            self.close(sink);
+        }
+        match kind {
+            Some("usage.record") => self.usage(record, sink),
             Some("context.append_message") => self.message(record, line, sink),
             Some("context.append_loop_event") => self.loop_event(record, line, sink),
             Some("context.apply_compaction") => self.compaction(record, line, sink),

@@ -46,6 +46,7 @@ mod kimi_context;
 mod lines;
 mod live;
 mod mini_swe_agent;
+mod money;
 mod names;
 mod openhands;
 mod pairing;
@@ -69,20 +70,23 @@ mod tau_bench;
 mod testing;
 mod threads;
 mod toolbench;
+mod usage;
 mod wire;
 #[cfg(feature = "traffic")]
 mod yaml;
 
 use std::sync::Arc;
 
-pub use api::{Api, Usage};
+pub use api::Api;
 pub use bytes::decoded;
 pub use format::TranscriptFormat;
 pub use input::Transcript;
+pub use money::{Currency, Money};
 pub use recorded::RecordedExchange;
 pub use sink::{ImportReport, RecordNote, UnknownRecord};
 pub use subagents::subagent_files;
 pub use tally::Tally;
+pub use usage::{Usage, UsageMembers};
 
 use crate::{json::Value, veil::Frame};
 use sink::Sink;

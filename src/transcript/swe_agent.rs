@@ -26,7 +26,15 @@ impl super::Decoder for SweAgentReader {
         for key in document.keys() {
             sink.skip(key);
         }
-        for value in messages {
+        let stats = document.get("info").and_then(|info| info.get("model_stats")).cloned();
+        let last = messages.len().saturating_sub(1);
+        for (index, mut value) in messages.into_iter().enumerate() {
+            // What the session came to stands with its last message: nothing is said of each.
+            if let (Value::Object(message), Some(stats)) = (&mut value, stats.as_ref())
+                && index == last
+            {
+                message.insert("sessionUsage".to_owned(), stats.clone());
+            }
             match value {
                 Value::Object(object) if object.get("role").is_some_and(is_tool) => {
                     result(object, line, sink);

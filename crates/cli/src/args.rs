@@ -470,11 +470,21 @@ pub(crate) struct Stats {
     pub(crate) request: Option<usize>,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
+    #[command(flatten)]
+    pub(crate) pricing: Pricing,
     /// Print one JSON object per file
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) coloring: Coloring,
+}
+
+/// What tokens cost.
+#[derive(Debug, Args)]
+pub(crate) struct Pricing {
+    /// The prices of models as TOML, in place of the table that comes along
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) prices: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -688,6 +698,12 @@ pub(crate) struct Requests {
     /// Which tokenizer counts; by default o200k
     #[arg(long, value_enum, help_heading = "Rendering")]
     pub(crate) tokenizer: Option<Tokenizer>,
+    #[command(flatten)]
+    pub(crate) pricing: Pricing,
+    /// List the requests alone whose cache served less than the request before had left there, with
+    /// what that cost and why
+    #[arg(long)]
+    pub(crate) broken: bool,
     /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,

@@ -33,6 +33,7 @@ mod style;
 mod table;
 mod text;
 mod trace;
+mod usage;
 mod view;
 mod visible;
 mod wanted;

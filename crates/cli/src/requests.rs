@@ -1,15 +1,18 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
+mod broken;
+
 use std::{collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
+    bill::Prices,
     export::Divergence,
     hud::Owner,
     id::FrameSeq,
     json::{Object, ObjectExt, Value},
     request::{
-        CacheBreak, Exchange, ExchangeOutcome, Lack, Provenance, Recording, Request, RequestDiff,
-        RequestTokens,
+        CacheBreak, Exchange, ExchangeOutcome, Lack, Provenance, Recording, ReportedExchange,
+        Request, RequestDiff, RequestTokens,
     },
     tokens::TokenCounter,
     transcript::TranscriptFormat,
@@ -30,17 +33,24 @@ use crate::{
     style,
     table::{Column, Table, plain},
     text::{counted, grouped, printable, shortened},
+    usage::{self, Reported},
     view,
 };
+
+/// From how many columns on a table has room for all figures.
+const WIDE: usize = 110;
 
 pub(crate) fn run(args: &args::Requests) -> Outcome {
     let rendering = args::Rendering { format: None, tokenizer: args.tokenizer };
     let lens = Lens::new(&rendering, Counting::Always)?;
+    let prices = usage::prices(&args.pricing)?;
     let mut out = Output::new(args.coloring.color);
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
-        let listing = Listing { args, source, recording: &recording };
-        if args.json {
+        let listing = Listing { args, source, recording: &recording, prices: &prices };
+        if args.broken {
+            broken::list(&listing, &mut out)?;
+        } else if args.json {
             listing.json(&mut out)?;
         } else {
             listing.table(&mut out)?;
@@ -151,9 +161,18 @@ struct Listing<'l> {
     args: &'l args::Requests,
     source: &'l Source,
     recording: &'l Recording,
+    prices: &'l Prices,
 }
 
 impl Listing<'_> {
+    /// What is reported of the exchanges that are asked for, and of answers that are in no list.
+    fn reported(&self) -> Reported<'_> {
+        let wanted = self.args.input.session.as_deref();
+        let reported = self.recording.reported();
+        let of = reported.filter(|of| wanted.is_none_or(|wanted| wanted == &*of.session));
+        Reported::of(&of.collect::<Vec<_>>(), self.prices)
+    }
+
     /// The exchanges that are asked for.
     fn exchanges(&self) -> Outcome<Vec<&Exchange>> {
         let all = self.recording.exchanges();
@@ -225,6 +244,8 @@ impl Listing<'_> {
                 "usage",
                 or_null(exchange.usage.as_ref().map(afterimage::transcript::Usage::to_json)),
             );
+            let price = self.prices.cost(&ReportedExchange::from(exchange));
+            line.put("price", or_null(price.ok()));
             if let Some(start) = self.recording.started_by(&exchange.session) {
                 line.put(
                     "startedBy",
@@ -240,7 +261,16 @@ impl Listing<'_> {
             }
             out.json(line)?;
         }
-        Ok(())
+        let reported = self.reported();
+        if reported.sums.total.with_usage == 0 {
+            return Ok(());
+        }
+        let mut sums = Object::new();
+        reported.put(&mut sums);
+        if self.source.is_one_of_several {
+            sums.shift_insert(0, "file".to_owned(), self.source.name().into());
+        }
+        out.json(sums)
     }
 
     fn table(&self, out: &mut Output) -> Outcome {
@@ -263,16 +293,19 @@ impl Listing<'_> {
         // What no request has takes no room.
         let has_times = exchanges.iter().any(|exchange| exchange.time.is_some());
         let lacks_tools = |exchange: &Exchange| exchange.provenance.lacks().contains(&Lack::Tools);
+        let has_usage = exchanges.iter().any(|exchange| exchange.usage.is_some());
         let has_tools = !exchanges.iter().all(|exchange| lacks_tools(exchange));
+        // Beside what is reported, a narrow terminal has no room for every count of ours.
+        let has_counts = !has_usage || out.width >= WIDE;
         let mut columns = vec![Column::number("#", 4), Column::number("FRAME", 5)];
         columns.extend(has_times.then(|| Column::text("TIME", 8)));
         columns.extend(has_tools.then(|| Column::number("TOOLS", 6)));
-        columns.extend([
-            Column::number("SYSTEM", 6),
-            Column::number("MESSAGES", 8),
-            Column::number("GROWTH", 7),
-            Column::text("THEN", 0),
-        ]);
+        columns.extend(has_counts.then(|| Column::number("SYSTEM", 6)));
+        columns.push(Column::number("MESSAGES", 8));
+        columns.extend(has_counts.then(|| Column::number("GROWTH", 7)));
+        // As reported: never counts of ours.
+        columns.extend(has_usage.then(usage::columns).into_iter().flatten());
+        columns.push(Column::text("THEN", 0));
         let table = Table::new(columns);
         table.head(out)?;
         let (mut session, mut totals): (Option<&Arc<str>>, _) = (None, HashMap::new());
@@ -299,16 +332,17 @@ impl Listing<'_> {
             let mut cells = vec![plain(exchange.number.to_string()), plain(answer)];
             cells.extend(has_times.then(|| plain(time)));
             cells.extend(has_tools.then(|| plain(grouped(tokens.tools))));
-            cells.extend([
-                plain(grouped(tokens.system)),
-                plain(grouped(tokens.messages)),
-                plain(format!("{sign}{}", grouped(growth))),
-                (then, look),
-            ]);
+            cells.extend(has_counts.then(|| plain(grouped(tokens.system))));
+            cells.push(plain(grouped(tokens.messages)));
+            cells.extend(has_counts.then(|| plain(format!("{sign}{}", grouped(growth)))));
+            if has_usage {
+                cells.extend(usage::cells(exchange.usage.as_ref()));
+            }
+            cells.push((then, look));
             table.row(out, cells)?;
             out.flush_if_terminal()?;
         }
-        Ok(())
+        self.reported().block(out)
     }
 
     /// Why a request failed, or where it differs from the one before.

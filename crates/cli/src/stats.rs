@@ -5,7 +5,7 @@ mod ledger;
 mod page;
 
 use afterimage::{
-    request::Provenance,
+    request::{Provenance, ReportedExchange},
     session::{
         RecordedRequests, ViewedFrame, Viewer,
         archive::{ArchivedTranscript, TranscriptEntry},
@@ -22,6 +22,7 @@ use crate::{
     lens::{Counting, Lens, Lenses},
     output::Output,
     requests,
+    usage::{self, Reported},
 };
 use context::{Contexts, OfRequest};
 use ledger::Ledger;
@@ -31,24 +32,27 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     if let Some(number) = args.request {
         return of_request(args, number, &mut out);
     }
+    let prices = usage::prices(&args.pricing)?;
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
     let mut is_first = true;
     input::each(&args.input.with_exchanges(), true, |source| {
         let lens = lenses.of(source)?;
         let known = source.archived().map(|archived| of_archive(archived, &lens)).transpose()?;
-        let (ledger, contexts) = match known.flatten() {
+        let (ledger, contexts, reported) = match known.flatten() {
             Some(known) => known,
             None => of_frames(source, &lens)?,
         };
+        let reported = Reported::of(&reported, &prices);
         if args.json {
             let mut json = ledger.to_json(source);
             contexts.put(&mut json);
+            reported.put(&mut json);
             out.json(json)?;
         } else {
             if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
-            page::print(&ledger, &contexts, source, &lens, &mut out)?;
+            page::print(&ledger, &contexts, &reported, source, &lens, &mut out)?;
         }
         Ok(out.flush()?)
     })
@@ -69,7 +73,10 @@ fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
     })
 }
 
-fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<(Ledger, Contexts)> {
+fn of_frames(
+    source: &mut Source,
+    lens: &Lens,
+) -> Outcome<(Ledger, Contexts, Vec<ReportedExchange>)> {
     let mut viewer = Viewer::new(&lens.hud, source.format());
     let mut ledger = Ledger::new(source.format());
     let mut recorded = RecordedRequests::default();
@@ -85,14 +92,13 @@ fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<(Ledger, Contexts)> {
         add_exchanges(source, &mut recorded, lens)?;
     }
     add_exchanges(source, &mut recorded, lens)?;
-    let contexts = match recorded.provenance() {
-        Some(provenance) => Contexts { sums: recorded.requests(), provenance },
-        None => Contexts {
-            sums: viewer.requests(),
-            provenance: Provenance::Reconstructed { lacks: viewer.lacks() },
-        },
-    };
-    Ok((ledger, contexts))
+    if let Some(provenance) = recorded.provenance() {
+        let contexts = Contexts { sums: recorded.requests(), provenance };
+        return Ok((ledger, contexts, recorded.reported().to_vec()));
+    }
+    let provenance = Provenance::Reconstructed { lacks: viewer.lacks() };
+    let contexts = Contexts { sums: viewer.requests(), provenance };
+    Ok((ledger, contexts, viewer.reported().cloned().collect()))
 }
 
 /// Adds up the requests that were read since the last call.
@@ -104,13 +110,17 @@ fn add_exchanges(source: &mut Source, recorded: &mut RecordedRequests, lens: &Le
 }
 
 /// The same sums, from what is archived of the chunks: no frame is read. `None` where the requests
-/// were counted by another tokenizer, or not at all.
-fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Option<(Ledger, Contexts)>> {
+/// were counted by another tokenizer, or not at all, or what they report was not kept.
+fn of_archive(
+    archived: &ArchivedTranscript,
+    lens: &Lens,
+) -> Outcome<Option<(Ledger, Contexts, Vec<ReportedExchange>)>> {
     let TranscriptEntry { input_format, tally, unknown_records, tokenizer, .. } = &archived.entry();
     let is_counted = tokenizer == lens.counter.id();
     let Some(sums) = archived.entry().requests.filter(|_| is_counted) else {
         return Ok(None);
     };
+    let Some(reported) = &archived.entry().reported else { return Ok(None) };
     let contexts = Contexts { sums, provenance: archived.provenance()? };
     let mut ledger = Ledger::new(*input_format);
     (ledger.tally, ledger.unknown_records) = (*tally, *unknown_records);
@@ -124,5 +134,5 @@ fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Option<(Led
         })?;
         ledger.let_go();
     }
-    Ok(Some((ledger, contexts)))
+    Ok(Some((ledger, contexts, reported.clone())))
 }

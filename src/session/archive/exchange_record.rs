@@ -108,22 +108,11 @@ pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<Reco
         started: text("started"),
         duration_ms: number("durationMs"),
         model: text("model"),
-        usage: head.get("usage").map(usage),
+        usage: head.get("usage").map(Usage::from_json),
         system_frame: number("systemFrame").map(FrameSeq::new),
         frames: head.get("frames")?.as_array()?.iter().map(frame).collect::<Option<_>>()?,
         answer: number("answer").map(FrameSeq::new),
     })
-}
-
-fn usage(value: &Value) -> Usage {
-    let number = |key: &str| value.get(key).and_then(Value::as_u64);
-    Usage {
-        input: number("input"),
-        cache_read: number("cacheRead"),
-        cache_write: number("cacheWrite"),
-        output: number("output"),
-        reasoning: number("reasoning"),
-    }
 }
 
 #[cfg(test)]

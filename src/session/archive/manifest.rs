@@ -7,14 +7,14 @@ use crate::{
     id::FrameSeq,
     json::{self, Object, ObjectExt, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
-    request::Provenance,
+    request::{Provenance, ReportedExchange},
     session::{RequestSums, may_replace},
     snapshot::{FrameSnapshot, Totals},
     transcript::{ImportReport, RecordNote, Tally, TranscriptFormat, UnknownRecord},
     window::ContextSize,
 };
 
-use super::MANIFEST;
+use super::{MANIFEST, reported};
 
 const KIND: &str = "afterimage archive";
 const VERSION: u64 = 1;
@@ -45,6 +45,8 @@ pub struct TranscriptEntry {
     pub requests: Option<RequestSums>,
     /// Where these come from, if they were recorded.
     pub(super) recorded: Option<Provenance>,
+    /// What is reported of its exchanges; `None` where an older program wrote it.
+    pub reported: Option<Vec<ReportedExchange>>,
     /// How many exchanges are kept.
     pub exchanges: u64,
     /// Where the table of the frames begins.
@@ -117,6 +119,9 @@ impl TranscriptEntry {
             sums.put_some("provenance", self.recorded.as_ref().map(Provenance::as_str));
             object.insert("requests".to_owned(), sums.into());
         }
+        if let Some(exchanges) = &self.reported {
+            object.insert("reported".to_owned(), reported::to_json(exchanges).into());
+        }
         if self.exchanges > 0 {
             object.insert("exchanges".to_owned(), self.exchanges.into());
         }
@@ -162,6 +167,12 @@ impl TranscriptEntry {
             context_frames: value.get("contextFrames").and_then(Value::as_u64),
             requests: value.get("requests").map(requests_of).transpose()?,
             recorded: value.get("requests").and_then(recorded),
+            reported: value
+                .get("reported")
+                .map(|exchanges| {
+                    reported::from_json(exchanges).ok_or(ManifestFault::Member("reported"))
+                })
+                .transpose()?,
             exchanges: optional(value, "exchanges")?,
             frame_table: number(value, "frameTable")?,
             sessions: sessions.iter().map(SessionEntry::from_json).collect::<Result<_, _>>()?,

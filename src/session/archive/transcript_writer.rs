@@ -186,6 +186,10 @@ impl<'b> TranscriptWriter<'b> {
             Some(_) => Some(self.recorded.requests()),
             None => is_counted.then(|| self.viewer.requests()),
         };
+        let reported = match recorded {
+            Some(_) => self.recorded.reported().to_vec(),
+            None => self.viewer.reported().cloned().collect(),
+        };
         let mut report = report.clone();
         report.unknown.truncate(1);
         report.notes.truncate(1);
@@ -200,6 +204,7 @@ impl<'b> TranscriptWriter<'b> {
             context_frames: Some(self.context_frames),
             requests,
             recorded,
+            reported: Some(reported),
             exchanges: exchanges.unwrap_or_default(),
             report,
             frame_table,

@@ -20,6 +20,7 @@ use crate::{
     style,
     table::{Column, Table, plain},
     text::{counted, grouped, percent, plural, printable, shortened},
+    usage::Reported,
 };
 
 /// The columns of a bar that stands for everything.
@@ -28,6 +29,7 @@ const BAR: usize = 24;
 pub(super) fn print(
     ledger: &Ledger,
     contexts: &Contexts,
+    reported: &Reported<'_>,
     source: &Source,
     lens: &Lens,
     out: &mut Output,
@@ -48,6 +50,7 @@ pub(super) fn print(
     if contexts.sums.requests > 0 {
         requests(contexts, source.sessions() > 1, out)?;
     }
+    reported.block(out)?;
     bars("BY ROLE", &ledger.by_role, ledger.all.tokens, role_style, out)?;
     bars("BY TYPE", &ledger.by_type, ledger.all.tokens, style::of_type, out)?;
     facets(ledger, source.sessions() > 1, out)?;

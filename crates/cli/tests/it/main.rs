@@ -19,3 +19,4 @@ mod one_context;
 mod session;
 mod terminal;
 mod trace;
+mod usage;

@@ -1,0 +1,176 @@
+//! Usage as it was reported: the blocks and cells that show it.
+
+use std::io::Write;
+
+use afterimage::{
+    bill::{Bill, Prices, UsageSum, UsageSums},
+    json::Object,
+    request::ReportedExchange,
+    transcript::{Money, Usage},
+};
+
+use crate::{
+    args,
+    failure::{Failure, Outcome},
+    input,
+    output::Output,
+    style,
+    table::{Cell, Column, Table, plain},
+    text::{counted, grouped, percent, printable, shortened},
+};
+
+/// The largest table of prices that is read, in bytes.
+const MOST_OF_PRICES: u64 = 1 << 20;
+
+/// The prices that are asked for: those of a file, or of the table that comes along.
+pub(crate) fn prices(args: &args::Pricing) -> Outcome<Prices> {
+    let Some(path) = args.prices.as_deref() else { return Ok(Prices::embedded()?) };
+    let text = String::from_utf8(input::regular(path, MOST_OF_PRICES)?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new("the table of prices is not UTF-8").file(path).at("offset", at)
+    })?;
+    Ok(Prices::from_toml(&text).map_err(|error| error.in_file(path))?)
+}
+
+/// What a file reports, and what that costs.
+pub(crate) struct Reported<'p> {
+    pub(crate) sums: UsageSums,
+    pub(crate) bill: Bill<'p>,
+}
+
+impl<'p> Reported<'p> {
+    pub(crate) fn of(exchanges: &[ReportedExchange], prices: &'p Prices) -> Self {
+        Self { sums: exchanges.iter().collect(), bill: Bill::of(prices, exchanges) }
+    }
+
+    /// Adds the members `usage` and `price`.
+    pub(crate) fn put(&self, json: &mut Object) {
+        json.insert("usage".to_owned(), self.sums.to_json().into());
+        json.insert("price".to_owned(), self.bill.to_json().into());
+    }
+
+    /// The block "Usage as reported"; nothing where nothing is.
+    pub(crate) fn block(&self, out: &mut Output) -> Outcome {
+        block(&self.sums, &self.bill, out)
+    }
+}
+
+/// What a bill comes to, and what is not in it.
+fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
+    let dim = out.paint.style(style::DIM);
+    let models = bill.unpriced.keys().map(|model| model.as_deref().unwrap_or("no name"));
+    let models: Vec<String> = models.map(|model| printable(model).into_owned()).collect();
+    let mut lacks = Vec::new();
+    if !models.is_empty() {
+        let of = counted(bill.unpriced.values().sum(), "exchange");
+        lacks.push(format!("no price for {} ({of})", models.join(", ")));
+    }
+    if bill.incomplete > 0 {
+        lacks.push(format!("{} without whole usage", counted(bill.incomplete, "exchange")));
+    }
+    let partial = if bill.is_partial() { "; partial: " } else { "" };
+    let says = format!("by prices of {}{partial}{}", bill.prices().date(), lacks.join(", "));
+    let total = if bill.priced > 0 { money(bill.total()) } else { "–".to_owned() };
+    Ok(writeln!(out, "  {:<14}{total:>12}  {dim}{says}{dim:#}", "price")?)
+}
+
+fn block(sums: &UsageSums, bill: &Bill<'_>, out: &mut Output) -> Outcome {
+    let UsageSums { total, by_model, by_session } = sums;
+    if total.with_usage == 0 {
+        return Ok(());
+    }
+    let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    writeln!(out, "\n  {bold}USAGE AS REPORTED{bold:#}\n  {dim}{}{dim:#}", said(total))?;
+    let mut figures = vec![
+        ("input", total.input, String::new()),
+        ("cache read", total.cache_read, percent(total.cache_read, total.input)),
+    ];
+    if total.cache_write > 0 {
+        let hour = (total.cache_write_1h > 0)
+            .then(|| format!("{} for an hour", grouped(total.cache_write_1h)));
+        figures.push(("cache written", total.cache_write, hour.unwrap_or_default()));
+    }
+    figures.push(("output", total.output, String::new()));
+    if total.reasoning > 0 {
+        figures.push(("reasoning", total.reasoning, "of the output".to_owned()));
+    }
+    for (name, figure, says) in figures {
+        write!(out, "  {name:<14}{:>12}", grouped(figure))?;
+        if !says.is_empty() {
+            write!(out, "  {dim}{says}{dim:#}")?;
+        }
+        writeln!(out)?;
+    }
+    for cost in total.cost() {
+        let of = of_some(total.with_cost, total.with_usage);
+        writeln!(out, "  {:<14}{:>12}  {dim}as the source says{of}{dim:#}", "cost", money(cost))?;
+    }
+    price(bill, out)?;
+    let named = by_model.iter().map(|(model, sum)| (model.as_deref().unwrap_or("–"), sum));
+    parts("MODEL", named.collect(), out)?;
+    parts("SESSION", by_session.iter().map(|(session, sum)| (&**session, sum)).collect(), out)
+}
+
+/// The columns of a request's usage: input, what of it the cache served, output.
+pub(crate) fn columns() -> [Column; 3] {
+    [Column::number("INPUT", 7), Column::number("CACHED", 7), Column::number("OUTPUT", 6)]
+}
+
+/// The cells of these columns.
+pub(crate) fn cells(usage: Option<&Usage>) -> [Cell; 3] {
+    let cell = |figure: fn(&Usage) -> Option<u64>| {
+        plain(usage.and_then(figure).map_or_else(|| "–".to_owned(), grouped))
+    };
+    [cell(|usage| usage.input), cell(|usage| usage.cache_read), cell(|usage| usage.output)]
+}
+
+/// How many exchanges report usage, in a line.
+pub(crate) fn said(total: &UsageSum) -> String {
+    let others = [
+        (total.without_usage, "without any"),
+        (total.failed, "failed"),
+        (total.unlisted, "in no list of requests"),
+        (total.unreadable, "with a figure that cannot be read"),
+    ];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    let others = others.map(|(count, says)| format!(", {} {says}", grouped(count)));
+    format!("by {}{}", counted(total.with_usage, "exchange"), others.collect::<String>())
+}
+
+fn of_some(some: u64, all: u64) -> String {
+    if some == all { String::new() } else { format!(", of {}", counted(some, "exchange")) }
+}
+
+/// An amount as people read it.
+pub(crate) fn money(money: Money) -> String {
+    format!("{} {}", money.rounded(), money.currency())
+}
+
+/// The figures of the parts of a whole, where there are several.
+fn parts(title: &'static str, parts: Vec<(&str, &UsageSum)>, out: &mut Output) -> Outcome {
+    if parts.len() < 2 {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let table = Table::new([
+        Column::number("EXCHANGES", 9),
+        Column::number("INPUT", 11),
+        Column::number("CACHE READ", 11),
+        Column::number("OUTPUT", 9),
+        Column::text(title, 0),
+    ]);
+    table.head(out)?;
+    for (name, sum) in parts {
+        table.row(
+            out,
+            vec![
+                plain(grouped(sum.exchanges())),
+                plain(grouped(sum.input)),
+                plain(grouped(sum.cache_read)),
+                plain(grouped(sum.output)),
+                plain(shortened(&printable(name), 60).into_owned()),
+            ],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{
+    Result,
+    export::PrefixRules,
+    id::Millis,
+    request::{Recording, RequestDiff},
+    transcript::Usage,
+};
+
+/// How long a cache keeps what was written for five minutes, and for an hour, in milliseconds.
+const FIVE_MINUTES: u64 = 5 * 60 * 1000;
+const HOUR: u64 = 60 * 60 * 1000;
+/// Who reports no writes caches by itself: at least so many tokens, in blocks.
+const BY_ITSELF: PrefixRules = PrefixRules::OPENAI;
+
+/// A request whose cache served less than the request before it had left there.
+#[derive(Clone, Debug)]
+pub struct BrokenCache {
+    /// The number of the request.
+    pub request: usize,
+    /// The number of the one before it that says what it left in the cache.
+    pub previous: usize,
+    /// The tokens that were read anew: what the previous one left in the cache, less what was
+    /// served. In the provider's tokens, as reported.
+    pub lost: u64,
+    /// The time from the previous request to this, in milliseconds, where both have one.
+    pub after_ms: Option<u64>,
+    /// Why.
+    pub cause: BreakCause,
+}
+
+/// Why a cache served less.
+#[non_exhaustive]
+#[derive(Clone, Debug)]
+pub enum BreakCause {
+    /// The requests differ before their end, or in what takes the cache. Its first difference is
+    /// that of this one.
+    Changed(Box<RequestDiff>),
+    /// They do not, as far as the source tells, and the cache keeps nothing for so long.
+    Expired,
+    /// Neither. What a transcript lacks may have changed: tools, parameters, the system prompt.
+    Unknown,
+}
+
+impl BreakCause {
+    /// The name on the wire: `changed`, `expired`, `unknown`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Changed(_) => "changed",
+            Self::Expired => "expired",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a request leaves in the cache: what it read there and wrote. Who reports no writes caches
+/// the whole request, in blocks.
+fn left(usage: &Usage) -> u64 {
+    match usage.cache_write {
+        Some(written) => written.saturating_add(usage.cache_read.unwrap_or(0)),
+        None => BY_ITSELF.cached(usage.input.unwrap_or(0)),
+    }
+}
+
+/// A request that reported what it left in the cache.
+struct Before {
+    number: usize,
+    left: u64,
+    lives: u64,
+    time: Option<Millis>,
+}
+
+/// The requests of a recording whose caches broke: those that report to have read less than the
+/// request before them in their session left there. `time` reads the time of an exchange.
+///
+/// # Errors
+/// Those of [`Recording::compare`].
+pub fn broken_caches(
+    recording: &Recording,
+    time: impl Fn(&str) -> Option<Millis>,
+) -> Result<Vec<BrokenCache>> {
+    let mut before: HashMap<Arc<str>, Before> = HashMap::new();
+    let mut broken = Vec::new();
+    for exchange in recording.exchanges() {
+        // Who was broken off before the provider said anything reports zeros.
+        let usage = exchange.usage.filter(|usage| usage.input.is_some_and(|input| input > 0));
+        let Some((usage, read)) = usage.and_then(|usage| Some((usage, usage.cache_read?))) else {
+            continue;
+        };
+        let now = exchange.time.as_deref().and_then(&time);
+        let is_hour = usage.cache_write_1h.is_some_and(|tokens| tokens > 0);
+        let next = Before {
+            number: exchange.number,
+            left: left(&usage),
+            lives: if is_hour { HOUR } else { FIVE_MINUTES },
+            time: now,
+        };
+        let Some(last) = before.insert(Arc::clone(&exchange.session), next) else { continue };
+        let lost = last.left.saturating_sub(read);
+        if lost == 0 {
+            continue;
+        }
+        // What was read lives on as long as it did.
+        if let Some(next) = before.get_mut(&exchange.session) {
+            next.lives = if read > 0 { next.lives.max(last.lives) } else { next.lives };
+        }
+        let after_ms = now.zip(last.time).and_then(|(now, was)| now.get().checked_sub(was.get()));
+        let after_ms = after_ms.and_then(|after| u64::try_from(after).ok());
+        let cause = match changed(recording, last.number, exchange.number)? {
+            Some(diff) => BreakCause::Changed(Box::new(diff)),
+            None if after_ms.is_some_and(|after| after > last.lives) => BreakCause::Expired,
+            None => BreakCause::Unknown,
+        };
+        let (request, previous) = (exchange.number, last.number);
+        broken.push(BrokenCache { request, previous, lost, after_ms, cause });
+    }
+    Ok(broken)
+}
+
+/// The first difference from one request to a later one of its session, which does not lie at the
+/// end.
+fn changed(recording: &Recording, from: usize, to: usize) -> Result<Option<RequestDiff>> {
+    let mut number = to;
+    let mut steps = Vec::new();
+    while number > from {
+        steps.push(number);
+        let Some(previous) = recording.previous(number) else { break };
+        number = previous;
+    }
+    for number in steps.into_iter().rev() {
+        let diff = recording.compare(number, PrefixRules::EXACT)?;
+        let differs =
+            |diff: &RequestDiff| diff.prefix.divergence.is_some() || !diff.breaks.is_empty();
+        if let Some(diff) = diff.filter(differs) {
+            return Ok(Some(diff));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{tokens::Chars4, transcript::Transcript};
+
+    /// The broken caches of a session of pi with these answers: second, input, read, written.
+    fn check(answers: &[(u64, u64, u64, u64)], change: Option<usize>, expected: &str) {
+        let mut lines =
+            vec![r#"{"type":"session","id":"s","timestamp":"t","cwd":"/x"}"#.to_owned()];
+        for (at, (second, input, read, written)) in answers.iter().enumerate() {
+            if change == Some(at) {
+                lines.push(r#"{"type":"compaction","id":"c","summary":"so far","firstKeptEntryId":"nowhere"}"#.to_owned());
+            }
+            lines.push(format!(r#"{{"type":"message","id":"u{at}","timestamp":"{second}","message":{{"role":"user","content":"go {at}"}}}}"#));
+            lines.push(format!(r#"{{"type":"message","id":"a{at}","timestamp":"{second}","message":{{"role":"assistant","content":"gone","usage":{{"input":{input},"output":{at},"cacheRead":{read},"cacheWrite":{written}}}}}}}"#));
+        }
+        let text = lines.join("\n");
+        let transcript = Transcript::new(text.as_bytes()).unwrap();
+        let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
+        let time = |text: &str| text.parse::<i64>().ok().map(|second| Millis::new(second * 1000));
+        let broken = broken_caches(&recording, time).unwrap();
+        let said: Vec<String> = broken
+            .iter()
+            .map(|of| {
+                format!(
+                    "{} after {} lost {} {}",
+                    of.request,
+                    of.previous,
+                    of.lost,
+                    of.cause.as_str()
+                )
+            })
+            .collect();
+        assert_eq!(said.join(", "), expected);
+    }
+
+    #[test]
+    fn a_cache_is_broken_where_less_is_read_than_was_left_there() {
+        // Nothing was written at first; what is never written is never lost.
+        check(&[(0, 2775, 0, 0), (4, 1, 0, 3000), (9, 10, 3000, 50), (12, 1, 3050, 7)], None, "");
+        check(&[(0, 1, 0, 3000), (9, 10, 1000, 2050)], None, "2 after 1 lost 2000 unknown");
+        check(&[(0, 1, 0, 3000), (301, 10, 0, 3050)], None, "2 after 1 lost 3000 expired");
+        check(&[(0, 1, 0, 3000), (300, 10, 0, 3050)], None, "2 after 1 lost 3000 unknown");
+        // A compaction changes the request, however late it comes.
+        check(&[(0, 1, 0, 3000), (301, 10, 0, 70)], Some(1), "2 after 1 lost 3000 changed");
+    }
+
+    #[test]
+    fn a_request_that_was_broken_off_says_nothing_of_the_cache() {
+        check(&[(0, 1, 0, 3000), (2, 0, 0, 0), (9, 10, 3000, 50)], None, "");
+        check(
+            &[(0, 1, 0, 3000), (2, 0, 0, 0), (9, 10, 0, 3050)],
+            None,
+            "3 after 1 lost 3000 unknown",
+        );
+    }
+}

@@ -1,0 +1,38 @@
+//! What exchanges cost: their usage as it was reported, added up, and its price.
+//!
+//! [`UsageSums`] adds up what [`request::ReportedExchange`](crate::request::ReportedExchange)s
+//! report. Nothing here is counted: a figure that a source does not report is missing, and not zero.
+//! With the feature `prices`, `Bill` says what exchanges cost by a table of `Prices`: figures are
+//! data, and costs are whole numbers of 10^-12 of the currency. [`broken_caches`] finds the requests
+//! that paid again for what a cache had held.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use afterimage::{
+//!     bill::UsageSums, id::Millis, request::Recording, tokens::Chars4, transcript::Transcript,
+//! };
+//!
+//! let session = br#"{"type":"session","id":"s","timestamp":"t","cwd":"/x"}
+//! {"type":"message","timestamp":"t","message":{"role":"user","content":"go"}}
+//! {"type":"message","timestamp":"t","message":{"role":"assistant","model":"m","content":"gone","usage":{"input":3,"output":5,"cacheRead":40,"cacheWrite":0,"cost":{"total":0.25}}}}"#;
+//! let transcript = Transcript::new(&session[..])?;
+//! let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0))?;
+//! let sums: UsageSums = recording.reported().collect();
+//! assert_eq!(sums.total.input, 43);
+//! assert_eq!(sums.total.cost().next().unwrap().to_string(), "0.25 USD");
+//! # Ok::<(), afterimage::Error>(())
+//! ```
+
+mod broken;
+#[cfg(feature = "prices")]
+mod price;
+#[cfg(feature = "prices")]
+mod prices;
+mod sums;
+
+pub use broken::{BreakCause, BrokenCache, broken_caches};
+#[cfg(feature = "prices")]
+pub use price::{Bill, Price};
+#[cfg(feature = "prices")]
+pub use prices::{Prices, Unpriced};
+pub use sums::{UsageSum, UsageSums};

@@ -1,0 +1,160 @@
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{Prices, Unpriced};
+use crate::{
+    json::{Object, Value, object},
+    request::ReportedExchange,
+    transcript::{Money, Usage},
+};
+
+/// The price of one token of each kind, in 10^-12 of the currency, for requests whose input is
+/// longer than `over` tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rates {
+    pub(super) over: u64,
+    pub(super) input: u128,
+    pub(super) cache_read: u128,
+    pub(super) cache_write_5m: u128,
+    pub(super) cache_write_1h: u128,
+    pub(super) output: u128,
+}
+
+/// What the tokens of a model cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// From the shortest input on; the first is for every one.
+    tiers: Vec<Rates>,
+}
+
+impl Price {
+    pub(super) fn new(tiers: Vec<Rates>) -> Self {
+        Self { tiers }
+    }
+
+    /// What an exchange with this usage cost, in 10^-12 of the currency; `None` where a figure is
+    /// missing. The whole request costs what its tier says. What was written to the cache and says
+    /// not for how long stays for five minutes, as the providers have it.
+    pub fn of(&self, usage: &Usage) -> Option<u128> {
+        if !usage.unreadable.is_empty() {
+            return None;
+        }
+        let (input, output) = (usage.input?, usage.output?);
+        let rates = self.tiers.iter().rev().find(|rates| rates.over == 0 || input > rates.over)?;
+        let read = usage.cache_read.unwrap_or(0);
+        let written = usage.cache_write.unwrap_or(0);
+        let hour = usage.cache_write_1h.unwrap_or(0);
+        let plain = input.checked_sub(read)?.checked_sub(written)?;
+        let parts = [
+            (plain, rates.input),
+            (read, rates.cache_read),
+            (written.checked_sub(hour)?, rates.cache_write_5m),
+            (hour, rates.cache_write_1h),
+            (output, rates.output),
+        ];
+        parts.into_iter().try_fold(0_u128, |sum, (tokens, rate)| {
+            sum.checked_add(u128::from(tokens).checked_mul(rate)?)
+        })
+    }
+
+    /// What it cost more, in 10^-12 of the currency, that a cache did not serve so many tokens of a
+    /// request with this usage: they were written to it again, or else read as others are.
+    pub fn lost(&self, tokens: u64, usage: &Usage) -> u128 {
+        let input = usage.input.unwrap_or(0);
+        let tier = self.tiers.iter().rev().find(|rates| rates.over == 0 || input > rates.over);
+        let Some(rates) = tier else { return 0 };
+        let written = tokens.min(usage.cache_write.unwrap_or(0));
+        let hour = written.min(usage.cache_write_1h.unwrap_or(0));
+        let parts = [
+            (tokens - written, rates.input),
+            (written - hour, rates.cache_write_5m),
+            (hour, rates.cache_write_1h),
+        ];
+        parts.into_iter().fold(0, |sum: u128, (tokens, rate)| {
+            let more = rate.saturating_sub(rates.cache_read);
+            sum.saturating_add(u128::from(tokens).saturating_mul(more))
+        })
+    }
+}
+
+/// What exchanges cost by a table of prices.
+#[derive(Clone, Debug)]
+pub struct Bill<'p> {
+    prices: &'p Prices,
+    /// The exchanges that have a price.
+    pub priced: u64,
+    /// Those whose model has none, by model; `None` where the source names none.
+    pub unpriced: IndexMap<Option<Arc<str>>, u64>,
+    /// Those whose usage is not complete. One that failed and reports nothing is none of them.
+    pub incomplete: u64,
+    total: u128,
+    by_model: IndexMap<Option<Arc<str>>, u128>,
+}
+
+impl<'p> Bill<'p> {
+    /// What these exchanges cost.
+    pub fn of<E: std::borrow::Borrow<ReportedExchange>>(
+        prices: &'p Prices,
+        exchanges: impl IntoIterator<Item = E>,
+    ) -> Self {
+        let (priced, unpriced, incomplete, total, by_model) = Default::default();
+        let mut bill = Self { prices, priced, unpriced, incomplete, total, by_model };
+        exchanges.into_iter().for_each(|exchange| bill.add(exchange.borrow()));
+        bill
+    }
+
+    fn add(&mut self, exchange: &ReportedExchange) {
+        match self.prices.cost(exchange) {
+            Ok(cost) => {
+                self.priced += 1;
+                self.total = self.total.saturating_add(cost.pico());
+                let model = self.by_model.entry(exchange.model.clone()).or_default();
+                *model = model.saturating_add(cost.pico());
+            }
+            Err(Unpriced::UnknownModel) => {
+                *self.unpriced.entry(exchange.model.clone()).or_default() += 1;
+            }
+            Err(Unpriced::NoUsage) if exchange.is_failed => {}
+            Err(_) => self.incomplete += 1,
+        }
+    }
+
+    /// The table of prices.
+    pub fn prices(&self) -> &'p Prices {
+        self.prices
+    }
+
+    /// What they cost together, as far as it is known.
+    pub fn total(&self) -> Money {
+        Money::from_pico(self.total, self.prices.currency())
+    }
+
+    /// What those of each model cost.
+    pub fn by_model(&self) -> impl Iterator<Item = (Option<&str>, Money)> {
+        let currency = self.prices.currency();
+        let by_model = self.by_model.iter();
+        by_model.map(move |(model, pico)| (model.as_deref(), Money::from_pico(*pico, currency)))
+    }
+
+    /// Whether some exchanges are in no sum: their model has no price, or their usage is not whole.
+    pub fn is_partial(&self) -> bool {
+        self.incomplete > 0 || !self.unpriced.is_empty()
+    }
+
+    /// The wire form.
+    pub fn to_json(&self) -> Object {
+        let name = |model: Option<&str>| model.unwrap_or("none").to_owned();
+        let unpriced = self.unpriced.iter();
+        let by_model = self.by_model();
+        object! {
+            "date": self.prices.date(),
+            "total": self.total(),
+            "partial": self.is_partial(),
+            "priced": self.priced,
+            "incomplete": self.incomplete,
+            "unpriced": unpriced.map(|(model, count)| (name(model.as_deref()), Value::from(*count))).collect::<Object>(),
+            "byModel": by_model.map(|(model, cost)| (name(model), Value::from(cost))).collect::<Object>(),
+        }
+    }
+}

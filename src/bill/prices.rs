@@ -1,0 +1,300 @@
+use serde::Deserialize;
+
+use super::{Price, price::Rates};
+use crate::{
+    Error, ErrorKind, Result,
+    request::ReportedExchange,
+    transcript::{Currency, Money, Usage},
+};
+
+/// The table that comes along, which says its date and its sources itself.
+const EMBEDDED: &str = include_str!("prices.toml");
+/// Tokens that a price is of.
+const MILLION: u128 = 1_000_000;
+
+/// What the tokens of models cost: a table that is data, and says its date.
+///
+/// A model has a price where the table names it: exactly, or with one of its provider's prefixes
+/// before, and one of its suffixes behind the name. In a suffix `#` stands for a digit. No other
+/// name is taken for one that is like it.
+///
+/// ```
+/// use afterimage::bill::Prices;
+///
+/// let prices = Prices::from_toml(r####"
+///     date = "2026-11-23"
+///     currency = "USD"
+///     [[provider]]
+///     name = "Harbour"
+///     source = "https://harbour.example/prices"
+///     prefixes = ["harbour/"]
+///     suffixes = ["-####"]
+///     [[provider.model]]
+///     names = ["tide-1"]
+///     input = 2.5
+///     cache_read = 0.25
+///     output = 10
+/// "####)?;
+/// assert!(prices.of("harbour/tide-1-2026").is_some());
+/// assert!(prices.of("tide-1-mini").is_none());
+/// assert!(Prices::embedded()?.of("claude-opus-4-5-20251101").is_some());
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Prices {
+    date: String,
+    currency: Currency,
+    providers: Vec<Provider>,
+}
+
+#[derive(Clone, Debug)]
+struct Provider {
+    name: String,
+    source: String,
+    prefixes: Vec<String>,
+    suffixes: Vec<String>,
+    models: Vec<(Vec<String>, Price)>,
+}
+
+/// Why an exchange has no price.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unpriced {
+    /// It reports no usage.
+    NoUsage,
+    /// It reports no input or no output, or a figure that nobody can read.
+    Incomplete,
+    /// Its model has no price, or no name.
+    UnknownModel,
+}
+
+impl Prices {
+    /// The table that comes along.
+    ///
+    /// # Errors
+    /// None in a build whose tests pass: [`ErrorKind::Shape`].
+    pub fn embedded() -> Result<Self> {
+        Self::from_toml(EMBEDDED)
+    }
+
+    /// Reads a table that is written as TOML.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape, and for
+    /// a price that is no decimal number of up to six digits behind the point, a currency that is
+    /// not three capital letters, and a name that is there twice.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        let table: TomlPrices = toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() as u64 + 1;
+            shape(format!("not a table of prices: {}", error.message())).on_line(line)
+        })?;
+        let TomlPrices { date, currency, provider } = table;
+        let currency = Currency::from_name(&currency).ok_or_else(|| {
+            shape(format!("expected a currency of three capital letters, found {currency:?}"))
+        })?;
+        let mut prices = Self { date, currency, providers: Vec::new() };
+        for TomlProvider { name, source, prefixes, suffixes, model } in provider {
+            let mut models = Vec::new();
+            for model in model {
+                let names = model.names.join(", ");
+                let price = model.price().map_err(|wrong| shape(format!("{names}: {wrong}")))?;
+                models.push((model.names, price));
+            }
+            prices.providers.push(Provider { name, source, prefixes, suffixes, models });
+        }
+        let mut seen = std::collections::HashSet::new();
+        let names = prices.providers.iter().flat_map(|provider| &provider.models);
+        for name in names.flat_map(|(names, _)| names) {
+            if !seen.insert(name) {
+                return Err(shape(format!("the model {name:?} has two prices")));
+            }
+        }
+        Ok(prices)
+    }
+
+    /// The day on which the prices were as they are here.
+    pub fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// The currency of all prices.
+    pub fn currency(&self) -> Currency {
+        self.currency
+    }
+
+    /// The providers, and where their prices come from.
+    pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.providers.iter().map(|provider| (&*provider.name, &*provider.source))
+    }
+
+    /// The price of a model; `None` where the table does not name it.
+    pub fn of(&self, model: &str) -> Option<&Price> {
+        let exact = self.providers.iter().find_map(|provider| provider.named(model));
+        exact.or_else(|| self.providers.iter().find_map(|provider| provider.of(model)))
+    }
+
+    /// What an exchange cost by these prices.
+    ///
+    /// # Errors
+    /// [`Unpriced`] where that is not known.
+    pub fn cost(&self, exchange: &ReportedExchange) -> Result<Money, Unpriced> {
+        let usage = exchange.usage.as_ref().ok_or(Unpriced::NoUsage)?;
+        let free = Money::from_pico(0, self.currency);
+        if usage.unreadable.is_empty() && is_nothing(usage) {
+            return Ok(free);
+        }
+        let model = exchange.model.as_deref().ok_or(Unpriced::UnknownModel)?;
+        let price = self.of(model).ok_or(Unpriced::UnknownModel)?;
+        let pico = price.of(usage).ok_or(Unpriced::Incomplete)?;
+        Ok(Money::from_pico(pico, self.currency))
+    }
+}
+
+/// Whether no tokens are reported: what a client answered itself costs nothing, whatever it calls
+/// the model.
+fn is_nothing(usage: &Usage) -> bool {
+    usage.input == Some(0) && usage.output == Some(0)
+}
+
+impl Provider {
+    fn named(&self, name: &str) -> Option<&Price> {
+        let found = self.models.iter().find(|(names, _)| names.iter().any(|own| own == name));
+        found.map(|(_, price)| price)
+    }
+
+    /// The price of a name with a prefix, with a suffix, or with both.
+    fn of(&self, name: &str) -> Option<&Price> {
+        let stripped = self.prefixes.iter().filter_map(|prefix| name.strip_prefix(&**prefix));
+        std::iter::once(name).chain(stripped).find_map(|name| {
+            let shorter = self.suffixes.iter().filter_map(|suffix| without(name, suffix));
+            std::iter::once(name).chain(shorter).find_map(|name| self.named(name))
+        })
+    }
+}
+
+/// A name without a suffix in which `#` stands for a digit; `None` where it ends otherwise.
+fn without<'n>(name: &'n str, suffix: &str) -> Option<&'n str> {
+    let (rest, end) = name.split_at_checked(name.len().checked_sub(suffix.len())?)?;
+    let is_same = |(found, wanted): (u8, u8)| {
+        if wanted == b'#' { found.is_ascii_digit() } else { found == wanted }
+    };
+    end.bytes().zip(suffix.bytes()).all(is_same).then_some(rest)
+}
+
+fn shape(message: String) -> Error {
+    Error::new(ErrorKind::Shape, message)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TomlPrices {
+    date: String,
+    currency: String,
+    #[serde(default)]
+    provider: Vec<TomlProvider>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TomlProvider {
+    name: String,
+    source: String,
+    #[serde(default)]
+    prefixes: Vec<String>,
+    #[serde(default)]
+    suffixes: Vec<String>,
+    #[serde(default)]
+    model: Vec<TomlModel>,
+}
+
+/// A model's prices of a million tokens.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TomlModel {
+    names: Vec<String>,
+    input: Decimal,
+    cache_read: Option<Decimal>,
+    cache_write_5m: Option<Decimal>,
+    cache_write_1h: Option<Decimal>,
+    output: Decimal,
+    #[serde(default)]
+    over: Vec<TomlTier>,
+}
+
+/// The prices of a request whose input is longer than `tokens`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TomlTier {
+    tokens: u64,
+    input: Decimal,
+    cache_read: Option<Decimal>,
+    cache_write_5m: Option<Decimal>,
+    cache_write_1h: Option<Decimal>,
+    output: Decimal,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Decimal {
+    Integer(u64),
+    Float(f64),
+    Text(String),
+}
+
+impl Decimal {
+    /// The price of one token, in 10^-12 of the currency.
+    fn rate(&self) -> Result<u128, String> {
+        let text = match self {
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+            Self::Text(text) => text.clone(),
+        };
+        let money = Money::from_decimal(&text, Currency::USD);
+        let pico = money.map(Money::pico).filter(|pico| pico % MILLION == 0);
+        let pico = pico.filter(|pico| *pico <= u128::from(u64::MAX));
+        pico.map(|pico| pico / MILLION).ok_or_else(|| {
+            format!("expected a price with up to six digits behind the point, found {text}")
+        })
+    }
+}
+
+impl TomlModel {
+    fn price(&self) -> Result<Price, String> {
+        let Self { input, cache_read, cache_write_5m, cache_write_1h, output, .. } = self;
+        let mut tiers =
+            vec![rates(0, [input, output], [cache_read, cache_write_5m, cache_write_1h])?];
+        for tier in &self.over {
+            if tiers.last().is_some_and(|last| tier.tokens <= last.over) {
+                return Err(format!("the tier over {} tokens does not rise", tier.tokens));
+            }
+            let cache = [&tier.cache_read, &tier.cache_write_5m, &tier.cache_write_1h];
+            tiers.push(rates(tier.tokens, [&tier.input, &tier.output], cache)?);
+        }
+        Ok(Price::new(tiers))
+    }
+}
+
+/// What has no price of its own costs what the input does; what stays for an hour, what stays for
+/// five minutes does.
+fn rates(
+    over: u64,
+    [input, output]: [&Decimal; 2],
+    [read, write_5m, write_1h]: [&Option<Decimal>; 3],
+) -> Result<Rates, String> {
+    let rate = |price: &Option<Decimal>, other| price.as_ref().map_or(Ok(other), Decimal::rate);
+    let (input, output) = (input.rate()?, output.rate()?);
+    let cache_write_5m = rate(write_5m, input)?;
+    Ok(Rates {
+        over,
+        input,
+        cache_read: rate(read, input)?,
+        cache_write_5m,
+        cache_write_1h: rate(write_1h, cache_write_5m)?,
+        output,
+    })
+}
+
+#[cfg(test)]
+#[path = "prices_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+use super::*;
+use crate::{
+    bill::Bill,
+    json::{self, Value},
+};
+
+const TABLE: &str = r####"
+    date = "2026-11-23"
+    currency = "USD"
+    [[provider]]
+    name = "Harbour"
+    source = "https://harbour.example/prices"
+    prefixes = ["harbour/"]
+    suffixes = ["-########", "-latest"]
+    [[provider.model]]
+    names = ["tide-4", "tide-4-1"]
+    input = 3
+    cache_read = 0.3
+    cache_write_5m = "3.75"
+    cache_write_1h = 6
+    output = 15.0
+    over = [{ tokens = 1000, input = 6, output = 22.5 }]
+"####;
+
+fn exchange(model: Option<&str>, usage: &str) -> ReportedExchange {
+    ReportedExchange {
+        model: model.map(Into::into),
+        usage: Usage::of(&json::read(usage.as_bytes()).unwrap()),
+        ..ReportedExchange::new("s".into())
+    }
+}
+
+#[track_caller]
+fn check(model: Option<&str>, usage: &str, expected: &str) {
+    let prices = Prices::from_toml(TABLE).unwrap();
+    let cost = prices.cost(&exchange(model, usage));
+    let found = cost.map_or_else(|wrong| format!("{wrong:?}"), |cost| cost.decimal());
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn each_kind_of_token_has_its_price_and_long_requests_have_their_own() {
+    let tide = Some("tide-4");
+    check(tide, r#"{"prompt_tokens":100,"completion_tokens":10}"#, "0.00045");
+    check(
+        tide,
+        r#"{"input_tokens":3,"cache_read_input_tokens":40,"cache_creation_input_tokens":200,"cache_creation":{"ephemeral_5m_input_tokens":150,"ephemeral_1h_input_tokens":50},"output_tokens":5}"#,
+        // 3 × 3 + 40 × 0.3 + 150 × 3.75 + 50 × 6 + 5 × 15, in millionths.
+        "0.0009585",
+    );
+    // Who does not say for how long writes for five minutes.
+    check(tide, r#"{"input":0,"cacheRead":0,"cacheWrite":4,"output":0}"#, "0.000015");
+    check(tide, r#"{"prompt_tokens":1000,"completion_tokens":0}"#, "0.003");
+    check(tide, r#"{"prompt_tokens":1001,"completion_tokens":2}"#, "0.006051");
+}
+
+#[test]
+fn a_name_is_matched_as_the_table_says_and_never_by_likeness() {
+    let prices = Prices::from_toml(TABLE).unwrap();
+    for name in ["tide-4", "tide-4-20260101", "tide-4-latest", "harbour/tide-4-1-20260101"] {
+        assert!(prices.of(name).is_some(), "{name}");
+    }
+    for name in [
+        "tide",
+        "tide-4-2",
+        "tide-4-2026010",
+        "tide-4-2026010x",
+        "tide-4-latest-latest",
+        "x/tide-4",
+        "Tide-4",
+        "",
+    ] {
+        assert!(prices.of(name).is_none(), "{name}");
+    }
+}
+
+#[test]
+fn what_has_no_price_is_in_no_sum_and_told() {
+    check(Some("novel"), r#"{"prompt_tokens":1,"completion_tokens":1}"#, "UnknownModel");
+    check(None, r#"{"prompt_tokens":1,"completion_tokens":1}"#, "UnknownModel");
+    check(Some("tide-4"), "null", "NoUsage");
+    check(Some("tide-4"), r#"{"completion_tokens":1}"#, "Incomplete");
+    check(Some("tide-4"), r#"{"prompt_tokens":-1,"completion_tokens":1}"#, "Incomplete");
+    // A client that answers itself names no model, and no tokens.
+    check(Some("<synthetic>"), r#"{"input_tokens":0,"output_tokens":0}"#, "0");
+
+    let prices = Prices::from_toml(TABLE).unwrap();
+    let mut failed = exchange(None, "null");
+    failed.is_failed = true;
+    let exchanges = [
+        exchange(
+            Some("tide-4"),
+            r#"{"prompt_tokens":100,"completion_tokens":10,"cost":7,"currency":"EUR"}"#,
+        ),
+        failed,
+    ];
+    let bill = Bill::of(&prices, &exchanges);
+    assert_eq!((bill.total().to_string(), bill.is_partial()), ("0.00045 USD".to_owned(), false));
+    let bill = Bill::of(
+        &prices,
+        exchanges.iter().chain(&[exchange(Some("novel"), r#"{"input":1,"output":1}"#)]),
+    );
+    assert!(bill.is_partial());
+    assert_eq!(
+        Value::from(bill.to_json()).to_string(),
+        r#"{"date":"2026-11-23","total":{"amount":"0.00045","currency":"USD"},"partial":true,"priced":1,"incomplete":0,"unpriced":{"novel":1},"byModel":{"tide-4":{"amount":"0.00045","currency":"USD"}}}"#
+    );
+}
+
+#[test]
+fn a_table_that_is_wrong_says_where() {
+    let said = |table: &str| Prices::from_toml(table).unwrap_err().to_string();
+    assert!(said("date = ").contains("not a table of prices"));
+    assert!(said(&TABLE.replace("USD", "dollars")).contains("three capital letters"));
+    assert!(
+        said(&TABLE.replace("= 0.3", "= 0.0000003")).contains("six digits"),
+        "{}",
+        said(&TABLE.replace("= 0.3", "= 0.0000003"))
+    );
+    assert!(said(&TABLE.replace("= 0.3", "= -0.3")).contains("six digits"));
+    assert!(said(&TABLE.replace("\"tide-4-1\"", "\"tide-4\"")).contains("two prices"));
+    assert!(said(&TABLE.replace("tokens = 1000", "tokens = 0")).contains("does not rise"));
+    assert!(said(&TABLE.replace("prefixes", "prefix")).contains("prefix"));
+}
+
+#[test]
+fn the_table_that_comes_along_is_dated_and_names_its_sources() {
+    let prices = Prices::embedded().unwrap();
+    assert_eq!((prices.date().len(), prices.currency()), (10, Currency::USD));
+    assert!(
+        prices.sources().all(|(name, source)| !name.is_empty() && source.starts_with("https://"))
+    );
+    for (name, is_known) in [
+        ("claude-sonnet-4-20250514", true),
+        ("claude-sonnet-4-5-20250929", true),
+        ("claude-opus-4-5", true),
+        ("anthropic/claude-opus-4.5", true),
+        ("gpt-5-mini-2025-08-07", true),
+        ("google/gemini-3-pro-preview", true),
+        ("gemini-2.5-pro-preview-05-06", true),
+        ("claude-sonnet-4-20250514-extended", false),
+        ("gpt-5-super", false),
+        ("<synthetic>", false),
+    ] {
+        assert_eq!(prices.of(name).is_some(), is_known, "{name}");
+    }
+}

@@ -1,0 +1,203 @@
+use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
+
+use indexmap::IndexMap;
+
+use crate::{
+    json::{Object, ObjectExt, Value, object},
+    request::ReportedExchange,
+    transcript::{Currency, Money},
+};
+
+/// The usage of exchanges, added up. A sum that outgrows 64 bits stays at their largest number.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsageSum {
+    /// The exchanges that report usage.
+    pub with_usage: u64,
+    /// Those that report none.
+    pub without_usage: u64,
+    /// Those of both that failed.
+    pub failed: u64,
+    /// Those of both that no list of requests has: their answer shows nothing.
+    pub unlisted: u64,
+    /// Those with a figure that nobody can read, which is in no sum.
+    pub unreadable: u64,
+    /// The tokens of the requests, those that a cache served or took among them.
+    pub input: u64,
+    /// Those of them that a cache served.
+    pub cache_read: u64,
+    /// Those of them that were written to a cache.
+    pub cache_write: u64,
+    /// Those of the written ones that stay for five minutes, where the source tells.
+    pub cache_write_5m: u64,
+    /// Those of the written ones that stay for an hour, where the source tells.
+    pub cache_write_1h: u64,
+    /// The tokens of the responses, reasoning among them.
+    pub output: u64,
+    /// Those of them that were reasoning.
+    pub reasoning: u64,
+    /// The exchanges that report what they cost.
+    pub with_cost: u64,
+    /// What these cost, by currency, in 10^-12 of it.
+    cost: BTreeMap<Currency, u128>,
+}
+
+impl UsageSum {
+    /// Adds an exchange.
+    pub fn add(&mut self, exchange: &ReportedExchange) {
+        self.failed += u64::from(exchange.is_failed);
+        self.unlisted += u64::from(!exchange.is_listed);
+        let Some(usage) = &exchange.usage else {
+            self.without_usage += 1;
+            return;
+        };
+        self.with_usage += 1;
+        self.unreadable += u64::from(!usage.unreadable.is_empty());
+        for (sum, figure) in [
+            (&mut self.input, usage.input),
+            (&mut self.cache_read, usage.cache_read),
+            (&mut self.cache_write, usage.cache_write),
+            (&mut self.cache_write_5m, usage.cache_write_5m),
+            (&mut self.cache_write_1h, usage.cache_write_1h),
+            (&mut self.output, usage.output),
+            (&mut self.reasoning, usage.reasoning),
+        ] {
+            *sum = sum.saturating_add(figure.unwrap_or(0));
+        }
+        if let Some(cost) = usage.cost {
+            self.with_cost += 1;
+            let sum = self.cost.entry(cost.currency()).or_default();
+            *sum = sum.saturating_add(cost.pico());
+        }
+    }
+
+    /// How many exchanges there are.
+    pub fn exchanges(&self) -> u64 {
+        self.with_usage.saturating_add(self.without_usage)
+    }
+
+    /// What the source says that the exchanges cost, in each currency.
+    pub fn cost(&self) -> impl Iterator<Item = Money> {
+        self.cost.iter().map(|(currency, pico)| Money::from_pico(*pico, *currency))
+    }
+
+    /// The wire form: every figure.
+    pub fn to_json(&self) -> Object {
+        let mut json = object! {
+            "exchanges": self.exchanges(),
+            "withUsage": self.with_usage,
+            "withoutUsage": self.without_usage,
+            "failed": self.failed,
+            "unlisted": self.unlisted,
+            "unreadable": self.unreadable,
+            "input": self.input,
+            "cacheRead": self.cache_read,
+            "cacheWrite": self.cache_write,
+            "cacheWrite5m": self.cache_write_5m,
+            "cacheWrite1h": self.cache_write_1h,
+            "output": self.output,
+            "reasoning": self.reasoning,
+            "withCost": self.with_cost,
+        };
+        json.put("cost", self.cost().map(Value::from).collect::<Value>());
+        json
+    }
+}
+
+/// The usage of exchanges: all of it, by model and by session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsageSums {
+    /// All of it.
+    pub total: UsageSum,
+    /// That of each model, in the order of their first exchanges; `None` where the source names
+    /// none.
+    pub by_model: IndexMap<Option<Arc<str>>, UsageSum>,
+    /// That of each session, in the order of their first exchanges.
+    pub by_session: IndexMap<Arc<str>, UsageSum>,
+}
+
+impl UsageSums {
+    /// Adds an exchange.
+    pub fn add(&mut self, exchange: &ReportedExchange) {
+        self.total.add(exchange);
+        self.by_model.entry(exchange.model.clone()).or_default().add(exchange);
+        self.by_session.entry(Arc::clone(&exchange.session)).or_default().add(exchange);
+    }
+
+    /// The wire form: `total`, `byModel`, and `bySession` where there are several.
+    pub fn to_json(&self) -> Object {
+        let by_model = self.by_model.iter().map(|(model, sum)| {
+            (model.as_deref().unwrap_or("none").to_owned(), Value::from(sum.to_json()))
+        });
+        let mut json = object! {
+            "total": self.total.to_json(),
+            "byModel": by_model.collect::<Object>(),
+        };
+        if self.by_session.len() > 1 {
+            let by_session = self
+                .by_session
+                .iter()
+                .map(|(session, sum)| (session.to_string(), Value::from(sum.to_json())));
+            json.put("bySession", by_session.collect::<Object>());
+        }
+        json
+    }
+}
+
+impl<E: Borrow<ReportedExchange>> FromIterator<E> for UsageSums {
+    fn from_iter<I: IntoIterator<Item = E>>(exchanges: I) -> Self {
+        let mut sums = Self::default();
+        exchanges.into_iter().for_each(|exchange| sums.add(exchange.borrow()));
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{json, transcript::Usage};
+
+    fn exchange(session: &str, model: Option<&str>, usage: &str) -> ReportedExchange {
+        ReportedExchange {
+            model: model.map(Arc::from),
+            usage: Usage::of(&json::read(usage.as_bytes()).unwrap()),
+            ..ReportedExchange::new(session.into())
+        }
+    }
+
+    #[test]
+    fn sums_are_by_model_and_by_session_and_currencies_stay_apart() {
+        let mut failed = exchange("b", None, "null");
+        failed.is_failed = true;
+        let sums: UsageSums = [
+            exchange("a", Some("m"), r#"{"input":1,"output":2,"cost":0.1}"#),
+            exchange("a", Some("n"), r#"{"input":10,"output":-1,"cost":0.2}"#),
+            exchange("b", Some("m"), r#"{"input":100,"cacheRead":7,"cost":5,"currency":"EUR"}"#),
+            failed,
+        ]
+        .iter()
+        .collect();
+        let costs: Vec<_> = sums.total.cost().map(|cost| cost.to_string()).collect();
+        assert_eq!(costs, ["5 EUR", "0.3 USD"]);
+        assert_eq!((sums.total.exchanges(), sums.total.input, sums.total.output), (4, 118, 2));
+        assert_eq!((sums.total.unreadable, sums.total.failed, sums.total.without_usage), (1, 1, 1));
+        let inputs: Vec<_> =
+            sums.by_model.iter().map(|(model, sum)| (model.as_deref(), sum.input)).collect();
+        assert_eq!(inputs, [(Some("m"), 108), (Some("n"), 10), (None, 0)]);
+        let inputs: Vec<_> = sums.by_session.values().map(|sum| sum.input).collect();
+        assert_eq!(inputs, [11, 107]);
+        let names = sums.to_json().keys().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(names, "total byModel bySession");
+    }
+
+    #[test]
+    fn a_sum_that_outgrows_its_number_stays_at_the_largest() {
+        let most = r#"{"input":9007199254740992,"cost":9007199254740992}"#;
+        let mut sums = UsageSums::default();
+        for _ in 0..3000 {
+            sums.add(&exchange("a", None, most));
+        }
+        assert_eq!(sums.total.input, u64::MAX);
+        assert_eq!(sums.total.cost().next().unwrap().pico(), 3000 * (1 << 53) * 10_u128.pow(12));
+    }
+}

@@ -1,0 +1,87 @@
+//! What is reported of exchanges, as the list of an archive keeps it.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+
+use crate::{
+    json::{Object, Value, object},
+    request::ReportedExchange,
+    transcript::Usage,
+};
+
+/// The bits of what an exchange is.
+const FAILED: u64 = 1;
+const UNLISTED: u64 = 2;
+
+/// The names once, and a row for each exchange: session, model, bits, usage.
+pub(super) fn to_json(exchanges: &[ReportedExchange]) -> Object {
+    let (mut sessions, mut models) = (IndexSet::new(), IndexSet::new());
+    let row = |exchange: &ReportedExchange| -> Value {
+        let (session, _) = sessions.insert_full(Arc::clone(&exchange.session));
+        let model = exchange.model.as_ref().map(|model| models.insert_full(Arc::clone(model)).0);
+        let bits = if exchange.is_failed { FAILED } else { 0 }
+            | if exchange.is_listed { 0 } else { UNLISTED };
+        let usage = exchange.usage.as_ref().map(Usage::to_json);
+        let row: [Value; 4] = [session.into(), model.into(), bits.into(), usage.into()];
+        row.into_iter().collect()
+    };
+    let rows: Value = exchanges.iter().map(row).collect();
+    let names = |names: IndexSet<Arc<str>>| names.iter().map(|name| &**name).collect::<Value>();
+    object! { "sessions": names(sessions), "models": names(models), "rows": rows }
+}
+
+/// The exchanges of such a list; `None` where it is damaged.
+pub(super) fn from_json(value: &Value) -> Option<Vec<ReportedExchange>> {
+    let names = |key: &str| -> Option<Vec<Arc<str>>> {
+        value.get(key)?.as_array()?.iter().map(|name| Some(name.as_str()?.into())).collect()
+    };
+    let (sessions, models) = (names("sessions")?, names("models")?);
+    let name = |names: &[Arc<str>], index: &Value| {
+        names.get(usize::try_from(index.as_u64()?).ok()?).map(Arc::clone)
+    };
+    let row = |row: &Value| {
+        let [session, model, bits, usage] = row.as_array()? else { return None };
+        let bits = bits.as_u64()?;
+        let model = if model.is_null() { None } else { Some(name(&models, model)?) };
+        Some(ReportedExchange {
+            model,
+            usage: (!usage.is_null()).then(|| Usage::from_json(usage)),
+            is_failed: bits & FAILED != 0,
+            is_listed: bits & UNLISTED == 0,
+            ..ReportedExchange::new(name(&sessions, session)?)
+        })
+    };
+    value.get("rows")?.as_array()?.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn exchanges_come_back_and_damage_is_seen() {
+        let usage = json::read(br#"{"input":1,"output":-2,"cacheWrite":5,"cost":0.25}"#).unwrap();
+        let exchanges = [
+            ReportedExchange { is_failed: true, ..ReportedExchange::new("a".into()) },
+            ReportedExchange {
+                model: Some("m".into()),
+                usage: Usage::of(&usage),
+                is_listed: false,
+                ..ReportedExchange::new("b".into())
+            },
+        ];
+        let json = Value::from(to_json(&exchanges));
+        assert_eq!(from_json(&json).unwrap(), exchanges);
+        assert_eq!(from_json(&to_json(&[]).into()).unwrap(), []);
+        for damaged in [
+            r#"{"sessions":[],"models":[]}"#,
+            r#"{"sessions":[],"models":[],"rows":[[0,null,0,null]]}"#,
+            r#"{"sessions":["a"],"models":[],"rows":[[0,0,0,null]]}"#,
+            r#"{"sessions":["a"],"models":[],"rows":[[0,null,0]]}"#,
+        ] {
+            assert_eq!(from_json(&json::read(damaged.as_bytes()).unwrap()), None);
+        }
+    }
+}
