@@ -1,6 +1,8 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
-use std::{collections::HashMap, io::Write, sync::Arc};
+mod follow;
+
+use std::{collections::HashMap, io::Write, path::PathBuf, sync::Arc};
 
 use afterimage::{
     export::Divergence,
@@ -18,6 +20,7 @@ use afterimage::{
 
 use indexmap::IndexSet;
 
+use self::follow::Printed;
 use crate::{
     args,
     diff::rules,
@@ -37,9 +40,12 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     let rendering = args::Rendering { format: None, tokenizer: args.tokenizer };
     let lens = Lens::new(&rendering, Counting::Always)?;
     let mut out = Output::new(args.coloring.color);
+    if args.follow {
+        return follow::run(args, &lens, &mut out);
+    }
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
-        let listing = Listing { args, source, recording: &recording };
+        let listing = Listing { args, source, recording: &recording, printed: None };
         if args.json {
             listing.json(&mut out)?;
         } else {
@@ -151,6 +157,8 @@ struct Listing<'l> {
     args: &'l args::Requests,
     source: &'l Source,
     recording: &'l Recording,
+    /// Those that were printed already, where a file is followed.
+    printed: Option<&'l Printed>,
 }
 
 impl Listing<'_> {
@@ -176,6 +184,11 @@ impl Listing<'_> {
         Ok(found)
     }
 
+    /// Whether a request was printed already; `seen` counts those of each session.
+    fn is_printed(&self, exchange: &Exchange, seen: &mut HashMap<Arc<str>, usize>) -> bool {
+        self.printed.is_some_and(|printed| printed.has(exchange, seen))
+    }
+
     fn differences(&self, exchange: &Exchange) -> Outcome<Option<RequestDiff>> {
         let found = self.recording.compare(exchange.number, rules(self.args.cache));
         found.map_err(|error| self.source.refuse(error))
@@ -194,8 +207,12 @@ impl Listing<'_> {
     }
 
     fn json(&self, out: &mut Output) -> Outcome {
-        let mut totals = HashMap::new();
+        let (mut totals, mut seen) = (HashMap::new(), HashMap::new());
         for exchange in self.exchanges()? {
+            if self.is_printed(exchange, &mut seen) {
+                self.tokens(exchange, &mut totals)?;
+                continue;
+            }
             let mut line = object! {
                 "request": exchange.number as u64,
                 "session": &*exchange.session,
@@ -245,17 +262,20 @@ impl Listing<'_> {
 
     fn table(&self, out: &mut Output) -> Outcome {
         let exchanges = self.exchanges()?;
-        view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
+        let goes_on = self.printed.is_some_and(|printed| !printed.is_none());
+        if !goes_on {
+            view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
+        }
         let Some(first) = exchanges.first() else {
             return Ok(writeln!(out, " There is no request to a model in it.")?);
         };
-        if let Some(note) = provenance_note(&first.provenance) {
+        if let Some(note) = provenance_note(&first.provenance).filter(|_| !goes_on) {
             let dim = out.paint.style(style::DIM);
             writeln!(out, " {dim}{note}{dim:#}")?;
         }
         let models: IndexSet<&str> =
             exchanges.iter().filter_map(|exchange| exchange.model.as_deref()).collect();
-        if !models.is_empty() {
+        if !models.is_empty() && !goes_on {
             let models: Vec<&str> = models.into_iter().collect();
             let line = format!("model {}", models.join(", "));
             writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
@@ -274,9 +294,16 @@ impl Listing<'_> {
             Column::text("THEN", 0),
         ]);
         let table = Table::new(columns);
-        table.head(out)?;
-        let (mut session, mut totals): (Option<&Arc<str>>, _) = (None, HashMap::new());
+        if !goes_on {
+            table.head(out)?;
+        }
+        let mut session = self.printed.and_then(|printed| printed.last.as_ref());
+        let (mut totals, mut seen) = (HashMap::new(), HashMap::new());
         for exchange in exchanges {
+            if self.is_printed(exchange, &mut seen) {
+                self.tokens(exchange, &mut totals)?;
+                continue;
+            }
             let start = self.recording.started_by(&exchange.session);
             let is_other = session.is_some_and(|session| *session != exchange.session);
             if is_other || (session.is_none() && start.is_some()) {
@@ -420,7 +447,8 @@ fn clock(time: &str) -> String {
 
 /// A failure where a request is asked for and there are several files.
 pub(crate) fn of_one_file(input: &args::Input) -> Outcome {
-    if input.files.len() > 1 {
+    let is_folder = |path: &PathBuf| !input.last && input::is_folder_of_files(path);
+    if input.files.len() > 1 || input.files.iter().any(is_folder) {
         return Err(Failure::new(
             "a request is asked for by its number in one file, found several files",
         )

@@ -88,6 +88,7 @@ fn request(
     lens: &Lens,
 ) -> Outcome<LoadedContext> {
     let input = Input::of(vec![file.to_owned()]);
+    requests::of_one_file(&input)?;
     let mut loaded = None;
     input::read(&input, true, input::InputRefusal::Ends, |source| {
         let (recording, request) = requests::one(source, number, session, &lens.counter)?;

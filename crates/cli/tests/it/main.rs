@@ -17,5 +17,6 @@ mod json_output;
 mod observe;
 mod one_context;
 mod session;
+mod sessions;
 mod terminal;
 mod trace;
