@@ -212,14 +212,27 @@ pub(crate) struct Input {
     /// Whether recorded requests are kept from the first frame on.
     #[arg(skip)]
     pub(crate) keeps_exchanges: bool,
+    /// Whether nothing is said of what was odd, as where a file is read again and again.
+    #[arg(skip)]
+    pub(crate) is_silent: bool,
 }
 
 impl Input {
     /// These files, whole.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
         let (last, input_format, session) = Default::default();
-        let (branch, all_branches, keeps_exchanges) = Default::default();
-        Self { files, last, input_format, session, branch, all_branches, keeps_exchanges }
+        let (branch, all_branches) = Default::default();
+        let (keeps_exchanges, is_silent) = Default::default();
+        Self {
+            files,
+            last,
+            input_format,
+            session,
+            branch,
+            all_branches,
+            keeps_exchanges,
+            is_silent,
+        }
     }
 
     /// The files that are read.

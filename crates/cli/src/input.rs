@@ -82,7 +82,7 @@ pub(crate) fn read(
                 }
             };
             source.is_one_of_several = is_one_of_several;
-            passed_over.is_read = true;
+            passed_over.read(source.path());
             if input.keeps_exchanges {
                 source.keep_exchanges();
             }
@@ -103,7 +103,7 @@ pub(crate) fn read(
                 return Ok(());
             }
             let read = command(&mut source);
-            source.finish(read.is_ok());
+            source.finish(read.is_ok() && !input.is_silent);
             read
         });
         match read {
@@ -115,7 +115,7 @@ pub(crate) fn read(
             Ok(()) => {}
         }
     }
-    if let Some(failure) = passed_over.report() {
+    for failure in passed_over.report() {
         failure.report();
         outcome = Err(Stop::Reported);
     }

@@ -70,6 +70,7 @@ fn expand_folder(path: &Path, passed_over: &mut PassedOver, all: &mut Vec<Outcom
             all.push(Ok(Opening::Found(found)));
             continue;
         }
+        passed_over.read(&found.path);
         match store::open(&found.path) {
             Ok(files) => all.extend(
                 files.into_iter().flatten().map(|file| Ok(Opening::Archived(Box::new(file)))),

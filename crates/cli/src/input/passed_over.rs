@@ -3,27 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use super::source::NoTranscript;
-use crate::{
-    failure::Failure,
-    output,
-    text::{counted, printable},
-};
+use crate::{failure::Failure, output, text::counted};
 
 /// What was passed over in folders, for one note.
 #[derive(Default)]
 pub(super) struct PassedOver {
-    folder: Option<PathBuf>,
+    /// The folders, and whether something was read of each.
+    folders: Vec<(PathBuf, bool)>,
     links: u64,
     files: u64,
     first: Option<(PathBuf, NoTranscript)>,
-    /// Whether anything was read.
-    pub(super) is_read: bool,
 }
 
 impl PassedOver {
     /// A folder is read in which so many links are not followed.
     pub(super) fn begin(&mut self, folder: &Path, links: u64) {
-        self.folder.get_or_insert_with(|| folder.to_owned());
+        self.folders.push((folder.to_owned(), false));
         self.links += links;
     }
 
@@ -33,14 +28,20 @@ impl PassedOver {
         self.first.get_or_insert((path, why));
     }
 
-    /// Whether a folder is read.
-    pub(super) fn is_of_folder(&self) -> bool {
-        self.folder.is_some()
+    /// A file is a transcript, or a folder an archive.
+    pub(super) fn read(&mut self, path: &Path) {
+        for (folder, is_read) in &mut self.folders {
+            *is_read |= path.starts_with(folder);
+        }
     }
 
-    /// Says what was passed over. A failure where nothing but that was there.
-    pub(super) fn report(self) -> Option<Failure> {
-        let folder = self.folder?;
+    /// Whether a folder is read.
+    pub(super) fn is_of_folder(&self) -> bool {
+        !self.folders.is_empty()
+    }
+
+    /// Says what was passed over, and gives the folders in which there was nothing else.
+    pub(super) fn report(self) -> Vec<Failure> {
         let mut kinds = Vec::new();
         if self.files > 0 {
             let is = if self.files == 1 { "is no transcript" } else { "are no transcripts" };
@@ -49,19 +50,15 @@ impl PassedOver {
         if self.links > 0 {
             kinds.push(counted(self.links, "symbolic link"));
         }
-        if !self.is_read {
-            let failure = Failure::new("there is no transcript in the folder").file(&folder);
-            return Some(match kinds.is_empty() {
-                true => failure,
-                false => failure.hint(format!("passed over {}", kinds.join(" and "))),
-            });
-        }
         if !kinds.is_empty() {
             let first = self.first.map_or_else(String::new, |(path, NoTranscript(why))| {
                 format!("; the first is {}: {why}", path.display())
             });
-            output::note(&printable(&format!("passed over {}{first}", kinds.join(" and "))));
+            output::note(&format!("passed over {}{first}", kinds.join(" and ")));
         }
-        None
+        let empty = self.folders.into_iter().filter(|(_, is_read)| !is_read);
+        let failure =
+            |folder: PathBuf| Failure::new("there is no transcript in the folder").file(&folder);
+        empty.map(|(folder, _)| failure(folder)).collect()
     }
 }

@@ -285,6 +285,11 @@ impl Source {
         Ok(exchanges)
     }
 
+    /// Where it was opened; of an archive where its file was once.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What the file is called in output.
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()

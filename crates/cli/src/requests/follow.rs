@@ -83,8 +83,12 @@ pub(super) fn run(args: &args::Requests, lens: &Lens, out: &mut Output) -> Outco
         let failure = Failure::new("expected a file to follow").file(&input::name(path));
         return Err(failure.hint("`--last` takes the newest session of a folder").into());
     }
-    let input =
-        args::Input { last: false, files: vec![path.clone()], ..args.input.of_all_sessions() };
+    let input = args::Input {
+        files: vec![path.clone()],
+        last: false,
+        is_silent: true,
+        ..args.input.of_all_sessions()
+    };
     let mut printed = Printed::default();
     let mut looked = None;
     loop {

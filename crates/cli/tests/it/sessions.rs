@@ -179,14 +179,14 @@ fn the_sessions_of_all_agents_are_listed_newest_first() {
     let home = Home::full();
     let run = home.run(&["sessions"]);
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
-    let expected = "\
- Claude Code ~/.claude/projects · Codex ~/.codex/sessions · pi ~/.pi/agent/sessions · Gemini ~/.gemini/tmp
- TIME              PROJECT       REQUESTS       TOKENS   COST  FIRST WORDS
- 2026-11-04 11:00  tide                 0            –      –  When is high wat…
- 2026-11-03 08:04  harbour              2          210      –  Where is the ber…
- 2026-11-02 09:00  oak                  1          ~17      –  Fell the oak.
- 2026-11-01 10:00  mill                 0            –      –  Grind.
-";
+    let expected = concat!(
+        " Claude Code ~/.claude/projects · Codex ~/.codex/sessions · pi ~/.pi/agent/sessions · Gemini ~/.gemini/tmp\n",
+        " TIME              PROJECT       REQUESTS       TOKENS   COST  FIRST WORDS\n",
+        " 2026-11-04 11:00  tide                 0            –      –  When is high wat…\n",
+        " 2026-11-03 08:04  harbour              2          210      –  Where is the ber…\n",
+        " 2026-11-02 09:00  oak                  1          ~13      –  Fell the oak.\n",
+        " 2026-11-01 10:00  mill                 0            –      –  Grind.\n",
+    );
     assert_eq!(run.out, expected);
     // From the index it is the same.
     assert_eq!(home.run(&["sessions"]).out, expected);
@@ -531,7 +531,10 @@ fn a_folder_without_a_transcript_is_refused_and_so_is_one_for_a_single_request()
     };
     refused(&["stats", name], "there is no transcript in the folder\n");
     fs::write(scratch.path().join("notes.md"), "# Notes").unwrap();
-    refused(&["stats", name], "there is no transcript in the folder\n");
+    let run = run(&["stats", name]);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+    assert!(run.err.starts_with("note: passed over 1 file that is no transcript; the first is "));
+    assert!(run.err.contains("\nerror: there is no transcript in the folder\n"), "{}", run.err);
     refused(
         &["render", "--request", "1", name],
         "a request is asked for by its number in one file",
