@@ -58,19 +58,22 @@ impl FolderContents {
     pub(crate) fn of(folder: &Path) -> Outcome<Self> {
         let mut contents = Self::default();
         let names = listed(folder).map_err(|error| cannot_list(&error, folder))?;
-        contents.add(folder, names, DEEPEST);
+        contents.add(folder, &names, DEEPEST);
         contents.join_subagents();
         Ok(contents)
     }
 
-    fn add(&mut self, folder: &Path, names: Vec<(OsString, fs::FileType)>, depth: usize) {
+    fn add(&mut self, folder: &Path, names: &[(OsString, fs::FileType)], depth: usize) {
         let has = |name: &str| names.iter().any(|(other, _)| other == name);
         // The context of Kimi repeats its wire log.
         let repeated = if has("wire.jsonl") { "context.jsonl" } else { "" };
-        for (name, kind) in &names {
+        for (name, kind) in names {
             let path = folder.join(name);
-            if name.as_encoded_bytes().starts_with(b".") || *name == *repeated {
-            } else if kind.is_symlink() {
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            if is_hidden || *name == *repeated {
+                continue;
+            }
+            if kind.is_symlink() {
                 self.links += 1;
             } else if kind.is_file() {
                 self.push(path, FoundKind::File);
@@ -89,7 +92,7 @@ impl FolderContents {
         }
         match listed(&folder) {
             Ok(names) if is_recording(&names) => self.push(folder, FoundKind::Recording),
-            Ok(names) => self.add(&folder, names, depth),
+            Ok(names) => self.add(&folder, &names, depth),
             Err(error) => self.unread.push(cannot_list(&error, &folder)),
         }
     }
@@ -118,7 +121,7 @@ impl FolderContents {
     }
 }
 
-/// The names in a folder that are no hidden ones, in order.
+/// The names in a folder, in order.
 fn listed(folder: &Path) -> io::Result<Vec<(OsString, fs::FileType)>> {
     let mut names = fs::read_dir(folder)?
         .map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))))
@@ -145,9 +148,7 @@ fn is_recording(names: &[(OsString, fs::FileType)]) -> bool {
 /// or the one that its first record names.
 fn owner(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
-    if !name.starts_with("agent-") || !name.ends_with(".jsonl") {
-        return None;
-    }
+    name.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
     let folder = path.parent()?;
     let of = |session: &Path| {
         let mut name = session.as_os_str().to_owned();

@@ -23,6 +23,7 @@ Columns of the table:
 A – in REQUESTS and TOKENS is a session that is not in the index yet (--quick).";
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Sessions {
     /// The folders to look in; by default those where the agents keep their sessions
     #[arg(value_name = "FOLDER", value_hint = ValueHint::AnyPath)]

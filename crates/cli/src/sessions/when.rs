@@ -14,7 +14,7 @@ pub(crate) enum When {
 impl When {
     /// The beginning of a day, a time, or how long ago.
     pub(super) fn since(text: &str) -> Result<Self, String> {
-        Self::of(text, |day| midnight(day))
+        Self::of(text, midnight)
     }
 
     /// The end of a day, a time, or how long ago.
