@@ -39,17 +39,13 @@ fn of_head(file: &Path) -> Option<String> {
     None
 }
 
-/// Claude Code and pi say it in the record itself, Codex in `payload`, Copilot in `data` or its
-/// `context`, Kimi in `config`.
+/// Claude Code and pi say it in the record itself, Codex in `payload`, Copilot in `data` or in the
+/// `context` there.
 fn of_record(record: &Value) -> Option<String> {
-    let places = [Some(record), record.get("payload"), record.get("data")];
-    let inner = |key: &'static str| move |value: &Value| value.get(key).cloned();
-    let places = places.into_iter().flatten();
-    places.into_iter().find_map(|place| {
-        let within = ["context", "config"].into_iter().filter_map(|key| inner(key)(place));
-        let own = place.str_at("cwd").map(str::to_owned);
-        own.or_else(|| within.into_iter().find_map(|value| value.str_at("cwd").map(str::to_owned)))
-    })
+    let data = record.get("data");
+    let context = data.and_then(|data| data.get("context"));
+    let places = [Some(record), record.get("payload"), data, context];
+    places.into_iter().flatten().find_map(|place| place.str_at("cwd")).map(str::to_owned)
 }
 
 /// Gemini names it in a file beside the folder of the chats.

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use afterimage::{
     json::{Fields, Object, Value},
     session::{RecordedRequests, Viewer},
-    transcript::Usage,
+    transcript::{TranscriptFormat, Usage},
     veil::{FacetChange, Frame, Source as Speaker},
 };
 
@@ -75,7 +75,11 @@ impl Summary {
     pub(super) fn of(source: &mut Source, lens: &Lens, counts: bool) -> Outcome<Self> {
         source.keep_exchanges();
         let mut summary = Self { format: source.format().name().to_owned(), ..Self::default() };
-        let mut viewer = Viewer::new(&lens.hud, source.format());
+        // Where nothing is counted, nobody asks which frames a context holds: no frame of a chat
+        // tells that others left it, so the viewer keeps none.
+        let counts_or_keeps = counts || source.format() == TranscriptFormat::Frames;
+        let format = if counts_or_keeps { source.format() } else { TranscriptFormat::Chat };
+        let mut viewer = Viewer::new(&lens.hud, format);
         let mut recorded = counts.then(RecordedRequests::default);
         let mut exchanges = Vec::new();
         let mut answers: HashMap<Arc<str>, Answer> = HashMap::new();

@@ -229,6 +229,33 @@ fn json_says_all_that_is_known_of_a_session() {
 }
 
 #[test]
+fn the_requests_and_the_usage_of_recordings_are_those_that_requests_lists() {
+    let data = support::root().join("../shared/data");
+    if support::files_of(&["A-openai-chat", "C-codex-responses"]).is_empty() {
+        return;
+    }
+    for group in ["A-openai-chat", "C-codex-responses"] {
+        let group = data.join(group);
+        let run = run(&["sessions", "--json", "--no-index", group.to_str().unwrap()]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        for line in run.out.lines() {
+            let session: Value = serde_json::from_str(line).unwrap();
+            let path = session["path"].as_str().unwrap();
+            let requests = support::run(&["requests", "--json", path]);
+            let requests = requests.out.lines().map(|line| serde_json::from_str(line).unwrap());
+            let requests: Vec<Value> =
+                requests.filter(|request: &Value| request.get("request").is_some()).collect();
+            assert_eq!(session["requests"], requests.len(), "{path}");
+            for member in ["input", "cacheRead", "output"] {
+                let reported = requests.iter().filter_map(|request| request["usage"].get(member));
+                let sum: u64 = reported.filter_map(Value::as_u64).sum();
+                assert_eq!(session["usage"][member].as_u64().unwrap_or(0), sum, "{path} {member}");
+            }
+        }
+    }
+}
+
+#[test]
 fn sessions_are_chosen_by_time_and_project() {
     let home = Home::full();
     let (tide, berth) = ("When is high water?", "Where is the berth?");
