@@ -2,7 +2,7 @@
 
 mod words;
 
-use std::{ffi::OsStr, path::PathBuf};
+use std::{borrow::Cow, ffi::OsStr, path::PathBuf};
 
 use afterimage::{export::Form, transcript::TranscriptFormat};
 use clap::{
@@ -11,7 +11,7 @@ use clap::{
     error::ErrorKind,
 };
 
-use crate::checkpoint;
+use crate::{checkpoint, failure::Outcome, output};
 
 /// See what an LLM agent actually saw.
 ///
@@ -141,6 +141,16 @@ pub(crate) enum Command {
     /// `AFTERIMAGE_NATS_USER` with `AFTERIMAGE_NATS_PASSWORD`.
     #[command(after_help = "Example: afterimage journal ls nats://127.0.0.1:4222/afterimage")]
     Journal(crate::journal::Journal),
+    /// List sessions, newest first: when, where, what it was about, requests, tokens
+    ///
+    /// Without FOLDER it looks where Claude Code, Codex, pi, Gemini and Kimi keep theirs. An index in
+    /// the user's cache folder keeps what was read, so that a session is read again only where its
+    /// file has changed. `AFTERIMAGE_CACHE` names another folder.
+    #[command(
+        after_help = "Example: afterimage sessions --since 3d --project harbour",
+        after_long_help = crate::sessions::args::WORDS
+    )]
+    Sessions(crate::sessions::args::Sessions),
     /// List the formats of transcripts: what each is, and what it is recognised by
     ///
     /// afterimage recognises a file by its content, and never by its name. `--input-format NAME` of
@@ -196,10 +206,16 @@ impl Branches {
 
 /// Where transcripts come from.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line, or skipped")]
 pub(crate) struct Input {
-    /// The transcripts, or archives of some; `-` is standard input. Each is read by itself
-    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath, required = true)]
+    /// The transcripts, archives of some, or folders with some; `-` is standard input. Each is read
+    /// by itself
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath, required_unless_present = "last")]
     pub(crate) files: Vec<PathBuf>,
+    /// Read the session whose file changed last: of the folders, or of those that `afterimage
+    /// sessions` looks in
+    #[arg(long)]
+    pub(crate) last: bool,
     /// Read the input as this format instead of recognising it; `afterimage formats` lists them
     #[arg(long, value_name = "NAME", value_parser = FormatName, hide_possible_values = true)]
     pub(crate) input_format: Option<TranscriptFormat>,
@@ -211,13 +227,27 @@ pub(crate) struct Input {
     /// Whether recorded requests are kept from the first frame on.
     #[arg(skip)]
     pub(crate) keeps_exchanges: bool,
+    /// Whether nothing is said of what was odd, as where a file is read again and again.
+    #[arg(skip)]
+    pub(crate) is_silent: bool,
 }
 
 impl Input {
     /// These files, whole.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
-        let (input_format, session, branches, keeps_exchanges) = Default::default();
-        Self { files, input_format, session, branches, keeps_exchanges }
+        let (last, input_format, session) = Default::default();
+        let (branches, keeps_exchanges, is_silent) = Default::default();
+        Self { files, last, input_format, session, branches, keeps_exchanges, is_silent }
+    }
+
+    /// The files that are read.
+    pub(crate) fn chosen(&self) -> Outcome<Cow<'_, [PathBuf]>> {
+        if !self.last {
+            return Ok(Cow::Borrowed(&self.files));
+        }
+        let newest = crate::sessions::newest(&self.files)?;
+        output::note(&format!("the newest session is {}", newest.display()));
+        Ok(Cow::Owned(vec![newest]))
     }
 
     /// The same input with the requests that it holds.
@@ -692,6 +722,9 @@ pub(crate) struct Diff {
 pub(crate) struct Requests {
     #[command(flatten)]
     pub(crate) input: Input,
+    /// Go on printing requests as they come, until Ctrl-C: the file is looked at twice a second
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// The provider whose rules say what its cache takes of an unchanged beginning
     #[arg(long, value_enum, default_value_t)]
     pub(crate) cache: Cache,

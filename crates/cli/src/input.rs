@@ -2,12 +2,14 @@
 
 mod branch;
 mod counted;
+mod folder;
+mod opening;
+mod passed_over;
 mod source;
 
 use std::{
-    collections::HashSet,
     fs::File,
-    io::{self, BufRead, Read},
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,17 +17,18 @@ use std::{
 use afterimage::{
     json::MAX_BYTES,
     log::{DiskFiles, read_file},
-    session::archive::ArchivedTranscript,
-    transcript::{Transcript, TranscriptFormat, subagent_files},
 };
 use indexmap::IndexSet;
 
 use crate::{
     args::Input,
     failure::{Failure, Outcome, Stop},
-    store,
 };
-pub(crate) use counted::is_stdin;
+pub(crate) use counted::{Progress, is_stdin};
+pub(crate) use folder::{FolderContents, Found, FoundKind};
+use opening::expanded;
+pub(crate) use opening::{Opened, Opening, is_folder_of_files};
+use passed_over::PassedOver;
 pub(crate) use source::Source;
 
 /// What comes of a file that is refused.
@@ -59,15 +62,27 @@ pub(crate) fn read(
     if input.files.iter().filter(|path| is_stdin(path)).count() > 1 {
         return Err(Failure::new("only one of the files can be `-`, standard input").into());
     }
-    let inputs = expanded(&input.files);
-    let is_one_of_several = inputs.len() > 1;
+    let files = input.chosen()?;
+    let mut passed_over = PassedOver::default();
+    let inputs = expanded(&files, &mut passed_over);
+    // What a folder holds is named, though it be one file.
+    let is_one_of_several = inputs.len() > 1 || passed_over.is_of_folder();
+    let progress = if shows_progress { Progress::Shown } else { Progress::Hidden };
     let mut outcome = Ok(());
     let mut choice = input.session.as_deref().map(SessionChoice::new);
     let mut is_branch_found = input.branches.branch.is_none();
     for opening in inputs {
-        let opened =
-            opening.and_then(|opening| opening.open(shows_progress, format, is_one_of_several));
-        let read = opened.and_then(|mut source| {
+        let opened = opening.and_then(|opening| opening.open(progress, format));
+        let read = opened.and_then(|opened| {
+            let mut source = match opened {
+                Opened::Source(source) => *source,
+                Opened::NoTranscript(path, why) => {
+                    passed_over.add(path, why);
+                    return Ok(());
+                }
+            };
+            source.is_one_of_several = is_one_of_several;
+            passed_over.read(source.path());
             if input.keeps_exchanges {
                 source.keep_exchanges();
             }
@@ -88,7 +103,7 @@ pub(crate) fn read(
                 return Ok(());
             }
             let read = command(&mut source);
-            source.finish(read.is_ok());
+            source.finish(read.is_ok() && !input.is_silent);
             read
         });
         match read {
@@ -99,6 +114,10 @@ pub(crate) fn read(
             Err(stop) => return Err(stop),
             Ok(()) => {}
         }
+    }
+    for failure in passed_over.report() {
+        failure.report();
+        outcome = Err(Stop::Reported);
     }
     if let (Some(branch), false, true) = (&input.branches.branch, is_branch_found, outcome.is_ok())
     {
@@ -149,70 +168,6 @@ impl<'c> SessionChoice<'c> {
             (_, 0) => failure.hint(format!("the sessions are {named}")),
             (_, more) => failure.hint(format!("the sessions are {named} and {more} more")),
         })
-    }
-}
-
-/// Something to read.
-enum Opening {
-    File(PathBuf),
-    Folder(PathBuf, Box<Transcript<Box<dyn BufRead + Send>>>),
-    Archived(Box<ArchivedTranscript>),
-}
-
-/// The files, with those of archives in place of these.
-fn expanded(files: &[PathBuf]) -> Vec<Outcome<Opening>> {
-    let mut all = Vec::with_capacity(files.len());
-    let joined = joined(files);
-    for path in files.iter().filter(|path| !is_joined(path, &joined)) {
-        let may_be_archive = !is_stdin(path) && path.is_dir();
-        match if may_be_archive { store::open(path) } else { Ok(None) } {
-            Ok(Some(files)) => {
-                all.extend(files.into_iter().map(|file| Ok(Opening::Archived(Box::new(file)))));
-            }
-            Ok(None) if may_be_archive => all.push(folder(path)),
-            Ok(None) => all.push(Ok(Opening::File(path.clone()))),
-            Err(stop) => all.push(Err(stop)),
-        }
-    }
-    all
-}
-
-/// The files that are read with the session that they belong to.
-fn joined(files: &[PathBuf]) -> HashSet<PathBuf> {
-    // One file has nothing to be read twice with.
-    let of_several = files.iter().filter(|_| files.len() > 1);
-    let mains = of_several.filter(|path| !is_stdin(path) && path.is_file());
-    let joined = mains.flat_map(subagent_files);
-    joined.filter_map(|path| path.canonicalize().ok()).collect()
-}
-
-fn is_joined(path: &Path, joined: &HashSet<PathBuf>) -> bool {
-    !joined.is_empty() && path.canonicalize().is_ok_and(|path| joined.contains(&path))
-}
-
-/// A folder that is a recording itself.
-fn folder(path: &Path) -> Outcome<Opening> {
-    match Transcript::open_folder(path) {
-        Ok(Some(transcript)) => Ok(Opening::Folder(path.to_owned(), Box::new(transcript))),
-        Ok(None) => Ok(Opening::File(path.to_owned())),
-        Err(error) => Err(error.into()),
-    }
-}
-
-impl Opening {
-    fn open(
-        self,
-        shows_progress: bool,
-        format: Option<TranscriptFormat>,
-        is_one_of_several: bool,
-    ) -> Outcome<Source> {
-        let mut source = match self {
-            Self::File(path) => Source::open(&path, shows_progress, format)?,
-            Self::Folder(path, transcript) => Source::folder(&path, *transcript),
-            Self::Archived(file) => Source::archive(*file, shows_progress, format)?,
-        };
-        source.is_one_of_several = is_one_of_several;
-        Ok(source)
     }
 }
 

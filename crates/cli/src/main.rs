@@ -27,6 +27,7 @@ mod render;
 mod replay;
 mod requests;
 mod session;
+mod sessions;
 mod stats;
 mod store;
 mod style;
@@ -89,6 +90,7 @@ fn run(command: &Command) -> Outcome {
         Command::Observe(args) => observe::run(args),
         Command::Session(args) => session::run(&args.command, args.coloring.color),
         Command::Journal(args) => journal::run(args),
+        Command::Sessions(args) => sessions::run(args),
         Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { command } => manual::page(command.as_deref()),

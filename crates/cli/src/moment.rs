@@ -9,3 +9,9 @@ pub(crate) fn moment(frame: &Frame) -> Millis {
         frame.timestamp.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
     Millis::new(timestamp.map_or(0, jiff::Timestamp::as_millisecond))
 }
+
+/// A moment in milliseconds since the epoch as people write it, in UTC.
+pub(crate) fn minute(millis: i64) -> String {
+    jiff::Timestamp::from_millisecond(millis)
+        .map_or_else(|_| millis.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+}

@@ -1,8 +1,9 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
 mod broken;
+mod follow;
 
-use std::{collections::HashMap, io::Write, sync::Arc};
+use std::{collections::HashMap, io::Write, path::PathBuf, sync::Arc};
 
 use afterimage::{
     bill::Prices,
@@ -21,6 +22,7 @@ use afterimage::{
 
 use indexmap::IndexSet;
 
+use self::follow::Printed;
 use crate::{
     args,
     diff::rules,
@@ -45,9 +47,13 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     let lens = Lens::new(&rendering, Counting::Always)?;
     let prices = usage::prices(&args.pricing)?;
     let mut out = Output::new(args.coloring.color);
+    if args.follow {
+        return follow::run(args, &lens, &prices, &mut out);
+    }
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
-        let listing = Listing { args, source, recording: &recording, prices: &prices };
+        let listing =
+            Listing { args, source, recording: &recording, prices: &prices, printed: None };
         if args.broken {
             broken::list(&listing, &mut out)?;
         } else if args.json {
@@ -162,6 +168,8 @@ struct Listing<'l> {
     source: &'l Source,
     recording: &'l Recording,
     prices: &'l Prices,
+    /// Those that were printed already, where a file is followed.
+    printed: Option<&'l Printed>,
 }
 
 impl Listing<'_> {
@@ -195,6 +203,11 @@ impl Listing<'_> {
         Ok(found)
     }
 
+    /// Whether a request was printed already; `seen` counts those of each session.
+    fn is_printed(&self, exchange: &Exchange, seen: &mut HashMap<Arc<str>, usize>) -> bool {
+        self.printed.is_some_and(|printed| printed.has(exchange, seen))
+    }
+
     fn differences(&self, exchange: &Exchange) -> Outcome<Option<RequestDiff>> {
         let found = self.recording.compare(exchange.number, rules(self.args.cache));
         found.map_err(|error| self.source.refuse(error))
@@ -213,8 +226,12 @@ impl Listing<'_> {
     }
 
     fn json(&self, out: &mut Output) -> Outcome {
-        let mut totals = HashMap::new();
+        let (mut totals, mut seen) = (HashMap::new(), HashMap::new());
         for exchange in self.exchanges()? {
+            if self.is_printed(exchange, &mut seen) {
+                self.tokens(exchange, &mut totals)?;
+                continue;
+            }
             let mut line = object! {
                 "request": exchange.number as u64,
                 "session": &*exchange.session,
@@ -262,7 +279,8 @@ impl Listing<'_> {
             out.json(line)?;
         }
         let reported = self.reported();
-        if reported.sums.total.with_usage == 0 {
+        // A file that is followed has no end.
+        if reported.sums.total.with_usage == 0 || self.printed.is_some() {
             return Ok(());
         }
         let mut sums = Object::new();
@@ -275,17 +293,20 @@ impl Listing<'_> {
 
     fn table(&self, out: &mut Output) -> Outcome {
         let exchanges = self.exchanges()?;
-        view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
+        let goes_on = self.printed.is_some_and(|printed| !printed.is_none());
+        if !goes_on {
+            view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
+        }
         let Some(first) = exchanges.first() else {
             return Ok(writeln!(out, " There is no request to a model in it.")?);
         };
-        if let Some(note) = provenance_note(&first.provenance) {
+        if let Some(note) = provenance_note(&first.provenance).filter(|_| !goes_on) {
             let dim = out.paint.style(style::DIM);
             writeln!(out, " {dim}{note}{dim:#}")?;
         }
         let models: IndexSet<&str> =
             exchanges.iter().filter_map(|exchange| exchange.model.as_deref()).collect();
-        if !models.is_empty() {
+        if !models.is_empty() && !goes_on {
             let models: Vec<&str> = models.into_iter().collect();
             let line = format!("model {}", models.join(", "));
             writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
@@ -307,9 +328,16 @@ impl Listing<'_> {
         columns.extend(has_usage.then(usage::columns).into_iter().flatten());
         columns.push(Column::text("THEN", 0));
         let table = Table::new(columns);
-        table.head(out)?;
-        let (mut session, mut totals): (Option<&Arc<str>>, _) = (None, HashMap::new());
+        if !goes_on {
+            table.head(out)?;
+        }
+        let mut session = self.printed.and_then(|printed| printed.last.as_ref());
+        let (mut totals, mut seen) = (HashMap::new(), HashMap::new());
         for exchange in exchanges {
+            if self.is_printed(exchange, &mut seen) {
+                self.tokens(exchange, &mut totals)?;
+                continue;
+            }
             let start = self.recording.started_by(&exchange.session);
             let is_other = session.is_some_and(|session| *session != exchange.session);
             if is_other || (session.is_none() && start.is_some()) {
@@ -459,7 +487,8 @@ fn clock(time: &str) -> String {
 
 /// A failure where a request is asked for and there are several files.
 pub(crate) fn of_one_file(input: &args::Input) -> Outcome {
-    if input.files.len() > 1 {
+    let is_folder = |path: &PathBuf| !input.last && input::is_folder_of_files(path);
+    if input.files.len() > 1 || input.files.iter().any(is_folder) {
         return Err(Failure::new(
             "a request is asked for by its number in one file, found several files",
         )

@@ -92,6 +92,7 @@ fn request(
 ) -> Outcome<LoadedContext> {
     let branches = args.branches.clone();
     let input = Input { branches, ..Input::of(vec![file.to_owned()]) };
+    requests::of_one_file(&input)?;
     let mut loaded = None;
     input::read(&input, true, input::InputRefusal::Ends, |source| {
         let (recording, request) =

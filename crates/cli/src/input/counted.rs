@@ -16,16 +16,35 @@ use crate::{
 /// Progress is shown from this many bytes on.
 const LARGE: u64 = 4 << 20;
 
+/// Where the progress of reading a file is shown.
+#[derive(Clone, Copy)]
+pub(crate) enum Progress<'p> {
+    /// Nowhere: text appears on the terminal meanwhile.
+    Hidden,
+    /// In a bar of its own.
+    Shown,
+    /// In the bar of several files, by bytes.
+    PartOf(&'p ProgressBar),
+}
+
+impl Progress<'_> {
+    pub(super) fn is_shown(self) -> bool {
+        matches!(self, Self::Shown)
+    }
+}
+
 /// A file, or standard input, with the progress of reading it.
 pub(super) struct CountedFrame {
     input: Box<dyn Read + Send>,
     pub(super) bar: ProgressBar,
+    /// The bar of several files.
+    all: Option<ProgressBar>,
     /// Bytes that are still to be read before progress is shown; `None` once it is, or never is.
     hidden: Option<u64>,
 }
 
 impl CountedFrame {
-    pub(super) fn open(path: &Path, shows: bool) -> Outcome<Self> {
+    pub(super) fn open(path: &Path, progress: Progress<'_>) -> Outcome<Self> {
         let cannot = |error: io::Error| Failure::cannot_open(&error).file(path);
         let (input, size): (Box<dyn Read + Send>, _) = if is_stdin(path) {
             (Box::new(io::stdin()), None)
@@ -46,9 +65,14 @@ impl CountedFrame {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
-        let is_worth_it = shows && output::shows_progress() && size.is_none_or(|size| size > LARGE);
+        let is_worth_it =
+            progress.is_shown() && output::shows_progress() && size.is_none_or(|size| size > LARGE);
         let after = if size.is_some() { 0 } else { LARGE };
-        Ok(Self { input, bar, hidden: is_worth_it.then_some(after) })
+        let all = match progress {
+            Progress::PartOf(bar) => Some(bar.clone()),
+            Progress::Hidden | Progress::Shown => None,
+        };
+        Ok(Self { input, bar, all, hidden: is_worth_it.then_some(after) })
     }
 }
 
@@ -56,6 +80,9 @@ impl Read for CountedFrame {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.bar.inc(read as u64);
+        if let Some(all) = &self.all {
+            all.inc(read as u64);
+        }
         if let Some(left) = self.hidden {
             self.hidden = left.checked_sub(read as u64);
             if self.hidden.is_none() {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use afterimage::{
-    Error, json,
+    Error, ErrorKind, json,
     session::{ViewedFrame, Viewer, archive::ArchivedTranscript},
     snapshot::FrameSnapshot,
     transcript::{ImportReport, Record, RecordedExchange, Transcript, TranscriptFormat, decoded},
@@ -19,8 +19,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
     branch,
-    counted::{CountedFrame, is_stdin},
-    name,
+    counted::{CountedFrame, Progress, is_stdin},
+    folder, name,
 };
 use crate::{
     failure::{Failure, Outcome, Stop},
@@ -46,6 +46,17 @@ pub(crate) struct Source {
     /// Whether the command reads several files, so that each must be named.
     pub(crate) is_one_of_several: bool,
     branches: Branches,
+}
+
+/// Why a file that nobody named is passed over.
+pub(crate) struct NoTranscript(pub(crate) String);
+
+impl NoTranscript {
+    /// Whether a file that is refused so is something else than a transcript.
+    fn is_told_by(kind: ErrorKind) -> bool {
+        use ErrorKind::{Json, Limit, UnknownFormat, Utf8};
+        matches!(kind, Json | Limit | UnknownFormat | Utf8)
+    }
 }
 
 /// Whether recorded requests are given out beside the frames.
@@ -76,23 +87,52 @@ impl Source {
     /// Opens a file and recognises its format.
     pub(super) fn open(
         path: &Path,
-        shows_progress: bool,
+        progress: Progress<'_>,
         format: Option<TranscriptFormat>,
     ) -> Outcome<Self> {
-        let counted = CountedFrame::open(path, shows_progress)?;
+        Ok(Self::recognise(path, progress, format)??)
+    }
+
+    /// Opens a file that nobody named. Where it is no transcript, that is the reason.
+    pub(super) fn open_found(
+        path: &Path,
+        progress: Progress<'_>,
+        format: Option<TranscriptFormat>,
+    ) -> Outcome<Result<Self, NoTranscript>> {
+        if folder::is_binary(path) {
+            return Ok(Err(NoTranscript("it is no text".to_owned())));
+        }
+        match Self::recognise(path, progress, format)? {
+            Ok(source) => Ok(Ok(source)),
+            Err(error) if NoTranscript::is_told_by(error.kind()) => {
+                Ok(Err(NoTranscript(error.message().to_owned())))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn recognise(
+        path: &Path,
+        progress: Progress<'_>,
+        format: Option<TranscriptFormat>,
+    ) -> Outcome<afterimage::Result<Self>> {
+        let counted = CountedFrame::open(path, progress)?;
         let bar = counted.bar.clone();
         let reader = decoded(BufReader::with_capacity(1 << 16, counted)).map_err(|error| {
             bar.finish_and_clear();
             Failure::cannot_open(&error).file(&name(path))
         })?;
-        let mut transcript = Transcript::with_format(reader, format).map_err(|error| {
-            bar.finish_and_clear();
-            error.in_file(name(path))
-        })?;
+        let mut transcript = match Transcript::with_format(reader, format) {
+            Ok(transcript) => transcript,
+            Err(error) => {
+                bar.finish_and_clear();
+                return Ok(Err(error.in_file(name(path))));
+            }
+        };
         if !is_stdin(path) {
             transcript.join_subagents(path);
         }
-        Ok(Self::of(path, transcript, bar))
+        Ok(Ok(Self::of(path, transcript, bar)))
     }
 
     /// Takes a folder that is a recording.
@@ -119,12 +159,12 @@ impl Source {
     /// Takes a transcript from an archive in place of the file.
     pub(super) fn archive(
         file: ArchivedTranscript,
-        shows_progress: bool,
+        progress: Progress<'_>,
         format: Option<TranscriptFormat>,
     ) -> Outcome<Self> {
         let rows = file.rows()?.len();
         let bar = ProgressBar::with_draw_target(Some(rows as u64), ProgressDrawTarget::hidden());
-        if shows_progress && output::shows_progress() && file.entry().totals().bytes > LARGE {
+        if progress.is_shown() && output::shows_progress() && file.entry().totals().bytes > LARGE {
             bar.set_draw_target(output::progress_target());
         }
         let template = "{bar:30.cyan/dim} {pos:>10} of {len} frames, {eta} left";
@@ -243,6 +283,11 @@ impl Source {
             exchanges.retain(|exchange| exchange.session == *session);
         }
         Ok(exchanges)
+    }
+
+    /// Where it was opened; of an archive where its file was once.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What the file is called in output.

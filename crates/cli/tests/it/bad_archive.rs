@@ -428,7 +428,7 @@ fn what_is_not_known_to_be_unfinished_is_not_removed() {
 }
 
 #[test]
-fn a_directory_that_is_no_archive_is_refused_as_before() {
+fn a_directory_without_a_transcript_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let name = scratch.path().to_str().unwrap();
     let run = run(&["archive", name, "-o", scratch.path().join("made").to_str().unwrap()]);
@@ -436,9 +436,8 @@ fn a_directory_that_is_no_archive_is_refused_as_before() {
     assert_eq!(
         run.err,
         format!(
-            "error: expected a file, found a directory
+            "error: there is no transcript in the folder
   file    {name}
-  hint    name the files in it, as in DIR/*.jsonl
 "
         )
     );

@@ -31,7 +31,7 @@ fn files_that_are_not_there_and_directories_are_refused() {
         );
         let run = run(&[command, &["docs"]].concat());
         assert_eq!(run.code, Some(2));
-        assert!(run.err.starts_with("error: expected a file, found a directory\n"), "{}", run.err);
+        assert!(run.err.contains("\nerror: there is no transcript in the folder\n"), "{}", run.err);
     }
     refused(
         &["diff", "no-such-file", BEFORE],

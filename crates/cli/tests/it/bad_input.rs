@@ -189,9 +189,8 @@ fn a_missing_file_and_a_directory_are_refused_and_the_other_files_are_read() {
         format!(
             "error: cannot open the file: no such file or directory
   file    {missing}
-error: expected a file, found a directory
+error: there is no transcript in the folder
   file    {directory}
-  hint    name the files in it, as in DIR/*.jsonl
 "
         )
     );

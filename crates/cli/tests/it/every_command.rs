@@ -78,7 +78,7 @@ const COMMANDS: &[&[&str]] = &[
 
 /// The commands that read no transcripts.
 const OTHERS: &[&str] =
-    &["demo", "archive", "session", "journal", "formats", "completions", "man", "help"];
+    &["demo", "archive", "session", "sessions", "journal", "formats", "completions", "man", "help"];
 
 fn at(words: &[&str], file: &str) -> Run {
     let words: Vec<&str> =

@@ -156,6 +156,7 @@ fn every_command_has_help_with_an_example() {
         "diff",
         "checkpoint",
         "observe",
+        "sessions",
         "formats",
         "completions",
         "man",

@@ -17,6 +17,7 @@ mod json_output;
 mod observe;
 mod one_context;
 mod session;
+mod sessions;
 mod terminal;
 mod trace;
 mod usage;

@@ -112,6 +112,17 @@ fn no_command_over_transcripts_lets_a_control_reach_a_terminal() {
         &["checkpoint", "draft", "--since", "0", &file],
         &["observe", "replay", &file],
         &["observe", "--json", "replay", &file],
+        &["sessions", "--no-index", &file],
+        &["sessions", "--no-index", "--json", &file],
+        &["sessions", "--no-index", "--paths", &file],
+        &[
+            "sessions",
+            "--no-index",
+            "--project",
+            "no such project",
+            &file,
+            "no-such-\u{1b}]52;c;aGk=\u{7}",
+        ],
     ];
     for args in table {
         for of_archive in [false, true] {

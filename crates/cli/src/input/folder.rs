@@ -1,0 +1,175 @@
+//! What there is to read in a folder.
+//!
+//! A folder is read as its files, those in its folders too, in the order of their names. What is
+//! hidden is passed over, and no symbolic link is followed. A folder that is a recording or an
+//! archive stands for itself.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use afterimage::{
+    json::{self, Value},
+    session::archive::{self, DirectoryState},
+};
+
+use crate::failure::{Failure, Outcome};
+
+/// How deep folders may lie in each other.
+const DEEPEST: usize = 64;
+/// How much of a file is read to find out whose it is.
+const FIRST_LINE: u64 = 4 << 20;
+
+/// What there is to read in a folder.
+#[derive(Debug, Default)]
+pub(crate) struct FolderContents {
+    pub(crate) found: Vec<Found>,
+    /// Symbolic links that were not followed.
+    pub(crate) links: u64,
+    /// Folders that could not be listed, and why.
+    pub(crate) unread: Vec<Failure>,
+}
+
+/// Something in a folder that may be a transcript.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: FoundKind,
+    /// The files of the subagents of its session, which are read with it.
+    pub(crate) parts: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FoundKind {
+    /// A file, whatever is in it.
+    File,
+    /// A folder that is a recording.
+    Recording,
+    /// A folder that is an archive.
+    Archive,
+}
+
+impl FolderContents {
+    /// Lists a folder and the folders in it.
+    pub(crate) fn of(folder: &Path) -> Outcome<Self> {
+        let mut contents = Self::default();
+        let names = listed(folder).map_err(|error| cannot_list(&error, folder))?;
+        contents.add(folder, &names, DEEPEST);
+        contents.join_subagents();
+        Ok(contents)
+    }
+
+    fn add(&mut self, folder: &Path, names: &[(OsString, fs::FileType)], depth: usize) {
+        let has = |name: &str| names.iter().any(|(other, _)| other == name);
+        // The context of Kimi repeats its wire log.
+        let repeated = if has("wire.jsonl") { "context.jsonl" } else { "" };
+        for (name, kind) in names {
+            let path = folder.join(name);
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            if is_hidden || *name == *repeated {
+                continue;
+            }
+            if kind.is_symlink() {
+                self.links += 1;
+            } else if kind.is_file() {
+                self.push(path, FoundKind::File);
+            } else if kind.is_dir() && depth > 0 {
+                self.add_folder(path, depth - 1);
+            }
+        }
+    }
+
+    fn add_folder(&mut self, folder: PathBuf, depth: usize) {
+        match archive::state(&folder) {
+            DirectoryState::NoArchive => {}
+            // Maybe by this very command.
+            DirectoryState::BeingMade => return,
+            _ => return self.push(folder, FoundKind::Archive),
+        }
+        match listed(&folder) {
+            Ok(names) if is_recording(&names) => self.push(folder, FoundKind::Recording),
+            Ok(names) => self.add(&folder, &names, depth),
+            Err(error) => self.unread.push(cannot_list(&error, &folder)),
+        }
+    }
+
+    fn push(&mut self, path: PathBuf, kind: FoundKind) {
+        self.found.push(Found { path, kind, parts: Vec::new() });
+    }
+
+    /// Gives the files of subagents to the sessions that they belong to.
+    fn join_subagents(&mut self) {
+        let places: HashMap<&Path, usize> =
+            self.found.iter().map(|found| found.path.as_path()).zip(0..).collect();
+        let owner_of = |found: &Found| places.get(owner(&found.path)?.as_path()).copied();
+        let owners: Vec<Option<usize>> = self.found.iter().map(owner_of).collect();
+        let all = std::mem::take(&mut self.found);
+        let mut kept: Vec<Option<Found>> = all.into_iter().map(Some).collect();
+        for (index, owner) in owners.into_iter().enumerate() {
+            let Some(owner) = owner.filter(|owner| *owner != index) else { continue };
+            let part = kept.get_mut(index).and_then(Option::take);
+            let owner = kept.get_mut(owner).and_then(Option::as_mut);
+            if let (Some(part), Some(owner)) = (part, owner) {
+                owner.parts.push(part.path);
+            }
+        }
+        self.found = kept.into_iter().flatten().collect();
+    }
+}
+
+/// The names in a folder, in order.
+fn listed(folder: &Path) -> io::Result<Vec<(OsString, fs::FileType)>> {
+    let mut names = fs::read_dir(folder)?
+        .map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))))
+        .collect::<io::Result<Vec<_>>>()?;
+    names.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(names)
+}
+
+fn cannot_list(error: &io::Error, folder: &Path) -> Failure {
+    let reason = error.to_string();
+    let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
+    Failure::new(format!("cannot list the folder: {reason}")).file(folder)
+}
+
+/// Whether a folder with these names is a recording: a trace bundle of Codex, or raw bodies of
+/// Claude Code. Opening it decides.
+fn is_recording(names: &[(OsString, fs::FileType)]) -> bool {
+    let has = |wanted: &str| names.iter().any(|(name, kind)| name == wanted && kind.is_file());
+    let is_request = |name: &OsString| name.as_encoded_bytes().ends_with(b".request.json");
+    has("trace.jsonl") && has("manifest.json") || names.iter().any(|(name, _)| is_request(name))
+}
+
+/// The file of the session that a subagent's file belongs to: the one that its folder is named for,
+/// or the one that its first record names.
+fn owner(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
+    let folder = path.parent()?;
+    let of = |session: &Path| {
+        let mut name = session.as_os_str().to_owned();
+        name.push(".jsonl");
+        PathBuf::from(name)
+    };
+    if folder.ends_with("subagents") {
+        return folder.parent().map(of);
+    }
+    let mut line = Vec::new();
+    let input = BufReader::new(File::open(path).ok()?);
+    input.take(FIRST_LINE).read_until(b'\n', &mut line).ok()?;
+    let (record, _) = json::read_mended(&line).ok()?;
+    let is_subagent = record.get("isSidechain").and_then(Value::as_bool) == Some(true);
+    record.str_at("sessionId").filter(|_| is_subagent).map(|session| of(&folder.join(session)))
+}
+
+/// Whether a file begins as no text does, and is not packed either.
+pub(super) fn is_binary(path: &Path) -> bool {
+    const PACKED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xff\xfe", b"\xfe\xff"];
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(512).read_to_end(&mut head));
+    read.is_ok() && head.contains(&0) && !PACKED.iter().any(|magic| head.starts_with(magic))
+}

@@ -1,0 +1,131 @@
+//! `afterimage sessions`: the sessions that there are, newest first.
+//!
+//! [`places`] says where they are, [`listing`] finds the files and asks the [`index`] for what is
+//! known of each; what it does not know is read once, into a [`summary`].
+
+pub(crate) mod args;
+mod cache;
+mod index;
+mod listing;
+mod page;
+mod places;
+mod project;
+mod stamp;
+mod summary;
+mod when;
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use crate::{
+    failure::{Failure, Outcome, Stop},
+    output::{self, Output},
+    text::counted,
+};
+use index::Index;
+use listing::{Candidates, Reading};
+use places::Place;
+
+pub(crate) fn run(args: &args::Sessions) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    let (places, mut candidates) = candidates(&args.folders)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let since = args.since.map_or(i64::MIN, |when| when.millis(now));
+    let until = args.until.map_or(i64::MAX, |when| when.millis(now));
+    if args.last {
+        let newest = candidates.newest().ok_or_else(|| no_session(&args.folders))?;
+        candidates = Candidates::default();
+        candidates.all.push(newest);
+    }
+    // What has not changed since then has no later record.
+    candidates.all.retain(|candidate| candidate.stamp.modified_millis() >= since);
+    let index = cache::folder().filter(|_| !args.no_index).map(Index::open).unwrap_or_default();
+    let links = candidates.links;
+    let mut reading = Reading::new(index)?;
+    let mut listed = reading.listed(candidates, args.quick)?;
+    listed.retain(|session| (since..=until).contains(&session.at()));
+    if let Some(text) = &args.project {
+        listed.retain(|session| session.project().contains(text.as_str()));
+    }
+    listed.sort_by(|one, other| (other.at(), &one.path).cmp(&(one.at(), &other.path)));
+    if args.paths {
+        for session in &listed {
+            // As bytes: a program is to find the file by it.
+            out.write_all(session.path.as_os_str().as_encoded_bytes())?;
+            out.write_all(b"\n")?;
+        }
+    } else if args.json {
+        for session in &listed {
+            out.json(page::json(session))?;
+        }
+    } else {
+        if !places.is_empty() {
+            page::places(&places, &mut out)?;
+        }
+        page::table(&listed, &mut out)?;
+    }
+    out.flush()?;
+    // The agents keep other files too, of which nobody needs to hear.
+    if places.is_empty() {
+        passed_over(reading.passed_over, links);
+    }
+    reading.outcome
+}
+
+/// The session whose file changed last, in these folders or where the agents keep theirs.
+pub(crate) fn newest(folders: &[PathBuf]) -> Outcome<PathBuf> {
+    let (_, candidates) = candidates(folders)?;
+    let newest = candidates.newest().ok_or_else(|| no_session(folders))?;
+    Ok(newest.path().to_owned())
+}
+
+/// What may be sessions in these folders; where none is named, the places where they are too.
+fn candidates(folders: &[PathBuf]) -> Outcome<(Vec<Place>, Candidates)> {
+    let mut candidates = Candidates::default();
+    for folder in folders {
+        candidates.add(folder)?;
+    }
+    if !folders.is_empty() {
+        return Ok((Vec::new(), candidates));
+    }
+    let (there, missing): (Vec<Place>, Vec<Place>) =
+        places::all().into_iter().partition(|place| place.folder.is_dir());
+    if there.is_empty() {
+        let failure = Failure::new("no agent keeps its sessions in one of the usual folders");
+        let failure =
+            missing.iter().fold(failure, |failure, place| failure.at("looked", place.shown()));
+        return Err(failure.hint("name a folder: `afterimage sessions FOLDER`").into());
+    }
+    for folder in there.iter().flat_map(Place::folders) {
+        // Of one agent nothing may be readable, and of the others all.
+        match candidates.add(&folder) {
+            Err(Stop::Failure(failure)) => failure.report(),
+            added => added?,
+        }
+    }
+    Ok((there, candidates))
+}
+
+fn no_session(folders: &[PathBuf]) -> Failure {
+    let failure = Failure::new("there is no session");
+    folders.iter().map(PathBuf::as_path).fold(failure, |failure, path: &Path| failure.file(path))
+}
+
+fn passed_over(files: u64, links: u64) {
+    let files = (files > 0).then(|| {
+        format!(
+            "{} {}",
+            counted(files, "file"),
+            if files == 1 { "that is no transcript" } else { "that are no transcripts" }
+        )
+    });
+    let links = (links > 0).then(|| counted(links, "symbolic link"));
+    let kinds: Vec<String> = files.into_iter().chain(links).collect();
+    if !kinds.is_empty() {
+        output::note(&format!("passed over {}", kinds.join(" and ")));
+    }
+}

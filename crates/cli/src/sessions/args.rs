@@ -1,0 +1,58 @@
+//! What the command line of `afterimage sessions` says.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::when::When;
+use crate::args::Coloring;
+
+pub(crate) const WORDS: &str = "\
+Example: afterimage sessions --since 3d --project harbour
+
+Columns of the table:
+  TIME         when its last record was written, in UTC; – where the session says no time
+  PROJECT      the folder that it worked in, else the folder that its file is in
+  REQUESTS     the requests to a model
+  TOKENS       what the provider reported of them, input and output together; ~ is what this
+               program counts of their input where nothing was reported, ≥ is a sum in which
+               some of them are missing
+  COST         the price of that; – where no price is known
+  FIRST WORDS  the first words of the user
+
+A – in REQUESTS and TOKENS is a session that is not in the index yet (--quick).";
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct Sessions {
+    /// The folders to look in; by default those where the agents keep their sessions
+    #[arg(value_name = "FOLDER", value_hint = ValueHint::AnyPath)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// List only the session whose file changed last
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// List sessions that ended at this time or later: 2026-11-01, 2026-11-01T08:00:00Z, or how long
+    /// ago (45m, 12h, 3d, 2w)
+    #[arg(long, value_name = "TIME", value_parser = When::since)]
+    pub(crate) since: Option<When>,
+    /// List sessions that ended by this time; a day ends with its last moment
+    #[arg(long, value_name = "TIME", value_parser = When::until)]
+    pub(crate) until: Option<When>,
+    /// List sessions of projects whose path holds this text
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) project: Option<String>,
+    /// Read no session that is not in the index: – stands for what is not known of it
+    #[arg(long, conflicts_with = "no_index")]
+    pub(crate) quick: bool,
+    /// Neither read nor write the index
+    #[arg(long)]
+    pub(crate) no_index: bool,
+    /// Print nothing but the path of each session's file, one a line
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) paths: bool,
+    /// Print one JSON object per session
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}

@@ -1,0 +1,271 @@
+//! Finding the sessions of folders, and what each comes to.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use afterimage::transcript::subagent_files;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{
+    index::{Index, Known},
+    project::project,
+    stamp::Stamp,
+    summary::Summary,
+};
+use crate::{
+    args::{Format, Rendering},
+    failure::{Failure, Outcome, Stop},
+    input::{FolderContents, Found, FoundKind, Opened, Opening, Progress, is_folder_of_files},
+    lens::{Counting, Lens},
+    output, store,
+};
+
+/// How often the index is written while sessions are read, so that who interrupts loses little.
+const SAVED: Duration = Duration::from_secs(2);
+
+/// A file that may hold a session.
+pub(super) struct Candidate {
+    found: Found,
+    pub(super) stamp: Stamp,
+    /// How the index names it; `None` where it cannot.
+    key: Option<String>,
+}
+
+/// A session, and what is known of it.
+pub(super) struct Listed {
+    pub(super) path: PathBuf,
+    pub(super) stamp: Stamp,
+    /// `None` where it is not in the index yet.
+    pub(super) summary: Option<Summary>,
+}
+
+impl Listed {
+    /// When it ended; where it says no time, when its file changed last.
+    pub(super) fn at(&self) -> i64 {
+        let ended = self.summary.as_ref().and_then(|summary| summary.ended);
+        ended.unwrap_or_else(|| self.stamp.modified_millis())
+    }
+
+    /// The folder that it worked in, else the one that its file is in.
+    pub(super) fn project(&self) -> String {
+        let said = self.summary.as_ref().and_then(|summary| summary.project.clone());
+        let folder = || self.path.parent().map(|folder| folder.display().to_string());
+        said.or_else(folder).unwrap_or_default()
+    }
+}
+
+/// What was found in folders.
+#[derive(Default)]
+pub(super) struct Candidates {
+    pub(super) all: Vec<Candidate>,
+    /// Archives, which know what they hold.
+    archives: Vec<PathBuf>,
+    pub(super) links: u64,
+}
+
+impl Candidates {
+    /// Looks into a folder, or takes a file as it is. What cannot be listed is reported.
+    pub(super) fn add(&mut self, path: &Path) -> Outcome {
+        let found = if is_folder_of_files(path) {
+            let contents = FolderContents::of(path)?;
+            contents.unread.iter().for_each(Failure::report);
+            self.links += contents.links;
+            contents.found
+        } else if path.is_dir() {
+            let is_archive = store::open(path)?.is_some();
+            let kind = if is_archive { FoundKind::Archive } else { FoundKind::Recording };
+            vec![Found { path: path.to_owned(), kind, parts: Vec::new() }]
+        } else if path.exists() && !path.is_file() {
+            // A pipe would be waited for.
+            return Err(Failure::new("expected a file or a folder").file(path).into());
+        } else {
+            let parts = subagent_files(path);
+            vec![Found { path: path.to_owned(), kind: FoundKind::File, parts }]
+        };
+        // Below it no link is followed, so its own name is the only one that may have another.
+        let real = path.canonicalize().map_err(|error| Failure::cannot_open(&error).file(path))?;
+        for found in found {
+            if found.kind == FoundKind::Archive {
+                self.archives.push(found.path);
+                continue;
+            }
+            let key = match found.path.strip_prefix(path) {
+                Ok(below) if below.as_os_str().is_empty() => real.clone(),
+                Ok(below) => real.join(below),
+                Err(_) => found.path.clone(),
+            };
+            // A file that is gone meanwhile is no session.
+            if let Ok(stamp) = Stamp::of(&found) {
+                let key = key.to_str().map(str::to_owned);
+                self.all.push(Candidate { found, stamp, key });
+            }
+        }
+        Ok(())
+    }
+
+    /// The session whose file changed last.
+    pub(super) fn newest(mut self) -> Option<Candidate> {
+        self.all.sort_by(|one, other| {
+            (other.stamp.modified, &other.found.path).cmp(&(one.stamp.modified, &one.found.path))
+        });
+        self.all.into_iter().find(Candidate::has_session)
+    }
+}
+
+impl Candidate {
+    pub(super) fn path(&self) -> &Path {
+        &self.found.path
+    }
+
+    /// Whether there is a record of a session in it.
+    fn has_session(&self) -> bool {
+        let opened = Opening::Found(self.found.clone()).open(Progress::Hidden, None);
+        match opened {
+            Ok(Opened::Source(mut source)) => source.next().is_some_and(|record| record.is_ok()),
+            _ => false,
+        }
+    }
+}
+
+/// Reads what the index does not know.
+pub(super) struct Reading {
+    index: Index,
+    lens: [Lens; 2],
+    bar: ProgressBar,
+    saved: Instant,
+    pub(super) passed_over: u64,
+    pub(super) outcome: Outcome,
+}
+
+impl Reading {
+    pub(super) fn new(index: Index) -> Outcome<Self> {
+        let rendering = Rendering { format: Some(Format::Native), tokenizer: None };
+        let lens = |counting| Lens::new(&rendering, counting);
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        Ok(Self {
+            index,
+            lens: [lens(Counting::OnDemand)?, lens(Counting::Always)?],
+            bar,
+            saved: Instant::now(),
+            passed_over: 0,
+            outcome: Ok(()),
+        })
+    }
+
+    /// The sessions. Reads those that the index does not know, unless it is to be `quick`.
+    pub(super) fn listed(&mut self, candidates: Candidates, quick: bool) -> Outcome<Vec<Listed>> {
+        let mut listed = Vec::with_capacity(candidates.all.len());
+        let mut unknown = Vec::new();
+        for candidate in candidates.all {
+            let known =
+                candidate.key.as_deref().and_then(|key| self.index.get(key, candidate.stamp));
+            match known.cloned() {
+                Some(known) => self.take(candidate, known, &mut listed),
+                None if quick => {
+                    let Candidate { found, stamp, .. } = candidate;
+                    listed.push(Listed { path: found.path, stamp, summary: None });
+                }
+                None => unknown.push(candidate),
+            }
+        }
+        self.show_progress(unknown.iter().map(|candidate| candidate.stamp.size).sum());
+        let mut done = 0;
+        for candidate in unknown {
+            done += candidate.stamp.size;
+            match self.read(&candidate.found) {
+                Ok(known) => {
+                    if let Some(key) = candidate.key.clone() {
+                        self.index.put(key, candidate.stamp, known.clone());
+                    }
+                    self.take(candidate, known, &mut listed);
+                }
+                Err(Stop::Failure(failure)) => {
+                    self.bar.suspend(|| failure.report());
+                    self.outcome = Err(Stop::Reported);
+                }
+                Err(stop) => return Err(stop),
+            }
+            self.bar.set_position(done);
+            if self.saved.elapsed() > SAVED {
+                self.save();
+                self.saved = Instant::now();
+            }
+        }
+        self.bar.finish_and_clear();
+        for archive in candidates.archives {
+            self.add_archive(&archive, &mut listed)?;
+        }
+        if self.index.forget_gone() {
+            self.save();
+        }
+        Ok(listed)
+    }
+
+    fn take(&mut self, candidate: Candidate, known: Known, listed: &mut Vec<Listed>) {
+        match known {
+            Some(summary) => {
+                let Candidate { found, stamp, .. } = candidate;
+                listed.push(Listed { path: found.path, stamp, summary: Some(summary) });
+            }
+            None => self.passed_over += 1,
+        }
+    }
+
+    fn show_progress(&mut self, bytes: u64) {
+        /// Less is read before anybody wonders.
+        const LARGE: u64 = 4 << 20;
+        self.bar.set_length(bytes);
+        let template = "{bar:30.cyan/dim} {bytes:>10} of {total_bytes} of sessions, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style.progress_chars("━╸─"));
+        }
+        if bytes > LARGE && output::shows_progress() {
+            self.bar.set_draw_target(output::progress_target());
+        }
+    }
+
+    /// What a file comes to. It is counted only where no usage was reported, since counting is most
+    /// of the work: then it is read again.
+    fn read(&self, found: &Found) -> Outcome<Known> {
+        let [uncounted, counted] = &self.lens;
+        let of = |lens, counts, progress| {
+            let opened = Opening::Found(found.clone()).open(progress, None)?;
+            let Opened::Source(mut source) = opened else { return Ok(None) };
+            let summary = Summary::of(&mut source, lens, counts)?;
+            // A file of nothing but metadata is none.
+            Ok::<_, Stop>(summary.session.is_some().then_some(summary))
+        };
+        let mut summary = of(uncounted, false, Progress::PartOf(&self.bar))?;
+        if summary.as_ref().is_some_and(|summary| summary.requests > 0 && summary.reported() == 0) {
+            summary = of(counted, true, Progress::Hidden)?;
+        }
+        if let Some(summary) = &mut summary {
+            summary.project = project(&found.path);
+        }
+        Ok(summary)
+    }
+
+    /// The transcripts of an archive, which is no file that the index could know.
+    fn add_archive(&self, archive: &Path, listed: &mut Vec<Listed>) -> Outcome {
+        let [_, counted] = &self.lens;
+        for file in store::open(archive)?.into_iter().flatten() {
+            let opened = Opening::Archived(Box::new(file)).open(Progress::Hidden, None)?;
+            let Opened::Source(mut source) = opened else { continue };
+            let summary = Summary::of(&mut source, counted, true)?;
+            let path = archive.to_owned();
+            listed.push(Listed { path, stamp: Stamp::default(), summary: Some(summary) });
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) {
+        if let Err(error) = self.index.save() {
+            let text = format!("the index cannot be written: {error}; --no-index goes without it");
+            self.bar.suspend(|| output::note(&text));
+            // Once is enough.
+            self.index = Index::default();
+        }
+    }
+}

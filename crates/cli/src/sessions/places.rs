@@ -1,0 +1,111 @@
+//! Where agents keep their sessions. `docs/sessions.md` lists the same.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// A folder in which an agent keeps its sessions.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) agent: &'static str,
+    pub(super) folder: PathBuf,
+}
+
+impl Place {
+    /// The folders in it that are read: of Gemini, which keeps other things there too, the chats of
+    /// each project.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        if self.agent != GEMINI {
+            return vec![self.folder.clone()];
+        }
+        let Ok(projects) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let chats = projects.filter_map(|project| Some(project.ok()?.path().join("chats")));
+        let mut chats: Vec<PathBuf> = chats.filter(|chats| chats.is_dir()).collect();
+        chats.sort();
+        chats
+    }
+
+    /// The folder as people write it.
+    pub(super) fn shown(&self) -> String {
+        let below = home().and_then(|home| Some(self.folder.strip_prefix(home).ok()?.to_owned()));
+        below.map_or_else(
+            || self.folder.display().to_string(),
+            |below| Path::new("~").join(below).display().to_string(),
+        )
+    }
+}
+
+const GEMINI: &str = "Gemini";
+
+/// All places, whether they exist or not, each once.
+pub(super) fn all() -> Vec<Place> {
+    let mut places = Places { home: home(), all: Vec::new() };
+    // Of several folders, apart by commas.
+    let claude = variable("CLAUDE_CONFIG_DIR").unwrap_or_default();
+    for folder in claude.to_string_lossy().split(',').filter(|folder| !folder.is_empty()) {
+        places.add("Claude Code", Path::new(folder).join("projects"));
+    }
+    places.add_home("Claude Code", ".claude/projects");
+    match variable("XDG_CONFIG_HOME") {
+        Some(folder) => places.add("Claude Code", Path::new(&folder).join("claude/projects")),
+        None => places.add_home("Claude Code", ".config/claude/projects"),
+    }
+    for sessions in ["sessions", "archived_sessions"] {
+        places.add_variable("Codex", "CODEX_HOME", sessions);
+        places.add_home("Codex", &format!(".codex/{sessions}"));
+    }
+    places.add_variable("pi", "PI_CODING_AGENT_DIR", "sessions");
+    places.add_home("pi", ".pi/agent/sessions");
+    places.add_variable(GEMINI, "GEMINI_CLI_HOME", ".gemini/tmp");
+    places.add_home(GEMINI, ".gemini/tmp");
+    places.add_variable("Kimi", "KIMI_SHARE_DIR", "sessions");
+    places.add_home("Kimi", ".kimi/sessions");
+    places.add_variable("Kimi", "KIMI_CODE_HOME", "sessions");
+    places.add_home("Kimi", ".kimi-code/sessions");
+    places.all
+}
+
+struct Places {
+    home: Option<PathBuf>,
+    all: Vec<Place>,
+}
+
+impl Places {
+    fn add(&mut self, agent: &'static str, folder: PathBuf) {
+        let same = |other: &Place| {
+            other.folder == folder
+                || other
+                    .folder
+                    .canonicalize()
+                    .is_ok_and(|other| folder.canonicalize().is_ok_and(|folder| folder == other))
+        };
+        if !self.all.iter().any(same) {
+            self.all.push(Place { agent, folder });
+        }
+    }
+
+    fn add_home(&mut self, agent: &'static str, below: &str) {
+        if let Some(home) = &self.home {
+            self.add(agent, home.join(below));
+        }
+    }
+
+    fn add_variable(&mut self, agent: &'static str, name: &str, below: &str) {
+        if let Some(folder) = variable(name) {
+            self.add(agent, Path::new(&folder).join(below));
+        }
+    }
+}
+
+/// The user's folder.
+pub(super) fn home() -> Option<PathBuf> {
+    env::home_dir().filter(|home| !home.as_os_str().is_empty())
+}
+
+/// A variable of the environment that is not empty.
+pub(super) fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}

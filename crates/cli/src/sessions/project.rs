@@ -1,0 +1,78 @@
+//! The folder that a session worked in.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader, Read},
+    path::Path,
+};
+
+use afterimage::{
+    json::{self, Value},
+    transcript::decoded,
+};
+
+/// How much of a file is looked at, and how many lines.
+const HEAD: u64 = 2 << 20;
+const LINES: usize = 64;
+/// The file in which Gemini says which folder a project is.
+const PROJECT_ROOT: &str = ".project_root";
+
+/// The folder that a session says it worked in: `cwd` in one of the first records.
+pub(super) fn project(file: &Path) -> Option<String> {
+    of_head(file).or_else(|| of_gemini(file))
+}
+
+fn of_head(file: &Path) -> Option<String> {
+    let mut input = decoded(BufReader::new(File::open(file).ok()?)).ok()?.take(HEAD);
+    let mut line = Vec::new();
+    for _ in 0..LINES {
+        line.clear();
+        if input.read_until(b'\n', &mut line).ok()? == 0 {
+            break;
+        }
+        if let Some(folder) =
+            json::read_mended(&line).ok().and_then(|(record, _)| of_record(&record))
+        {
+            return Some(folder);
+        }
+    }
+    None
+}
+
+/// Claude Code and pi say it in the record itself, Codex in `payload`, Copilot in `data` or in the
+/// `context` there.
+fn of_record(record: &Value) -> Option<String> {
+    let data = record.get("data");
+    let context = data.and_then(|data| data.get("context"));
+    let places = [Some(record), record.get("payload"), data, context];
+    places.into_iter().flatten().find_map(|place| place.str_at("cwd")).map(str::to_owned)
+}
+
+/// Gemini names it in a file beside the folder of the chats.
+fn of_gemini(file: &Path) -> Option<String> {
+    let mut text = String::new();
+    let root = file.parent()?.parent()?.join(PROJECT_ROOT);
+    if !fs::metadata(&root).ok()?.is_file() {
+        return None;
+    }
+    File::open(root).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_agent_says_the_folder_at_its_own_place() {
+        for record in [
+            r#"{"type":"user","cwd":"/w"}"#,
+            r#"{"type":"session_meta","payload":{"cwd":"/w"}}"#,
+            r#"{"type":"session.start","data":{"context":{"cwd":"/w"}}}"#,
+        ] {
+            let record = json::read(record.as_bytes()).unwrap();
+            assert_eq!(of_record(&record).as_deref(), Some("/w"), "{record}");
+        }
+        assert_eq!(of_record(&Value::from("cwd")), None);
+    }
+}

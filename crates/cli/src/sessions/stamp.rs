@@ -1,0 +1,59 @@
+//! What a file looks like from outside: how the index tells whether it has changed.
+
+use std::{
+    fs::{self, Metadata},
+    io,
+    path::Path,
+    time::UNIX_EPOCH,
+};
+
+use crate::input::{Found, FoundKind};
+
+/// The sizes and times of the files of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// The bytes of the file and of those that are read with it.
+    pub(super) size: u64,
+    /// When one of them changed last, in nanoseconds since the epoch.
+    pub(super) modified: u64,
+    /// How many files they are.
+    pub(super) files: u64,
+}
+
+impl Stamp {
+    pub(super) fn of(found: &Found) -> io::Result<Self> {
+        let mut stamp = Self::default();
+        if found.kind == FoundKind::File {
+            stamp.add(&fs::metadata(&found.path)?);
+            for part in &found.parts {
+                stamp.add(&fs::metadata(part)?);
+            }
+            return Ok(stamp);
+        }
+        stamp.add_folder(&found.path)?;
+        Ok(stamp)
+    }
+
+    fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let metadata = entry?.metadata()?;
+            if metadata.is_file() {
+                self.add(&metadata);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, metadata: &Metadata) {
+        let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let nanos = modified.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        self.size = self.size.saturating_add(metadata.len());
+        self.modified = self.modified.max(nanos);
+        self.files += 1;
+    }
+
+    /// When a file changed last, in milliseconds since the epoch.
+    pub(super) fn modified_millis(self) -> i64 {
+        i64::try_from(self.modified / 1_000_000).unwrap_or(i64::MAX)
+    }
+}

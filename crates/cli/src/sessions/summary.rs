@@ -1,0 +1,290 @@
+//! What a session comes to, in a few members.
+
+use std::{collections::HashMap, sync::Arc};
+
+use afterimage::{
+    json::{Fields, Object, Value},
+    session::{RecordedRequests, Viewer},
+    transcript::{TranscriptFormat, Usage},
+    veil::{FacetChange, Frame, Source as Speaker},
+};
+
+use super::when::written;
+use crate::{
+    failure::Outcome,
+    input::Source,
+    json::{object, or_null},
+    lens::Lens,
+    text::first_words,
+};
+
+/// How many columns of the first words are kept.
+const FIRST_WORDS: usize = 200;
+/// How many models are kept apart.
+const MODELS: usize = 64;
+
+/// What a file's sessions come to, as the index keeps it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Summary {
+    /// The name of the format.
+    pub(super) format: String,
+    /// The name of its first session.
+    pub(super) session: Option<String>,
+    /// How many sessions the file holds.
+    pub(super) sessions: u64,
+    /// The folder that the session worked in, as it says.
+    pub(super) project: Option<String>,
+    /// The first message of the user.
+    pub(super) first: Option<FirstMessage>,
+    /// When the first and the last record were written, in milliseconds since the epoch.
+    pub(super) started: Option<i64>,
+    pub(super) ended: Option<i64>,
+    pub(super) requests: u64,
+    /// The usage that was reported, by model.
+    pub(super) models: Vec<ModelUsage>,
+    /// The tokens of the requests as they are counted here, where none was reported.
+    pub(super) counted: Option<u64>,
+}
+
+/// The usage of one model.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModelUsage {
+    pub(super) model: Option<String>,
+    /// The requests whose usage was reported.
+    pub(super) requests: u64,
+    pub(super) usage: Usage,
+}
+
+/// Where the user's first words stand.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FirstMessage {
+    line: Option<u64>,
+    uuid: Option<String>,
+    pub(super) text: String,
+}
+
+/// An answer that may go on.
+#[derive(Default)]
+struct Answer {
+    model: Option<String>,
+    usage: Option<Usage>,
+}
+
+impl Summary {
+    /// Reads a source to its end and keeps no text of it. Counts tokens where `counts` says so.
+    pub(super) fn of(source: &mut Source, lens: &Lens, counts: bool) -> Outcome<Self> {
+        source.keep_exchanges();
+        let mut summary = Self { format: source.format().name().to_owned(), ..Self::default() };
+        // Where nothing is counted, nobody asks which frames a context holds: no frame of a chat
+        // tells that others left it, so the viewer keeps none.
+        let counts_or_keeps = counts || source.format() == TranscriptFormat::Frames;
+        let format = if counts_or_keeps { source.format() } else { TranscriptFormat::Chat };
+        let mut viewer = Viewer::new(&lens.hud, format);
+        let mut recorded = counts.then(RecordedRequests::default);
+        let mut exchanges = Vec::new();
+        let mut answers: HashMap<Arc<str>, Answer> = HashMap::new();
+        let mut ended = Vec::new();
+        while let Some(record) = source.next() {
+            let viewed = source.see(&mut viewer, record?)?;
+            summary.session.get_or_insert_with(|| viewed.session.to_string());
+            summary.note_time(viewed.frame.timestamp.as_deref());
+            summary.note_words(&viewed.frame);
+            if viewed.frame.source == Speaker::Agent && viewed.message.is_some() {
+                let answer = answers.entry(viewed.session).or_default();
+                if viewed.request.is_some() {
+                    ended.push(std::mem::take(answer));
+                }
+                answer.take(&viewed.frame);
+            }
+            ended.drain(..).for_each(|answer| summary.add(answer));
+            summary.take_exchanges(source, lens, recorded.as_mut(), &mut exchanges)?;
+        }
+        summary.take_exchanges(source, lens, recorded.as_mut(), &mut exchanges)?;
+        answers.into_values().for_each(|answer| summary.add(answer));
+        summary.sessions = source.sessions();
+        summary.requests = viewer.requests().requests;
+        summary.counted = counts.then(|| viewer.requests().tokens);
+        // Where requests were recorded, none is worked out.
+        if !exchanges.is_empty() {
+            summary.requests = exchanges.len() as u64;
+            summary.counted = recorded.map(|recorded| recorded.requests().tokens);
+            summary.models.clear();
+            exchanges.into_iter().for_each(|answer| summary.add(answer));
+        }
+        Ok(summary)
+    }
+
+    fn take_exchanges(
+        &mut self,
+        source: &mut Source,
+        lens: &Lens,
+        mut recorded: Option<&mut RecordedRequests>,
+        answers: &mut Vec<Answer>,
+    ) -> Outcome {
+        for exchange in source.take_exchanges()? {
+            self.note_time(exchange.started.as_deref());
+            if let Some(recorded) = &mut recorded {
+                recorded.push(&exchange, &*lens.counter);
+            }
+            answers.push(Answer { model: exchange.model, usage: exchange.usage });
+        }
+        Ok(())
+    }
+
+    fn note_time(&mut self, text: Option<&str>) {
+        let Some(at) = text.and_then(written) else { return };
+        self.started = Some(self.started.map_or(at, |before| before.min(at)));
+        self.ended = Some(self.ended.map_or(at, |before| before.max(at)));
+    }
+
+    /// Takes what a user says first, be it nothing but what a program puts before it.
+    fn note_words(&mut self, frame: &Frame) {
+        let is_known = self.first.as_ref().is_some_and(|first| !is_preamble(&first.text));
+        if is_known || frame.source != Speaker::User {
+            return;
+        }
+        let texts = frame.ops.iter().filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(first_words(&facet.content, FIRST_WORDS)),
+            _ => None,
+        });
+        let mut texts = texts.filter(|text| !text.is_empty());
+        let Some(text) = texts.next() else { return };
+        let text = if is_preamble(&text) {
+            texts.find(|text| !is_preamble(text)).unwrap_or(text)
+        } else {
+            text
+        };
+        if self.first.is_none() || !is_preamble(&text) {
+            let line = frame.imported.as_ref().map(|imported| imported.line);
+            self.first =
+                Some(FirstMessage { line, uuid: frame.uuid.as_deref().map(str::to_owned), text });
+        }
+    }
+
+    fn add(&mut self, answer: Answer) {
+        let Some(usage) = answer.usage else { return };
+        let model = if self.models.len() < MODELS { answer.model } else { None };
+        if let Some(of) = self.models.iter_mut().find(|of| of.model == model) {
+            of.requests += 1;
+            add(&mut of.usage, &usage);
+        } else {
+            self.models.push(ModelUsage { model, requests: 1, usage });
+        }
+    }
+
+    /// The requests whose usage was reported.
+    pub(super) fn reported(&self) -> u64 {
+        self.models.iter().map(|of| of.requests).fold(0, u64::saturating_add)
+    }
+
+    /// The usage of all models.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let mut all = None;
+        for of in &self.models {
+            add(all.get_or_insert_with(Usage::default), &of.usage);
+        }
+        all
+    }
+
+    /// The members, as the index and `--json` have them.
+    pub(super) fn to_json(&self) -> Object {
+        let first = self.first.as_ref().map(|first| {
+            object! {
+                "line": or_null(first.line),
+                "uuid": or_null(first.uuid.as_deref()),
+                "text": first.text.as_str(),
+            }
+        });
+        let models = self.models.iter().map(|of| {
+            object! {
+                "model": or_null(of.model.as_deref()),
+                "requests": of.requests,
+                "usage": of.usage.to_json(),
+            }
+        });
+        object! {
+            "format": self.format.as_str(),
+            "session": or_null(self.session.as_deref()),
+            "sessions": self.sessions,
+            "project": or_null(self.project.as_deref()),
+            "first": or_null(first),
+            "started": or_null(self.started),
+            "ended": or_null(self.ended),
+            "requests": self.requests,
+            "models": models.map(Value::from).collect::<Value>(),
+            "countedTokens": or_null(self.counted),
+        }
+    }
+
+    /// Loads the members that the index has.
+    pub(super) fn from_json(value: Value) -> afterimage::json::Result<Self> {
+        let mut fields = Fields::of(value, "a session")?;
+        let first = fields.nested("first", |value| {
+            let mut fields = Fields::of(value, "a message")?;
+            Ok::<_, afterimage::json::Error>(FirstMessage {
+                line: fields.u64("line")?,
+                uuid: fields.string("uuid")?,
+                text: fields.string("text")?.unwrap_or_default(),
+            })
+        })?;
+        let models = fields.array("models")?.unwrap_or_default().into_iter().map(|value| {
+            let mut fields = Fields::of(value, "the usage of a model")?;
+            Ok(ModelUsage {
+                model: fields.string("model")?,
+                requests: fields.u64("requests")?.unwrap_or_default(),
+                usage: Usage::from_json(&fields.take("usage").unwrap_or(Value::Null)),
+            })
+        });
+        let models = models.collect::<afterimage::json::Result<Vec<_>>>()?;
+        Ok(Self {
+            format: Fields::required(fields.string("format")?, "format", "a string")?,
+            session: fields.string("session")?,
+            sessions: fields.u64("sessions")?.unwrap_or_default(),
+            project: fields.string("project")?,
+            first,
+            started: fields.i64("started")?,
+            ended: fields.i64("ended")?,
+            requests: fields.u64("requests")?.unwrap_or_default(),
+            models,
+            counted: fields.u64("countedTokens")?,
+        })
+    }
+}
+
+impl Answer {
+    fn take(&mut self, frame: &Frame) {
+        let get = |key: &str| frame.imported.as_ref()?.get(key);
+        if self.usage.is_none() {
+            self.usage = get("usage").and_then(Usage::of);
+        }
+        if self.model.is_none() {
+            self.model = get("model").and_then(Value::as_str).map(str::to_owned);
+        }
+    }
+}
+
+/// What a session cost, in millionths of a dollar; `None` where no price is known.
+// The one place where prices are asked for.
+pub(super) fn cost_of(_session: &Summary) -> Option<u64> {
+    None
+}
+
+/// What programs put before the first words of a user.
+fn is_preamble(text: &str) -> bool {
+    text.starts_with('<') || text.starts_with("# AGENTS.md") || text.starts_with("Caveat:")
+}
+
+fn add(sum: &mut Usage, of: &Usage) {
+    let add = |sum: &mut Option<u64>, of: Option<u64>| {
+        if let Some(of) = of {
+            *sum = Some(sum.unwrap_or(0).saturating_add(of));
+        }
+    };
+    add(&mut sum.input, of.input);
+    add(&mut sum.cache_read, of.cache_read);
+    add(&mut sum.cache_write, of.cache_write);
+    add(&mut sum.cache_write_5m, of.cache_write_5m);
+    add(&mut sum.cache_write_1h, of.cache_write_1h);
+    add(&mut sum.output, of.output);
+    add(&mut sum.reasoning, of.reasoning);
+}

@@ -1,0 +1,653 @@
+//! `afterimage sessions`, its index, and folders in place of files.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails")]
+
+use crate::support;
+
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use serde_json::Value;
+use support::{Run, run};
+
+const CHAT: &str = "crates/cli/tests/data/chat.json";
+const TRAFFIC: &str = "crates/cli/tests/data/traffic.json";
+
+/// A user's folder with sessions of several agents, and nothing of the machine that runs the test.
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// A home with a session of each agent.
+    fn full() -> Self {
+        let home = Self::new();
+        home.write(
+            ".claude/projects/-w-harbour/birch.jsonl",
+            &claude("birch", 3, "Where is the berth?"),
+        );
+        home.write(".codex/sessions/2026/11/02/rollout-1.jsonl", &codex(2));
+        home.write(".pi/agent/sessions/--w-mill--/1.jsonl", &pi(1));
+        home.write(".gemini/tmp/tide/chats/session-1.json", &gemini(4));
+        home.write(".gemini/tmp/tide/.project_root", "/w/tide\n");
+        home
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        let mut command = support::afterimage(args);
+        for variable in [
+            "CLAUDE_CONFIG_DIR",
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+            "CODEX_HOME",
+            "PI_CODING_AGENT_DIR",
+            "GEMINI_CLI_HOME",
+            "KIMI_SHARE_DIR",
+            "KIMI_CODE_HOME",
+        ] {
+            command.env_remove(variable);
+        }
+        command.env("HOME", self.path()).env("AFTERIMAGE_CACHE", self.path().join("cache"));
+        let output = command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let (out, err) = (text(output.stdout), text(output.stderr));
+        assert!(!err.contains("panicked"), "{args:?}: {err}");
+        Run { code: output.status.code(), out, err }
+    }
+
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Vec<Value> {
+        let run = self.run(&[&["sessions", "--json"], args].concat());
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{args:?}");
+        run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The first words of the sessions that are listed.
+    #[track_caller]
+    fn words(&self, args: &[&str]) -> Vec<String> {
+        let words = |session: &Value| session["first"]["text"].as_str().unwrap_or("–").to_owned();
+        self.json(args).iter().map(words).collect()
+    }
+
+    fn index(&self) -> PathBuf {
+        self.path().join("cache/sessions-1.jsonl")
+    }
+}
+
+/// A session of Claude Code on the given day, with two requests of which the usage is known.
+fn claude(session: &str, day: u32, words: &str) -> String {
+    let at = |minute: u32| format!("2026-11-{day:02}T08:{minute:02}:00.000Z");
+    let line = |minute: u32, uuid: &str, rest: &str| {
+        format!(
+            r#"{{"sessionId":"{session}","uuid":"{session}-{uuid}","parentUuid":null,"cwd":"/w/harbour","timestamp":"{}",{rest}}}"#,
+            at(minute)
+        )
+    };
+    let usage = r#""usage":{"input_tokens":10,"cache_read_input_tokens":90,"cache_creation_input_tokens":0,"output_tokens":5}"#;
+    let said = |id: &str, content: &str| {
+        format!(
+            r#""type":"assistant","message":{{"id":"{id}","role":"assistant","model":"claude-x","content":[{content}],{usage}}}"#
+        )
+    };
+    let lines = [
+        line(
+            0,
+            "a",
+            r#""type":"user","message":{"role":"user","content":"<command-name>/clear</command-name>"}"#,
+        ),
+        line(1, "b", &format!(r#""type":"user","message":{{"role":"user","content":"{words}"}}"#)),
+        line(2, "c", &said("m1", r#"{"type":"tool_use","id":"t1","name":"look","input":{}}"#)),
+        line(
+            3,
+            "d",
+            r#""type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"berth 4"}]}"#,
+        ),
+        line(4, "e", &said("m2", r#"{"type":"text","text":"Berth 4."}"#)),
+    ];
+    lines.join("\n") + "\n"
+}
+
+/// A file of a subagent of a session of Claude Code.
+fn subagent(session: &str) -> String {
+    claude(session, 3, "Look at the berth.")
+        .replace("{\"sessionId\"", "{\"isSidechain\":true,\"agentId\":\"a1\",\"sessionId\"")
+}
+
+fn codex(day: u32) -> String {
+    let at = format!("2026-11-{day:02}T09:00:00.000Z");
+    let line = |kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"{at}","type":"{kind}","payload":{payload}}}"#)
+    };
+    let said = |role: &str, kind: &str, text: &str| {
+        line(
+            "response_item",
+            &format!(
+                r#"{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":"{text}"}}]}}"#
+            ),
+        )
+    };
+    [
+        line("session_meta", r#"{"id":"oak","cwd":"/w/oak"}"#),
+        said("user", "input_text", "<environment_context>x</environment_context>"),
+        said("user", "input_text", "Fell the oak."),
+        said("assistant", "output_text", "It is felled."),
+    ]
+    .join("\n")
+        + "\n"
+}
+
+fn pi(day: u32) -> String {
+    let at = format!("2026-11-{day:02}T10:00:00.000Z");
+    [
+        format!(r#"{{"type":"session","version":3,"id":"mill","timestamp":"{at}","cwd":"/w/mill"}}"#),
+        format!(r#"{{"type":"message","id":"1","parentId":null,"timestamp":"{at}","message":{{"role":"user","content":"Grind."}}}}"#),
+    ]
+    .join("\n")
+        + "\n"
+}
+
+fn gemini(day: u32) -> String {
+    format!(
+        r#"{{"sessionId":"tide","projectHash":"ab","messages":[{{"id":"1","timestamp":"2026-11-{day:02}T11:00:00.000Z","type":"user","content":"When is high water?"}}]}}"#
+    )
+}
+
+/// Sets the time of a file, in seconds since the epoch.
+fn touch(path: &Path, seconds: u64) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+}
+
+#[test]
+fn the_sessions_of_all_agents_are_listed_newest_first() {
+    let home = Home::full();
+    let run = home.run(&["sessions"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let expected = concat!(
+        " Claude Code ~/.claude/projects · Codex ~/.codex/sessions · pi ~/.pi/agent/sessions · Gemini ~/.gemini/tmp\n",
+        " TIME              PROJECT       REQUESTS       TOKENS   COST  FIRST WORDS\n",
+        " 2026-11-04 11:00  tide                 0            –      –  When is high wat…\n",
+        " 2026-11-03 08:04  harbour              2          210      –  Where is the ber…\n",
+        " 2026-11-02 09:00  oak                  1          ~13      –  Fell the oak.\n",
+        " 2026-11-01 10:00  mill                 0            –      –  Grind.\n",
+    );
+    assert_eq!(run.out, expected);
+    // From the index it is the same.
+    assert_eq!(home.run(&["sessions"]).out, expected);
+    assert_eq!(home.run(&["sessions", "--no-index"]).out, expected);
+}
+
+#[test]
+fn json_says_all_that_is_known_of_a_session() {
+    let home = Home::full();
+    let sessions = home.json(&["--project", "harbour"]);
+    let [session] = sessions.as_slice() else { panic!("{sessions:?}") };
+    let path = home.path().join(".claude/projects/-w-harbour/birch.jsonl");
+    assert_eq!(session["path"], path.to_str().unwrap());
+    assert_eq!(session["size"], fs::metadata(&path).unwrap().len());
+    assert_eq!(session["format"], "claude-code");
+    assert_eq!((&session["session"], &session["sessions"]), (&"birch".into(), &1.into()));
+    assert_eq!(session["project"], "/w/harbour");
+    assert_eq!(
+        session["first"],
+        serde_json::json!({ "line": 2, "uuid": "birch-b", "text": "Where is the berth?" })
+    );
+    assert_eq!(session["started"], "2026-11-03T08:00:00Z");
+    assert_eq!(session["ended"], "2026-11-03T08:04:00Z");
+    assert_eq!((&session["requests"], &session["reported"]), (&2.into(), &2.into()));
+    let usage =
+        serde_json::json!({ "input": 200, "cacheRead": 180, "cacheWrite": 0, "output": 10 });
+    assert_eq!(session["usage"], usage);
+    assert_eq!(
+        session["models"],
+        serde_json::json!([{ "model": "claude-x", "requests": 2, "usage": usage }])
+    );
+    assert_eq!((&session["countedTokens"], &session["cost"]), (&Value::Null, &Value::Null));
+    // What no provider reported is counted as `stats` counts it.
+    let oak = home.path().join(".codex/sessions/2026/11/02/rollout-1.jsonl");
+    let stats = support::json(&["stats", "--json", "--format", "native", oak.to_str().unwrap()]);
+    assert_eq!(
+        home.json(&["--project", "/w/oak"])[0]["countedTokens"],
+        stats["requests"]["tokens"]
+    );
+}
+
+#[test]
+fn the_requests_and_the_usage_of_recordings_are_those_that_requests_lists() {
+    let data = support::root().join("../shared/data");
+    if support::files_of(&["A-openai-chat", "C-codex-responses"]).is_empty() {
+        return;
+    }
+    for group in ["A-openai-chat", "C-codex-responses"] {
+        let group = data.join(group);
+        let run = run(&["sessions", "--json", "--no-index", group.to_str().unwrap()]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        for line in run.out.lines() {
+            let session: Value = serde_json::from_str(line).unwrap();
+            let path = session["path"].as_str().unwrap();
+            let requests = support::run(&["requests", "--json", path]);
+            let requests = requests.out.lines().map(|line| serde_json::from_str(line).unwrap());
+            let requests: Vec<Value> =
+                requests.filter(|request: &Value| request.get("request").is_some()).collect();
+            assert_eq!(session["requests"], requests.len(), "{path}");
+            for member in ["input", "cacheRead", "output"] {
+                let reported = requests.iter().filter_map(|request| request["usage"].get(member));
+                let sum: u64 = reported.filter_map(Value::as_u64).sum();
+                assert_eq!(session["usage"][member].as_u64().unwrap_or(0), sum, "{path} {member}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sessions_are_chosen_by_time_and_project() {
+    let home = Home::full();
+    let (tide, berth) = ("When is high water?", "Where is the berth?");
+    assert_eq!(home.words(&["--since", "2026-11-03"]), [tide, berth]);
+    assert_eq!(home.words(&["--since", "2026-11-03T08:04:00Z", "--until", "2026-11-03"]), [berth]);
+    assert_eq!(home.words(&["--until", "2026-11-02"]), ["Fell the oak.", "Grind."]);
+    assert_eq!(home.words(&["--project", "/w/t"]), [tide]);
+    assert_eq!(home.words(&["--project", "nowhere"]), [""; 0]);
+    let run = home.run(&["sessions", "--since", "yesterday"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.contains("2026-11-01T08:00:00Z, 12h or 3d"), "{}", run.err);
+    // A file that has not changed since is not even read.
+    let path = home.path().join(".gemini/tmp/tide/chats/session-1.json");
+    touch(&path, 1_000);
+    assert_eq!(home.words(&["--since", "2026-11-04"]), [""; 0]);
+}
+
+#[test]
+fn the_newest_session_stands_in_place_of_a_file() {
+    let home = Home::full();
+    let newest = home.path().join(".pi/agent/sessions/--w-mill--/1.jsonl");
+    touch(&newest, 4_000_000_000);
+    // What changed later and is no transcript is passed over.
+    touch(&home.write(".claude/projects/-w-harbour/memory.md", "- remember"), 4_000_000_100);
+    assert_eq!(home.words(&["--last"]), ["Grind."]);
+    let run = home.run(&["stats", "--json", "--last"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(run.err, format!("note: the newest session is {}\n", newest.display()));
+    let stats: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(stats["file"], newest.to_str().unwrap());
+    let claude = home.path().join(".claude");
+    let run = home.run(&["requests", "--last", claude.to_str().unwrap()]);
+    assert!(run.err.contains("birch.jsonl"), "{}", run.err);
+    assert!(
+        home.run(&["render", "--last", "--request", "1", claude.to_str().unwrap()])
+            .out
+            .contains("berth")
+    );
+    let paths = home.run(&["sessions", "--paths", "--last"]).out;
+    assert_eq!(paths, format!("{}\n", newest.display()));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let home = Home::new();
+    let run = home.run(&["sessions"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+    assert!(
+        run.err.starts_with("error: no agent keeps its sessions in one of the usual folders\n")
+    );
+    for place in [
+        "~/.claude/projects",
+        "~/.codex/sessions",
+        "~/.pi/agent/sessions",
+        "~/.gemini/tmp",
+        "~/.kimi/sessions",
+        "afterimage sessions FOLDER",
+    ] {
+        assert!(run.err.contains(place), "{place}: {}", run.err);
+    }
+    let run = home.run(&["stats", "--last", home.path().to_str().unwrap()]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.starts_with("error: there is no session\n"), "{}", run.err);
+    let run = home.run(&["sessions", "no-such-folder"]);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    fs::create_dir_all(home.path().join(".claude/projects")).unwrap();
+    assert_eq!(
+        home.run(&["sessions"]).out,
+        " Claude Code ~/.claude/projects\n There is no session in it.\n"
+    );
+}
+
+#[test]
+fn a_file_is_read_again_only_where_it_has_changed() {
+    let home = Home::new();
+    let path =
+        home.write(".claude/projects/w/birch.jsonl", &claude("birch", 3, "Where is the berth?"));
+    touch(&path, 1_000);
+    assert_eq!(home.words(&[]), ["Where is the berth?"]);
+    fs::write(&path, claude("birch", 3, "Where was the berth")).unwrap();
+    touch(&path, 1_000);
+    assert_eq!(home.words(&[]), ["Where is the berth?"]);
+    assert_eq!(home.words(&["--no-index"]), ["Where was the berth"]);
+    touch(&path, 1_001);
+    assert_eq!(home.words(&["--quick"]), ["–"]);
+    assert_eq!(home.words(&[]), ["Where was the berth"]);
+    assert_eq!(home.words(&["--quick"]), ["Where was the berth"]);
+    // A new file of a subagent is a change of its session.
+    home.write(".claude/projects/w/birch/subagents/agent-1.jsonl", &subagent("birch"));
+    let sessions = home.json(&[]);
+    assert_eq!((sessions.len(), &sessions[0]["sessions"]), (1, &2.into()));
+    assert_eq!(sessions[0]["requests"], 4);
+    // The same through another name of the folder, and by its own name.
+    for other in [home.path().join(".claude/../.claude"), path.clone()] {
+        assert_eq!(home.json(&["--quick", other.to_str().unwrap()])[0]["sessions"], 2);
+    }
+}
+
+#[test]
+fn what_is_not_indexed_is_shown_with_dashes() {
+    let home = Home::full();
+    let run = home.run(&["sessions", "--quick"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let line = run.out.lines().find(|line| line.contains("-w-harbour")).unwrap();
+    assert!(
+        line.starts_with(" –                 -w-harbour           –            –      –  "),
+        "{line:?}"
+    );
+    assert!(!home.index().exists());
+    let session = &home.json(&["--quick"])[0];
+    assert_eq!((&session["indexed"], &session["requests"]), (&false.into(), &Value::Null));
+}
+
+#[test]
+fn entries_of_files_that_are_gone_are_dropped() {
+    let home = Home::full();
+    home.run(&["sessions"]);
+    assert!(fs::read_to_string(home.index()).unwrap().contains("rollout-1.jsonl"));
+    fs::remove_file(home.path().join(".codex/sessions/2026/11/02/rollout-1.jsonl")).unwrap();
+    home.run(&["sessions"]);
+    let index = fs::read_to_string(home.index()).unwrap();
+    assert!(!index.contains("rollout-1.jsonl") && index.contains("birch.jsonl"));
+}
+
+#[test]
+fn a_damaged_index_is_made_anew_with_a_note() {
+    let home = Home::full();
+    let expected = home.run(&["sessions"]).out;
+    let whole = fs::read(home.index()).unwrap();
+    let newline = whole.iter().position(|byte| *byte == b'\n').unwrap();
+    let mut damaged = vec![b"not an index".to_vec(), Vec::new(), whole[..whole.len() - 7].to_vec()];
+    for at in [3, newline + 30, whole.len() / 2] {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        damaged.push(changed);
+    }
+    for bytes in damaged {
+        fs::write(home.index(), &bytes).unwrap();
+        let run = home.run(&["sessions"]);
+        assert_eq!((run.code, run.out.as_str()), (Some(0), expected.as_str()));
+        assert!(run.err.starts_with("note: the index is damaged and is made anew"), "{}", run.err);
+        assert_eq!(fs::read(home.index()).unwrap(), whole);
+        assert_eq!(home.run(&["sessions"]).err, "");
+    }
+}
+
+#[test]
+fn programs_at_the_same_time_lose_nothing_of_each_other() {
+    let home = Home::new();
+    let folders: Vec<PathBuf> =
+        (0..6).map(|number| home.path().join(format!("f{number}"))).collect();
+    for (number, folder) in folders.iter().enumerate() {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("s.jsonl"), claude(&format!("s{number}"), 3, "Go.")).unwrap();
+    }
+    std::thread::scope(|scope| {
+        for folder in &folders {
+            scope.spawn(|| assert_eq!(home.json(&[folder.to_str().unwrap()]).len(), 1));
+        }
+    });
+    for folder in &folders {
+        assert_eq!(home.json(&["--quick", folder.to_str().unwrap()])[0]["indexed"], true);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_index_is_the_users_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::full();
+    home.run(&["sessions"]);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home.path().join("cache")), 0o700);
+    for file in fs::read_dir(home.path().join("cache")).unwrap() {
+        assert_eq!(mode(&file.unwrap().path()), 0o600);
+    }
+    // Where it cannot be written, the answer is the same.
+    let expected = home.run(&["sessions"]).out;
+    fs::remove_dir_all(home.path().join("cache")).unwrap();
+    home.write("cache", "a file");
+    let run = home.run(&["sessions"]);
+    assert_eq!((run.code, run.out), (Some(0), expected));
+    assert!(run.err.starts_with("note: the index"), "{}", run.err);
+}
+
+/// A folder with transcripts, and with what is none.
+fn folder() -> tempfile::TempDir {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = support::root();
+    let put = |name: &str, from: &str| {
+        let path = scratch.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::copy(root.join(from), path).unwrap();
+    };
+    put("b/chat.json", CHAT);
+    put("a.json", TRAFFIC);
+    put("b/notes.md", "README.md");
+    put(".hidden/chat.json", CHAT);
+    fs::write(scratch.path().join("picture"), b"\x89PNG\0\0\0").unwrap();
+    fs::write(scratch.path().join("empty"), b"").unwrap();
+    scratch
+}
+
+#[test]
+fn a_folder_is_read_as_the_files_in_it() {
+    let scratch = folder();
+    let name = scratch.path().to_str().unwrap();
+    let file = |below: &str| scratch.path().join(below).to_str().unwrap().to_owned();
+    for words in [
+        &["stats", "--json"][..],
+        &["frames"],
+        &["requests", "--json"],
+        &["trace", "--json", "--text", "a"],
+    ] {
+        let found = run(&[words, &[name]].concat());
+        let expected = run(&[words, &[&file("a.json"), &file("b/chat.json")]].concat());
+        assert_eq!(found.code, expected.code, "{words:?}: {}", found.err);
+        assert_eq!(found.out, expected.out, "{words:?}");
+        assert!(
+            found.err.contains("note: passed over 3 files that are no transcripts; the first is "),
+            "{}",
+            found.err
+        );
+    }
+    // What is named is not passed over, whatever is in the folders.
+    let run = run(&["stats", "--json", name, &file("b/notes.md")]);
+    assert_eq!((run.code, run.out.lines().count()), (Some(2), 2), "{}", run.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_in_a_folder_are_not_followed() {
+    let scratch = folder();
+    std::os::unix::fs::symlink(scratch.path(), scratch.path().join("b/again")).unwrap();
+    std::os::unix::fs::symlink(support::root().join(CHAT), scratch.path().join("linked.json"))
+        .unwrap();
+    let run = run(&["stats", "--json", scratch.path().to_str().unwrap()]);
+    assert_eq!((run.code, run.out.lines().count()), (Some(0), 2));
+    assert!(run.err.contains("are no transcripts and 2 symbolic links"), "{}", run.err);
+}
+
+#[test]
+fn subagents_are_read_with_their_session_in_a_folder_too() {
+    let home = Home::new();
+    home.write("p/birch.jsonl", &claude("birch", 3, "Where is the berth?"));
+    home.write("p/birch/subagents/agent-1.jsonl", &subagent("birch"));
+    home.write("p/agent-2.jsonl", &subagent("birch").replace("a1", "a2"));
+    home.write("p/agent-3.jsonl", &subagent("elsewhere"));
+    let name = home.path().join("p");
+    let lines = support::json_lines(&["stats", "--json", name.to_str().unwrap()]);
+    let files: Vec<&str> = lines.iter().map(|line| line["file"].as_str().unwrap()).collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+    assert!(files[0].ends_with("agent-3.jsonl") && files[1].ends_with("birch.jsonl"), "{files:?}");
+    assert_eq!(lines[1]["sessions"], 3);
+    // A folder of subagents alone is read as what it is.
+    let alone = support::json_lines(&["stats", "--json", name.join("birch").to_str().unwrap()]);
+    assert_eq!(alone.len(), 1);
+    assert_eq!(home.json(&[name.to_str().unwrap()]).len(), 2);
+}
+
+#[test]
+fn archives_and_recordings_in_a_folder_stand_for_themselves() {
+    let scratch = folder();
+    let name = scratch.path().to_str().unwrap();
+    let bodies = scratch.path().join("bodies");
+    fs::create_dir(&bodies).unwrap();
+    fs::write(
+        bodies.join("1.request.json"),
+        r#"{"model":"m","messages":[{"role":"user","content":"Hi"}]}"#,
+    )
+    .unwrap();
+    fs::write(bodies.join("1.response.json"), r#"{"role":"assistant","content":[{"type":"text","text":"Hello."}],"usage":{"input_tokens":3,"output_tokens":2}}"#).unwrap();
+    // Into the folder itself: what is being made is not read.
+    let archive = scratch.path().join("c.archive");
+    let made = run(&["archive", name, "-o", archive.to_str().unwrap()]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let archived = support::json_lines(&["stats", "--json", archive.to_str().unwrap()]);
+    assert_eq!(archived.len(), 3);
+    let all = run(&["stats", "--json", name]);
+    assert_eq!((all.code, all.out.lines().count()), (Some(0), 6), "{}", all.err);
+    let home = Home::new();
+    let listed = home.run(&["sessions", "--json", name]);
+    let lines: Vec<Value> =
+        listed.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 6, "{}", listed.out);
+    let bodies =
+        lines.iter().find(|line| line["path"].as_str().unwrap().ends_with("bodies")).unwrap();
+    assert_eq!(bodies["usage"], serde_json::json!({ "input": 3, "output": 2 }));
+    assert_eq!(listed.err, "note: passed over 3 files that are no transcripts\n");
+}
+
+#[test]
+fn a_folder_without_a_transcript_is_refused_and_so_is_one_for_a_single_request() {
+    let scratch = tempfile::tempdir().unwrap();
+    let name = scratch.path().to_str().unwrap();
+    let refused = |args: &[&str], sentence: &str| {
+        let run = run(args);
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{args:?}");
+        assert!(run.err.starts_with(&format!("error: {sentence}")), "{args:?}: {}", run.err);
+    };
+    refused(&["stats", name], "there is no transcript in the folder\n");
+    fs::write(scratch.path().join("notes.md"), "# Notes").unwrap();
+    let run = run(&["stats", name]);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+    assert!(run.err.starts_with("note: passed over 1 file that is no transcript; the first is "));
+    assert!(run.err.contains("\nerror: there is no transcript in the folder\n"), "{}", run.err);
+    refused(
+        &["render", "--request", "1", name],
+        "a request is asked for by its number in one file",
+    );
+    refused(
+        &["diff", &format!("{name}@1"), CHAT],
+        "a request is asked for by its number in one file",
+    );
+    refused(&["diff", name, CHAT], "expected a file, found a directory");
+}
+
+/// A program that follows a file, and the lines that it has printed.
+struct Following {
+    child: std::process::Child,
+    lines: std::sync::mpsc::Receiver<String>,
+}
+
+impl Following {
+    fn start(path: &Path) -> Self {
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("afterimage"))
+            .args(["requests", "--follow", "--json"])
+            .arg(path)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (send, lines) = std::sync::mpsc::channel();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let err = BufReader::new(child.stderr.take().unwrap());
+        let more = send.clone();
+        std::thread::spawn(move || out.lines().try_for_each(|line| send.send(line.unwrap())));
+        std::thread::spawn(move || err.lines().try_for_each(|line| more.send(line.unwrap())));
+        Self { child, lines }
+    }
+
+    #[track_caller]
+    fn line(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(60)).expect("a line in a minute")
+    }
+
+    /// The frame of the next request.
+    #[track_caller]
+    fn frame(&self) -> u64 {
+        let line = self.line();
+        let json: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+        json["frame"].as_u64().unwrap()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_session_is_followed_as_it_grows_and_when_it_is_replaced() {
+    let home = Home::new();
+    let whole = claude("birch", 3, "Where is the berth?");
+    let lines: Vec<&str> = whole.lines().collect();
+    let path = home.write("s.jsonl", "");
+    let following = Following::start(&path);
+    // A line that is not whole yet is no request.
+    fs::write(&path, format!("{}\n{}", lines[..2].join("\n"), &lines[2][..40])).unwrap();
+    std::thread::sleep(Duration::from_millis(1200));
+    fs::write(&path, format!("{}\n", lines[..3].join("\n"))).unwrap();
+    assert_eq!(following.frame(), 2);
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(following.frame(), 4);
+    // Another session takes its place.
+    fs::write(&path, claude("oak", 5, "Fell the oak.")).unwrap();
+    assert!(following.line().contains("the file was replaced or cut"));
+    assert_eq!((following.frame(), following.frame()), (2, 4));
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let home = Home::full();
+    let refused = |args: &[&str], sentence: &str| {
+        let run = home.run(&[&["requests", "--follow"], args].concat());
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{args:?}");
+        assert!(run.err.starts_with(&format!("error: {sentence}")), "{args:?}: {}", run.err);
+    };
+    refused(&["no-such-file"], "cannot open the file");
+    refused(&["-"], "expected a file to follow");
+    refused(&[home.path().to_str().unwrap()], "expected a file to follow");
+    refused(&[CHAT, TRAFFIC], "expected one file to follow, found several");
+}
