@@ -4,7 +4,7 @@ use crate::{
     json::{self, Value},
 };
 
-const TABLE: &str = r####"
+const TABLE: &str = r#"
     date = "2026-11-23"
     currency = "USD"
     [[provider]]
@@ -20,7 +20,7 @@ const TABLE: &str = r####"
     cache_write_1h = 6
     output = 15.0
     over = [{ tokens = 1000, input = 6, output = 22.5 }]
-"####;
+"#;
 
 fn exchange(model: Option<&str>, usage: &str) -> ReportedExchange {
     ReportedExchange {
@@ -34,7 +34,7 @@ fn exchange(model: Option<&str>, usage: &str) -> ReportedExchange {
 fn check(model: Option<&str>, usage: &str, expected: &str) {
     let prices = Prices::from_toml(TABLE).unwrap();
     let cost = prices.cost(&exchange(model, usage));
-    let found = cost.map_or_else(|wrong| format!("{wrong:?}"), |cost| cost.decimal());
+    let found = cost.map_or_else(|wrong| format!("{wrong:?}"), Money::decimal);
     assert_eq!(found, expected);
 }
 

@@ -50,7 +50,7 @@ impl fmt::Display for Currency {
 ///
 /// let cost = Money::from_decimal("0.013875000000000002", Currency::USD).unwrap();
 /// assert_eq!(cost.to_string(), "0.013875 USD");
-/// assert_eq!(cost.rounded(), "0.0139");
+/// assert_eq!(cost.rounded(), "0.014");
 /// assert_eq!(Money::from_decimal("-1", Currency::USD), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +91,7 @@ impl Money {
         }
     }
 
-    /// The number rounded for people: to the cent from ten cents on, else to three digits.
+    /// The number rounded for people: to the cent from ten cents on, else to two digits that count.
     pub fn rounded(self) -> String {
         let mut places = 2;
         let mut least = UNIT / 10;

@@ -181,7 +181,7 @@ fn frames_carry_everything(all: &[Said]) {
         }
         // Frames hold no requests: those of recorded traffic are in the file alone.
         if said.stats["provenance"] != "reconstructed" {
-            for key in ["requests", "context", "provenance", "lacks"] {
+            for key in ["requests", "context", "provenance", "lacks", "usage", "price"] {
                 piped[key] = said.stats[key].clone();
             }
         }
