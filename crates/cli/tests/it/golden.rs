@@ -137,7 +137,7 @@ fn contexts_are_compared() {
     check("diff-same.txt", &["diff", before, before]);
     let blocks = support::out(&[&["compress"], &FIT[..], &["--as", "blocks"]].concat());
     let compared = support::run_with(&["diff", HARBOUR, "-"], blocks);
-    assert_eq!((compared.code, compared.said()), (Some(0), ""), "{}", compared.err);
+    assert_eq!((compared.code, compared.said().as_str()), (Some(0), ""), "{}", compared.err);
     check_text("diff-compressed.txt", &compared.out);
 }
 
