@@ -270,14 +270,15 @@ impl<'h> Viewer<'h> {
 
 /// Whether frames of this format may tell that others are in the context no more.
 pub(crate) fn may_replace(format: TranscriptFormat) -> bool {
-    matches!(
+    !matches!(
         format,
-        TranscriptFormat::Frames
-            | TranscriptFormat::ClaudeCode
-            | TranscriptFormat::ClaudeWeb
-            | TranscriptFormat::Codex
-            | TranscriptFormat::Pi
-            | TranscriptFormat::Kimi
+        TranscriptFormat::Copilot
+            | TranscriptFormat::Inspect
+            | TranscriptFormat::MiniSweAgent
+            | TranscriptFormat::OpenHands
+            | TranscriptFormat::SweAgent
+            | TranscriptFormat::TauBench
+            | TranscriptFormat::ToolBench
     )
 }
 

@@ -28,9 +28,8 @@ fn has_blocks(value: &Value) -> bool {
     let blocks = messages.iter().filter_map(|message| message.get("content")?.as_array()).flatten();
     blocks.filter_map(|block| Some((block.str_at("type")?, block))).any(
         |(kind, block)| match kind {
-            "tool_use" | "server_tool_use" | "tool_result" | "thinking" | "redacted_thinking" => {
-                true
-            }
+            "tool_use" | "server_tool_use" | "tool_result" | "thinking" | "redacted_thinking"
+            | "compaction" => true,
             "image" => block.pointer("/source/type").is_some(),
             kind => kind.ends_with("_tool_result"),
         },

@@ -301,6 +301,26 @@ mod tests {
     }
 
     #[test]
+    fn frames_are_taken_back_by_their_numbers() {
+        let mut branches = Branches::default();
+        // Frames 2 to 5; the frames 6, 9 and 11 tell.
+        assert_eq!(branches.go_back(4, 2, 6), Ok(Some(vec![(4, 5)])));
+        assert_eq!(branches.go_back(7, 2, 9), Ok(Some(vec![(4, 5), (7, 8)])));
+        assert_eq!(branches.go_back(0, 2, 11), Ok(Some(vec![(2, 10)])));
+        // There is nothing to take back.
+        assert_eq!(branches.go_back(12, 2, 12), Ok(None));
+    }
+
+    #[test]
+    fn a_frame_that_is_kept_parts_a_range() {
+        let all = vec![(1, 3), (5, 9)];
+        assert_eq!(without(all.clone(), &[]), all);
+        assert_eq!(without(all.clone(), &[4, 7]), [(1, 3), (5, 6), (8, 9)]);
+        assert_eq!(without(all, &[1, 9, 0]), [(2, 3), (5, 8)]);
+        assert_eq!(without(vec![(0, 0)], &[0]), []);
+    }
+
+    #[test]
     fn damage_leaves_the_order_of_the_file() {
         let own = "a: a record that is its own parent";
         assert_eq!(forks(&["a<a", "b<a"]), [own]);

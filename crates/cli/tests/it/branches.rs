@@ -33,6 +33,23 @@ fn rewound(folder: &Path) -> String {
     write(&folder.join("s.jsonl"), &records)
 }
 
+/// The same session of Gemini CLI, which says before which message the user went back.
+fn rewound_in_gemini(folder: &Path) -> String {
+    let said =
+        |kind: &str, id: &str, content: &str| json!({"type": kind, "id": id, "content": content});
+    let records = [
+        json!({"sessionId": "s", "projectHash": "h"}),
+        said("user", "u0", "zero"),
+        said("gemini", "a0", "ANSWER0"),
+        said("user", "u1", "one"),
+        said("gemini", "a1", "ANSWER1"),
+        json!({"$rewindTo": "u1"}),
+        said("user", "u2", "two"),
+        said("gemini", "a2", "ANSWER2"),
+    ];
+    write(&folder.join("s.jsonl"), &records)
+}
+
 fn words(context: &str) -> Vec<&'static str> {
     let all = ["zero", "ANSWER0", "one", "ANSWER1", "two", "ANSWER2"];
     all.into_iter().filter(|word| context.contains(word)).collect()
@@ -40,8 +57,14 @@ fn words(context: &str) -> Vec<&'static str> {
 
 #[test]
 fn a_branch_that_was_left_is_in_no_context_unless_it_is_asked_for() {
+    for write in [rewound, rewound_in_gemini] {
+        check_branches(write);
+    }
+}
+
+fn check_branches(write: fn(&Path) -> String) {
     let scratch = tempfile::tempdir().unwrap();
-    let file = rewound(scratch.path());
+    let file = write(scratch.path());
     let archive = scratch.path().join("archive");
     let archive = archive.to_str().unwrap();
     assert_eq!(run(&["archive", &file, "-o", archive]).code, Some(0));
@@ -52,6 +75,9 @@ fn a_branch_that_was_left_is_in_no_context_unless_it_is_asked_for() {
             words(&out(&[&["render", "--as", "messages"], options, &[input]].concat()))
         };
         assert_eq!(context(&[]), ["zero", "ANSWER0", "two", "ANSWER2"]);
+        assert_eq!(words(&out(&["render", input])), ["zero", "ANSWER0", "two", "ANSWER2"]);
+        let hits = json_lines(&["trace", "--json", "--text", "ANSWER1", input]);
+        assert_eq!(hits[0]["inContext"], false, "{hits:?}");
         let all = ["zero", "ANSWER0", "one", "ANSWER1", "two", "ANSWER2"];
         assert_eq!(context(&["--all-branches"]), all);
         assert_eq!(context(&["--branch", "a1"]), ["zero", "ANSWER0", "one", "ANSWER1"]);
