@@ -370,6 +370,10 @@ impl Listing<'_> {
             table.row(out, cells)?;
             out.flush_if_terminal()?;
         }
+        // A file that is followed has no end.
+        if self.printed.is_some() {
+            return Ok(());
+        }
         self.reported().block(out)
     }
 

@@ -11,8 +11,8 @@ use std::{
 };
 
 use afterimage::{
-    bill::Prices,
     ErrorKind,
+    bill::Prices,
     request::Exchange,
     transcript::{Transcript, subagent_files},
 };
