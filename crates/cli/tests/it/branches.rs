@@ -76,8 +76,8 @@ fn check_branches(write: fn(&Path) -> String) {
         };
         assert_eq!(context(&[]), ["zero", "ANSWER0", "two", "ANSWER2"]);
         assert_eq!(words(&out(&["render", input])), ["zero", "ANSWER0", "two", "ANSWER2"]);
-        let hits = json_lines(&["trace", "--json", "--text", "ANSWER1", input]);
-        assert_eq!(hits[0]["inContext"], false, "{hits:?}");
+        let hits = answer(&["trace", "--json", "--text", "ANSWER1", input]);
+        assert_eq!(hits[0]["inContext"], false, "{hits}");
         let all = ["zero", "ANSWER0", "one", "ANSWER1", "two", "ANSWER2"];
         assert_eq!(context(&["--all-branches"]), all);
         assert_eq!(context(&["--branch", "a1"]), ["zero", "ANSWER0", "one", "ANSWER1"]);
