@@ -20,18 +20,22 @@ pub struct PrefixRules {
     pub block: u64,
     /// What the provider adds for each message.
     pub per_message: u64,
+    /// Whether the cache serves only what a request asked it to keep, by `cache_control`.
+    pub needs_marks: bool,
 }
 
 impl PrefixRules {
     /// Every token counts.
-    pub const EXACT: Self =
-        Self { minimum: 0, block: 1, per_message: ProviderFraming::CHAT.per_message };
+    pub const EXACT: Self = Self {
+        minimum: 0,
+        block: 1,
+        per_message: ProviderFraming::CHAT.per_message,
+        needs_marks: false,
+    };
     /// OpenAI: 1,024 tokens at least, in blocks of 128.
-    pub const OPENAI: Self =
-        Self { minimum: 1_024, block: 128, per_message: ProviderFraming::CHAT.per_message };
-    /// Anthropic: 1,024 tokens at least for most models. Its blocks end where `cache_control` is.
-    pub const ANTHROPIC: Self =
-        Self { minimum: 1_024, block: 1, per_message: ProviderFraming::CHAT.per_message };
+    pub const OPENAI: Self = Self { minimum: 1_024, block: 128, ..Self::EXACT };
+    /// Anthropic: 1,024 tokens at least for most models, and nothing of a request without a mark.
+    pub const ANTHROPIC: Self = Self { minimum: 1_024, needs_marks: true, ..Self::EXACT };
 
     /// How many of `tokens` that are the same the cache serves.
     pub fn cached(self, tokens: u64) -> u64 {
@@ -75,7 +79,7 @@ pub struct Divergence {
 /// no tokenizer reads (of images and files, signatures, encrypted reasoning), for which providers
 /// have rules of their own; a string that begins alike counts with the tokens of what is alike.
 ///
-/// Reads both in linear time and counts each string of `next` once.
+/// Reads both in linear time and counts each string of `next` once, and the one that differs again.
 pub fn prefix_report(
     previous: &ExportedRequest,
     next: &ExportedRequest,
@@ -91,8 +95,8 @@ pub fn prefix_report(
         let both = is.filter(|is| is.path == was.path).and_then(|is| is.text().zip(was.text()));
         let offset = both.map(|(is, was)| common_prefix(is.as_str(), was.as_str()));
         let is_data = is.is_some_and(Leaf::is_data);
-        if let (Some((is, _)), Some(offset), false) = (both, offset, is_data) {
-            unchanged += counter.count(is.as_str().get(..offset).unwrap_or_default()) as u64;
+        if let (Some((is, was)), Some(offset), false) = (both, offset, is_data) {
+            unchanged += shared(is.as_str(), was.as_str(), offset, counter);
         }
         let owner = |leaf: Option<&Leaf<'_>>| leaf?.owner_at(offset.unwrap_or(0)).cloned();
         Divergence {
@@ -104,6 +108,18 @@ pub fn prefix_report(
     });
     let tokens = counts.iter().sum();
     PrefixReport { tokens, unchanged, cached: rules.cached(unchanged), divergence }
+}
+
+/// The tokens of the beginning that two strings share, up to `offset`. A token that reaches over
+/// its end is another one.
+fn shared(is: &str, was: &str, offset: usize, counter: &dyn TokenCounter) -> u64 {
+    let count = |text: &str| counter.count(text) as u64;
+    let same = count(is.get(..offset).unwrap_or_default());
+    let is_cut = |text: &str| {
+        let rest = text.get(offset..).unwrap_or_default();
+        !rest.is_empty() && same.saturating_add(count(rest)) > count(text)
+    };
+    same.saturating_sub(u64::from(is_cut(is) || is_cut(was)))
 }
 
 /// A value without parts, with where it stands.

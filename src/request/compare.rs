@@ -4,6 +4,7 @@ use crate::{
     export::{PrefixReport, PrefixRules, prefix_report},
     json::{Object, Path, PathElement, Value},
     tokens::TokenCounter,
+    transcript::Api,
 };
 
 /// What differs between two requests, and what of the second is billed again.
@@ -69,9 +70,25 @@ pub fn compare(
             tokens("tools").saturating_add(tokens(next.api().system_key()))
         }
     };
+    // A transcript does not hold all marks of the requests.
+    let is_whole = previous.provenance().lacks().is_empty();
+    let is_unmarked = rules.needs_marks && is_whole && next.api() == Api::Messages;
+    let served = if is_unmarked && !is_marked(&previous.value()?) { 0 } else { served };
     prefix.cached = rules.cached(prefix.unchanged.min(served));
     let tools = tools(&previous.value()?, &next.value()?);
     Ok(RequestDiff { prefix, tools, parameters, breaks })
+}
+
+/// Whether a request asks the cache to keep something.
+fn is_marked(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.iter().any(is_marked),
+        Value::Object(object) => {
+            let mark = object.get("cache_control").is_some_and(|mark| !mark.is_null());
+            mark || object.values().any(is_marked)
+        }
+        _ => false,
+    }
 }
 
 impl RequestDiff {

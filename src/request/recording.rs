@@ -76,8 +76,9 @@ pub struct Exchange {
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// The body as it was recorded: the bytes of the wire, or the JSON that was logged; of a stream
-    /// all of its events. `None` where the source holds no bodies, or no response came.
+    /// The body: the bytes of the wire, or the JSON that was logged; of a stream all of its events,
+    /// of a document that holds request and response its `output`. `None` where the source holds no
+    /// bodies, or no response came.
     pub body: Option<Arc<str>>,
     /// The status of HTTP.
     pub status: Option<u64>,
@@ -265,7 +266,9 @@ impl Recording {
             let frames =
                 Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
             let is_last = last_of.get(&*exchange.session) == Some(&exchange.line);
-            let is_superseded = exchange.answer.is_none() && !is_last;
+            // Of a request whose messages were not repeated nothing is known.
+            let is_known = frames.messages.iter().any(Option::is_some);
+            let is_superseded = exchange.answer.is_none() && is_known && !is_last;
             self.exchanges.push(Exchange {
                 number: self.exchanges.len() + 1,
                 session: Arc::clone(&exchange.session),
@@ -501,7 +504,8 @@ impl Recording {
         }
         let body: Arc<str> = Value::from(body).to_string().into();
         let frames = frames_of(&exported, &body, exchange.api);
-        Ok(Request::new(exchange.api, exchange.provenance.clone(), body, frames))
+        let request = Request::new(exchange.api, exchange.provenance.clone(), body, frames);
+        Ok(request.with_owners(exported))
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Request {
     provenance: Provenance,
     body: Arc<str>,
     frames: Frames,
+    /// Of one that was worked out: the conversation with the owners of its strings.
+    owned: Option<Arc<ExportedRequest>>,
 }
 
 /// Where a request comes from, and so how far it can be trusted.
@@ -109,7 +111,12 @@ impl RequestTokens {
 
 impl Request {
     pub(super) fn new(api: Api, provenance: Provenance, body: Arc<str>, frames: Frames) -> Self {
-        Self { api, provenance, body, frames }
+        Self { api, provenance, body, frames, owned: None }
+    }
+
+    /// The same request, whose conversation was written from this export.
+    pub(super) fn with_owners(self, exported: ExportedRequest) -> Self {
+        Self { owned: Some(Arc::new(exported)), ..self }
     }
 
     /// The request of an exchange that was recorded.
@@ -152,8 +159,8 @@ impl Request {
         self.parts().into_iter().find(|part| part.range.contains(&offset))
     }
 
-    /// The tools that the request offers, each as a facet `tool:NAME` whose content is its JSON as
-    /// it is written. Scans the body.
+    /// The tools that the request offers, in order, each as a facet `tool:NAME` whose content is its
+    /// JSON as it is written. Tools of one name have one id. Scans the body.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -215,7 +222,9 @@ impl Request {
 
     /// The request with an owner for each string, in the order in which providers' caches take it:
     /// the model, the tools (each as the text of its JSON), the system prompt, the messages. Other
-    /// parameters are left out: caches do not look at them.
+    /// parameters are left out: caches do not look at them. The strings of a request that was
+    /// recorded belong to the part that they stand in, those of one that was worked out to the
+    /// facets of its frames.
     ///
     /// # Errors
     /// As [`Request::value`]; [`ErrorKind::Shape`] for a body that is no object.
@@ -238,13 +247,26 @@ impl Request {
             };
             add("tools", OwnedJson::List(tools.into_iter().zip(names).map(tool).collect()));
         }
-        let system_key = self.api.system_key();
+        let form = match self.api {
+            Api::Chat => Form::OpenaiChat,
+            Api::Messages => Form::Anthropic,
+            Api::Responses => Form::Responses,
+        };
+        let (system_key, key) = (self.api.system_key(), self.api.conversation_key());
+        if let Some(exported) = &self.owned {
+            match exported.root() {
+                list @ OwnedJson::List(_) => add(key, list.clone()),
+                root => [system_key, key].into_iter().for_each(|key| {
+                    root.get(key).into_iter().for_each(|value| add(key, value.clone()));
+                }),
+            }
+            return Ok(ExportedRequest::recorded(form, OwnedJson::Map(members)));
+        }
         if let Some(system) = body.shift_remove(system_key).filter(|system| *system != Value::Null)
         {
             let owner = owner("system", self.frames.system);
             add(system_key, OwnedJson::of_value(&system, &owner));
         }
-        let key = self.api.conversation_key();
         let messages = match body.shift_remove(key) {
             Some(Value::Array(list)) => list,
             Some(other) => vec![other],
@@ -255,11 +277,6 @@ impl Request {
             OwnedJson::of_message(&message, &owner(format!("message:{index}"), frame))
         };
         add(key, OwnedJson::List(messages.into_iter().enumerate().map(message).collect()));
-        let form = match self.api {
-            Api::Chat => Form::OpenaiChat,
-            Api::Messages => Form::Anthropic,
-            Api::Responses => Form::Responses,
-        };
         Ok(ExportedRequest::recorded(form, OwnedJson::Map(members)))
     }
 

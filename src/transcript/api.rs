@@ -52,6 +52,11 @@ impl Api {
     pub(super) fn of(uri: &str, request: &Value) -> Option<Self> {
         let has_messages = request.get("messages").and_then(Value::as_array).is_some();
         let has_input = request.get("input").is_some_and(|input| !input.is_null());
+        // These ask for a count, or for later; no model reads them now.
+        let path = uri.split(['?', '#']).next().unwrap_or_default();
+        if ["count_tokens", "input_tokens", "batches"].iter().any(|end| path.ends_with(end)) {
+            return None;
+        }
         match () {
             () if has_messages && uri.contains("/chat/completions") => Some(Self::Chat),
             () if has_messages && uri.contains("/messages") => Some(Self::Messages),

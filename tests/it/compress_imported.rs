@@ -436,7 +436,7 @@ fn what_is_planned_is_not_taken_over_and_a_damaged_telling_is_an_error() {
 }
 
 #[test]
-fn a_compaction_of_frames_that_there_are_none_of_replaces_those_that_there_are() {
+fn a_compaction_replaces_only_frames_that_exist() {
     let hud = native();
     let said = |at: u64, words: &str| {
         let facet = Facet::new(format!("said-{at}"), FacetType::EVENT, words);

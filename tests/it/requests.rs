@@ -23,7 +23,7 @@ use afterimage::{
     },
     session::{Fit, RecordedRequests, RequestFitter, Viewer},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    tokens::Chars4,
+    tokens::{Bpe, Chars4, TokenCounter},
     transcript::{Api, Transcript, Usage},
     veil::{FacetChange, History, Source},
     window::{Budget, ContextInForce, ContextItem, ContextSize, RecordedCompactions},
@@ -765,11 +765,14 @@ fn check_exports(
 #[test]
 fn one_context_for_what_follows_the_frames() {
     let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
+    let mut checked = 0;
     each_recording(|path, recording| {
         if recording.exchanges().iter().all(|of| !of.provenance.lacks().is_empty()) {
             check_viewer(path, &recording, &hud);
+            checked += recording.exchanges().len();
         }
     });
+    assert!(checked > 1_000 || data::recordings("A-openai-chat").is_none(), "{checked}");
 }
 
 /// Invariant `one_context`: whoever is asked, the context before an answer is the same.
@@ -928,6 +931,62 @@ fn compared(uri: &str, was: Value, is: Value) -> (Vec<(String, &'static str)>, [
     let tokens = is.tokens(&Chars4);
     let served = [tokens.tools, tokens.system, diff.prefix.cached];
     (breaks.collect(), served)
+}
+
+#[test]
+fn a_word_that_differs_is_billed_again_and_its_facet_is_named() {
+    let rewound = |word: &str| {
+        json!([{"role": "user", "content": "One."}, {"role": "assistant", "content": "Yes."},
+            {"role": "user", "content": format!("Then berth {word}")}, {"role": "assistant", "content": "Done."}])
+        .to_string()
+    };
+    let (was, is) = (read_text(&rewound("four")), read_text(&rewound("five")));
+    let (was, is) = (was.request(2).unwrap(), is.request(2).unwrap());
+    for counter in [&Chars4 as &dyn TokenCounter, &Bpe::o200k()] {
+        let diff = compare(&was, &is, counter, PrefixRules::EXACT).unwrap();
+        assert_eq!(diff.prefix.tokens - diff.prefix.unchanged, 1, "{:?}", diff.prefix);
+        let divergence = diff.prefix.divergence.unwrap();
+        let Some(Owner::Chunk { frame, facet_ids, .. }) = divergence.owner else { panic!() };
+        assert_eq!((frame.get(), facet_ids[0].as_str()), (2, "event-2.0"));
+    }
+}
+
+#[test]
+fn a_request_for_a_count_is_no_request_to_a_model() {
+    let exchange = |uri: &str| json!({"uri": uri, "request": body("d", "Hi"), "status": 200, "response": {"input_tokens": 4}});
+    let list = [
+        "https://x.example/v1/messages/count_tokens?beta=true",
+        "https://x.example/v1/messages/batches",
+    ];
+    let document = json!({"interactions": list.map(exchange)}).to_string();
+    assert!(read_text(&document).exchanges().is_empty());
+}
+
+#[test]
+fn nothing_of_a_request_without_a_mark_is_cached_by_anthropic() {
+    let text = "All hands to the quay before the tide turns. ".repeat(400);
+    let exchange = |members: Value, more: &str| {
+        let mut body =
+            json!({"model": "m", "system": text, "messages": [{"role": "user", "content": "Hi"}]});
+        if !more.is_empty() {
+            body["messages"].as_array_mut().unwrap().extend([
+                json!({"role": "assistant", "content": "Yes"}),
+                json!({"role": "user", "content": more}),
+            ]);
+        }
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        json!({"uri": "https://x.example/v1/messages", "request": body.to_string(), "status": 200, "response": {}})
+    };
+    for (members, is_cached) in
+        [(json!({}), false), (json!({"cache_control": {"type": "ephemeral"}}), true)]
+    {
+        let list = [exchange(members.clone(), ""), exchange(members, "Go on.")];
+        let recording = read_text(&json!({"interactions": list}).to_string());
+        let (was, is) = (recording.request(1).unwrap(), recording.request(2).unwrap());
+        let diff = compare(&was, &is, &Chars4, PrefixRules::ANTHROPIC).unwrap();
+        assert_eq!(diff.prefix.cached > 0, is_cached);
+        assert!(diff.prefix.unchanged > 1_024);
+    }
 }
 
 #[test]

@@ -419,8 +419,8 @@ pub(crate) struct Render {
         conflicts_with_all = ["what", "from", "to", "format", "whole"]
     )]
     pub(crate) request: Option<usize>,
-    /// Print the response to the request with this number: the bytes that came where they were
-    /// recorded, else what the frames of the answer say
+    /// Print the response to the request with this number: the recorded bytes, or the text of its
+    /// frames where none were recorded
     #[arg(
         long,
         value_name = "NUMBER",

@@ -97,15 +97,17 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
     requests::of_one_file(&args.input)?;
     let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
     input::each(&args.input.of_all_sessions(), true, |source| {
-        let (recording, _) =
-            requests::one(source, number, args.input.session.as_deref(), &lens.counter)?;
+        let session = args.input.session.as_deref();
+        let recording = requests::with(source, number, session, &lens.counter)?;
         let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
-        let Some(Exchange { session, response, outcome, .. }) = found else { return Ok(()) };
+        let Some(exchange) = found else { return Ok(()) };
+        let Exchange { session, response, outcome, provenance, .. } = exchange;
         let history = recording.history(session);
         let said = history.map(|history| said(history, &response.frames)).unwrap_or_default();
         if args.json {
             let read = |body: &str| json::read(body.as_bytes()).unwrap_or_else(|_| body.into());
             out.json(object! {
+                "provenance": provenance.as_str(),
                 "status": or_null(response.status),
                 "outcome": outcome.as_str(),
                 "frames": response.frames.iter().map(|frame| frame.get()).collect::<Value>(),
@@ -121,6 +123,7 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
             };
             return Err(source.fail(format!("request {number} has no response{why}")).into());
         } else {
+            source.note(&format!("response {number} is what the frames of a transcript say"));
             writeln!(out, "{said}")?;
         }
         Ok(out.flush()?)

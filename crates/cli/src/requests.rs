@@ -85,6 +85,18 @@ pub(crate) fn one(
     session: Option<&str>,
     counter: &Arc<dyn TokenCounter>,
 ) -> Outcome<(Recording, Request)> {
+    let recording = with(source, number, session, counter)?;
+    let request = recording.request(number).map_err(|error| source.refuse(error))?;
+    Ok((recording, request))
+}
+
+/// The recording of a source that has a request with this number.
+pub(crate) fn with(
+    source: &mut Source,
+    number: usize,
+    session: Option<&str>,
+    counter: &Arc<dyn TokenCounter>,
+) -> Outcome<Recording> {
     let recording = read(source, counter)?;
     let count = recording.exchanges().len() as u64;
     if number == 0 || number as u64 > count {
@@ -109,8 +121,7 @@ pub(crate) fn one(
             .hint("`afterimage requests --session NAME FILE` lists those of one")
             .into());
     }
-    let request = recording.request(number).map_err(|error| source.refuse(error))?;
-    Ok((recording, request))
+    Ok(recording)
 }
 
 /// Says that a request was worked out, and what its source lacks.
@@ -385,6 +396,7 @@ impl Listing<'_> {
             _ => "",
         };
         if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
+            let reason = reason.strip_prefix("failed: ").unwrap_or(reason);
             return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
         }
         let Some(diff) = self.differences(exchange)? else {
@@ -441,6 +453,11 @@ fn place(divergence: &Divergence, diff: &RequestDiff) -> String {
                 (None, None) => name.to_owned(),
             }
         }
+        Some(Owner::Chunk { frame, facet_ids, .. }) => match facet_ids.first() {
+            Some(facet) => format!("{facet}, frame {frame}"),
+            None => format!("frame {frame}"),
+        },
+        Some(Owner::Block { block, .. }) => format!("block {block}"),
         _ => divergence.path.to_string(),
     }
 }

@@ -69,11 +69,18 @@ impl ReplayedVeil {
         let facets = fields.array("facets")?.unwrap_or_default();
         let tags = fields.strings("tags")?.unwrap_or_default();
         let last = fields.u64("lastFrame")?.map(FrameSeq::new);
-        let is_typed = fields.u64("version")?.is_some();
+        let version = fields.u64("version")?;
+        if let Some(other) = version.filter(|version| *version != Self::VERSION) {
+            let message = format!("expected a veil of version {}, found {other}", Self::VERSION);
+            return Err(Error::new(ErrorKind::Version, message).under("version"));
+        }
         let facet = |(index, value)| {
             let mut facet =
                 Facet::from_json(value).map_err(|error| error.under(index).under("facets"))?;
-            if !is_typed {
+            // What an import wrote there was an object.
+            let is_imported =
+                facet.attributes.get("origin").is_some_and(|of| of.as_object().is_some());
+            if version.is_none() && is_imported {
                 convert_origin(&mut facet);
             }
             Ok::<_, Error>(facet)

@@ -36,7 +36,7 @@ pub(super) struct LoadedContext {
     pub(super) exported: ExportedRequest,
     /// Of a request that was recorded, or worked out: itself.
     pub(super) request: Option<Request>,
-    /// Of a context that was worked out from a transcript: that it was.
+    /// Says that the context was worked out from a transcript.
     note: Option<String>,
 }
 
@@ -68,9 +68,13 @@ pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContex
         chosen(contexts, args.session.as_deref(), path)
     };
     let (previous, next) = (load(&args.previous)?, load(&args.next)?);
-    // Said once, though it be true of both.
-    if let Some(said) = previous.note.as_ref().or(next.note.as_ref()) {
-        note(said);
+    // What is true of both is said once.
+    match (&previous.note, &next.note) {
+        (Some(was), Some(is)) if was != is => {
+            note(&format!("of {}: {was}", previous.name));
+            note(&format!("of {}: {is}", next.name));
+        }
+        (was, is) => was.iter().chain(is.iter()).take(1).for_each(|said| note(said)),
     }
     Ok((previous, next))
 }
@@ -283,6 +287,10 @@ impl Reading<'_> {
             return Ok(Some(vec![request]));
         }
         if self.args.branches.is_asked() {
+            if input::is_stdin(self.path) {
+                let failure = self.fail("expected a file whose branches can be read");
+                return Err(failure.hint("standard input can be read once").into());
+            }
             return self.of_input().map(Some);
         }
         let format = transcript.format();

@@ -13,12 +13,11 @@ pub(super) fn is_of(frame: &Frame, id: &str) -> bool {
     let has_id = |value: &Value| {
         ["uuid", "id"].into_iter().any(|key| value.get(key).and_then(Value::as_str) == Some(id))
     };
-    let payloads = frame.events.iter().filter_map(|event| event.get("payload"));
+    let member = |key: &str| frame.imported.as_ref()?.get(key);
+    let parts = member("parts").and_then(Value::as_array).unwrap_or_default();
     frame.uuid.as_deref() == Some(id)
-        || payloads.into_iter().any(|payload| {
-            let parts = payload.get("parts").and_then(Value::as_array).unwrap_or_default();
-            payload.get("record").is_some_and(has_id) || parts.iter().any(has_id)
-        })
+        || member("record").is_some_and(has_id)
+        || parts.iter().any(has_id)
 }
 
 /// The frames on the path to the last of these, which are all up to it. They tell of no branch.

@@ -5,6 +5,7 @@ use afterimage::{
     json::{Object, Value},
     request::{PartKind, Provenance, Recording, Request},
     session::RequestSums,
+    tokens::Chars4,
     window::ContextSize,
 };
 
@@ -94,6 +95,7 @@ impl OfRequest {
         };
         for part in request.parts() {
             let tokens = request.tokens_of(&part, &*lens.counter);
+            let estimate = request.tokens_of(&part, &Chars4);
             let bytes = part.range.len() as u64;
             let (role, kind, frame) = match &part.kind {
                 PartKind::Tool { .. } => ("none", "tool", None),
@@ -114,7 +116,7 @@ impl OfRequest {
                 &facet,
                 frame.unwrap_or_default(),
                 (role, kind),
-                (bytes, tokens),
+                (bytes, tokens, estimate),
             );
         }
     }

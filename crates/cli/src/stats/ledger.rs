@@ -120,16 +120,18 @@ impl Ledger {
         }
     }
 
-    /// Adds a part of a request that was recorded, with its role and type, bytes and tokens.
+    /// Adds a part of a request that was recorded, with its role and type, its bytes, its tokens, and
+    /// the estimate of these.
     pub(super) fn add_part(
         &mut self,
         session: &Arc<str>,
         facet: &FacetId,
         frame: FrameSeq,
         (role, kind): (&str, &str),
-        (bytes, tokens): (u64, u64),
+        (bytes, tokens, estimate): (u64, u64, u64),
     ) {
         self.all.add(bytes, tokens);
+        self.estimated_tokens = self.estimated_tokens.saturating_add(estimate);
         add_to(&mut self.by_role, role, bytes, tokens);
         add_to(&mut self.by_type, kind, bytes, tokens);
         let facet = self.facet(session, facet.as_str(), frame);

@@ -4,7 +4,7 @@ use std::{io::Write, sync::Arc};
 
 use afterimage::{
     hud::Owner,
-    id::FrameSeq,
+    id::{FacetId, FrameSeq},
     json::{Path, PathElement, Value},
     text::TextRange,
 };
@@ -49,15 +49,27 @@ pub(super) fn run(
         for (path, text) in owned.root().texts() {
             for range in phrase.places(text.as_str()) {
                 let owner = text.owner_of(range.start());
-                let (part, frame) = match owner {
-                    Some(Owner::Recorded { facet, frame }) => (facet.to_string(), *frame),
+                let first = |ids: &[FacetId]| ids.first().map(ToString::to_string);
+                let (facet, frame) = match owner {
+                    Some(Owner::Recorded { facet, frame }) => {
+                        // Of a message the facet that says it, where the frame tells which that is.
+                        let said = frame.zip(session.as_deref());
+                        let said = said.and_then(|(frame, session)| {
+                            recording.facet_of(session, frame, text.as_str())
+                        });
+                        (said.unwrap_or_else(|| facet.clone()).to_string(), *frame)
+                    }
+                    Some(Owner::Chunk { frame, facet_ids, .. }) => {
+                        (first(facet_ids).unwrap_or_else(|| "form".to_owned()), Some(*frame))
+                    }
+                    Some(Owner::Tail { facet_ids, .. }) => {
+                        (first(facet_ids).unwrap_or_else(|| "form".to_owned()), None)
+                    }
+                    Some(Owner::Block { block, facet_ids, .. }) => {
+                        (first(facet_ids).unwrap_or_else(|| format!("block {block}")), None)
+                    }
                     _ => ("form".to_owned(), None),
                 };
-                // Of a message the facet that says it, where the frame tells which that is.
-                let facet = frame
-                    .zip(session.as_deref())
-                    .and_then(|(frame, session)| recording.facet_of(session, frame, text.as_str()));
-                let facet = facet.map_or(part, |facet| facet.to_string());
                 hits.push(RequestHit {
                     facet,
                     frame,
@@ -69,7 +81,7 @@ pub(super) fn run(
             }
         }
         let parameters = request.parameters().map_err(|error| source.refuse(error))?;
-        // The model stands among the others.
+        // The request in cache order holds the model already.
         for (name, value) in parameters.iter().filter(|(name, _)| *name != "model") {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let hit = |range: TextRange| RequestHit {

@@ -103,6 +103,32 @@ fn check_branches(write: fn(&Path) -> String) {
     }
 }
 
+/// A session of pi that goes back to its first answer.
+#[test]
+fn an_entry_of_pi_names_its_branch() {
+    let scratch = tempfile::tempdir().unwrap();
+    let entry = |id: &str, parent: Option<&str>, role: &str, text: &str| {
+        let content = json!([{"type": "text", "text": text}]);
+        json!({"type": "message", "id": id, "parentId": parent, "message": {"role": role, "content": content}})
+    };
+    let records = [
+        json!({"type": "session", "version": 3, "id": "s", "cwd": "/"}),
+        entry("m1", None, "user", "zero"),
+        entry("m2", Some("m1"), "assistant", "ANSWER0"),
+        entry("m3", Some("m2"), "user", "one"),
+        entry("m4", Some("m3"), "assistant", "ANSWER1"),
+        entry("m5", Some("m2"), "user", "two"),
+        entry("m6", Some("m5"), "assistant", "ANSWER2"),
+    ];
+    let file = write(&scratch.path().join("pi.jsonl"), &records);
+    let context = |options: &[&str]| {
+        words(&out(&[&["render", "--as", "messages"], options, &[file.as_str()]].concat()))
+    };
+    assert_eq!(context(&[]), ["zero", "ANSWER0", "two", "ANSWER2"]);
+    assert_eq!(context(&["--branch", "m4"]), ["zero", "ANSWER0", "one", "ANSWER1"]);
+    assert_eq!(context(&["--branch", "m5"]), ["zero", "ANSWER0", "two"]);
+}
+
 #[test]
 fn a_branch_that_is_nowhere_is_an_error() {
     let scratch = tempfile::tempdir().unwrap();

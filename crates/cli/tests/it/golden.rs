@@ -191,7 +191,9 @@ fn requests_are_listed_printed_compared_and_searched() {
     check("requests-harbour.txt", &["requests", HARBOUR]);
     check("request.json", &["render", "--request", "3", TRAFFIC]);
     check("response.json", &["render", "--response", "3", TRAFFIC]);
-    check("response-harbour.txt", &["render", "--response", "2", HARBOUR]);
+    let response = support::run(&["render", "--response", "2", HARBOUR]);
+    assert_eq!(response.err, "note: response 2 is what the frames of a transcript say\n");
+    check_text("response-harbour.txt", &response.out);
     check("response-harbour.json", &["render", "--response", "2", "--json", HARBOUR]);
     let numbered = |number: u32| format!("{TRAFFIC}@{number}");
     let (was, is) = (numbered(2), numbered(3));
