@@ -249,26 +249,32 @@ impl HarReader {
     }
 }
 
-/// Sorts entries by their times, which exporters may write in another order. Times that are not all
-/// written in one way stay as they are.
+/// Sorts entries by their times, which exporters may write in another order. Times of several zones,
+/// or of another form, stay as they are.
 fn in_order_of_time(interactions: &mut [Interaction]) {
-    let form = |interaction: &Interaction| {
-        let started = interaction.started.as_deref()?;
-        Some((
-            started.len(),
-            started.trim_end_matches(|c: char| c.is_ascii_digit()).len(),
-            started.ends_with('Z'),
-        ))
+    let zone = |interaction: &Interaction| {
+        let (_, _, zone) = time_of_day(interaction.started.as_deref()?)?;
+        Some(zone.to_owned())
     };
-    let first = interactions.first().and_then(form);
-    let is_sortable = matches!(first, Some((_, _, true)))
-        && interactions.iter().all(|interaction| form(interaction) == first);
-    if is_sortable {
-        interactions.sort_by(|a, b| a.started.cmp(&b.started));
-        for (line, interaction) in (1..).zip(interactions) {
-            interaction.line = line;
-        }
+    let first = interactions.first().and_then(zone);
+    if first.is_none() || interactions.iter().any(|interaction| zone(interaction) != first) {
+        return;
     }
+    interactions.sort_by_cached_key(|interaction| {
+        let (seconds, fraction, _) = time_of_day(interaction.started.as_deref()?)?;
+        Some((seconds.to_owned(), fraction.to_owned()))
+    });
+    for (line, interaction) in (1..).zip(interactions) {
+        interaction.line = line;
+    }
+}
+
+/// The seconds, their fraction and the zone of a time as in `2026-01-31T12:00:00.25Z`.
+fn time_of_day(time: &str) -> Option<(&str, &str, &str)> {
+    let (seconds, rest) = time.split_at_checked("2026-01-31T12:00:00".len())?;
+    let end = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit()).len();
+    let (fraction, zone) = rest.split_at_checked(rest.len() - end)?;
+    Some((seconds, fraction.trim_start_matches('.').trim_end_matches('0'), zone))
 }
 
 impl super::Decoder for HarReader {

@@ -952,6 +952,25 @@ fn a_word_that_differs_is_billed_again_and_its_facet_is_named() {
 }
 
 #[test]
+fn entries_of_an_archive_are_taken_in_the_order_of_their_times() {
+    let entry = |time: &str, text: &str| {
+        json!({"startedDateTime": time, "request": {"url": "https://x.example/v1/messages",
+            "postData": {"text": body("d", text).to_string()}}, "response": {"status": 500}})
+    };
+    let order = |entries: Vec<Value>| {
+        let recording = read_text(&json!({"log": {"entries": entries}}).to_string());
+        let times = recording.exchanges().iter().map(|of| of.time.clone().unwrap());
+        times.map(|time| time[17..].to_owned()).collect::<Vec<_>>()
+    };
+    let times = ["2026-01-02T03:04:06Z", "2026-01-02T03:04:05.5Z", "2026-01-02T03:04:05.25Z"];
+    let entries = |times: [&str; 3]| times.map(|time| entry(time, "Hi")).to_vec();
+    assert_eq!(order(entries(times)), ["05.25Z", "05.5Z", "06Z"]);
+    // Times of two zones stay as they stand.
+    let zones = ["2026-01-02T03:04:06Z", "2026-01-02T03:04:05+01:00", "2026-01-02T03:04:05Z"];
+    assert_eq!(order(entries(zones)), ["06Z", "05+01:00", "05Z"]);
+}
+
+#[test]
 fn a_request_for_a_count_is_no_request_to_a_model() {
     let exchange = |uri: &str| json!({"uri": uri, "request": body("d", "Hi"), "status": 200, "response": {"input_tokens": 4}});
     let list = [
