@@ -174,7 +174,7 @@ try {
   });
   console.log(`codex: ${lines.length} requests of its trace bundle, the same JSON in the same order`);
   const rollout = under(join(home, "sessions")).find((path) => path.endsWith(".jsonl"));
-  checkTranscript("codex", rollout, ["tools", "parameters"], ofCodex.length);
+  checkTranscript("codex", rollout, ["tools", "system", "parameters"], ofCodex.length);
 
   const settings = join(folder, ".pi/agent");
   mkdirSync(settings, { recursive: true });

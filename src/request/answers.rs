@@ -1,4 +1,4 @@
-use super::{Lack, reports::Report};
+use super::reports::Report;
 use crate::{
     id::{FacetType, FrameSeq},
     transcript::Usage,
@@ -79,10 +79,4 @@ pub(crate) fn adds_system(frame: &Frame) -> bool {
         FacetChange::Add(facet) => facet.facet_type == FacetType::SYSTEM,
         _ => false,
     })
-}
-
-/// What a request lacks that is worked out from a transcript.
-pub(crate) fn lacks(has_system: bool) -> Vec<Lack> {
-    let all = [Lack::Tools, Lack::SystemPrompt, Lack::Parameters];
-    all.into_iter().filter(|lack| !has_system || *lack != Lack::SystemPrompt).collect()
 }

@@ -33,7 +33,7 @@ mod reports;
 #[expect(clippy::module_inception, reason = "the module is named for its main type")]
 mod request;
 
-pub(crate) use answers::{Answer, Answers, adds_system, lacks};
+pub(crate) use answers::{Answer, Answers, adds_system};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
 pub use parts::{PartKind, RequestPart};

@@ -8,8 +8,8 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    Provenance, ReportedExchange, Reports, Request, RequestDiff, RequestTokens,
-    answers::{Answer, Answers, adds_system, lacks},
+    Lack, Provenance, ReportedExchange, Reports, Request, RequestDiff, RequestTokens,
+    answers::{Answer, Answers, adds_system},
     compare,
     parts::{Frames, PartKind, parts},
 };
@@ -217,7 +217,7 @@ impl Recording {
             return Ok(());
         };
         let report = of.report;
-        let lacks = lacks(session.has_system);
+        let lacks = Lack::of_transcript(self.format, session.has_system);
         self.exchanges.push(Exchange {
             number: self.exchanges.len() + 1,
             session: name,

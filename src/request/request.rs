@@ -8,7 +8,7 @@ use crate::{
     id::{FacetId, FacetType},
     json::{self, Object, ObjectExt, Value},
     tokens::TokenCounter,
-    transcript::{Api, RecordedExchange},
+    transcript::{Api, RecordedExchange, TranscriptFormat},
     veil::{Facet, FacetPart, PartContent},
 };
 
@@ -82,6 +82,14 @@ impl Provenance {
 }
 
 impl Lack {
+    /// What a request lacks that is worked out from a transcript in this format. The system prompt
+    /// that a rollout of Codex holds is that of the session's beginning, which is not what is sent.
+    pub fn of_transcript(format: TranscriptFormat, has_system: bool) -> Vec<Self> {
+        let has_system = has_system && format != TranscriptFormat::Codex;
+        let all = [Self::Tools, Self::SystemPrompt, Self::Parameters];
+        all.into_iter().filter(|lack| !has_system || *lack != Self::SystemPrompt).collect()
+    }
+
     /// The name on the wire: `tools`, `system`, `parameters`.
     pub const fn as_str(self) -> &'static str {
         match self {

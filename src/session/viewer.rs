@@ -7,7 +7,7 @@ use crate::{
     hud::{Hud, RenderRequest},
     id::{FacetType, FrameSeq, Millis},
     json::Value,
-    request::{Answer, Answers, Lack, ReportedExchange, Reports, adds_system, lacks},
+    request::{Answer, Answers, Lack, ReportedExchange, Reports, adds_system},
     snapshot::FrameSnapshot,
     transcript::{Record, TranscriptFormat},
     veil::{FacetChange, FacetOp, Frame, History, Source, Veil, VisibleFacets},
@@ -37,6 +37,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Viewer<'h> {
     hud: &'h Hud,
+    format: TranscriptFormat,
     /// Whether later frames may change the facets of earlier ones. Those of imports never do, so
     /// their facets are let go at once.
     keeps_facets: bool,
@@ -127,7 +128,7 @@ impl<'h> Viewer<'h> {
         let keeps_facets = format == TranscriptFormat::Frames;
         let may_replace = may_replace(format);
         let (sessions, requests, tokens, reports) = Default::default();
-        Self { hud, keeps_facets, may_replace, sessions, requests, tokens, reports }
+        Self { hud, format, keeps_facets, may_replace, sessions, requests, tokens, reports }
     }
 
     /// Whether a frame may tell that others are in the context no more. Where none may, what a
@@ -218,7 +219,8 @@ impl<'h> Viewer<'h> {
 
     /// What requests that are worked out from what was seen so far lack.
     pub fn lacks(&self) -> Vec<Lack> {
-        lacks(self.sessions.values().all(|session| session.system_from.is_some()))
+        let has_system = self.sessions.values().all(|session| session.system_from.is_some());
+        Lack::of_transcript(self.format, has_system)
     }
 
     /// The first frame of a session with a system prompt.

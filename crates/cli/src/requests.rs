@@ -160,9 +160,7 @@ pub(crate) fn note_of<'h>(
         let frames = history.frames();
         (0..frames.len()).any(|index| frames.source(index) == Some(veil::Source::System))
     });
-    let lacks = [Lack::Tools, Lack::SystemPrompt, Lack::Parameters];
-    let lacks = lacks.into_iter().filter(|lack| !has_system || *lack != Lack::SystemPrompt);
-    context_note(format, &lacks.collect::<Vec<_>>())
+    context_note(format, &Lack::of_transcript(format, has_system))
 }
 
 fn named(lacks: &[Lack]) -> String {

@@ -13,7 +13,7 @@ use crate::{
     Error, Result,
     id::FrameSeq,
     log::Files,
-    request::{Lack, Provenance, lacks},
+    request::{Lack, Provenance},
     snapshot::{ArchiveReader, FrameSnapshot, RangeView},
     transcript::{Record, RecordedExchange},
     veil::Frame,
@@ -127,7 +127,7 @@ impl ArchivedTranscript {
             let from = self.entry.sessions.get(*session as usize).and_then(|of| of.system_from);
             from.is_some_and(|from| from <= *last)
         };
-        Ok(lacks(last.iter().all(has_system)))
+        Ok(Lack::of_transcript(self.entry.input_format, last.iter().all(has_system)))
     }
 
     /// Where its requests come from: recorded, or worked out from its frames.
