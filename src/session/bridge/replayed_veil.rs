@@ -77,10 +77,7 @@ impl ReplayedVeil {
         let facet = |(index, value)| {
             let mut facet =
                 Facet::from_json(value).map_err(|error| error.under(index).under("facets"))?;
-            // What an import wrote there was an object.
-            let is_imported =
-                facet.attributes.get("origin").is_some_and(|of| of.as_object().is_some());
-            if version.is_none() && is_imported {
+            if version.is_none() && is_imported(&facet) {
                 convert_origin(&mut facet);
             }
             Ok::<_, Error>(facet)
@@ -103,6 +100,13 @@ impl ReplayedVeil {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a facet, or one inside of it, has the attribute that imports wrote: an object.
+fn is_imported(facet: &Facet) -> bool {
+    let origin = facet.attributes.get("origin");
+    origin.is_some_and(|origin| origin.as_object().is_some())
+        || facet.children.iter().any(is_imported)
 }
 
 impl Serialize for ReplayedVeil {

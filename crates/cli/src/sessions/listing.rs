@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use afterimage::transcript::subagent_files;
+use afterimage::{bill::Prices, transcript::subagent_files};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
@@ -133,6 +133,7 @@ impl Candidate {
 pub(super) struct Reading {
     index: Index,
     lens: [Lens; 2],
+    prices: Prices,
     bar: ProgressBar,
     saved: Instant,
     pub(super) passed_over: u64,
@@ -147,6 +148,7 @@ impl Reading {
         Ok(Self {
             index,
             lens: [lens(Counting::OnDemand)?, lens(Counting::Always)?],
+            prices: Prices::embedded()?,
             bar,
             saved: Instant::now(),
             passed_over: 0,
@@ -161,7 +163,11 @@ impl Reading {
         for candidate in candidates.all {
             let known =
                 candidate.key.as_deref().and_then(|key| self.index.get(key, candidate.stamp));
-            match known.cloned() {
+            // What was priced by another table is priced anew.
+            let is_priced = |known: &&Known| {
+                known.as_ref().is_none_or(|summary| summary.prices_of == self.prices.date())
+            };
+            match known.filter(is_priced).cloned() {
                 Some(known) => self.take(candidate, known, &mut listed),
                 None if quick => {
                     let Candidate { found, stamp, .. } = candidate;
@@ -233,7 +239,7 @@ impl Reading {
         let of = |lens, counts, progress| {
             let opened = Opening::Found(found.clone()).open(progress, None)?;
             let Opened::Source(mut source) = opened else { return Ok(None) };
-            let summary = Summary::of(&mut source, lens, counts)?;
+            let summary = Summary::of(&mut source, lens, &self.prices, counts)?;
             // A file of nothing but metadata is none.
             Ok::<_, Stop>(summary.session.is_some().then_some(summary))
         };
@@ -253,7 +259,7 @@ impl Reading {
         for file in store::open(archive)?.into_iter().flatten() {
             let opened = Opening::Archived(Box::new(file)).open(Progress::Hidden, None)?;
             let Opened::Source(mut source) = opened else { continue };
-            let summary = Summary::of(&mut source, counted, true)?;
+            let summary = Summary::of(&mut source, counted, &self.prices, true)?;
             let path = archive.to_owned();
             listed.push(Listed { path, stamp: Stamp::default(), summary: Some(summary) });
         }

@@ -2,15 +2,13 @@
 
 use std::io::Write;
 
-use afterimage::json::{Object, ObjectExt, Value};
+use afterimage::{
+    json::{Object, ObjectExt, Value},
+    transcript::Currency,
+};
 use anstyle::Style;
 
-use super::{
-    listing::Listed,
-    places::Place,
-    summary::{Summary, cost_of},
-    when::rfc3339,
-};
+use super::{listing::Listed, places::Place, summary::Summary, when::rfc3339};
 use crate::{
     failure::Outcome,
     json::or_null,
@@ -40,7 +38,7 @@ pub(super) fn table(listed: &[Listed], out: &mut Output) -> Outcome {
         Column::text("PROJECT", 12),
         Column::number("REQUESTS", 8),
         Column::number("TOKENS", 11),
-        Column::number("COST", 5),
+        Column::number("COST", 7),
         Column::text("FIRST WORDS", 0),
     ]);
     table.head(out)?;
@@ -75,7 +73,7 @@ fn row(session: &Listed) -> Vec<Cell> {
         plain(name),
         plain(grouped(summary.requests)),
         (tokens, look),
-        plain(cost_of(summary).map_or_else(|| UNKNOWN.to_owned(), dollars)),
+        plain(cost(summary)),
         words,
     ]
 }
@@ -95,10 +93,14 @@ fn tokens(summary: &Summary) -> (String, Style) {
     }
 }
 
-/// Millionths of a dollar in dollars and cents.
-fn dollars(millionths: u64) -> String {
-    let cents = millionths.saturating_add(5_000) / 10_000;
-    format!("${}.{:02}", grouped(cents / 100), cents % 100)
+/// What a session cost, to the cent; `≥` where some of its answers have no price.
+fn cost(summary: &Summary) -> String {
+    let Some(cost) = summary.cost else { return UNKNOWN.to_owned() };
+    let mark = if summary.is_cost_partial { "≥" } else { "" };
+    match cost.currency() {
+        Currency::USD => format!("{mark}${}", cost.rounded()),
+        currency => format!("{mark}{} {currency}", cost.rounded()),
+    }
 }
 
 /// A session as an object.
@@ -115,23 +117,9 @@ pub(super) fn json(session: &Listed) -> Object {
     }
     members.put("reported", known.reported());
     members.put("usage", or_null(known.usage().map(|usage| usage.to_json())));
-    members.put("cost", or_null(cost_of(&known)));
     for (key, value) in members {
         let value = if session.summary.is_some() { value } else { Value::Null };
         json.put(&key, value);
     }
     json
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dollars_are_rounded_to_cents() {
-        assert_eq!(
-            [0, 4_999, 5_000, 1_234_567_890].map(dollars),
-            ["$0.00", "$0.00", "$0.01", "$1,234.57"]
-        );
-    }
 }

@@ -1,11 +1,11 @@
 //! What a session comes to, in a few members.
 
-use std::{collections::HashMap, sync::Arc};
-
 use afterimage::{
+    bill::{Bill, Prices},
     json::{Fields, Object, Value},
+    request::ReportedExchange,
     session::{RecordedRequests, Viewer},
-    transcript::{TranscriptFormat, Usage},
+    transcript::{Currency, Money, TranscriptFormat, Usage},
     veil::{FacetChange, Frame, Source as Speaker},
 };
 
@@ -44,6 +44,12 @@ pub(super) struct Summary {
     pub(super) models: Vec<ModelUsage>,
     /// The tokens of the requests as they are counted here, where none was reported.
     pub(super) counted: Option<u64>,
+    /// What the answers with a price cost; `None` where none has one.
+    pub(super) cost: Option<Money>,
+    /// Whether others have none.
+    pub(super) is_cost_partial: bool,
+    /// The date of the prices.
+    pub(super) prices_of: String,
 }
 
 /// The usage of one model.
@@ -63,18 +69,20 @@ pub(super) struct FirstMessage {
     pub(super) text: String,
 }
 
-/// An answer that may go on.
-#[derive(Default)]
-struct Answer {
-    model: Option<String>,
-    usage: Option<Usage>,
-}
-
 impl Summary {
     /// Reads a source to its end and keeps no text of it. Counts tokens where `counts` says so.
-    pub(super) fn of(source: &mut Source, lens: &Lens, counts: bool) -> Outcome<Self> {
+    pub(super) fn of(
+        source: &mut Source,
+        lens: &Lens,
+        prices: &Prices,
+        counts: bool,
+    ) -> Outcome<Self> {
         source.keep_exchanges();
-        let mut summary = Self { format: source.format().name().to_owned(), ..Self::default() };
+        let mut summary = Self {
+            format: source.format().name().to_owned(),
+            prices_of: prices.date().to_owned(),
+            ..Self::default()
+        };
         // Where nothing is counted, nobody asks which frames a context holds: no frame of a chat
         // tells that others left it, so the viewer keeps none.
         let counts_or_keeps = counts || source.format() == TranscriptFormat::Frames;
@@ -82,34 +90,26 @@ impl Summary {
         let mut viewer = Viewer::new(&lens.hud, format);
         let mut recorded = counts.then(RecordedRequests::default);
         let mut exchanges = Vec::new();
-        let mut answers: HashMap<Arc<str>, Answer> = HashMap::new();
-        let mut ended = Vec::new();
         while let Some(record) = source.next() {
             let viewed = source.see(&mut viewer, record?)?;
             summary.session.get_or_insert_with(|| viewed.session.to_string());
             summary.note_time(viewed.frame.timestamp.as_deref());
             summary.note_words(&viewed.frame);
-            if viewed.frame.source == Speaker::Agent && viewed.message.is_some() {
-                let answer = answers.entry(viewed.session).or_default();
-                if viewed.request.is_some() {
-                    ended.push(std::mem::take(answer));
-                }
-                answer.take(&viewed.frame);
-            }
-            ended.drain(..).for_each(|answer| summary.add(answer));
             summary.take_exchanges(source, lens, recorded.as_mut(), &mut exchanges)?;
         }
         summary.take_exchanges(source, lens, recorded.as_mut(), &mut exchanges)?;
-        answers.into_values().for_each(|answer| summary.add(answer));
         summary.sessions = source.sessions();
-        summary.requests = viewer.requests().requests;
-        summary.counted = counts.then(|| viewer.requests().tokens);
         // Where requests were recorded, none is worked out.
-        if !exchanges.is_empty() {
+        if exchanges.is_empty() {
+            summary.requests = viewer.requests().requests;
+            summary.counted = counts.then(|| viewer.requests().tokens);
+            viewer.reported().for_each(|exchange| summary.add(exchange));
+            summary.price(&Bill::of(prices, viewer.reported()));
+        } else {
             summary.requests = exchanges.len() as u64;
             summary.counted = recorded.map(|recorded| recorded.requests().tokens);
-            summary.models.clear();
-            exchanges.into_iter().for_each(|answer| summary.add(answer));
+            exchanges.iter().for_each(|exchange| summary.add(exchange));
+            summary.price(&Bill::of(prices, &exchanges));
         }
         Ok(summary)
     }
@@ -119,14 +119,14 @@ impl Summary {
         source: &mut Source,
         lens: &Lens,
         mut recorded: Option<&mut RecordedRequests>,
-        answers: &mut Vec<Answer>,
+        exchanges: &mut Vec<ReportedExchange>,
     ) -> Outcome {
         for exchange in source.take_exchanges()? {
             self.note_time(exchange.started.as_deref());
             if let Some(recorded) = &mut recorded {
                 recorded.push(&exchange, &*lens.counter);
             }
-            answers.push(Answer { model: exchange.model, usage: exchange.usage });
+            exchanges.push(ReportedExchange::from(&exchange));
         }
         Ok(())
     }
@@ -161,9 +161,15 @@ impl Summary {
         }
     }
 
-    fn add(&mut self, answer: Answer) {
-        let Some(usage) = answer.usage else { return };
-        let model = if self.models.len() < MODELS { answer.model } else { None };
+    fn price(&mut self, bill: &Bill<'_>) {
+        self.cost = (bill.priced > 0).then(|| bill.total());
+        self.is_cost_partial = bill.is_partial();
+    }
+
+    fn add(&mut self, exchange: &ReportedExchange) {
+        let Some(usage) = exchange.usage else { return };
+        let model = exchange.model.as_deref().filter(|_| self.models.len() < MODELS);
+        let model = model.map(str::to_owned);
         if let Some(of) = self.models.iter_mut().find(|of| of.model == model) {
             of.requests += 1;
             add(&mut of.usage, &usage);
@@ -213,6 +219,9 @@ impl Summary {
             "requests": self.requests,
             "models": models.map(Value::from).collect::<Value>(),
             "countedTokens": or_null(self.counted),
+            "cost": or_null(self.cost),
+            "costPartial": self.is_cost_partial,
+            "pricesOf": self.prices_of.as_str(),
         }
     }
 
@@ -247,31 +256,22 @@ impl Summary {
             requests: fields.u64("requests")?.unwrap_or_default(),
             models,
             counted: fields.u64("countedTokens")?,
+            cost: fields.take("cost").as_ref().and_then(money),
+            is_cost_partial: fields.bool("costPartial")?.unwrap_or_default(),
+            prices_of: fields.string("pricesOf")?.unwrap_or_default(),
         })
     }
-}
-
-impl Answer {
-    fn take(&mut self, frame: &Frame) {
-        let get = |key: &str| frame.imported.as_ref()?.get(key);
-        if self.usage.is_none() {
-            self.usage = get("usage").and_then(Usage::of);
-        }
-        if self.model.is_none() {
-            self.model = get("model").and_then(Value::as_str).map(str::to_owned);
-        }
-    }
-}
-
-/// What a session cost, in millionths of a dollar; `None` where no price is known.
-// The one place where prices are asked for.
-pub(super) fn cost_of(_session: &Summary) -> Option<u64> {
-    None
 }
 
 /// What programs put before the first words of a user.
 fn is_preamble(text: &str) -> bool {
     text.starts_with('<') || text.starts_with("# AGENTS.md") || text.starts_with("Caveat:")
+}
+
+/// The wire form of an amount, read back.
+fn money(value: &Value) -> Option<Money> {
+    let currency = Currency::from_name(value.str_at("currency")?)?;
+    Money::from_decimal(value.str_at("amount")?, currency)
 }
 
 fn add(sum: &mut Usage, of: &Usage) {

@@ -179,6 +179,10 @@ fn frames_carry_everything(all: &[Said]) {
         for key in ["file", "format"] {
             piped[key] = said.stats[key].clone();
         }
+        // Nor do they know that the instructions of a rollout are not those that were sent.
+        if said.stats["format"] == "codex" {
+            piped["lacks"] = said.stats["lacks"].clone();
+        }
         // Frames hold no requests: those of recorded traffic are in the file alone.
         if said.stats["provenance"] != "reconstructed" {
             for key in ["requests", "context", "provenance", "lacks", "usage", "price"] {

@@ -181,11 +181,11 @@ fn the_sessions_of_all_agents_are_listed_newest_first() {
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     let expected = concat!(
         " Claude Code ~/.claude/projects · Codex ~/.codex/sessions · pi ~/.pi/agent/sessions · Gemini ~/.gemini/tmp\n",
-        " TIME              PROJECT       REQUESTS       TOKENS   COST  FIRST WORDS\n",
-        " 2026-11-04 11:00  tide                 0            –      –  When is high wat…\n",
-        " 2026-11-03 08:04  harbour              2          210      –  Where is the ber…\n",
-        " 2026-11-02 09:00  oak                  1          ~13      –  Fell the oak.\n",
-        " 2026-11-01 10:00  mill                 0            –      –  Grind.\n",
+        " TIME              PROJECT       REQUESTS       TOKENS     COST  FIRST WORDS\n",
+        " 2026-11-04 11:00  tide                 0            –        –  When is high w…\n",
+        " 2026-11-03 08:04  harbour              2          210        –  Where is the b…\n",
+        " 2026-11-02 09:00  oak                  1          ~13        –  Fell the oak.\n",
+        " 2026-11-01 10:00  mill                 0            –        –  Grind.\n",
     );
     assert_eq!(run.out, expected);
     // From the index it is the same.
@@ -219,6 +219,7 @@ fn json_says_all_that_is_known_of_a_session() {
         serde_json::json!([{ "model": "claude-x", "requests": 2, "usage": usage }])
     );
     assert_eq!((&session["countedTokens"], &session["cost"]), (&Value::Null, &Value::Null));
+    assert_eq!(session["costPartial"], true);
     // What no provider reported is counted as `stats` counts it.
     let oak = home.path().join(".codex/sessions/2026/11/02/rollout-1.jsonl");
     let stats = support::json(&["stats", "--json", "--format", "native", oak.to_str().unwrap()]);
@@ -251,6 +252,11 @@ fn the_requests_and_the_usage_of_recordings_are_those_that_requests_lists() {
                 let sum: u64 = reported.filter_map(Value::as_u64).sum();
                 assert_eq!(session["usage"][member].as_u64().unwrap_or(0), sum, "{path} {member}");
             }
+            let stats = support::run(&["stats", "--json", path]);
+            let stats: Value = serde_json::from_str(&stats.out).unwrap();
+            let price = stats.get("price").filter(|price| price["priced"] != 0);
+            let total = price.map_or(&Value::Null, |price| &price["total"]);
+            assert_eq!(&session["cost"], total, "{path}");
         }
     }
 }
@@ -361,7 +367,7 @@ fn what_is_not_indexed_is_shown_with_dashes() {
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     let line = run.out.lines().find(|line| line.contains("-w-harbour")).unwrap();
     assert!(
-        line.starts_with(" –                 -w-harbour           –            –      –  "),
+        line.starts_with(" –                 -w-harbour           –            –        –  "),
         "{line:?}"
     );
     assert!(!home.index().exists());
