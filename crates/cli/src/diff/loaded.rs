@@ -310,8 +310,8 @@ impl Reading<'_> {
 
     /// The contexts of the transcripts in an archive, or of a transcript that is read by branches.
     fn of_input(&self) -> Outcome<Vec<LoadedContext>> {
-        let (session, branches) = (self.args.session.clone(), self.args.branches.clone());
-        let input = Input { session, branches, ..Input::of(vec![self.path.to_owned()]) };
+        let branches = self.args.branches.clone();
+        let input = Input { branches, ..Input::of(vec![self.path.to_owned()]) };
         let mut lenses = Lenses::new(&self.args.rendering, Counting::Always);
         let mut contexts = Vec::new();
         input::read(&input, true, input::InputRefusal::Ends, |source| {
