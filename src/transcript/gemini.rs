@@ -7,10 +7,10 @@ use indexmap::IndexMap;
 use super::{
     branches::Branches,
     chat, joining,
-    live::Live,
+    live_messages::LiveMessages,
     parts::{self, Arguments, with_origin},
     recent::Recent,
-    sink::{CompactionRecord, FrameDraft, Sink},
+    sink::{CompactionRecord, FrameDraft, Replaced, Sink},
     take,
 };
 use crate::{
@@ -38,7 +38,7 @@ pub(super) struct GeminiReader {
     given: Recent<bool>,
     nameless: u64,
     /// The ids of the messages in the context that were given out.
-    live: Live<Option<String>>,
+    live: LiveMessages<Option<String>>,
     branches: Branches,
 }
 
@@ -68,7 +68,7 @@ impl GeminiReader {
     fn hold(&mut self, message: Object, line: u64, sink: &mut Sink) {
         let key = match id_of(&message) {
             Some(id) if self.given.get(&id) == Some(true) => {
-                let reason = format!("replaces a message more than {HELD} messages before it");
+                let reason = "replaces a message that was given out already";
                 return sink.unknown(line, reason, message.into());
             }
             Some(id) => Key::Id(id),
@@ -100,7 +100,7 @@ impl GeminiReader {
                 Key::Id(id) => Some(id),
                 Key::Nameless(_) => None,
             };
-            self.give(id, message, line, None, sink);
+            self.give(id, message, line, sink);
         }
     }
 
@@ -110,16 +110,9 @@ impl GeminiReader {
         }
     }
 
-    fn give(
-        &mut self,
-        id: Option<String>,
-        message: Object,
-        line: u64,
-        compacted: Option<CompactionRecord>,
-        sink: &mut Sink,
-    ) {
+    fn give(&mut self, id: Option<String>, message: Object, line: u64, sink: &mut Sink) {
         let frame = sink.next_frame();
-        give(message, line, compacted, sink);
+        give(message, line, None, sink);
         // Notices are in no context.
         if sink.next_frame() == frame {
             return;
@@ -130,34 +123,58 @@ impl GeminiReader {
         self.live.push(frame, id);
     }
 
-    /// Lets the messages from the one with this index on leave the context.
-    fn leave(&mut self, at: usize) {
-        for (_, id) in self.live.split_off(at) {
-            id.iter().for_each(|id| self.given.insert(id, false));
-        }
-    }
-
     /// The user went back before a message: it and what follows leave the context.
     fn rewind(&mut self, record: Object, line: u64, sink: &mut Sink) {
-        self.give_all(sink);
         let wanted = record.get(REWIND).and_then(Value::as_str);
-        let is_it = |(_, id): &(u64, Option<String>)| id.is_some() && id.as_deref() == wanted;
-        let Some(at) = self.live.messages().iter().rposition(is_it) else {
+        let Some(at) = self.ids().iter().rposition(|id| id.is_some() && *id == wanted) else {
             sink.note(line, "goes back to a message that the context does not hold");
             return sink.skip(REWIND);
         };
-        let cut = self.cut(at);
-        if sink.take_back(&mut self.branches, cut, &[], (REWIND, record, line)) {
-            self.leave(at);
+        self.take_back(at, REWIND, draft_of(record, line), sink);
+    }
+
+    /// The ids of the messages in the context, those that are held after those that were given out.
+    fn ids(&self) -> Vec<Option<&str>> {
+        let given = self.live.messages().iter().map(|(_, id)| id.as_deref());
+        let held = self.held.iter().filter(|(_, (_, message))| !is_notice(message));
+        let held = held.map(|(key, _)| match key {
+            Key::Id(id) => Some(id.as_str()),
+            Key::Nameless(_) => None,
+        });
+        given.chain(held).collect()
+    }
+
+    /// Lets the messages from this index on, of [`GeminiReader::ids`], leave the context by a record.
+    fn take_back(&mut self, at: usize, kind: &str, record: FrameDraft, sink: &mut Sink) {
+        let forgotten = self.live.forgotten();
+        self.give_all(sink);
+        // To make room the oldest may have been forgotten.
+        let now_forgotten =
+            usize::try_from(self.live.forgotten() - forgotten).unwrap_or(usize::MAX);
+        let at = at.saturating_sub(now_forgotten);
+        let (cut, kept) = self.live.cut(at);
+        if sink.take_back(&mut self.branches, (cut, &kept), kind, record) {
+            for (_, id) in self.live.split_off(at) {
+                id.iter().for_each(|id| self.given.insert(id, false));
+            }
         }
     }
 
-    /// The first frame that leaves the context with the message of this index, and those after it.
-    fn cut(&self, at: usize) -> u64 {
-        // With the first of all, what it replaced stays away.
-        let is_first = at == 0 && self.live.forgotten() == 0;
-        let frame = self.live.messages().get(at).map(|(frame, _)| *frame);
-        frame.filter(|_| !is_first).unwrap_or_default()
+    /// Takes the summary that stands before the messages from this index on, of
+    /// [`GeminiReader::ids`], in the place of those before it.
+    fn compress(&mut self, at: usize, summary: Object, line: u64, sink: &mut Sink) {
+        let id = id_of(&summary);
+        let first = self.live.messages().get(at).map(|(frame, _)| *frame);
+        let replaced = first.map_or(Replaced::All, Replaced::BeforeFrame);
+        let told = CompactionRecord { replaced, ..CompactionRecord::of("gemini-cli") };
+        let frame = sink.next_frame();
+        give(summary, line, Some(told), sink);
+        let replaced = self.live.replace_before(at, frame, id.clone());
+        replaced
+            .iter()
+            .filter_map(|(_, id)| id.as_ref())
+            .for_each(|id| self.given.insert(id, false));
+        id.iter().for_each(|id| self.given.insert(id, true));
     }
 
     /// `$set` with messages writes the model's context anew. Messages that were seen stay as they
@@ -169,7 +186,7 @@ impl GeminiReader {
             _ => None,
         };
         let Some(list) = list else { return sink.skip(SET) };
-        let mut compaction = self.drop_missing(&list, record, line, sink);
+        let mut kept_from = self.drop_missing(&list, record, line, sink);
         for message in list {
             let message = match message {
                 Value::Object(message) => message,
@@ -182,62 +199,46 @@ impl GeminiReader {
             let is_seen = id.as_ref().is_some_and(|id| {
                 self.given.get(id) == Some(true) || self.held.contains_key(&Key::Id(id.clone()))
             });
-            if let Some(told) = compaction.take() {
+            if let Some(at) = kept_from.take() {
                 // It is the first of them.
-                self.give(id, message, line, Some(told), sink);
+                self.compress(at, message, line, sink);
             } else if !is_seen {
                 self.hold(message, line, sink);
             }
         }
     }
 
-    /// Lets the messages leave the context that are not in the new one. Gives the compaction that did
-    /// so, where the first of the new ones is a summary that took their place.
+    /// Lets the messages leave the context that are not in the new one. Where the first of the new
+    /// ones is a summary that replaces them, gives the index of the first message that stays.
     fn drop_missing(
         &mut self,
         list: &[Value],
         record: Object,
         line: u64,
         sink: &mut Sink,
-    ) -> Option<CompactionRecord> {
-        let ids: HashSet<&str> = list.iter().filter_map(|message| message.str_at("id")).collect();
-        let is_notice = |message: &Object| {
-            let kind = message.get("type").and_then(Value::as_str);
-            kind.is_some_and(|kind| NOTICES.contains(&kind))
-        };
-        let is_kept = |id: &Option<String>| id.as_deref().is_some_and(|id| ids.contains(id));
-        let is_held = |(key, (_, message)): (&Key, &(u64, Object))| {
-            is_notice(message) || matches!(key, Key::Id(id) if ids.contains(&**id))
-        };
-        let all = self.live.messages();
-        if all.iter().all(|(_, id)| is_kept(id)) && self.held.iter().all(is_held) {
+    ) -> Option<usize> {
+        let new: HashSet<&str> = list.iter().filter_map(|message| message.str_at("id")).collect();
+        let all = self.ids();
+        let is_kept = |id: &Option<&str>| id.is_some_and(|id| new.contains(id));
+        let first = all.iter().position(is_kept).unwrap_or(all.len());
+        let kept = all.iter().filter(|id| is_kept(id)).count();
+        if kept == all.len() {
             sink.skip(SET);
             return None;
         }
-        self.give_all(sink);
-        let all = self.live.messages();
-        let first = all.iter().position(|(_, id)| is_kept(id)).unwrap_or(all.len());
-        let kept = all.iter().filter(|(_, id)| is_kept(id)).count();
+        let left = all.len() - first;
         let is_summary = list.first().is_some_and(|message| self.is_summary(message));
-        if is_summary && first + kept == all.len() {
+        if is_summary && kept == left {
             sink.skip(SET);
-            let to = all.get(first).and_then(|(frame, _)| frame.checked_sub(1));
-            let stays = self.live.split_off(first);
-            self.leave(0);
-            self.live.take();
-            stays.into_iter().for_each(|(frame, id)| self.live.push(frame, id));
-            return Some(CompactionRecord { to, ..CompactionRecord::of("gemini-cli") });
+            self.give_all(sink);
+            return Some(self.live.messages().len().saturating_sub(kept));
         }
-        let is_rest = all.iter().skip(kept).all(|(_, id)| !is_kept(id));
-        if !is_rest {
+        if all.iter().skip(kept).any(is_kept) {
             sink.note(line, "messages left the context before others that stayed in it");
             sink.skip(SET);
             return None;
         }
-        let cut = self.cut(kept);
-        if sink.take_back(&mut self.branches, cut, &[], (SET, record, line)) {
-            self.leave(kept);
-        }
+        self.take_back(kept, SET, draft_of(record, line), sink);
         None
     }
 
@@ -262,6 +263,17 @@ const SNAPSHOT: &str = "<state_snapshot>";
 /// What the program says to the user alone.
 const NOTICES: [&str; 3] = ["info", "warning", "error"];
 
+/// Whether the program said it to the user alone: it is in no context.
+fn is_notice(message: &Object) -> bool {
+    let kind = message.get("type").and_then(Value::as_str);
+    kind.is_some_and(|kind| NOTICES.contains(&kind))
+}
+
+fn draft_of(record: Object, line: u64) -> FrameDraft {
+    let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+    FrameDraft::of_record(line, timestamp, record)
+}
+
 fn id_of(message: &Object) -> Option<String> {
     message.get("id")?.as_str().map(str::to_owned)
 }
@@ -283,7 +295,7 @@ impl super::Decoder for GeminiReader {
             for message in messages {
                 match message {
                     Value::Object(message) => {
-                        self.give(id_of(&message), message, line, None, sink);
+                        self.give(id_of(&message), message, line, sink);
                     }
                     other => sink.unknown(line, format!("{} is no message", other.kind()), other),
                 }

@@ -44,7 +44,7 @@ mod joining;
 mod kimi;
 mod kimi_context;
 mod lines;
-mod live;
+mod live_messages;
 mod mini_swe_agent;
 mod money;
 mod names;
