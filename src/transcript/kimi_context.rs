@@ -162,7 +162,7 @@ impl KimiContext {
         let stays = prompts.into_iter().enumerate().filter(|(at, _)| *at < head || *at >= from);
         let mut frames = Vec::new();
         for (_, (frame, entry)) in stays {
-            frames.push((frame, frame));
+            frames.push(frame);
             self.live.push(frame, entry);
         }
         frames.sort_unstable();

@@ -6,7 +6,7 @@ use std::{
 
 use super::{
     Record,
-    branches::{self, Branches, Fork},
+    branches::{Branches, Fork},
     bundle::Bundle,
     joining,
     pairing::Pairing,
@@ -21,6 +21,7 @@ use crate::{
     json::{Object, ObjectExt, Value},
     veil::{
         Branch, Compaction, Facet, FacetOp, Frame, Imported, PartContent, Source, SubagentStart,
+        without,
     },
 };
 
@@ -172,7 +173,7 @@ pub(super) struct CompactionRecord {
     /// What stood in place of the frames, where the message itself does not hold it.
     pub(super) summary: Option<Facet>,
     /// Earlier frames that were kept, where the message is read at its own place, after them.
-    pub(super) in_place: Option<Vec<(u64, u64)>>,
+    pub(super) in_place: Option<Vec<u64>>,
 }
 
 impl CompactionRecord {
@@ -334,7 +335,11 @@ impl Sink {
         let first = self.places.first(&session).unwrap_or(next);
         match branches.go_back(cut, first, next) {
             Ok(Some(outside)) => {
-                draft.outside = Some(branches::without(outside, kept));
+                let mut kept = kept.to_vec();
+                kept.sort_unstable();
+                let kept: Vec<_> = kept.into_iter().map(|kept| kept..kept + 1).collect();
+                let left = outside.into_iter().flat_map(|(from, to)| without(from..to + 1, &kept));
+                draft.outside = Some(left.map(|left| (left.start, left.end - 1)).collect());
                 self.push(draft);
                 return true;
             }
@@ -457,7 +462,10 @@ impl Sink {
         });
         let (from, to, engine) = (FrameSeq::new(from), FrameSeq::new(to), told.engine);
         (from <= to).then(|| match told.in_place {
-            Some(kept) => Compaction::event_in_place(from, to, engine, kept),
+            Some(kept) => {
+                let kept = kept.into_iter().map(FrameSeq::new).map(|kept| kept..=kept);
+                Compaction::event_in_place(from, to, engine, kept)
+            }
             None => Compaction::event(from, to, engine, summary.as_ref()),
         })
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use afterimage::{
     hud::{Hud, NativeFormat, RenderRequest},
     id::Millis,
+    request::Recording,
     transcript::Transcript,
     veil::{Branch, Compaction, Frame, History},
     window::RecordedCompactions,
@@ -401,6 +402,29 @@ fn what_precedes_a_compaction_of_the_messages_api_is_ignored() {
     let import = read(&list(&format!("{said},{summary}")));
     let told = import.frames.iter().find_map(|frame| Compaction::of(frame).unwrap()).unwrap();
     assert_eq!((told.from.get(), told.to.get(), told.is_in_place), (0, 4, true));
+}
+
+const PARTED: &str = r#"{"model":"m","system":"SYSTEM","messages":[{"role":"user","content":"a"},{"role":"assistant","timestamp":"t","model":"n","content":[{"type":"text","text":"d"},{"type":"compaction","content":"SUM"}]},{"role":"user","content":"e"}]}"#;
+
+#[test]
+fn a_request_with_a_message_that_a_summary_parts_has_the_frames_of_its_messages() {
+    let transcript = Transcript::new(PARTED.as_bytes()).unwrap();
+    let counter = Arc::new(afterimage::tokens::Chars4);
+    let recording = Recording::read(transcript, counter, |_| NOW).unwrap();
+    let last: Vec<_> =
+        recording.exchanges().iter().map(|exchange| exchange.last_frame.unwrap().get()).collect();
+    assert_eq!(last, [4]);
+}
+
+#[test]
+fn what_a_message_says_before_its_summary_has_the_time_and_the_model_of_the_message() {
+    let frames = read(PARTED).frames;
+    assert_eq!(frames.len(), 5);
+    for frame in &frames[2..4] {
+        assert_eq!(frame.timestamp.as_deref(), Some("t"));
+        assert_eq!(frame.imported.as_ref().unwrap().get("model").unwrap().as_str(), Some("n"));
+    }
+    assert!(!frames[2].imported.as_ref().unwrap().is_message);
 }
 
 #[test]
