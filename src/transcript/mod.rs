@@ -36,6 +36,7 @@ mod folder;
 mod format;
 mod frames;
 mod gemini;
+mod gemini_message;
 mod input;
 mod inspect;
 mod interaction;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use afterimage::{
     hud::{Hud, NativeFormat, RenderRequest},
-    id::Millis,
+    id::{FacetType, Millis},
     request::Recording,
     transcript::Transcript,
-    veil::{Branch, Compaction, Frame, History},
+    veil::{Branch, Compaction, Facet, FacetOp, Frame, History, Source},
     window::RecordedCompactions,
 };
 
@@ -402,6 +402,24 @@ fn what_precedes_a_compaction_of_the_messages_api_is_ignored() {
     let import = read(&list(&format!("{said},{summary}")));
     let told = import.frames.iter().find_map(|frame| Compaction::of(frame).unwrap()).unwrap();
     assert_eq!((told.from.get(), told.to.get(), told.is_in_place), (0, 4, true));
+}
+
+#[test]
+fn frames_that_a_summary_kept_stay_behind_it() {
+    let mut frames: Vec<_> = (0..5)
+        .map(|at: u64| {
+            let (kind, text) = if at == 4 {
+                (FacetType::SUMMARY, "SUM".to_owned())
+            } else {
+                (FacetType::EVENT, at.to_string())
+            };
+            let facet = Facet::new(format!("f{at}"), kind, text);
+            Frame::new(at, Source::User).with(FacetOp::add(facet))
+        })
+        .collect();
+    let event = r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":3,"kept":[[1,2]]}}"#;
+    frames[4].events.push(afterimage::json::read(event.as_bytes()).unwrap());
+    assert_eq!(context(&frames), "SUM | 1 | 2");
 }
 
 const PARTED: &str = r#"{"model":"m","system":"SYSTEM","messages":[{"role":"user","content":"a"},{"role":"assistant","timestamp":"t","model":"n","content":[{"type":"text","text":"d"},{"type":"compaction","content":"SUM"}]},{"role":"user","content":"e"}]}"#;
