@@ -234,19 +234,6 @@ impl Branches {
     }
 }
 
-/// Ranges of frames without the frames in `kept`.
-pub(super) fn without(ranges: Vec<(u64, u64)>, kept: &[u64]) -> Vec<(u64, u64)> {
-    kept.iter().fold(ranges, |ranges, kept| {
-        let split = |(from, to): (u64, u64)| {
-            let is_inside = (from..=to).contains(kept);
-            let before = is_inside.then(|| Some((from, kept.checked_sub(1)?))).flatten();
-            let after = if is_inside { (kept + 1, to) } else { (from, to) };
-            before.into_iter().chain([after]).filter(|(from, to)| from <= to)
-        };
-        ranges.into_iter().flat_map(split).collect()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

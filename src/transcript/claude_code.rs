@@ -7,7 +7,7 @@ use super::{
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
-    sink::{CompactionRecord, FrameDraft, Sink},
+    sink::{CompactionRecord, FrameDraft, Replaced, Sink},
     starts::Starts,
 };
 use crate::{
@@ -126,9 +126,9 @@ impl ClaudeCodeReader {
                 facet.facet_type = FacetType::SUMMARY;
             }
             let kept = self.kept.take().filter(|(of, _)| *of == session);
-            let kept_from = kept.map(|(_, line)| line);
+            let replaced = kept.map_or(Replaced::All, |(_, line)| Replaced::BeforeLine(line));
             draft.compacted =
-                Some(CompactionRecord { kept_from, ..CompactionRecord::of("claude-code") });
+                Some(CompactionRecord { replaced, ..CompactionRecord::of("claude-code") });
         }
         let has_result = draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT);
         let role = match kind {

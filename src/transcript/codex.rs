@@ -82,12 +82,13 @@ impl CodexReader {
     ) {
         self.answer.give(sink);
         let count = payload.get("num_turns").and_then(Value::as_u64);
-        let (cut, wrong) = self.turns.roll_back(count);
+        let (undone, wrong) = self.turns.undone(count);
         wrong.into_iter().for_each(|wrong| sink.note(line, wrong));
-        let Some(cut) = cut else { return sink.skip(ROLLED_BACK) };
-        let mut record = payload;
-        record.put_some("timestamp", timestamp);
-        sink.take_back(&mut self.branches, cut, &[], (ROLLED_BACK, record, line));
+        let Some((at, cut)) = undone else { return sink.skip(ROLLED_BACK) };
+        let draft = FrameDraft::of_record(line, timestamp, payload);
+        if sink.take_back(&mut self.branches, (cut, &[]), ROLLED_BACK, draft) {
+            self.turns.leave(at);
+        }
     }
 
     /// What the program notes for itself: of it, the model and the usage of answers are kept.

@@ -1,6 +1,6 @@
 //! Where the turns of a rollout begin: a later record may take the last of them back.
 
-use super::{live::Live, sink::FrameDraft};
+use super::{live_messages::LiveMessages, sink::FrameDraft};
 use crate::veil::{Facet, Source};
 
 /// What the harness puts before the prompt of a turn begins with one of these, in the name of the
@@ -32,7 +32,7 @@ const CONTEXT_OF_OPERATOR: [&str; 8] = [
 /// The turns of the context.
 #[derive(Debug, Default)]
 pub(super) struct CodexTurns {
-    begun: Live<()>,
+    begun: LiveMessages<()>,
     /// The first frame of what the harness put before the next turn.
     lead: Option<u64>,
 }
@@ -80,19 +80,24 @@ impl CodexTurns {
         self.lead = None;
     }
 
-    /// Takes the last turns back: gives the first frame that leaves with them, and what is wrong.
-    pub(super) fn roll_back(&mut self, count: Option<u64>) -> (Option<u64>, Option<&'static str>) {
+    /// The index of the first of the last `count` turns, and the first frame that leaves with it;
+    /// and what is wrong.
+    pub(super) fn undone(
+        &self,
+        count: Option<u64>,
+    ) -> (Option<(usize, u64)>, Option<&'static str>) {
         let Some(count) = count else {
             return (None, Some("takes turns back and does not say how many"));
         };
-        let turns = self.begun.messages().len();
-        let wrong = (count > turns as u64).then_some("takes back more turns than there are");
-        if count == 0 || turns == 0 {
-            return (None, wrong);
-        }
-        let at = turns.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
-        let undone = self.begun.split_off(at);
+        let turns = self.begun.messages();
+        let wrong = (count > turns.len() as u64).then_some("takes back more turns than there are");
+        let at = turns.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+        (turns.get(at).map(|(frame, ())| (at, *frame)), wrong)
+    }
+
+    /// Lets the turns from this index on leave.
+    pub(super) fn leave(&mut self, at: usize) {
+        self.begun.split_off(at);
         self.lead = None;
-        (undone.front().map(|(frame, ())| *frame), wrong)
     }
 }

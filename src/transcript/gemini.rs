@@ -6,18 +6,14 @@ use indexmap::IndexMap;
 
 use super::{
     branches::Branches,
-    chat, joining,
-    live::Live,
-    parts::{self, Arguments, with_origin},
+    gemini_message::{give, is_notice},
+    joining,
+    live_messages::LiveMessages,
     recent::Recent,
-    sink::{CompactionRecord, FrameDraft, Sink},
+    sink::{CompactionRecord, FrameDraft, Replaced, Sink},
     take,
 };
-use crate::{
-    id::FacetType,
-    json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
-};
+use crate::json::{Object, Value};
 
 /// How many messages are held back, so that a later line can still replace them. A line replaces
 /// the message that it was written for: the last one, or one of the same turn.
@@ -38,7 +34,7 @@ pub(super) struct GeminiReader {
     given: Recent<bool>,
     nameless: u64,
     /// The ids of the messages in the context that were given out.
-    live: Live<Option<String>>,
+    live: LiveMessages<Option<String>>,
     branches: Branches,
 }
 
@@ -68,7 +64,7 @@ impl GeminiReader {
     fn hold(&mut self, message: Object, line: u64, sink: &mut Sink) {
         let key = match id_of(&message) {
             Some(id) if self.given.get(&id) == Some(true) => {
-                let reason = format!("replaces a message more than {HELD} messages before it");
+                let reason = "replaces a message that was given out already";
                 return sink.unknown(line, reason, message.into());
             }
             Some(id) => Key::Id(id),
@@ -100,7 +96,7 @@ impl GeminiReader {
                 Key::Id(id) => Some(id),
                 Key::Nameless(_) => None,
             };
-            self.give(id, message, line, None, sink);
+            self.give(id, message, line, sink);
         }
     }
 
@@ -110,16 +106,9 @@ impl GeminiReader {
         }
     }
 
-    fn give(
-        &mut self,
-        id: Option<String>,
-        message: Object,
-        line: u64,
-        compacted: Option<CompactionRecord>,
-        sink: &mut Sink,
-    ) {
+    fn give(&mut self, id: Option<String>, message: Object, line: u64, sink: &mut Sink) {
         let frame = sink.next_frame();
-        give(message, line, compacted, sink);
+        give(message, line, None, sink);
         // Notices are in no context.
         if sink.next_frame() == frame {
             return;
@@ -130,34 +119,58 @@ impl GeminiReader {
         self.live.push(frame, id);
     }
 
-    /// Lets the messages from the one with this index on leave the context.
-    fn leave(&mut self, at: usize) {
-        for (_, id) in self.live.split_off(at) {
-            id.iter().for_each(|id| self.given.insert(id, false));
-        }
-    }
-
     /// The user went back before a message: it and what follows leave the context.
     fn rewind(&mut self, record: Object, line: u64, sink: &mut Sink) {
-        self.give_all(sink);
         let wanted = record.get(REWIND).and_then(Value::as_str);
-        let is_it = |(_, id): &(u64, Option<String>)| id.is_some() && id.as_deref() == wanted;
-        let Some(at) = self.live.messages().iter().rposition(is_it) else {
+        let Some(at) = self.ids().iter().rposition(|id| id.is_some() && *id == wanted) else {
             sink.note(line, "goes back to a message that the context does not hold");
             return sink.skip(REWIND);
         };
-        let cut = self.cut(at);
-        if sink.take_back(&mut self.branches, cut, &[], (REWIND, record, line)) {
-            self.leave(at);
+        self.take_back(at, REWIND, draft_of(record, line), sink);
+    }
+
+    /// The ids of the messages in the context, those that are held after those that were given out.
+    fn ids(&self) -> Vec<Option<&str>> {
+        let given = self.live.messages().iter().map(|(_, id)| id.as_deref());
+        let held = self.held.iter().filter(|(_, (_, message))| !is_notice(message));
+        let held = held.map(|(key, _)| match key {
+            Key::Id(id) => Some(id.as_str()),
+            Key::Nameless(_) => None,
+        });
+        given.chain(held).collect()
+    }
+
+    /// Lets the messages from this index on, of [`GeminiReader::ids`], leave the context by a record.
+    fn take_back(&mut self, at: usize, kind: &str, record: FrameDraft, sink: &mut Sink) {
+        let forgotten = self.live.forgotten();
+        self.give_all(sink);
+        // To make room the oldest may have been forgotten.
+        let now_forgotten =
+            usize::try_from(self.live.forgotten() - forgotten).unwrap_or(usize::MAX);
+        let at = at.saturating_sub(now_forgotten);
+        let (cut, kept) = self.live.cut(at);
+        if sink.take_back(&mut self.branches, (cut, &kept), kind, record) {
+            for (_, id) in self.live.split_off(at) {
+                id.iter().for_each(|id| self.given.insert(id, false));
+            }
         }
     }
 
-    /// The first frame that leaves the context with the message of this index, and those after it.
-    fn cut(&self, at: usize) -> u64 {
-        // With the first of all, what it replaced stays away.
-        let is_first = at == 0 && self.live.forgotten() == 0;
-        let frame = self.live.messages().get(at).map(|(frame, _)| *frame);
-        frame.filter(|_| !is_first).unwrap_or_default()
+    /// Takes the summary that stands before the messages from this index on, of
+    /// [`GeminiReader::ids`], in the place of those before it.
+    fn compress(&mut self, at: usize, summary: Object, line: u64, sink: &mut Sink) {
+        let id = id_of(&summary);
+        let first = self.live.messages().get(at).map(|(frame, _)| *frame);
+        let replaced = first.map_or(Replaced::All, Replaced::BeforeFrame);
+        let told = CompactionRecord { replaced, ..CompactionRecord::of("gemini-cli") };
+        let frame = sink.next_frame();
+        give(summary, line, Some(told), sink);
+        let replaced = self.live.replace_before(at, frame, id.clone());
+        replaced
+            .iter()
+            .filter_map(|(_, id)| id.as_ref())
+            .for_each(|id| self.given.insert(id, false));
+        id.iter().for_each(|id| self.given.insert(id, true));
     }
 
     /// `$set` with messages writes the model's context anew. Messages that were seen stay as they
@@ -169,7 +182,7 @@ impl GeminiReader {
             _ => None,
         };
         let Some(list) = list else { return sink.skip(SET) };
-        let mut compaction = self.drop_missing(&list, record, line, sink);
+        let mut kept_from = self.drop_missing(&list, record, line, sink);
         for message in list {
             let message = match message {
                 Value::Object(message) => message,
@@ -182,62 +195,46 @@ impl GeminiReader {
             let is_seen = id.as_ref().is_some_and(|id| {
                 self.given.get(id) == Some(true) || self.held.contains_key(&Key::Id(id.clone()))
             });
-            if let Some(told) = compaction.take() {
+            if let Some(at) = kept_from.take() {
                 // It is the first of them.
-                self.give(id, message, line, Some(told), sink);
+                self.compress(at, message, line, sink);
             } else if !is_seen {
                 self.hold(message, line, sink);
             }
         }
     }
 
-    /// Lets the messages leave the context that are not in the new one. Gives the compaction that did
-    /// so, where the first of the new ones is a summary that took their place.
+    /// Lets the messages leave the context that are not in the new one. Where the first of the new
+    /// ones is a summary that replaces them, gives the index of the first message that stays.
     fn drop_missing(
         &mut self,
         list: &[Value],
         record: Object,
         line: u64,
         sink: &mut Sink,
-    ) -> Option<CompactionRecord> {
-        let ids: HashSet<&str> = list.iter().filter_map(|message| message.str_at("id")).collect();
-        let is_notice = |message: &Object| {
-            let kind = message.get("type").and_then(Value::as_str);
-            kind.is_some_and(|kind| NOTICES.contains(&kind))
-        };
-        let is_kept = |id: &Option<String>| id.as_deref().is_some_and(|id| ids.contains(id));
-        let is_held = |(key, (_, message)): (&Key, &(u64, Object))| {
-            is_notice(message) || matches!(key, Key::Id(id) if ids.contains(&**id))
-        };
-        let all = self.live.messages();
-        if all.iter().all(|(_, id)| is_kept(id)) && self.held.iter().all(is_held) {
+    ) -> Option<usize> {
+        let new: HashSet<&str> = list.iter().filter_map(|message| message.str_at("id")).collect();
+        let all = self.ids();
+        let is_kept = |id: Option<&str>| id.is_some_and(|id| new.contains(id));
+        let first = all.iter().position(|id| is_kept(*id)).unwrap_or(all.len());
+        let kept = all.iter().filter(|id| is_kept(**id)).count();
+        if kept == all.len() {
             sink.skip(SET);
             return None;
         }
-        self.give_all(sink);
-        let all = self.live.messages();
-        let first = all.iter().position(|(_, id)| is_kept(id)).unwrap_or(all.len());
-        let kept = all.iter().filter(|(_, id)| is_kept(id)).count();
+        let left = all.len() - first;
         let is_summary = list.first().is_some_and(|message| self.is_summary(message));
-        if is_summary && first + kept == all.len() {
+        if is_summary && kept == left {
             sink.skip(SET);
-            let to = all.get(first).and_then(|(frame, _)| frame.checked_sub(1));
-            let stays = self.live.split_off(first);
-            self.leave(0);
-            self.live.take();
-            stays.into_iter().for_each(|(frame, id)| self.live.push(frame, id));
-            return Some(CompactionRecord { to, ..CompactionRecord::of("gemini-cli") });
+            self.give_all(sink);
+            return Some(self.live.messages().len().saturating_sub(kept));
         }
-        let is_rest = all.iter().skip(kept).all(|(_, id)| !is_kept(id));
-        if !is_rest {
+        if all.iter().skip(kept).any(|id| is_kept(*id)) {
             sink.note(line, "messages left the context before others that stayed in it");
             sink.skip(SET);
             return None;
         }
-        let cut = self.cut(kept);
-        if sink.take_back(&mut self.branches, cut, &[], (SET, record, line)) {
-            self.leave(kept);
-        }
+        self.take_back(kept, SET, draft_of(record, line), sink);
         None
     }
 
@@ -259,8 +256,11 @@ const REWIND: &str = "$rewindTo";
 const SET: &str = "$set";
 /// How the program has a model begin the summary of a compression.
 const SNAPSHOT: &str = "<state_snapshot>";
-/// What the program says to the user alone.
-const NOTICES: [&str; 3] = ["info", "warning", "error"];
+
+fn draft_of(record: Object, line: u64) -> FrameDraft {
+    let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+    FrameDraft::of_record(line, timestamp, record)
+}
 
 fn id_of(message: &Object) -> Option<String> {
     message.get("id")?.as_str().map(str::to_owned)
@@ -283,7 +283,7 @@ impl super::Decoder for GeminiReader {
             for message in messages {
                 match message {
                     Value::Object(message) => {
-                        self.give(id_of(&message), message, line, None, sink);
+                        self.give(id_of(&message), message, line, sink);
                     }
                     other => sink.unknown(line, format!("{} is no message", other.kind()), other),
                 }
@@ -298,124 +298,6 @@ impl super::Decoder for GeminiReader {
     fn finish(&mut self, sink: &mut Sink) {
         self.give_all(sink);
     }
-}
-
-/// Gives out a message, and the results of its calls as a frame of their own.
-fn give(mut message: Object, line: u64, compacted: Option<CompactionRecord>, sink: &mut Sink) {
-    let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
-    let (source, text_type) = match kind {
-        "user" => (Source::User, FacetType::EVENT),
-        "gemini" => (Source::Agent, FacetType::SPEECH),
-        kind if NOTICES.contains(&kind) => return sink.skip(kind),
-        other => {
-            let has_type = message.contains_key("type");
-            let reason = if has_type {
-                format!("a message of type {other:?}")
-            } else {
-                "a record without a type".to_owned()
-            };
-            return sink.unknown(line, reason, message.into());
-        }
-    };
-    let mut draft = FrameDraft { compacted, ..FrameDraft::message(source, line) };
-    let mut results = FrameDraft::record(Source::Environment, line);
-    draft.uuid = take::text(&mut message, "id");
-    draft.timestamp = take::text(&mut message, "timestamp");
-    let thoughts = take::list(&mut message, "thoughts").unwrap_or_default();
-    draft.facets.extend(thoughts.into_iter().map(thought));
-    content(message.shift_remove("content"), &text_type, &mut draft);
-    for value in take::list(&mut message, "toolCalls").unwrap_or_default() {
-        call(value, &mut draft.facets, &mut results.facets);
-    }
-    draft.payload.extend(message);
-    sink.push(draft);
-    if !results.facets.is_empty() {
-        sink.push(results);
-    }
-}
-
-/// A thought: its subject and its description, one of which may be missing.
-fn thought(value: Value) -> Facet {
-    let text = |key: &str| value.str_at(key).filter(|text| !text.is_empty());
-    let text = match (text("subject"), text("description")) {
-        (Some(subject), Some(description)) => format!("{subject}\n{description}"),
-        (Some(only), None) | (None, Some(only)) => only.to_owned(),
-        (None, None) => value.as_str().unwrap_or_default().to_owned(),
-    };
-    with_origin(parts::thought(text), value)
-}
-
-fn content(body: Option<Value>, text_type: &FacetType, draft: &mut FrameDraft) {
-    match body {
-        Some(Value::Array(list)) => {
-            draft.payload.put("form", "parts");
-            draft.facets.extend(list.into_iter().map(|value| part(value, text_type)));
-        }
-        // A message with one part may have it as it is.
-        Some(Value::Object(only)) => {
-            draft.payload.put("form", "part");
-            draft.facets.push(part(only.into(), text_type));
-        }
-        Some(other) => chat::content(other, text_type, draft),
-        None => draft.payload.put("form", "absent"),
-    }
-}
-
-/// A part of Gemini's API: one member says what it is.
-fn part(value: Value, text_type: &FacetType) -> Facet {
-    let Value::Object(mut object) = value else { return chat::content_part(value, text_type) };
-    if let Some(text) = take::text(&mut object, "text") {
-        let is_thought = object.get("thought").and_then(Value::as_bool) == Some(true);
-        let facet_type = if is_thought { FacetType::THOUGHT } else { text_type.clone() };
-        return with_origin(parts::text(facet_type, text), object.into());
-    }
-    let data = object.get("inlineData");
-    let text = |key: &str| data.and_then(|data| data.str_at(key)).map(str::to_owned);
-    match (text("mimeType"), text("data")) {
-        (Some(kind), Some(data)) if kind.starts_with("image/") => {
-            parts::image(Some(&kind), Some(&data), object.into())
-        }
-        _ => {
-            let kind = object.keys().next().cloned().unwrap_or_else(|| "part".to_owned());
-            parts::opaque(&kind, object.into())
-        }
-    }
-}
-
-/// A call and, where it has one, its result: also of a call that failed or was cancelled.
-fn call(value: Value, calls: &mut Vec<Facet>, results: &mut Vec<Facet>) {
-    let Value::Object(mut call) = value else {
-        return calls.push(parts::opaque("tool call", value));
-    };
-    let (id, name) = (take::text(&mut call, "id"), take::text(&mut call, "name"));
-    let (id, name) = (id.as_deref(), name.as_deref());
-    let arguments = Arguments::from(call.shift_remove("args"));
-    let status = call.get("status").and_then(Value::as_str).unwrap_or_default();
-    let failed = matches!(status, "error" | "cancelled");
-    let outcome = call.shift_remove("result");
-    calls.push(with_origin(parts::call(id, name.unwrap_or_default(), arguments), call.into()));
-    match outcome {
-        None | Some(Value::Null) => {}
-        Some(Value::Array(list)) if list.is_empty() => {}
-        Some(Value::String(text)) => results.push(parts::result(id, name, text, failed)),
-        Some(other) => {
-            let text = said(&other).unwrap_or_else(|| other.to_string());
-            results.push(with_origin(parts::result(id, name, text, failed), other));
-        }
-    }
-}
-
-/// What a result says as text: the output or error of its function responses, and its text parts.
-fn said(result: &Value) -> Option<String> {
-    let list = result.as_array().unwrap_or(std::slice::from_ref(result));
-    let of_part = |part: &Value| {
-        let response = part.get("functionResponse").and_then(|function| function.get("response"));
-        let text = |key: &str| response.and_then(|response| response.str_at(key));
-        let only = text("output").or_else(|| text("error")).or_else(|| part.str_at("text"));
-        only.or_else(|| part.as_str()).map(str::to_owned)
-    };
-    let texts: Vec<_> = list.iter().filter_map(of_part).collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
 #[cfg(test)]

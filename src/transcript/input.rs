@@ -170,13 +170,14 @@ impl<R: BufRead> Transcript<R> {
 
     /// Hands a record on, and keeps the request that it is.
     fn take(&mut self, value: Value, line: u64) {
-        let before = self.sink.next_sequence();
+        let first = self.sink.made();
         let is_kept = self.sink.keeps_exchanges();
         let mut request =
             if is_kept { RecordedExchange::of_document(self.format, &value, line) } else { None };
         self.decoder.record(value, line, &mut self.sink);
+        let frames = if is_kept { self.sink.frames_since(first) } else { Vec::new() };
         if let Some(mut exchange) = request.take() {
-            exchange.place(before..self.sink.next_sequence());
+            exchange.place(frames);
             self.sink.exchange(exchange);
         }
     }

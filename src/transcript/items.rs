@@ -47,9 +47,6 @@ pub(super) fn is_known(kind: &str) -> bool {
     let others = [
         "message",
         "reasoning",
-        "compaction",
-        "compaction_summary",
-        "context_compaction",
         "mcp_list_tools",
         "mcp_approval_request",
         "mcp_approval_response",
@@ -58,7 +55,7 @@ pub(super) fn is_known(kind: &str) -> bool {
         "agent_message",
         "other",
     ];
-    is_call(kind) || is_output(kind) || others.contains(&kind)
+    is_call(kind) || is_output(kind) || COMPACTIONS.contains(&kind) || others.contains(&kind)
 }
 
 fn is_call(kind: &str) -> bool {

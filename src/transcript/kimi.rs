@@ -262,15 +262,17 @@ impl KimiReader {
         self.close(sink);
         let count = record.get("count").and_then(Value::as_u64);
         let is_clear = kind == "context.clear";
-        let (at, cut) = match if is_clear { Ok((0, 0)) } else { self.context.undone(count) } {
-            Ok(found) => found,
+        let at = match if is_clear { Ok(0) } else { self.context.undone(count) } {
+            Ok(at) => at,
             Err(wrong) => {
                 sink.note(line, wrong);
                 return sink.skip(kind);
             }
         };
-        let kept = self.context.kept(at);
-        if sink.take_back(&mut self.branches, cut, &kept, (kind, record, line)) {
+        let (cut, kept) = self.context.cut(at);
+        let cut = if is_clear { 0 } else { cut };
+        let draft = FrameDraft::of_record(line, time_of(&record), record);
+        if sink.take_back(&mut self.branches, (cut, &kept), kind, draft) {
             self.context.leave(at);
         }
     }

@@ -1,6 +1,9 @@
 //! What the context of Kimi holds, as far as its records take some of it back or replace it.
 
-use super::{live::Live, sink::CompactionRecord};
+use super::{
+    live_messages::LiveMessages,
+    sink::{CompactionRecord, Replaced},
+};
 use crate::json::{Object, Value};
 
 /// The program that makes the summaries.
@@ -9,13 +12,13 @@ const ENGINE: &str = "kimi";
 /// The messages of the context.
 #[derive(Default)]
 pub(super) struct KimiContext {
-    live: Live<Entry>,
+    live: LiveMessages<Entry>,
     /// The frame of the system prompt that is in force: it is no message of the context.
     pub(super) system: Option<u64>,
 }
 
 /// What a compaction replaced, and what is wrong with what it says of that.
-type Told = (CompactionRecord, Option<&'static str>);
+type CompactionOutcome = (CompactionRecord, Option<&'static str>);
 
 /// A message of the context: what the records ask of it.
 #[derive(Debug, Default)]
@@ -64,11 +67,11 @@ impl KimiContext {
         self.live.push(frame, entry);
     }
 
-    /// The index of the first message that leaves with the last `count` prompts, and its first frame.
+    /// The index of the first message that leaves with the last `count` prompts.
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn undone(&self, count: Option<u64>) -> Result<(usize, u64), &'static str> {
+    pub(super) fn undone(&self, count: Option<u64>) -> Result<usize, &'static str> {
         let Some(mut left) = count.filter(|count| *count > 0) else {
             return Err("takes prompts back and does not say how many");
         };
@@ -87,20 +90,18 @@ impl KimiContext {
                         && before.owner == entry.id
                 };
                 let owned = all.range(..at).rev().take_while(is_owned).count();
-                let at = at - owned;
-                let frame = all.get(at).map_or(0, |(frame, _)| *frame);
-                return Ok((at, frame));
+                return Ok(at - owned);
             }
         }
         Err("takes back more prompts than the context holds")
     }
 
-    /// The frames that stay where the messages from this index on leave.
-    pub(super) fn kept(&self, at: usize) -> Vec<u64> {
-        // A summary stands before messages that were said before it.
-        let all = self.live.messages().range(..at.min(self.live.messages().len()));
-        let summary = all.filter(|(_, entry)| entry.kind == Kind::Summary).map(|(frame, _)| *frame);
-        summary.chain(self.system).collect()
+    /// The first frame that leaves where the messages from this index on leave, and the frames after
+    /// it that stay.
+    pub(super) fn cut(&self, at: usize) -> (u64, Vec<u64>) {
+        let (cut, mut kept) = self.live.cut(at);
+        kept.extend(self.system);
+        (cut, kept)
     }
 
     /// Lets the messages from this index on leave.
@@ -113,13 +114,12 @@ impl KimiContext {
 
     /// Takes a compaction, which the frame `told_at` tells of; says what it replaced, and what is wrong
     /// with what it says of that.
-    pub(super) fn compact(&mut self, record: &Object, told_at: u64) -> Told {
+    pub(super) fn compact(&mut self, record: &Object, told_at: u64) -> CompactionOutcome {
         let number = |key: &str| record.get(key).and_then(Value::as_u64);
         let summary = Entry { kind: Kind::Summary, ..Entry::default() };
         let Some(kept) = number("keptUserMessageCount") else {
-            let told = self.keep_rest(number("compactedCount").or_else(|| number("count")));
-            self.live.push_first(told_at, summary);
-            return told;
+            let compacted = number("compactedCount").or_else(|| number("count"));
+            return self.keep_rest(compacted, told_at, summary);
         };
         let head = number("keptHeadUserMessageCount").unwrap_or(0);
         let told = self.keep_prompts(kept, head);
@@ -128,27 +128,29 @@ impl KimiContext {
     }
 
     /// The summary took the place of the first messages.
-    fn keep_rest(&mut self, compacted: Option<u64>) -> Told {
+    fn keep_rest(
+        &mut self,
+        compacted: Option<u64>,
+        told_at: u64,
+        summary: Entry,
+    ) -> CompactionOutcome {
         let told = CompactionRecord::of(ENGINE);
         let all = self.live.messages();
         let at = compacted.and_then(|count| count.checked_sub(self.live.forgotten()));
         let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at <= all.len());
-        let rest = self.live.split_off(at.unwrap_or(usize::MAX));
-        self.live.take();
-        let first = rest.front().map(|(frame, _)| *frame);
-        rest.into_iter().for_each(|(frame, entry)| self.live.push(frame, entry));
+        let first = at.and_then(|at| all.get(at)).map(|(frame, _)| *frame);
+        self.live.replace_before(at.unwrap_or(usize::MAX), told_at, summary);
         let wrong = "does not say how many messages it replaced, or more than there are";
-        match (at, first) {
-            (None, _) => (told, Some(wrong)),
-            (Some(_), None) => (told, None),
-            // Nothing was replaced where the first of all was kept.
-            (Some(0), _) => (CompactionRecord { kept_from: Some(0), ..told }, None),
-            (Some(_), Some(first)) => (CompactionRecord { to: first.checked_sub(1), ..told }, None),
-        }
+        let replaced = match (at, first) {
+            (Some(_), _) if compacted == Some(0) => Replaced::BeforeFrame(0),
+            (Some(_), Some(first)) => Replaced::BeforeFrame(first),
+            _ => Replaced::All,
+        };
+        (CompactionRecord { replaced, ..told }, at.is_none().then_some(wrong))
     }
 
     /// What the user said was kept, the first `head` prompts and the last, before the summary.
-    fn keep_prompts(&mut self, kept: u64, head: u64) -> Told {
+    fn keep_prompts(&mut self, kept: u64, head: u64) -> CompactionOutcome {
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let all = self.live.take();
         let prompts: Vec<_> =
@@ -160,7 +162,7 @@ impl KimiContext {
         let stays = prompts.into_iter().enumerate().filter(|(at, _)| *at < head || *at >= from);
         let mut frames = Vec::new();
         for (_, (frame, entry)) in stays {
-            frames.push((frame, frame));
+            frames.push(frame);
             self.live.push(frame, entry);
         }
         frames.sort_unstable();

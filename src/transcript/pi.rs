@@ -5,7 +5,7 @@ use super::{
     chat,
     parts::{self, take_text, with_origin},
     recent::Recent,
-    sink::{CompactionRecord, FrameDraft, Sink},
+    sink::{CompactionRecord, FrameDraft, Replaced, Sink},
 };
 use crate::{
     id::FacetType,
@@ -80,7 +80,8 @@ impl PiReader {
             (None, Some(index)) => self.lines.get(&format!("#{index}")),
             (None, None) => None,
         };
-        CompactionRecord { kept_from, ..CompactionRecord::of("pi") }
+        let replaced = kept_from.map_or(Replaced::All, Replaced::BeforeLine);
+        CompactionRecord { replaced, ..CompactionRecord::of("pi") }
     }
 }
 

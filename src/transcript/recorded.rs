@@ -1,4 +1,4 @@
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use super::{Api, TranscriptFormat, Usage, exchange::Exchange, interaction::Interaction};
 use crate::{
@@ -113,8 +113,8 @@ impl RecordedExchange {
         })
     }
 
-    /// Says which frames the document became.
-    pub(super) fn place(&mut self, sequences: Range<u64>) {
+    /// Says which frames the document became, one for each message.
+    pub(super) fn place(&mut self, frames: Vec<FrameSeq>) {
         let Ok(value) = crate::json::read(self.request.as_bytes()) else { return };
         let count = match value.get(self.api.conversation_key()) {
             Some(Value::Array(list)) => list.len(),
@@ -122,15 +122,14 @@ impl RecordedExchange {
         };
         let system = value.get(self.api.system_key()).filter(|system| !system.is_null());
         let has_system = system.is_some_and(|system| system.as_str() != Some(""));
-        // Records that were not understood may share a frame, and a message that a compaction parts
-        // has two. Where the answer is in the document, its items have frames too.
-        let (frames, needed) =
-            (sequences.end - sequences.start, (count + usize::from(has_system)) as u64);
+        // Records that were not understood may share a frame. Where the answer is in the document, its
+        // items have frames too.
+        let needed = count + usize::from(has_system);
         let has_answer = self.api == Api::Responses;
-        if frames < needed || frames > needed && !has_answer {
+        if frames.len() < needed || frames.len() > needed && !has_answer {
             return;
         }
-        let mut frames = sequences.map(FrameSeq::from);
+        let mut frames = frames.into_iter();
         self.system_frame = if has_system { frames.next() } else { None };
         self.frames = frames.by_ref().take(count).map(Some).collect();
         self.answer = frames.next();

@@ -6,7 +6,7 @@ use std::{
 
 use super::{
     Record,
-    branches::{self, Branches, Fork},
+    branches::{Branches, Fork},
     bundle::Bundle,
     joining,
     pairing::Pairing,
@@ -21,6 +21,7 @@ use crate::{
     json::{Object, ObjectExt, Value},
     veil::{
         Branch, Compaction, Facet, FacetOp, Frame, Imported, PartContent, Source, SubagentStart,
+        without,
     },
 };
 
@@ -151,26 +152,34 @@ pub(super) struct FrameDraft {
     pub(super) started: Option<Start>,
 }
 
+/// The frames that a summary replaced.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Replaced {
+    /// All that came before.
+    All,
+    /// Those before the first record that was kept, by its line.
+    BeforeLine(u64),
+    /// Those before the first frame that was kept; none before frame 0.
+    BeforeFrame(u64),
+}
+
 /// A compaction as its source tells it.
 #[derive(Debug)]
 pub(super) struct CompactionRecord {
     /// The program that made the summary.
     pub(super) engine: &'static str,
-    /// The line of the first record that was kept; without one all that came before was replaced.
-    pub(super) kept_from: Option<u64>,
+    /// What the summary replaced.
+    pub(super) replaced: Replaced,
     /// What stood in place of the frames, where the message itself does not hold it.
     pub(super) summary: Option<Facet>,
-    /// The last frame that was replaced, where the reader knows it.
-    pub(super) to: Option<u64>,
     /// Earlier frames that were kept, where the message is read at its own place, after them.
-    pub(super) in_place: Option<Vec<(u64, u64)>>,
+    pub(super) in_place: Option<Vec<u64>>,
 }
 
 impl CompactionRecord {
-    /// All that came before gave way to the message.
+    /// The message replaced all that came before.
     pub(super) fn of(engine: &'static str) -> Self {
-        let (kept_from, summary, to, in_place) = Default::default();
-        Self { engine, kept_from, summary, to, in_place }
+        Self { engine, replaced: Replaced::All, summary: None, in_place: None }
     }
 
     /// All that came before is ignored by the API; the message stays where it is.
@@ -201,6 +210,13 @@ impl FrameDraft {
     pub(super) fn record(source: Source, line: u64) -> Self {
         Self { is_message: false, ..Self::message(source, line) }
     }
+
+    /// A frame that shows nothing, of a record that changes the context.
+    pub(super) fn of_record(line: u64, timestamp: Option<String>, record: Object) -> Self {
+        let mut draft = Self { timestamp, ..Self::record(Source::Environment, line) };
+        draft.payload.put("record", record);
+        draft
+    }
 }
 
 /// Where readers put what they read.
@@ -223,6 +239,8 @@ pub(super) struct Sink {
     places: Places,
     /// The frame of a call, by its id.
     calls: Recent<u64>,
+    /// The frames that hold what a message says before its summary, since they were last taken.
+    parted: Vec<u64>,
     /// The exchanges so far, where the caller wants them.
     exchanges: Option<Vec<RecordedExchange>>,
 }
@@ -271,6 +289,14 @@ impl Sink {
         self.exchanges.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// The frames from `first` on, one for each message: what a message says before its summary is
+    /// passed over. A caller asks after each record.
+    pub(super) fn frames_since(&mut self, first: u64) -> Vec<FrameSeq> {
+        let parted = std::mem::take(&mut self.parted);
+        let is_whole = |frame: &u64| parted.binary_search(frame).is_err();
+        (first..self.sequence).filter(is_whole).map(FrameSeq::new).collect()
+    }
+
     /// The frame that `push` makes; `None` where it makes none, or one of several records.
     pub(super) fn frame_of(&mut self, push: impl FnOnce(&mut Self)) -> Option<FrameSeq> {
         let before = self.sequence;
@@ -294,52 +320,49 @@ impl Sink {
         branches.begin(fork, self.places.first_place(session), last_before)
     }
 
-    /// Makes a frame of a record by which the session, the only one of the file, takes back the
-    /// frames from `cut` on, those in `kept` aside. It shows nothing. Says whether it did: where there
-    /// are no such frames, or it cannot, the record is skipped.
+    /// Makes a frame of a record of this kind, by which the session, the only one of the file, takes
+    /// back the frames from `cut` on, those in `kept` aside. Says whether it did: where there are no
+    /// such frames, or it cannot, the record is skipped.
     pub(super) fn take_back(
         &mut self,
         branches: &mut Branches,
-        cut: u64,
-        kept: &[u64],
-        (kind, record, line): (&str, Object, u64),
+        (cut, kept): (u64, &[u64]),
+        kind: &str,
+        mut draft: FrameDraft,
     ) -> bool {
         let next = self.next_frame();
         let session = self.current();
         let first = self.places.first(&session).unwrap_or(next);
         match branches.go_back(cut, first, next) {
             Ok(Some(outside)) => {
-                let mut draft = FrameDraft::record(Source::Environment, line);
-                draft.outside = Some(branches::without(outside, kept));
-                draft.timestamp =
-                    ["timestamp", "time"].into_iter().find_map(|key| match record.get(key)? {
-                        Value::String(text) => Some(text.clone()),
-                        Value::Number(number) => Some(number.to_string()),
-                        _ => None,
-                    });
-                draft.payload.put("record", record);
+                let mut kept = kept.to_vec();
+                kept.sort_unstable();
+                let kept: Vec<_> = kept.into_iter().map(|kept| kept..kept + 1).collect();
+                let left = outside.into_iter().flat_map(|(from, to)| without(from..to + 1, &kept));
+                draft.outside = Some(left.map(|left| (left.start, left.end - 1)).collect());
                 self.push(draft);
                 return true;
             }
             Ok(None) => {}
-            Err(wrong) => self.note(line, wrong),
+            Err(wrong) => self.note(draft.line, wrong),
         }
         self.skip(kind);
         false
     }
 
-    /// The sequence of the frame that the next draft becomes.
+    /// The sequence of the frame that the next draft becomes. Records that wait for a frame get
+    /// theirs first.
     pub(super) fn next_frame(&mut self) -> u64 {
-        self.flush();
+        self.finish();
         self.sequence
     }
 
-    /// The sequence of the next frame.
-    pub(super) fn next_sequence(&self) -> u64 {
+    /// The sequence after the last frame that was made. Records that wait for a frame go on waiting.
+    pub(super) fn made(&self) -> u64 {
         self.sequence
     }
 
-    /// Ends the input.
+    /// Makes frames of all records that wait for one.
     pub(super) fn finish(&mut self) {
         if !self.early.is_empty() {
             self.current();
@@ -363,15 +386,23 @@ impl Sink {
     }
 
     /// Makes the next frame of the current session. What a message holds before the summary of a
-    /// compaction, which gives way to it too, becomes a frame of its own.
+    /// compaction, which the summary replaces too, becomes a frame of its own.
     pub(super) fn push(&mut self, mut draft: FrameDraft) {
         self.flush();
         let of_api = draft.compacted.as_ref().is_some_and(|told| told.in_place.is_some());
         let at = draft.facets.iter().rposition(parts::is_compaction).filter(|at| of_api && *at > 0);
         if let Some(at) = at {
             let facets = draft.facets.drain(..at).collect();
-            let before =
-                FrameDraft { facets, ..FrameDraft::record(draft.source.clone(), draft.line) };
+            let before = FrameDraft {
+                facets,
+                timestamp: draft.timestamp.clone(),
+                uuid: draft.uuid.clone(),
+                payload: draft.payload.clone(),
+                ..FrameDraft::record(draft.source.clone(), draft.line)
+            };
+            if self.keeps_exchanges() {
+                self.parted.push(self.sequence);
+            }
             self.push_next(before);
         }
         self.push_next(draft);
@@ -419,10 +450,10 @@ impl Sink {
     /// The event of a compaction; none where no frame of the session was replaced.
     fn compaction(&self, session: &Arc<str>, told: CompactionRecord) -> Option<Value> {
         let from = self.places.first(session)?;
-        let to = match (told.to, told.kept_from) {
-            (Some(to), _) => to,
-            (None, Some(line)) => self.places.last_before(session, line)?,
-            (None, None) => *self.last.get(session)?,
+        let to = match told.replaced {
+            Replaced::All => *self.last.get(session)?,
+            Replaced::BeforeLine(line) => self.places.last_before(session, line)?,
+            Replaced::BeforeFrame(frame) => frame.checked_sub(1)?,
         };
         let summary = told.summary.map(|mut summary| {
             flatten_facet(&mut summary, LEVELS);
@@ -431,7 +462,10 @@ impl Sink {
         });
         let (from, to, engine) = (FrameSeq::new(from), FrameSeq::new(to), told.engine);
         (from <= to).then(|| match told.in_place {
-            Some(kept) => Compaction::event_in_place(from, to, engine, kept),
+            Some(kept) => {
+                let kept = kept.into_iter().map(FrameSeq::new).map(|kept| kept..=kept);
+                Compaction::event_in_place(from, to, engine, kept)
+            }
             None => Compaction::event(from, to, engine, summary.as_ref()),
         })
     }

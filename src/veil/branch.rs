@@ -1,4 +1,4 @@
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use super::Frame;
 use crate::{
@@ -100,6 +100,19 @@ impl Branch {
     }
 }
 
+/// What is left of a range without those in `kept`, which are in order.
+pub(crate) fn without<T: Copy + Ord>(range: Range<T>, kept: &[Range<T>]) -> Vec<Range<T>> {
+    let (mut left, mut start) = (Vec::new(), range.start);
+    for kept in kept {
+        let end = kept.start.clamp(start, range.end);
+        left.push(start..end);
+        start = kept.end.clamp(end, range.end);
+    }
+    left.push(start..range.end);
+    left.retain(|left| !left.is_empty());
+    left
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +126,13 @@ mod tests {
         let frame = Frame::from_json(frame.to_json()).unwrap();
         let expected = vec![1.into()..=1.into(), 4.into()..=8.into()];
         assert_eq!(Branch::of(&frame).unwrap().unwrap().outside, expected);
+    }
+
+    #[test]
+    fn what_is_kept_is_left_out_of_a_range() {
+        assert_eq!(without(2..9, &[]).first(), Some(&(2..9)));
+        assert_eq!(without(2..9, &[0..1, 1..3, 5..6, 8..12, 20..21]), [3..5, 6..8]);
+        assert!(without(2..9, std::slice::from_ref(&(0..9))).is_empty());
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub const COMPACTION_TOPIC: &str = "afterimage:compaction";
 /// assert_eq!(told.summary.content, "They looked for the key.");
 /// # Ok::<(), afterimage::Error>(())
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compaction {
     /// The first frame that was replaced.
@@ -46,7 +47,8 @@ pub struct Compaction {
     /// Whether the summary is read at the frame's own place all the same, after what was kept. Then
     /// nothing stands in the place of the frames that were replaced.
     pub is_in_place: bool,
-    /// The frames between `from` and `to` that were kept, in order.
+    /// The frames between `from` and `to` that were kept, in order. They stay at their places: the
+    /// summary stands in the place of the first frames that were replaced, or at its own.
     pub kept: Vec<RangeInclusive<FrameSeq>>,
 }
 
@@ -65,11 +67,12 @@ impl Compaction {
         from: FrameSeq,
         to: FrameSeq,
         engine: &str,
-        kept: impl IntoIterator<Item = (u64, u64)>,
+        kept: impl IntoIterator<Item = RangeInclusive<FrameSeq>>,
     ) -> Value {
         let mut payload = Self::payload(from, to, engine);
         payload.put("inPlace", true);
-        let kept: Vec<Value> = kept.into_iter().map(Branch::range).collect();
+        let range = |range: RangeInclusive<FrameSeq>| (range.start().get(), range.end().get());
+        let kept: Vec<Value> = kept.into_iter().map(range).map(Branch::range).collect();
         payload.put_some("kept", (!kept.is_empty()).then_some(Value::Array(kept)));
         Self::event_of(payload)
     }
@@ -94,7 +97,7 @@ impl Compaction {
     /// # Errors
     /// [`ErrorKind::Shape`] where the event is not of the shape of one, or where there is no
     /// summary; [`ErrorKind::OutOfRange`] where its frames run backwards, or do not come before
-    /// the frame that tells.
+    /// the frame that tells, and where frames that were kept lie outside of them.
     pub fn of(frame: &Frame) -> Result<Option<Self>> {
         let is_one = |event: &&Value| event.str_at("topic") == Some(COMPACTION_TOPIC);
         let Some(event) = frame.events.iter().find(is_one) else { return Ok(None) };
@@ -116,6 +119,12 @@ impl Compaction {
         let is_in_place = fields.bool("inPlace")?.unwrap_or_default();
         let kept = fields.array("kept")?.unwrap_or_default();
         let kept = Branch::ranges(&kept, frame.sequence)?;
+        if let Some(range) = kept.iter().find(|range| *range.start() < from || to < *range.end()) {
+            let (first, last) = (range.start(), range.end());
+            let message =
+                format!("expected kept frames within {from} to {to}, found {first} to {last}");
+            return Err(Error::new(ErrorKind::OutOfRange, message));
+        }
         let engine = fields.string("engine")?.unwrap_or_else(|| "unknown".to_owned());
         let given = fields.nested("summary", Facet::from_json)?;
         let is_said = given.is_none();
@@ -184,12 +193,12 @@ mod tests {
             FacetType::SUMMARY,
             "so far",
         )));
-        frame.events =
-            vec![Compaction::event_in_place(0.into(), 8.into(), "kimi", [(1, 2), (5, 5)])];
+        let kept = [1.into()..=2.into(), 5.into()..=5.into()];
+        frame.events = vec![Compaction::event_in_place(0.into(), 8.into(), "kimi", kept.clone())];
         let frame = Frame::from_json(frame.to_json()).unwrap();
         let told = Compaction::of(&frame).unwrap().unwrap();
         assert!(told.is_said && told.is_in_place);
-        assert_eq!(told.kept, [1.into()..=2.into(), 5.into()..=5.into()]);
+        assert_eq!(told.kept, kept);
     }
 
     #[test]
@@ -228,6 +237,14 @@ mod tests {
             ),
             (
                 r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":3,"kept":[[2,9]]}}"#,
+                ErrorKind::OutOfRange,
+            ),
+            (
+                r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":3,"kept":[[3,4]]}}"#,
+                ErrorKind::OutOfRange,
+            ),
+            (
+                r#"{"topic":"afterimage:compaction","payload":{"from":2,"to":3,"kept":[[1,2]]}}"#,
                 ErrorKind::OutOfRange,
             ),
         ];

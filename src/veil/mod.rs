@@ -23,6 +23,7 @@ mod subagent;
 mod tags;
 mod wire;
 
+pub(crate) use branch::without;
 pub use branch::{BRANCH_TOPIC, Branch};
 pub use compaction::{COMPACTION_TOPIC, Compaction};
 pub use facet::{Call, Facet, Saliency};

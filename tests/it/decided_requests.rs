@@ -42,23 +42,42 @@ fn damaged_parents_leave_the_order_of_the_file_in_every_request() {
             r#"{{"type":"{kind}","sessionId":"s","uuid":"{id}","parentUuid":"{parent}","message":{{"role":"{kind}","id":"m-{id}-{parent}","content":"{id}<{parent}"}}}}"#
         )
     };
-    // A circle, a record that is its own parent, and a parent whose id several records have.
+    let circle = "a record whose parents go in a circle, or are out of order";
+    let own = "a record that is its own parent";
+    let several = "a record whose parent is the id of several records";
     let damaged = [
-        [("a", "c"), ("b", "a"), ("c", "b"), ("d", "c"), ("e", "d")],
-        [("a", "a"), ("b", "a"), ("c", "c"), ("d", "c"), ("e", "d")],
-        [("a", "x"), ("b", "a"), ("a", "b"), ("c", "a"), ("d", "b")],
+        (
+            [("a", "c"), ("b", "a"), ("c", "b"), ("d", "c"), ("e", "d"), ("f", "e")],
+            vec![(3, circle)],
+        ),
+        (
+            [("a", "a"), ("b", "a"), ("c", "c"), ("d", "c"), ("e", "d"), ("f", "e")],
+            vec![(1, own), (3, own)],
+        ),
+        (
+            [("a", "x"), ("b", "a"), ("a", "b"), ("c", "a"), ("d", "a"), ("e", "d")],
+            vec![(5, several)],
+        ),
     ];
-    for records in damaged {
+    for (records, notes) in damaged {
         let kinds = ["user", "assistant"].into_iter().cycle();
         let lines: Vec<_> =
             records.iter().zip(kinds).map(|((id, parent), kind)| said(id, parent, kind)).collect();
-        let recording = read(&lines.join("\n"));
-        let last = recording.exchanges().last().unwrap().number;
-        let context = recording.context(last).unwrap().unwrap();
-        let texts: Vec<_> =
-            context.messages().iter().map(|message| message.content().to_string()).collect();
-        let expected: Vec<_> =
-            records[..3].iter().map(|(id, parent)| format!("{id}<{parent}")).collect();
-        assert_eq!(texts, expected, "{records:?}");
+        let lines = lines.join("\n");
+        let recording = read(&lines);
+        assert_eq!(recording.exchanges().len(), 3, "{records:?}");
+        for (at, exchange) in recording.exchanges().iter().enumerate() {
+            let context = recording.context(exchange.number).unwrap().unwrap();
+            let texts: Vec<_> =
+                context.messages().iter().map(|message| message.content().to_string()).collect();
+            let before = records.iter().take(2 * at + 1);
+            let expected: Vec<_> = before.map(|(id, parent)| format!("{id}<{parent}")).collect();
+            assert_eq!(texts, expected, "{records:?}");
+        }
+        let mut transcript = Transcript::new(lines.as_bytes()).unwrap();
+        assert_eq!(transcript.by_ref().count(), 6);
+        let found = transcript.report().notes.iter();
+        let found: Vec<_> = found.map(|note| (note.line, note.text.as_str())).collect();
+        assert_eq!(found, notes, "{records:?}");
     }
 }

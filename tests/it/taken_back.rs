@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use afterimage::{
     hud::{Hud, NativeFormat, RenderRequest},
-    id::Millis,
+    id::{FacetType, Millis},
+    request::Recording,
     transcript::Transcript,
-    veil::{Branch, Compaction, Frame, History},
+    veil::{Branch, Compaction, Facet, FacetOp, Frame, History, Source},
     window::RecordedCompactions,
 };
 
@@ -135,6 +136,45 @@ fn gemini_compresses_what_it_said_and_the_summary_stands_for_it() {
 }
 
 #[test]
+fn gemini_goes_back_to_messages_that_a_compression_kept_after_its_summary() {
+    let shown = "<state_snapshot>S</state_snapshot>";
+    let kept = set(&[SUMMARY, "u:c"]);
+    let said = ["u:a", "g:b", "u:c", &kept];
+    let after = |lines: &[&str]| gemini(&[&said[..], lines].concat());
+    check(&after(&[r#"{"$rewindTo":"c"}"#, "u:d"]), &format!("{shown} | d"));
+    check(&after(&[r#"{"$rewindTo":"s"}"#, "u:d"]), "d");
+    check(&after(&["u:d", &set(&[SUMMARY]), "u:e"]), &format!("{shown} | e"));
+    check(&after(&["u:d", r#"{"$rewindTo":"d"}"#, "u:e"]), &format!("{shown} | c | e"));
+    // The next summary replaces this one, and what is kept stays.
+    let again = set(&[&SUMMARY.replace(r#""s""#, r#""s2""#).replace(">S<", ">S2<"), "u:c"]);
+    let second = "<state_snapshot>S2</state_snapshot>";
+    check(&after(&[&again, "u:d"]), &format!("{second} | c | d"));
+    check(&after(&[&again, r#"{"$rewindTo":"c"}"#, "u:d"]), &format!("{second} | d"));
+}
+
+#[test]
+fn a_summary_of_gemini_replaces_nothing_where_all_was_kept() {
+    let all = set(&[SUMMARY, "u:a"]);
+    check(&gemini(&["u:a", &all, "u:d"]), "a | <state_snapshot>S</state_snapshot> | d");
+}
+
+#[test]
+fn gemini_replaces_a_message_until_the_conversation_is_taken_back() {
+    let new = r#"{"id":"b","type":"gemini","content":"new"}"#;
+    let unknown = r#"{"$rewindTo":"nowhere"}"#;
+    let wrong = "goes back to a message that the context does not hold";
+    check_noted(&gemini(&["u:a", "g:b", unknown, new]), "a | new", &[(4, wrong)]);
+    let wrong = "messages left the context before others that stayed in it";
+    let middle = gemini(&["u:a", "g:b", "u:c", &set(&["u:a", "u:c"]), new]);
+    check_noted(&middle, "a | new | c", &[(5, wrong)]);
+    let late = gemini(&["u:a", "g:b", "u:c", r#"{"$rewindTo":"c"}"#, new]);
+    let mut transcript = Transcript::new(late.as_bytes()).unwrap();
+    assert_eq!(transcript.by_ref().count(), 5);
+    let unknown = &transcript.report().unknown;
+    assert_eq!(unknown[0].reason, "replaces a message that was given out already");
+}
+
+#[test]
 fn gemini_writes_its_context_anew_without_a_summary() {
     // A turn that was broken off is taken back.
     check(&gemini(&["u:a", "g:b", "u:c", &set(&["u:a", "g:b"]), "u:d"]), "a | b | d");
@@ -223,6 +263,29 @@ fn a_summary_of_kimi_stands_for_the_first_messages() {
 }
 
 #[test]
+fn a_summary_of_kimi_that_replaces_no_frame_stays_at_its_place() {
+    // A step of which nothing is said is a message, and has no frame.
+    let begun =
+        r#"{"type":"context.append_loop_event","event":{"type":"step.begin","uuid":"none"}}"#;
+    let one = r#"{"type":"context.apply_compaction","summary":"SUM","compactedCount":1}"#;
+    let lines = kimi(&[begun, "u:AAA", "u:CCC", one, "u:DDD"]);
+    check(&lines, "SYSTEM | AAA | CCC | SUM | DDD");
+    let lines: Vec<_> = lines.lines().filter(|line| !line.contains("SYSTEM")).collect();
+    check(&lines.join("\n"), "AAA | CCC | SUM | DDD");
+}
+
+#[test]
+fn records_that_were_not_understood_move_no_frame_that_kimi_takes_back() {
+    let lines = kimi(&["u:a", CLEAR, "u:d"]);
+    check(&format!("{{\"x\":1}}\n{lines}"), "SYSTEM | d");
+    let two = r#"{"type":"context.apply_compaction","summary":"SUM","keptUserMessageCount":2}"#;
+    let lines = kimi(&["u:AAA", "u:CCC", two, "u:DDD"]);
+    let lines: Vec<_> = lines.lines().filter(|line| !line.contains("SYSTEM")).collect();
+    let lines = lines.join("\n");
+    check(&format!("garbage\n{lines}"), "AAA | CCC | SUM | DDD");
+}
+
+#[test]
 fn a_later_summary_of_kimi_stands_after_the_prompts_that_it_kept() {
     let of = |kept: &str| {
         format!(
@@ -304,6 +367,18 @@ fn codex_takes_a_compaction_back_with_its_turn() {
 }
 
 #[test]
+fn codex_counts_turns_that_it_could_not_take_back() {
+    let one = rolled_back("1");
+    let mut lines = ["u:x", &one].repeat(1_025);
+    let two = rolled_back("2");
+    lines.extend(["u:a", &two]);
+    let limit = "a record that goes back once more than 1,024 times";
+    let notes = read(&codex(&lines)).notes;
+    let notes: Vec<_> = notes.iter().map(|(line, text)| (*line, text.as_str())).collect();
+    assert_eq!(notes, [(2_051, limit), (2_053, limit)]);
+}
+
+#[test]
 fn what_precedes_a_compaction_of_the_messages_api_is_ignored() {
     let summary = r#"{"type":"compaction","content":"SUM"}"#;
     let list = |answer: &str| {
@@ -327,6 +402,47 @@ fn what_precedes_a_compaction_of_the_messages_api_is_ignored() {
     let import = read(&list(&format!("{said},{summary}")));
     let told = import.frames.iter().find_map(|frame| Compaction::of(frame).unwrap()).unwrap();
     assert_eq!((told.from.get(), told.to.get(), told.is_in_place), (0, 4, true));
+}
+
+#[test]
+fn frames_that_a_summary_kept_stay_behind_it() {
+    let mut frames: Vec<_> = (0..5)
+        .map(|at: u64| {
+            let (kind, text) = if at == 4 {
+                (FacetType::SUMMARY, "SUM".to_owned())
+            } else {
+                (FacetType::EVENT, at.to_string())
+            };
+            let facet = Facet::new(format!("f{at}"), kind, text);
+            Frame::new(at, Source::User).with(FacetOp::add(facet))
+        })
+        .collect();
+    let event = r#"{"topic":"afterimage:compaction","payload":{"from":0,"to":3,"kept":[[1,2]]}}"#;
+    frames[4].events.push(afterimage::json::read(event.as_bytes()).unwrap());
+    assert_eq!(context(&frames), "SUM | 1 | 2");
+}
+
+const PARTED: &str = r#"{"model":"m","system":"SYSTEM","messages":[{"role":"user","content":"a"},{"role":"assistant","timestamp":"t","model":"n","content":[{"type":"text","text":"d"},{"type":"compaction","content":"SUM"}]},{"role":"user","content":"e"}]}"#;
+
+#[test]
+fn a_request_with_a_message_that_a_summary_parts_has_the_frames_of_its_messages() {
+    let transcript = Transcript::new(PARTED.as_bytes()).unwrap();
+    let counter = Arc::new(afterimage::tokens::Chars4);
+    let recording = Recording::read(transcript, counter, |_| NOW).unwrap();
+    let last: Vec<_> =
+        recording.exchanges().iter().map(|exchange| exchange.last_frame.unwrap().get()).collect();
+    assert_eq!(last, [4]);
+}
+
+#[test]
+fn what_a_message_says_before_its_summary_has_the_time_and_the_model_of_the_message() {
+    let frames = read(PARTED).frames;
+    assert_eq!(frames.len(), 5);
+    for frame in &frames[2..4] {
+        assert_eq!(frame.timestamp.as_deref(), Some("t"));
+        assert_eq!(frame.imported.as_ref().unwrap().get("model").unwrap().as_str(), Some("n"));
+    }
+    assert!(!frames[2].imported.as_ref().unwrap().is_message);
 }
 
 #[test]

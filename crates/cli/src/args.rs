@@ -189,10 +189,10 @@ pub(crate) struct Rendering {
 /// Which branches of a session that went back are read.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Branches {
-    /// Read only the branch that ends with this record: its `uuid`, or the `id` of an entry of pi
+    /// Read only the branch that ends with this record: its `uuid`, or its `id` (pi, Gemini CLI, Kimi)
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub(crate) branch: Option<String>,
-    /// Keep what was said on branches that the session left in the context
+    /// Include abandoned branches in the context
     #[arg(long, conflicts_with = "branch")]
     pub(crate) all_branches: bool,
 }

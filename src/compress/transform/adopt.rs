@@ -9,7 +9,7 @@ use crate::{
     },
     id::{FacetId, FacetType, FrameSeq, Millis},
     snapshot::FrameSnapshot,
-    veil::{Branch, Compaction, Facet, History},
+    veil::{Branch, Compaction, Facet, History, without},
 };
 
 impl CompressionTransform {
@@ -259,19 +259,6 @@ impl CompressionTransform {
         self.applied.insert(block.from, Arc::new(block));
         entered
     }
-}
-
-/// What is left of a run of frames without those that were kept.
-fn without(run: Range<usize>, kept: &[Range<usize>]) -> Vec<Range<usize>> {
-    let (mut left, mut start) = (Vec::new(), run.start);
-    for range in kept {
-        let end = range.start.clamp(start, run.end);
-        left.push(start..end);
-        start = range.end.clamp(end, run.end);
-    }
-    left.push(start..run.end);
-    left.retain(|frames| !frames.is_empty());
-    left
 }
 
 /// From which frame on contexts are other ones, and the block that took effect there, if one did.
