@@ -4,7 +4,8 @@
 //! report. Nothing here is counted: a figure that a source does not report is missing, and not zero.
 //! With the feature `prices`, `Bill` says what exchanges cost by a table of `Prices`: figures are
 //! data, and costs are whole numbers of 10^-12 of the currency. [`broken_caches`] finds the requests
-//! that paid again for what a cache had held.
+//! that paid again for what a cache had held. [`Residency`] says which facets stood in the requests
+//! that were paid for, and what that cost.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -28,6 +29,7 @@ mod broken;
 mod price;
 #[cfg(feature = "prices")]
 mod prices;
+mod residency;
 mod sums;
 
 pub use broken::{BreakCause, BrokenCache, broken_caches};
@@ -35,4 +37,5 @@ pub use broken::{BreakCause, BrokenCache, broken_caches};
 pub use price::{Bill, Price};
 #[cfg(feature = "prices")]
 pub use prices::{Prices, Unpriced};
+pub use residency::{Remainder, Residency, ResidencyLine, Share};
 pub use sums::{UsageSum, UsageSums};

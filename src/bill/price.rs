@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Prices, Unpriced};
+use super::{Prices, Unpriced, residency::TokenRates};
 use crate::{
     json::{Object, Value, object},
     request::ReportedExchange,
@@ -41,7 +41,7 @@ impl Price {
             return None;
         }
         let (input, output) = (usage.input?, usage.output?);
-        let rates = self.tiers.iter().rev().find(|rates| rates.over == 0 || input > rates.over)?;
+        let rates = self.tier(input)?;
         let read = usage.cache_read.unwrap_or(0);
         let written = usage.cache_write.unwrap_or(0);
         let hour = usage.cache_write_1h.unwrap_or(0);
@@ -58,12 +58,23 @@ impl Price {
         })
     }
 
+    /// The prices of a request with so long an input.
+    fn tier(&self, input: u64) -> Option<&Rates> {
+        self.tiers.iter().rev().find(|rates| rates.over == 0 || input > rates.over)
+    }
+
+    /// The prices of the tokens of an exchange with this usage; `None` where it has no price.
+    pub(super) fn token_rates(&self, usage: &Usage) -> Option<TokenRates> {
+        self.of(usage)?;
+        let of = self.tier(usage.input?)?;
+        Some([of.cache_read, of.cache_write_1h, of.cache_write_5m, of.input, of.output])
+    }
+
     /// What it cost more, in 10^-12 of the currency, that a cache did not serve so many tokens of a
     /// request with this usage: they were written to it again, or else read as others are.
     pub fn lost(&self, tokens: u64, usage: &Usage) -> u128 {
         let input = usage.input.unwrap_or(0);
-        let tier = self.tiers.iter().rev().find(|rates| rates.over == 0 || input > rates.over);
-        let Some(rates) = tier else { return 0 };
+        let Some(rates) = self.tier(input) else { return 0 };
         let written = tokens.min(usage.cache_write.unwrap_or(0));
         let hour = written.min(usage.cache_write_1h.unwrap_or(0));
         let parts = [

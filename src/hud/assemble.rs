@@ -289,6 +289,17 @@ impl Hud {
         snapshot.chunks().map(|chunk| self.counter().count(chunk.content()) as u64).sum()
     }
 
+    /// The counts of a snapshot's chunks.
+    pub(crate) fn tokens_of_chunks<'a>(
+        &'a self,
+        snapshot: &'a FrameSnapshot,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let is_counted = self.counted(snapshot);
+        snapshot.chunks().map(move |chunk| {
+            if is_counted { chunk.tokens() } else { self.counter().count(chunk.content()) as u64 }
+        })
+    }
+
     /// Whether the counts of a snapshot are this HUD's counter's.
     fn counted(&self, snapshot: &FrameSnapshot) -> bool {
         snapshot.identity().is_some_and(|made_by| made_by.tokenizer == self.identity().tokenizer)

@@ -420,6 +420,20 @@ impl Recording {
         }
     }
 
+    /// What is in the context of a request that was worked out: the frames up to this one, with these
+    /// blocks in the place of some. `None` of one that was recorded.
+    pub(crate) fn in_force(&self, number: usize) -> Option<(FrameSeq, &[Substitution])> {
+        match self.bodies.get(number.checked_sub(1)?)? {
+            Body::Context { to, blocks, .. } => Some((*to, blocks)),
+            Body::Recorded { .. } => None,
+        }
+    }
+
+    /// What captured the frames.
+    pub(crate) fn hud(&self) -> &Hud {
+        &self.hud
+    }
+
     /// The number of the request before this one in its session.
     pub fn previous(&self, number: usize) -> Option<usize> {
         let before = self.exchanges.get(..number.checked_sub(1)?)?;

@@ -299,15 +299,6 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_kept_parts_a_range() {
-        let all = vec![(1, 3), (5, 9)];
-        assert_eq!(without(all.clone(), &[]), all);
-        assert_eq!(without(all.clone(), &[4, 7]), [(1, 3), (5, 6), (8, 9)]);
-        assert_eq!(without(all, &[1, 9, 0]), [(2, 3), (5, 8)]);
-        assert_eq!(without(vec![(0, 0)], &[0]), []);
-    }
-
-    #[test]
     fn damage_leaves_the_order_of_the_file() {
         let own = "a: a record that is its own parent";
         assert_eq!(forks(&["a<a", "b<a"]), [own]);

@@ -243,20 +243,28 @@ impl ContextInForce {
 
     /// The messages of the context in order, the tail aside.
     pub fn items(&self) -> impl Iterator<Item = ContextItem<'_>> {
-        let mut frames = self.frames.iter().map(|(sequence, _)| *sequence).peekable();
-        let mut blocks = self.blocks.iter().peekable();
-        std::iter::from_fn(move || {
-            loop {
-                let next = frames.peek().copied();
-                let due = |block: &&Substitution| next.is_none_or(|frame| block.from <= frame);
-                let Some(block) = blocks.next_if(due) else {
-                    return frames.next().map(ContextItem::Frame);
-                };
-                while frames.next_if(|frame| *frame <= block.to).is_some() {}
-                if !block.snapshot.is_empty() {
-                    return Some(ContextItem::Block(block));
-                }
-            }
-        })
+        context_items(self.frames.iter().map(|(sequence, _)| *sequence), &self.blocks)
     }
+}
+
+/// The messages of a context with these frames and blocks, in order.
+pub(crate) fn context_items<'c>(
+    frames: impl Iterator<Item = FrameSeq>,
+    blocks: &'c [Substitution],
+) -> impl Iterator<Item = ContextItem<'c>> {
+    let mut frames = frames.peekable();
+    let mut blocks = blocks.iter().peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let next = frames.peek().copied();
+            let due = |block: &&Substitution| next.is_none_or(|frame| block.from <= frame);
+            let Some(block) = blocks.next_if(due) else {
+                return frames.next().map(ContextItem::Frame);
+            };
+            while frames.next_if(|frame| *frame <= block.to).is_some() {}
+            if !block.snapshot.is_empty() {
+                return Some(ContextItem::Block(block));
+            }
+        }
+    })
 }

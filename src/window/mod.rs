@@ -60,6 +60,7 @@ mod without_text;
 pub use breakdown::Breakdown;
 pub use budget::Budget;
 pub use change::{DroppedFrames, ShortenedFrame};
+pub(crate) use context_in_force::context_items;
 pub use context_in_force::{ContextInForce, ContextItem, ContextSize, LeftAt};
 pub use context_window::{ContextWindow, FittedContext};
 pub use recorded_compactions::RecordedCompactions;

@@ -52,6 +52,8 @@ mod recount;
 #[cfg(feature = "bpe")]
 mod replay;
 mod requests;
+#[cfg(feature = "prices")]
+mod residency;
 mod scale;
 mod snapshot_spec;
 mod taken_back;

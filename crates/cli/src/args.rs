@@ -498,6 +498,9 @@ pub(crate) struct Stats {
     /// Add up the context of the request with this number alone, as `afterimage requests` lists it
     #[arg(long, value_name = "NUMBER", conflicts_with = "format")]
     pub(crate) request: Option<usize>,
+    /// Show which facets stood in the requests that were paid for, and what each cost
+    #[arg(long, conflicts_with = "request")]
+    pub(crate) residency: bool,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
     #[command(flatten)]

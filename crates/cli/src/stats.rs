@@ -3,6 +3,7 @@
 mod context;
 mod ledger;
 mod page;
+mod residency;
 
 use afterimage::{
     request::{Provenance, ReportedExchange},
@@ -37,6 +38,13 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     let mut is_first = true;
     input::each(&args.input.with_exchanges(), true, |source| {
         let lens = lenses.of(source)?;
+        if args.residency {
+            if !args.json && !std::mem::take(&mut is_first) {
+                writeln!(out)?;
+            }
+            residency::show(source, &lens, &prices, args.json, &mut out)?;
+            return Ok(out.flush()?);
+        }
         let known = source.archived().map(|archived| of_archive(archived, &lens)).transpose()?;
         let (ledger, contexts, reported) = match known.flatten() {
             Some(known) => known,

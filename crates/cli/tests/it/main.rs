@@ -16,6 +16,7 @@ mod journal;
 mod json_output;
 mod observe;
 mod one_context;
+mod residency;
 mod session;
 mod sessions;
 mod terminal;

@@ -1,0 +1,289 @@
+use std::{collections::HashMap, ops::Range, sync::Arc};
+
+use super::{
+    Remainder, Residency, ResidencyLine, Share,
+    calls::Calls,
+    share::{ReportedInput, TokenRates, apportion},
+};
+use crate::{
+    Result,
+    id::{FacetId, FacetType, FrameSeq},
+    request::{Exchange, PartKind, Recording, ReportedExchange, Request, RequestPart},
+    snapshot::FrameSnapshot,
+    window::{ContextItem, context_items},
+};
+
+/// Tokens of lines, in the order of a request: the index of the line, and the count.
+type Counts = Vec<(usize, u64)>;
+
+/// Lays out the reported usage of a recording, an exchange at a time.
+pub(super) struct Builder<'r> {
+    recording: &'r Recording,
+    sessions: HashMap<Arc<str>, Session>,
+    residency: Residency,
+    /// Of each line the last exchange that held it, and the tokens that it had there.
+    held: Vec<(u64, u64)>,
+}
+
+/// A session whose frames were counted.
+#[derive(Default)]
+struct Session {
+    /// The frames that show something, in order, with their counts.
+    frames: Vec<(FrameSeq, Range<usize>)>,
+    counts: Counts,
+    /// The line of each facet.
+    lines: HashMap<Option<FacetId>, usize>,
+}
+
+impl Session {
+    fn of_frame(&self, frame: FrameSeq) -> &[(usize, u64)] {
+        let at = self.frames.binary_search_by_key(&frame, |(frame, _)| *frame);
+        let range = at.ok().and_then(|at| self.frames.get(at)).map(|(_, range)| range.clone());
+        range.and_then(|range| self.counts.get(range)).unwrap_or_default()
+    }
+}
+
+impl<'r> Builder<'r> {
+    pub(super) fn new(recording: &'r Recording) -> Self {
+        let (sessions, residency, held) = Default::default();
+        Self { recording, sessions, residency, held }
+    }
+
+    pub(super) fn build(
+        mut self,
+        rates: &dyn Fn(&ReportedExchange) -> Option<TokenRates>,
+    ) -> Result<Residency> {
+        for exchange in self.recording.exchanges() {
+            let reported = ReportedExchange::from(exchange);
+            if reported.usage.is_some() {
+                // A session is taken out while its lines are added to.
+                let session = self.sessions.remove(&exchange.session);
+                let mut session = session.unwrap_or_else(|| self.count(&exchange.session));
+                let done = self.add(exchange, &reported, &mut session, rates(&reported));
+                self.sessions.insert(Arc::clone(&exchange.session), session);
+                done?;
+            }
+        }
+        for reported in self.recording.reported().filter(|exchange| !exchange.is_listed) {
+            self.add_unlisted(&reported, rates(&reported));
+        }
+        Ok(self.residency)
+    }
+
+    /// Counts the frames of a session, each once.
+    fn count(&mut self, name: &Arc<str>) -> Session {
+        let mut session = Session::default();
+        let Some(history) = self.recording.history(name) else { return session };
+        let frames = history.frames();
+        let mut calls = Calls::new();
+        for index in 0..frames.len() {
+            let snapshot = frames.snapshot(index).filter(|snapshot| !snapshot.is_empty());
+            let Some((frame, snapshot)) = frames.get(index).zip(snapshot) else { continue };
+            calls.push(&frame);
+            let start = session.counts.len();
+            let counts = self.count_snapshot(name, &mut session, frame.sequence, &snapshot, &calls);
+            session.counts.extend(counts);
+            session.frames.push((frame.sequence, start..session.counts.len()));
+        }
+        session
+    }
+
+    fn count_snapshot(
+        &mut self,
+        name: &Arc<str>,
+        session: &mut Session,
+        frame: FrameSeq,
+        snapshot: &FrameSnapshot,
+        calls: &Calls,
+    ) -> Counts {
+        let hud = self.recording.hud();
+        let counts = hud.tokens_of_chunks(snapshot);
+        let lines = snapshot.chunks().map(|chunk| {
+            let facet = chunk.facet_ids().next();
+            let call = facet.and_then(|facet| calls.of(facet));
+            self.line(session, facet.map(FacetId::from), || ResidencyLine {
+                session: Arc::clone(name),
+                frame: Some(frame),
+                chunk_type: chunk.chunk_type().map(Arc::from),
+                tool: call.map(|call| Arc::clone(&call.tool)),
+                subject: call.and_then(|call| call.subject.clone()),
+                ..ResidencyLine::default()
+            })
+        });
+        lines.zip(counts).collect()
+    }
+
+    /// The line of a facet.
+    fn line(
+        &mut self,
+        session: &mut Session,
+        facet: Option<FacetId>,
+        new: impl FnOnce() -> ResidencyLine,
+    ) -> usize {
+        *session.lines.entry(facet).or_insert_with_key(|facet| {
+            self.residency.lines.push(ResidencyLine { facet: facet.clone(), ..new() });
+            self.held.push((0, 0));
+            self.held.len() - 1
+        })
+    }
+
+    /// What a request holds, in the order of the provider.
+    fn held_by(&mut self, exchange: &Exchange, session: &mut Session) -> Result<Counts> {
+        let Some((to, blocks)) = self.recording.in_force(exchange.number) else {
+            let request = self.recording.request(exchange.number)?;
+            return Ok(self.parts(exchange, &request, session));
+        };
+        let end = session.frames.partition_point(|(frame, _)| *frame <= to);
+        let frames = session.frames.get(..end).unwrap_or_default();
+        let frames: Vec<FrameSeq> = frames.iter().map(|(frame, _)| *frame).collect();
+        let mut held = Counts::new();
+        let none = Calls::new();
+        for item in context_items(frames.into_iter(), blocks) {
+            match item {
+                ContextItem::Frame(frame) => held.extend(session.of_frame(frame)),
+                ContextItem::Block(block) => {
+                    let (name, shown) = (&exchange.session, &block.snapshot);
+                    held.extend(self.count_snapshot(name, session, block.to, shown, &none));
+                }
+            }
+        }
+        Ok(held)
+    }
+
+    /// The parts of a recorded request: those of a message that is a frame are the frame's facets.
+    fn parts(&mut self, exchange: &Exchange, request: &Request, session: &mut Session) -> Counts {
+        let counter = Arc::clone(self.recording.hud().counter());
+        let mut parts = request.parts();
+        parts.sort_by_key(|part| match part.kind {
+            PartKind::Tool { .. } => 0,
+            PartKind::System { .. } => 1,
+            _ => 2,
+        });
+        let mut held = Counts::new();
+        for part in parts {
+            let tokens = request.tokens_of(&part, &*counter);
+            if tokens == 0 {
+                continue;
+            }
+            let mut counts =
+                part.frame().map_or_else(Vec::new, |frame| session.of_frame(frame).to_vec());
+            if counts.iter().all(|(_, count)| *count == 0) {
+                held.push((self.line_of_part(&exchange.session, session, &part), tokens));
+            } else {
+                apportion(&mut counts, tokens);
+                held.extend(counts);
+            }
+        }
+        held
+    }
+
+    fn line_of_part(
+        &mut self,
+        name: &Arc<str>,
+        session: &mut Session,
+        part: &RequestPart,
+    ) -> usize {
+        let (kind, tool) = match &part.kind {
+            PartKind::Tool { name, .. } => (FacetType::TOOL.as_str(), Some(name.as_str())),
+            PartKind::System { .. } => ("system", None),
+            _ => ("message", None),
+        };
+        self.line(session, Some(part.facet_id()), || ResidencyLine {
+            session: Arc::clone(name),
+            frame: part.frame(),
+            chunk_type: Some(kind.into()),
+            tool: tool.map(Arc::from),
+            is_definition: tool.is_some(),
+            ..ResidencyLine::default()
+        })
+    }
+
+    fn add(
+        &mut self,
+        exchange: &Exchange,
+        reported: &ReportedExchange,
+        session: &mut Session,
+        rates: Option<TokenRates>,
+    ) -> Result<()> {
+        let Some(usage) = &reported.usage else { return Ok(()) };
+        let rates = rates.as_ref();
+        self.begin(reported);
+        let mut held = self.held_by(exchange, session)?;
+        for (line, tokens) in &held {
+            self.note_held(*line, *tokens);
+        }
+        let (mut input, beyond) = ReportedInput::of(usage);
+        self.residency.add_remainder(Remainder::BeyondInput, beyond);
+        let (counted, whole) = (sum(&held), input.left());
+        let is_worked_out = self.recording.in_force(exchange.number).is_some();
+        let lacking =
+            if is_worked_out { Remainder::NotInTranscript } else { Remainder::NotCounted };
+        let share = input.take(whole.saturating_sub(counted)).at(rates);
+        self.residency.add_remainder(lacking, share);
+        if counted > whole {
+            let (requests, tokens) = &mut self.residency.overcounted;
+            (*requests, *tokens) = (*requests + 1, tokens.saturating_add(counted - whole));
+            apportion(&mut held, whole);
+        }
+        for (line, tokens) in held {
+            self.pay(line, input.take(tokens).at(rates));
+        }
+
+        let frames = exchange.response.frames.iter();
+        let mut answer: Counts =
+            frames.flat_map(|frame| session.of_frame(*frame)).copied().collect();
+        let (counted, whole) = (sum(&answer), usage.output.unwrap_or(0));
+        let output = |tokens| Share { output: tokens, ..Share::default() }.at(rates);
+        self.residency
+            .add_remainder(Remainder::OutputNotKept, output(whole.saturating_sub(counted)));
+        if counted > whole {
+            apportion(&mut answer, whole);
+        }
+        for (line, tokens) in answer {
+            if let Some(line) = self.residency.lines.get_mut(line) {
+                line.tokens = line.tokens.max(tokens);
+            }
+            self.pay(line, output(tokens));
+        }
+        Ok(())
+    }
+
+    fn add_unlisted(&mut self, reported: &ReportedExchange, rates: Option<TokenRates>) {
+        let Some(usage) = &reported.usage else { return };
+        self.begin(reported);
+        let (mut input, beyond) = ReportedInput::of(usage);
+        let share = Share { output: usage.output.unwrap_or(0), ..input.take(input.left()) };
+        self.residency.add_remainder(Remainder::BeyondInput, beyond);
+        self.residency.add_remainder(Remainder::Unlisted, share.at(rates.as_ref()));
+    }
+
+    fn begin(&mut self, reported: &ReportedExchange) {
+        let is_whole = reported.usage.is_some_and(|usage| {
+            usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty()
+        });
+        self.residency.exchanges += 1;
+        self.residency.incomplete += u64::from(!is_whole);
+    }
+
+    fn note_held(&mut self, line: usize, tokens: u64) {
+        let Some(line_held) = self.held.get_mut(line) else { return };
+        let Some(line) = self.residency.lines.get_mut(line) else { return };
+        let (exchange, held) = line_held;
+        if *exchange != self.residency.exchanges {
+            (*exchange, *held) = (self.residency.exchanges, 0);
+            line.requests += 1;
+        }
+        *held = held.saturating_add(tokens);
+        line.tokens = line.tokens.max(*held);
+    }
+
+    fn pay(&mut self, line: usize, share: Share) {
+        if let Some(line) = self.residency.lines.get_mut(line) {
+            line.share = line.share.plus(share);
+        }
+    }
+}
+
+fn sum(counts: &[(usize, u64)]) -> u64 {
+    counts.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+}

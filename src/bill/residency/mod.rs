@@ -1,0 +1,192 @@
+mod builder;
+mod calls;
+mod share;
+
+use std::{hash::Hash, sync::Arc};
+
+use indexmap::IndexMap;
+
+pub use share::Share;
+#[cfg(feature = "prices")]
+pub(super) use share::TokenRates;
+
+#[cfg(feature = "prices")]
+use super::Prices;
+use crate::{
+    Result,
+    id::{FacetId, FrameSeq},
+    request::Recording,
+};
+use builder::Builder;
+
+/// What each facet cost over a session: its tokens in every request that held it.
+///
+/// The reported input of a request is laid out over what the request holds, in the order in which
+/// providers take it: tools, system prompt, messages. The first tokens of this layout are those that
+/// the cache served, the next are those that it took. Counts are larger or smaller than the
+/// provider's: what is left of the reported input stands at the beginning, as a [`Remainder`]; counts
+/// that are too large are scaled down. The output goes to the facets of the answer.
+///
+/// The lines and the remainders add up to the reported usage exactly.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use afterimage::{
+/// #     bill::{Remainder, Residency}, id::Millis, request::Recording, tokens::Chars4,
+/// #     transcript::Transcript,
+/// # };
+/// # let session = br#"{"type":"session","id":"s","timestamp":"t","cwd":"/x"}
+/// # {"type":"message","timestamp":"t","message":{"role":"user","content":"find the old harbour"}}
+/// # {"type":"message","timestamp":"t","message":{"role":"assistant","model":"m","content":"found","usage":{"input":25,"output":9,"cacheRead":75,"cacheWrite":0}}}"#;
+/// # let transcript = Transcript::new(&session[..])?;
+/// # let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0))?;
+/// let residency = Residency::of(&recording)?;
+/// assert_eq!((residency.total().input, residency.total().output), (100, 9));
+/// let asked = &residency.lines[0];
+/// assert_eq!((asked.requests, asked.share.input, asked.share.uncached()), (1, 5, 5));
+/// // The transcript holds no tools and no system prompt.
+/// assert_eq!(residency.remainder(Remainder::NotInTranscript).cache_read, 75);
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Residency {
+    /// What the facets cost, in the order in which they first appeared.
+    pub lines: Vec<ResidencyLine>,
+    /// The exchanges that report usage.
+    pub exchanges: u64,
+    /// Those of them that report no input or no output, or a figure that nobody can read: what is
+    /// missing is in no share.
+    pub incomplete: u64,
+    /// The requests that hold more tokens by our count than are reported, and how many more. These
+    /// are scaled down to what is reported.
+    pub overcounted: (u64, u64),
+    remainders: [Share; Remainder::ALL.len()],
+}
+
+/// What a facet cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResidencyLine {
+    /// The session that it belongs to.
+    pub session: Arc<str>,
+    /// The facet; that of a tool definition is `tool:NAME`. `None` for text that no facet wrote.
+    pub facet: Option<FacetId>,
+    /// The first frame that holds it; `None` for what is in no frame.
+    pub frame: Option<FrameSeq>,
+    /// The type of its chunks.
+    pub chunk_type: Option<Arc<str>>,
+    /// The tool that it defines, calls, or has a result of.
+    pub tool: Option<Arc<str>>,
+    /// What the call is about: its path, its command, its query.
+    pub subject: Option<Arc<str>>,
+    /// Whether it is the definition of a tool.
+    pub is_definition: bool,
+    /// The tokens that it has in a request, by our count; the most that it had in one.
+    pub tokens: u64,
+    /// How many requests with usage held it.
+    pub requests: u64,
+    /// What it cost.
+    pub share: Share,
+}
+
+/// Reported tokens that belong to no facet, and why.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Remainder {
+    /// Input that a transcript does not hold: tools, system prompt, and what forms and other counts
+    /// add.
+    NotInTranscript,
+    /// Input that the request does not hold by our count: forms, images, other counts.
+    NotCounted,
+    /// Output that is not kept: reasoning, forms, other counts.
+    OutputNotKept,
+    /// Exchanges that no list of requests has.
+    Unlisted,
+    /// Parts of the input that do not fit into it.
+    BeyondInput,
+}
+
+impl Remainder {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::NotInTranscript,
+        Self::NotCounted,
+        Self::OutputNotKept,
+        Self::Unlisted,
+        Self::BeyondInput,
+    ];
+
+    /// The name on the wire: `notInTranscript`, `notCounted`, `outputNotKept`, `unlisted`,
+    /// `beyondInput`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotInTranscript => "notInTranscript",
+            Self::NotCounted => "notCounted",
+            Self::OutputNotKept => "outputNotKept",
+            Self::Unlisted => "unlisted",
+            Self::BeyondInput => "beyondInput",
+        }
+    }
+}
+
+impl Residency {
+    /// What the facets of a recording cost, without prices. Linear in what the requests hold.
+    ///
+    /// # Errors
+    /// Those of [`Recording::request`].
+    pub fn of(recording: &Recording) -> Result<Self> {
+        Builder::new(recording).build(&|_| None)
+    }
+
+    /// The same with what it cost by these prices: each exchange at its own.
+    ///
+    /// # Errors
+    /// Those of [`Recording::request`].
+    #[cfg(feature = "prices")]
+    pub fn priced(recording: &Recording, prices: &Prices) -> Result<Self> {
+        Builder::new(recording).build(&|exchange| {
+            prices.of(exchange.model.as_deref()?)?.token_rates(exchange.usage.as_ref()?)
+        })
+    }
+
+    /// The reported tokens that belong to no facet for this reason.
+    pub fn remainder(&self, remainder: Remainder) -> Share {
+        self.remainders.get(remainder as usize).copied().unwrap_or_default()
+    }
+
+    /// All lines and remainders together: what is reported.
+    pub fn total(&self) -> Share {
+        let lines = self.lines.iter().map(|line| &line.share);
+        lines.chain(&self.remainders).fold(Share::default(), |sum, share| sum.plus(*share))
+    }
+
+    /// The lines that cost most: by their price, then by their tokens; the first among equals.
+    pub fn largest(&self, most: usize) -> Vec<&ResidencyLine> {
+        let mut lines: Vec<_> = self.lines.iter().filter(|line| !line.share.is_empty()).collect();
+        lines.sort_by_key(|line| std::cmp::Reverse((line.share.pico, line.share.tokens())));
+        lines.truncate(most);
+        lines
+    }
+
+    /// The shares of the lines of each key, those that cost most first. A line without a key is in
+    /// none.
+    pub fn by<'r, K: Hash + Eq>(
+        &'r self,
+        key: impl Fn(&'r ResidencyLine) -> Option<K>,
+    ) -> IndexMap<K, Share> {
+        let mut shares: IndexMap<K, Share> = IndexMap::new();
+        for line in self.lines.iter().filter(|line| !line.share.is_empty()) {
+            if let Some(key) = key(line) {
+                let share = shares.entry(key).or_default();
+                *share = share.plus(line.share);
+            }
+        }
+        shares.sort_by(|_, a, _, b| (b.pico, b.tokens()).cmp(&(a.pico, a.tokens())));
+        shares
+    }
+
+    fn add_remainder(&mut self, remainder: Remainder, share: Share) {
+        if let Some(sum) = self.remainders.get_mut(remainder as usize) {
+            *sum = sum.plus(share);
+        }
+    }
+}
