@@ -248,10 +248,10 @@ impl ContextInForce {
 }
 
 /// The messages of a context with these frames and blocks, in order.
-pub(crate) fn context_items<'c>(
+pub(crate) fn context_items(
     frames: impl Iterator<Item = FrameSeq>,
-    blocks: &'c [Substitution],
-) -> impl Iterator<Item = ContextItem<'c>> {
+    blocks: &[Substitution],
+) -> impl Iterator<Item = ContextItem<'_>> {
     let mut frames = frames.peekable();
     let mut blocks = blocks.iter().peekable();
     std::iter::from_fn(move || {

@@ -100,7 +100,7 @@ fn pi(messages: &[Result<&str, (&str, [i64; 4])>]) -> Recording {
     read_text(&lines.join("\n"))
 }
 
-fn line<'r>(residency: &'r Residency, find: impl Fn(&ResidencyLine) -> bool) -> &'r ResidencyLine {
+fn line(residency: &Residency, find: impl Fn(&ResidencyLine) -> bool) -> &ResidencyLine {
     residency.lines.iter().find(|line| find(line)).unwrap()
 }
 

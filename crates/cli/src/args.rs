@@ -206,7 +206,6 @@ impl Branches {
 
 /// Where transcripts come from.
 #[derive(Clone, Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line, or skipped")]
 pub(crate) struct Input {
     /// The transcripts, archives of some, or folders with some; `-` is standard input. Each is read
     /// by itself

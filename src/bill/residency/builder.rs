@@ -106,6 +106,7 @@ impl<'r> Builder<'r> {
                 frame: Some(frame),
                 chunk_type: chunk.chunk_type().map(Arc::from),
                 tool: call.map(|call| Arc::clone(&call.tool)),
+                path: call.and_then(|call| call.path.clone()),
                 subject: call.and_then(|call| call.subject.clone()),
                 ..ResidencyLine::default()
             })

@@ -10,8 +10,8 @@ use crate::{
 const MOST_OPEN: usize = 4_096;
 /// The longest subject, in characters.
 const LONGEST: usize = 120;
-/// The names of arguments that say what a call is about, the likeliest first.
-const SUBJECTS: [&str; 17] = [
+/// The names of arguments that hold a path, the likeliest first.
+const PATHS: [&str; 9] = [
     "file_path",
     "notebook_path",
     "path",
@@ -21,20 +21,16 @@ const SUBJECTS: [&str; 17] = [
     "target_file",
     "absolute_path",
     "file",
-    "command",
-    "cmd",
-    "pattern",
-    "query",
-    "url",
-    "description",
-    "prompt",
-    "code",
 ];
+/// The names of others that say what a call is about, the likeliest first.
+const SUBJECTS: [&str; 8] =
+    ["command", "cmd", "pattern", "query", "url", "description", "prompt", "code"];
 
-/// A tool call: its tool, and what it is about.
+/// A tool call: its tool, the path that it names, and what else it is about.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolCall {
     pub(super) tool: Arc<str>,
+    pub(super) path: Option<Arc<str>>,
     pub(super) subject: Option<Arc<str>>,
 }
 
@@ -68,7 +64,10 @@ impl Calls {
     /// What is inside of a call or a result belongs to it.
     fn add(&mut self, facet: &Facet, around: Option<&ToolCall>) {
         let call = if let Some(call) = facet.call() {
-            let made = ToolCall { tool: call.name.into(), subject: subject(&call) };
+            let path = named(&call, &PATHS);
+            let subject = path.clone().or_else(|| named(&call, &SUBJECTS));
+            let subject = subject.or_else(|| first(&call));
+            let made = ToolCall { tool: call.name.into(), path, subject };
             self.open.call(call.id, call.name, made.clone());
             Some(made)
         } else if around.is_none() && facet.is_result() {
@@ -89,19 +88,23 @@ impl Calls {
     }
 }
 
-/// What a call is about: the path, the command or the query that its arguments name, in one line.
-fn subject(call: &Call<'_>) -> Option<Arc<str>> {
+/// The first of these arguments that a call has, in one line.
+fn named(call: &Call<'_>, keys: &[&str]) -> Option<Arc<str>> {
     let parameters = call.parameters?;
-    // A command may be a list: a shell, its options and the script.
-    let text = |value: &Value| match value {
-        Value::Array(list) => list.last().and_then(Value::as_str).map(str::to_owned),
-        value => value.as_str().map(str::to_owned),
+    keys.iter().find_map(|key| line(parameters.get(key)?))
+}
+
+/// The first argument of a call that is a text, in one line.
+fn first(call: &Call<'_>) -> Option<Arc<str>> {
+    call.parameters?.as_object()?.values().find_map(line)
+}
+
+/// The first line of a text. A command may be a list: a shell, its options and the script.
+fn line(value: &Value) -> Option<Arc<str>> {
+    let text = match value {
+        Value::Array(list) => list.last()?.as_str()?,
+        value => value.as_str()?,
     };
-    let named = SUBJECTS.iter().find_map(|key| text(parameters.get(key)?));
-    let first = || parameters.as_object()?.values().find_map(text);
-    let words = |text: String| {
-        let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-        Some(line.chars().take(LONGEST).collect::<String>().into())
-    };
-    named.or_else(first).and_then(words)
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(LONGEST).collect::<String>().into())
 }

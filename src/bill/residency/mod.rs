@@ -76,7 +76,9 @@ pub struct ResidencyLine {
     pub chunk_type: Option<Arc<str>>,
     /// The tool that it defines, calls, or has a result of.
     pub tool: Option<Arc<str>>,
-    /// What the call is about: its path, its command, its query.
+    /// The file or folder that the call names.
+    pub path: Option<Arc<str>>,
+    /// What the call is about, in one line: its path, its command, its query.
     pub subject: Option<Arc<str>>,
     /// Whether it is the definition of a tool.
     pub is_definition: bool,

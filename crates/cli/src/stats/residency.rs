@@ -4,7 +4,7 @@ use std::{io::Write, sync::Arc};
 
 use afterimage::{
     bill::{Prices, Remainder, Residency, ResidencyLine, Share},
-    id::FrameSeq,
+    id::{FacetId, FrameSeq},
     json::{Object, Value},
     transcript::Money,
 };
@@ -89,11 +89,12 @@ impl Page<'_> {
     fn line_json(&self, line: &ResidencyLine) -> Object {
         let mut json = object! {
             "session": &*line.session,
-            "facet": or_null(line.facet.as_ref().map(|facet| facet.as_str())),
+            "facet": or_null(line.facet.as_ref().map(FacetId::as_str)),
             "sequence": or_null(line.frame.map(FrameSeq::get)),
             "type": or_null(line.chunk_type.as_deref()),
             "tool": or_null(line.tool.as_deref()),
             "definition": line.is_definition,
+            "path": or_null(line.path.as_deref()),
             "subject": or_null(line.subject.as_deref()),
             "tokens": line.tokens,
             "requests": line.requests,
@@ -121,9 +122,10 @@ impl Page<'_> {
             "others": { let mut json = object! { "lines": count }; json.extend(self.share_json(&others)); json },
             "remainder": self.shares_json(remainders),
             "overcounted": object! { "requests": requests, "tokens": tokens },
-            "byType": self.shares_json(residency.by(kind)),
+            "byType": self.shares_json(residency.by(|line| Some(kind(line)))),
             "byTool": self.shares_json(residency.by(tool)),
             "byDefinition": self.shares_json(residency.by(definition)),
+            "byPath": self.shares_json(residency.by(path).into_iter().take(MOST)),
             "byTurn": turns.collect::<Value>(),
         }
     }
@@ -182,9 +184,10 @@ impl Page<'_> {
             let of = counted(residency.incomplete, "exchange");
             writeln!(out, "  {dim}{of} without whole usage: what is missing is in no line{dim:#}")?;
         }
-        self.groups("BY TYPE", residency.by(kind), out)?;
+        self.groups("BY TYPE", residency.by(|line| Some(kind(line))), out)?;
         self.groups("BY TOOL: CALLS AND RESULTS", residency.by(tool), out)?;
         self.groups("BY TOOL: DEFINITIONS", residency.by(definition), out)?;
+        self.groups("BY PATH", residency.by(path).into_iter().take(MOST / 2), out)?;
         let turns = by_turn(residency).into_iter().map(|((session, frame), share)| {
             let name = format!("frame {frame}");
             (if has_sessions { format!("{name} ({session})") } else { name }, share)
@@ -249,17 +252,18 @@ fn cells(share: &Share, out: &Output) -> Vec<Cell> {
 /// What a line is called: its tool or type, what the call is about, and its id.
 fn name(line: &ResidencyLine, has_sessions: bool, columns: usize) -> String {
     let id = line.facet.as_ref().map_or("no facet", |facet| facet.as_str());
-    let kind = line.chunk_type.as_deref().unwrap_or("none");
-    let tool = line.tool.as_deref().filter(|_| !line.is_definition).unwrap_or(kind);
+    let tool = tool(line).unwrap_or_else(|| kind(line));
     let session = if has_sessions { format!(" ({})", line.session) } else { String::new() };
     let Some(subject) = &line.subject else { return format!("{tool}  {id}{session}") };
-    // Of a path the end says most.
     let left = columns.saturating_sub(width(tool) + 2).max(8);
-    let subject = match subject.contains(char::is_whitespace) {
-        true => shortened(subject, left).into_owned(),
-        false => last_columns(subject, left),
+    // Of a path the end says most.
+    let subject = match &line.path {
+        Some(path) => last_columns(path, left),
+        None => shortened(subject, left).into_owned(),
     };
-    format!("{tool}  {subject}  {id}{session}")
+    let (named, id) = (format!("{tool}  {subject}"), format!("  {id}{session}"));
+    let fits = width(&named) + width(&id) <= columns;
+    if fits { named + &id } else { named }
 }
 
 /// A remainder for people.
@@ -278,9 +282,9 @@ fn says_of(remainder: Remainder) -> &'static str {
 fn why(remainder: Remainder) -> &'static str {
     match remainder {
         Remainder::NotInTranscript => {
-            "tools, system prompt, forms, images, and what the provider counts more"
+            "tools, system prompt, forms, images, and what the provider adds or counts more"
         }
-        Remainder::NotCounted => "forms, images, and what the provider counts more",
+        Remainder::NotCounted => "forms, images, and what the provider adds or counts more",
         Remainder::OutputNotKept => "reasoning, forms, and what the provider counts more",
         Remainder::Unlisted => "answers that show nothing, or whose request is nowhere",
         Remainder::BeyondInput => "cached tokens that are more than the input they are a part of",
@@ -288,8 +292,8 @@ fn why(remainder: Remainder) -> &'static str {
     }
 }
 
-fn kind(line: &ResidencyLine) -> Option<&str> {
-    Some(line.chunk_type.as_deref().unwrap_or("none"))
+fn kind(line: &ResidencyLine) -> &str {
+    line.chunk_type.as_deref().unwrap_or("none")
 }
 
 fn tool(line: &ResidencyLine) -> Option<&str> {
@@ -298,6 +302,10 @@ fn tool(line: &ResidencyLine) -> Option<&str> {
 
 fn definition(line: &ResidencyLine) -> Option<&str> {
     line.tool.as_deref().filter(|_| line.is_definition)
+}
+
+fn path(line: &ResidencyLine) -> Option<&str> {
+    line.path.as_deref()
 }
 
 fn by_turn(residency: &Residency) -> impl IntoIterator<Item = ((&Arc<str>, FrameSeq), Share)> {

@@ -57,6 +57,7 @@ fn the_lines_and_the_remainder_add_up_to_the_reported_usage() {
     assert_eq!((&first["tool"], &first["subject"]), (&json!("read"), &json!("/harbour/0.md")));
     assert_eq!((&first["requests"], &first["definition"]), (&json!(29), &json!(false)));
     assert_eq!(residency["byTool"].as_object().unwrap().keys().collect::<Vec<_>>(), ["read"]);
+    assert_eq!(residency["byPath"].as_object().unwrap().len(), 20);
     assert_eq!(residency["byTurn"].as_array().unwrap().len(), 20);
 
     let page = out(&["stats", "--residency", file]);
