@@ -187,7 +187,11 @@ impl Page<'_> {
         self.groups("BY TYPE", residency.by(|line| Some(kind(line))), out)?;
         self.groups("BY TOOL: CALLS AND RESULTS", residency.by(tool), out)?;
         self.groups("BY TOOL: DEFINITIONS", residency.by(definition), out)?;
-        self.groups("BY PATH", residency.by(path).into_iter().take(MOST / 2), out)?;
+        // Of a path the end says most; the figures take the rest of the row.
+        let columns = out.width.saturating_sub(if out.width < WIDE { 41 } else { 63 });
+        let paths = residency.by(path).into_iter().take(MOST / 2);
+        let paths = paths.map(|(path, share)| (last_columns(path, columns), share));
+        self.groups("BY PATH", paths, out)?;
         let turns = by_turn(residency).into_iter().map(|((session, frame), share)| {
             let name = format!("frame {frame}");
             (if has_sessions { format!("{name} ({session})") } else { name }, share)
