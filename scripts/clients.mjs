@@ -104,8 +104,11 @@ function afterimage(...args) {
   return { out: run.stdout, err: run.stderr.toString() };
 }
 
-/** The lines of `afterimage requests --json`. */
-const listed = (path) => afterimage("requests", "--json", path).out.toString().trim().split("\n").map((line) => JSON.parse(line));
+/** The requests of `afterimage requests --json`, which ends with the sums of their usage. */
+const listed = (path) => {
+  const lines = afterimage("requests", "--json", path).out.toString().trim().split("\n");
+  return lines.map((line) => JSON.parse(line)).filter((line) => "request" in line);
+};
 
 const under = (folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name));
 

@@ -75,7 +75,13 @@ impl WireReader {
             Ok(exchange) => exchange,
             Err(reason) => return sink.unknown(interaction.line, reason, interaction.into_json()),
         };
-        let recorded = sink.keeps_exchanges().then(|| RecordedExchange::of(interaction, &exchange));
+        let recorded = sink.keeps_exchanges().then(|| {
+            let mut recorded = RecordedExchange::of(interaction, &exchange);
+            // Half of a surrogate pair may have stood where the document was mended.
+            let is_mended = sink.report.mended_surrogates > 0;
+            recorded.is_as_sent &= !is_mended || !recorded.request.contains('\u{FFFD}');
+            recorded
+        });
         let Exchange { api, line, system, messages, reply, reply_id, previous, .. } = exchange;
         let has_system = system.is_some();
         let is_failed = reply.is_none();

@@ -971,6 +971,17 @@ fn entries_of_an_archive_are_taken_in_the_order_of_their_times() {
 }
 
 #[test]
+fn a_body_that_was_mended_is_not_what_was_sent() {
+    let (whole, cut) = (body("d", "Hi").to_string(), body("d", "HALF").to_string());
+    let entry = |text: &str| json!({"uri": "https://x.example/v1/messages", "request": text, "status": 500, "response": {}});
+    let document = json!({"interactions": [entry(&whole), entry(&cut)]}).to_string();
+    let document = document.replace("HALF", "\\ud83d");
+    let recording = read_text(&document);
+    let provenances = recording.exchanges().iter().map(|of| of.provenance.as_str());
+    assert_eq!(provenances.collect::<Vec<_>>(), ["sent", "logged"]);
+}
+
+#[test]
 fn a_request_for_a_count_is_no_request_to_a_model() {
     let exchange = |uri: &str| json!({"uri": uri, "request": body("d", "Hi"), "status": 200, "response": {"input_tokens": 4}});
     let list = [

@@ -144,7 +144,7 @@ impl Page<'_> {
             format!("THE {} THAT COST MOST", counted(lines.len() as u64, "FACET").to_uppercase());
         let says = format!("reported tokens, laid out over what requests held by {tokenizer}");
         writeln!(out, "\n  {bold}{title}{bold:#}\n  {dim}{says}{dim:#}")?;
-        let mut columns = vec![Column::number("PRICE", 9), Column::number("HELD", 4)];
+        let mut columns = vec![Column::number("PRICE", 12), Column::number("HELD", 4)];
         columns.extend(figures(out));
         columns.push(Column::number("FRAME", 5));
         columns.push(Column::text(if has_sessions { "FACET (SESSION)" } else { "FACET" }, 0));
@@ -211,7 +211,7 @@ impl Page<'_> {
         }
         writeln!(out)?;
         let whole = self.residency.total();
-        let mut columns = vec![Column::number("PRICE", 9), Column::number("SHARE", 6)];
+        let mut columns = vec![Column::number("PRICE", 12), Column::number("SHARE", 6)];
         columns.extend(figures(out));
         columns.push(Column::text(title, 0));
         let table = Table::new(columns);
