@@ -97,13 +97,14 @@ pub fn broken_caches(
             time: now,
         };
         let Some(last) = before.insert(Arc::clone(&exchange.session), next) else { continue };
-        let lost = last.left.saturating_sub(read);
-        if lost == 0 {
-            continue;
-        }
         // What was read lives on as long as it did.
         if let Some(next) = before.get_mut(&exchange.session) {
             next.lives = if read > 0 { next.lives.max(last.lives) } else { next.lives };
+        }
+        // A shorter request has not more to read than it holds.
+        let lost = last.left.min(usage.input.unwrap_or(0)).saturating_sub(read);
+        if lost == 0 {
+            continue;
         }
         let after_ms = now.zip(last.time).and_then(|(now, was)| now.get().checked_sub(was.get()));
         let after_ms = after_ms.and_then(|after| u64::try_from(after).ok());

@@ -37,7 +37,7 @@ impl Price {
     /// missing. The whole request costs what its tier says. What was written to the cache and says
     /// not for how long stays for five minutes, as the providers have it.
     pub fn of(&self, usage: &Usage) -> Option<u128> {
-        if !usage.unreadable.is_empty() {
+        if usage.unreadable.has_price() {
             return None;
         }
         let (input, output) = (usage.input?, usage.output?);

@@ -69,6 +69,14 @@ impl UsageMembers {
         self.0 == 0
     }
 
+    /// Whether a figure is among them that a price is made of.
+    #[cfg(feature = "prices")]
+    pub(crate) fn has_price(self) -> bool {
+        let aside = [Member::Reasoning, Member::Cost];
+        let mut priced = MEMBERS.into_iter().filter(|(member, _)| !aside.contains(member));
+        priced.any(|(member, _)| self.has(member))
+    }
+
     /// Their names on the wire, in the order of the fields of [`Usage`].
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         MEMBERS.into_iter().filter(move |(member, _)| self.has(*member)).map(|(_, name)| name)
@@ -217,6 +225,7 @@ impl Reading<'_> {
             self.number(Member::CacheWrite5m, &["cache_creation/ephemeral_5m_input_tokens"]);
         self.usage.cache_write_1h =
             self.number(Member::CacheWrite1h, &["cache_creation/ephemeral_1h_input_tokens"]);
+        self.sum_of_lives();
         self.input_apart(&["input_tokens"]);
         self.usage.output = self.number(Member::Output, &["output_tokens"]);
         self.usage.reasoning =
@@ -284,7 +293,10 @@ impl Reading<'_> {
         let input = at(self.from, "input_tokens").and_then(Value::as_u64);
         let plain =
             input.zip(self.usage.output).map(|(input, output)| input.saturating_add(output));
-        if total.zip(plain).is_some_and(|(total, plain)| total > plain) {
+        let cached = self.usage.cache_read.unwrap_or(0);
+        let cached = cached.saturating_add(self.usage.cache_write.unwrap_or(0));
+        let is_apart = |(total, plain): (u64, u64)| total >= plain.saturating_add(cached);
+        if cached > 0 && total.zip(plain).is_some_and(is_apart) {
             self.input_apart(&["input_tokens"]);
         } else {
             self.usage.input = self.number(Member::Input, &["input_tokens"]);
@@ -317,6 +329,7 @@ impl Reading<'_> {
         self.usage.cache_read = self.number(Member::CacheRead, &["cacheRead"]);
         self.usage.cache_write = self.number(Member::CacheWrite, &["cacheWrite"]);
         self.usage.cache_write_1h = self.number(Member::CacheWrite1h, &["cacheWrite1h"]);
+        self.sum_of_lives();
         self.input_apart(&["input"]);
         self.usage.output = self.number(Member::Output, &["output"]);
         self.usage.reasoning = self.number(Member::Reasoning, &["reasoning"]);
@@ -342,6 +355,17 @@ impl Reading<'_> {
         }
     }
 
+    /// What was written, where an answer says only for how long: the sum is missing in some, and its
+    /// parts are not.
+    fn sum_of_lives(&mut self) {
+        let Usage { cache_write, cache_write_5m, cache_write_1h, unreadable, .. } = self.usage;
+        let has_lives = cache_write_5m.is_some() || cache_write_1h.is_some();
+        if cache_write.is_none() && has_lives && !unreadable.has(Member::CacheWrite) {
+            let lives = cache_write_5m.unwrap_or(0).saturating_add(cache_write_1h.unwrap_or(0));
+            self.usage.cache_write = Some(lives);
+        }
+    }
+
     /// A part that is larger than its whole is none of it.
     fn settle(&mut self) {
         let Usage { input, cache_read, cache_write, output, reasoning, .. } = self.usage;
@@ -362,14 +386,7 @@ impl Reading<'_> {
         }
         let Usage { cache_write_5m, cache_write_1h, .. } = self.usage;
         let lives = cache_write_5m.unwrap_or(0).saturating_add(cache_write_1h.unwrap_or(0));
-        // The sum is missing in some answers, its parts are not.
         let has_lives = cache_write_5m.is_some() || cache_write_1h.is_some();
-        if self.usage.cache_write.is_none()
-            && has_lives
-            && !self.usage.unreadable.has(Member::CacheWrite)
-        {
-            self.usage.cache_write = Some(lives);
-        }
         if has_lives && self.usage.cache_write.is_none_or(|written| lives > written) {
             for (member, part) in [
                 (Member::CacheWrite5m, &mut self.usage.cache_write_5m),

@@ -18,6 +18,11 @@ fn the_figures_mean_the_same_whoever_reports_them() {
         r#"{"input_tokens":3,"cache_read_input_tokens":40,"cache_creation_input_tokens":200,"cache_creation":{"ephemeral_5m_input_tokens":150,"ephemeral_1h_input_tokens":50},"output_tokens":5}"#,
         r#"{"input":243,"cacheRead":40,"cacheWrite":200,"cacheWrite5m":150,"cacheWrite1h":50,"output":5}"#,
     );
+    // Where the sum is missing, its parts make it.
+    check(
+        r#"{"input_tokens":10,"cache_read_input_tokens":90,"cache_creation":{"ephemeral_5m_input_tokens":50},"output_tokens":5}"#,
+        r#"{"input":150,"cacheRead":90,"cacheWrite":50,"cacheWrite5m":50,"output":5}"#,
+    );
     // OpenAI: Responses, Chat Completions, Codex.
     check(
         r#"{"input_tokens":100,"input_tokens_details":{"cached_tokens":64},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":2}}"#,

@@ -737,7 +737,7 @@ pub(crate) struct Requests {
     pub(crate) pricing: Pricing,
     /// List the requests alone whose cache served less than the request before had left there, with
     /// what that cost and why
-    #[arg(long)]
+    #[arg(long, conflicts_with = "follow")]
     pub(crate) broken: bool,
     /// Print one JSON object per request
     #[arg(long)]

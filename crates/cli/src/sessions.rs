@@ -41,8 +41,6 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         candidates = Candidates::default();
         candidates.all.push(newest);
     }
-    // What has not changed since then has no later record.
-    candidates.all.retain(|candidate| candidate.stamp.modified_millis() >= since);
     let index = cache::folder().filter(|_| !args.no_index).map(Index::open).unwrap_or_default();
     let links = candidates.links;
     let mut reading = Reading::new(index)?;

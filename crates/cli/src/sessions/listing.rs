@@ -200,11 +200,17 @@ impl Reading {
             }
         }
         self.bar.finish_and_clear();
-        for archive in candidates.archives {
-            self.add_archive(&archive, &mut listed)?;
-        }
         if self.index.forget_gone() {
             self.save();
+        }
+        for archive in candidates.archives {
+            match self.add_archive(&archive, &mut listed) {
+                Err(Stop::Failure(failure)) => {
+                    failure.report();
+                    self.outcome = Err(Stop::Reported);
+                }
+                added => added?,
+            }
         }
         Ok(listed)
     }

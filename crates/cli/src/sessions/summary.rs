@@ -168,13 +168,18 @@ impl Summary {
 
     fn add(&mut self, exchange: &ReportedExchange) {
         let Some(usage) = exchange.usage else { return };
-        let model = exchange.model.as_deref().filter(|_| self.models.len() < MODELS);
-        let model = model.map(str::to_owned);
+        let is_known = |name: &&str| {
+            self.models.len() < MODELS
+                || self.models.iter().any(|of| of.model.as_deref() == Some(*name))
+        };
+        let model = exchange.model.as_deref().filter(is_known).map(str::to_owned);
         if let Some(of) = self.models.iter_mut().find(|of| of.model == model) {
             of.requests += 1;
             add(&mut of.usage, &usage);
         } else {
-            self.models.push(ModelUsage { model, requests: 1, usage });
+            let mut sum = Usage::default();
+            add(&mut sum, &usage);
+            self.models.push(ModelUsage { model, requests: 1, usage: sum });
         }
     }
 
@@ -287,4 +292,6 @@ fn add(sum: &mut Usage, of: &Usage) {
     add(&mut sum.cache_write_1h, of.cache_write_1h);
     add(&mut sum.output, of.output);
     add(&mut sum.reasoning, of.reasoning);
+    // What exchanges cost is the session's `cost`.
+    sum.cost = None;
 }

@@ -405,8 +405,10 @@ fn broken(path: &Path) -> Vec<(u64, u64)> {
     for (at, id) in (1..).zip(&order) {
         let [read, written] = ["cache_read_input_tokens", "cache_creation_input_tokens"]
             .map(|key| number(&last[id][key]));
-        if read < left {
-            broken.push((at, left - read));
+        // A shorter request has not more to read than it holds.
+        let input = number(&last[id]["input_tokens"]) + read + written;
+        if read < left.min(input) {
+            broken.push((at, left.min(input) - read));
         }
         left = read + written;
     }
