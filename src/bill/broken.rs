@@ -183,8 +183,8 @@ mod tests {
         check(&[(0, 1, 0, 3000), (9, 10, 1000, 2050)], None, "2 after 1 lost 2000 unknown");
         check(&[(0, 1, 0, 3000), (301, 10, 0, 3050)], None, "2 after 1 lost 3000 expired");
         check(&[(0, 1, 0, 3000), (300, 10, 0, 3050)], None, "2 after 1 lost 3000 unknown");
-        // A compaction changes the request, however late it comes.
-        check(&[(0, 1, 0, 3000), (301, 10, 0, 70)], Some(1), "2 after 1 lost 3000 changed");
+        // A compaction changes the request, however late it comes, and a shorter one loses less.
+        check(&[(0, 1, 0, 3000), (301, 10, 0, 70)], Some(1), "2 after 1 lost 80 changed");
     }
 
     #[test]
