@@ -80,9 +80,9 @@ impl Prices {
     /// Reads a table that is written as TOML.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape, and for
-    /// a price that is no decimal number of up to six digits behind the point, a currency that is
-    /// not three capital letters, and a name that is there twice.
+    /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape. The same
+    /// for a currency that is not three capital letters, and for a name that is there twice. A price
+    /// must be a decimal number with up to six digits behind the point.
     pub fn from_toml(text: &str) -> Result<Self> {
         let table: TomlPrices = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();

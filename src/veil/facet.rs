@@ -71,6 +71,21 @@ pub struct Call<'a> {
     pub arguments: Option<&'a str>,
 }
 
+impl Call<'_> {
+    /// The names of arguments that hold a path, the likeliest first.
+    pub(crate) const PATHS: [&'static str; 9] = [
+        "file_path",
+        "notebook_path",
+        "path",
+        "filename",
+        "file_name",
+        "filePath",
+        "target_file",
+        "absolute_path",
+        "file",
+    ];
+}
+
 /// Hints on how much a facet matters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saliency {

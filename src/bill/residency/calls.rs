@@ -10,18 +10,6 @@ use crate::{
 const MOST_OPEN: usize = 4_096;
 /// The longest subject, in characters.
 const LONGEST: usize = 120;
-/// The names of arguments that hold a path, the likeliest first.
-const PATHS: [&str; 9] = [
-    "file_path",
-    "notebook_path",
-    "path",
-    "filename",
-    "file_name",
-    "filePath",
-    "target_file",
-    "absolute_path",
-    "file",
-];
 /// The names of others that say what a call is about, the likeliest first.
 const SUBJECTS: [&str; 8] =
     ["command", "cmd", "pattern", "query", "url", "description", "prompt", "code"];
@@ -64,7 +52,7 @@ impl Calls {
     /// What is inside of a call or a result belongs to it.
     fn add(&mut self, facet: &Facet, around: Option<&ToolCall>) {
         let call = if let Some(call) = facet.call() {
-            let path = named(&call, &PATHS);
+            let path = named(&call, &Call::PATHS);
             let subject = path.clone().or_else(|| named(&call, &SUBJECTS));
             let subject = subject.or_else(|| first(&call));
             let made = ToolCall { tool: call.name.into(), path, subject };

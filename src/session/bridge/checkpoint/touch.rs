@@ -1,6 +1,9 @@
 //! Which files a tool call touches.
 
-use crate::json::{self, Value};
+use crate::{
+    json::{self, Value},
+    veil::Call,
+};
 
 /// A file that a call touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,19 +21,6 @@ pub(super) enum TouchKind {
     Deleted,
 }
 
-/// The names of arguments that hold a path, the likeliest first.
-const PATHS: [&str; 9] = [
-    "file_path",
-    "notebook_path",
-    "path",
-    "filename",
-    "file_name",
-    "filePath",
-    "target_file",
-    "absolute_path",
-    "file",
-];
-
 /// The files of a call, with what happens to each. `open` is the file that an editor without an
 /// argument for it has open; the call may change it.
 pub(super) fn touches(
@@ -40,7 +30,7 @@ pub(super) fn touches(
     open: &mut Option<String>,
 ) -> Vec<Touch> {
     let path = || {
-        let named = PATHS.iter().find_map(|key| parameters?.str_at(key));
+        let named = Call::PATHS.iter().find_map(|key| parameters?.str_at(key));
         named.filter(|path| !path.trim().is_empty()).map(str::to_owned)
     };
     let one = |path: Option<String>, kind: TouchKind| -> Vec<Touch> {
