@@ -246,6 +246,11 @@ impl Facet {
         }
     }
 
+    /// Whether it is the facet with this id, or has it inside.
+    pub(super) fn holds(&self, id: &str) -> bool {
+        self.id.as_str() == id || self.children.iter().any(|child| child.holds(id))
+    }
+
     /// The children that are shown with the facet: ambient ones are in an ambient facet.
     pub(crate) fn shown_children(&self) -> impl Iterator<Item = &Facet> {
         let ambient = self.facet_type == FacetType::AMBIENT;

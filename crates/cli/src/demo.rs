@@ -6,6 +6,7 @@ use afterimage::{
     id::Role,
     json::Value,
     session::{ViewedFrame, Viewer},
+    snapshot::ChunkRef,
     transcript::{Record, Transcript},
 };
 
@@ -15,6 +16,7 @@ use crate::{
     frames,
     hit::Hit,
     json::{object, or_null},
+    labels::{FrameLabels, Labels},
     lens::{Counting, Lens},
     moment::moment,
     output::Output,
@@ -46,20 +48,22 @@ pub(crate) fn run(args: &args::Demo) -> Outcome {
         .collect::<afterimage::Result<_>>()?;
     let shown = frames.iter().find(|seen| seen.frame.sequence.get() == SHOWN);
     let shown = shown.ok_or_else(|| Failure::new("the sample session has no such frame"))?;
+    let mut labels = Labels::default();
+    let labels: Vec<_> = frames.iter().map(|seen| labels.of_seen(seen)).collect();
     let mut hits = Vec::new();
-    for seen in &frames {
+    for (seen, labels) in frames.iter().zip(&labels) {
         let of = (&seen.session, Some(seen.frame.sequence.get()), seen.message);
         for range in occurrences(seen.snapshot.text(), QUESTION) {
-            hits.extend(Hit::at(of, &seen.snapshot, range, |chunk| {
-                lens.tokens(&seen.snapshot, chunk)
-            }));
+            let tokens = |chunk: ChunkRef<'_>| lens.tokens(&seen.snapshot, chunk);
+            let hit = Hit::at(of, &seen.snapshot, range, tokens);
+            hits.extend(hit.map(|hit| hit.labelled(labels)));
         }
     }
     let mut out = Output::new(args.coloring.color);
     if args.json {
         json(&lens, &frames, shown, &hits, &mut out)?;
     } else {
-        page(args, &lens, &frames, shown, &hits, &mut out)?;
+        page(args, &lens, (&frames, &labels), shown, &hits, &mut out)?;
     }
     Ok(out.flush()?)
 }
@@ -67,7 +71,7 @@ pub(crate) fn run(args: &args::Demo) -> Outcome {
 fn page(
     args: &args::Demo,
     lens: &Lens,
-    frames: &[ViewedFrame],
+    (frames, labels): (&[ViewedFrame], &[FrameLabels]),
     shown: &ViewedFrame,
     hits: &[Hit<'_>],
     out: &mut Output,
@@ -80,10 +84,10 @@ fn page(
     let tokens = tokens.fold(0, u64::saturating_add);
     let after = format!("{}, {}", counted(frames.len() as u64, "frame"), counted(tokens, "token"));
     view::rule(out, "1  The session, frame by frame", style::HEADING, &after)?;
-    let table = frames::frame_table();
+    let table = frames::frame_table(out);
     table.head(out)?;
-    for seen in frames {
-        frames::row(&table, lens, seen, out)?;
+    for row in frames.iter().zip(labels) {
+        frames::row(&table, lens, row, out)?;
     }
 
     let after = format!(
@@ -104,7 +108,7 @@ fn page(
     view::rule(out, "3  Which facet wrote this line?", style::HEADING, "")?;
     let hit_style = out.paint.style(style::HIT);
     writeln!(out, " {hit_style}{QUESTION}{hit_style:#}\n")?;
-    let table = Hit::table();
+    let table = Hit::table(out);
     table.head(out)?;
     for hit in hits {
         hit.print(&table, out)?;

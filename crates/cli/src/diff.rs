@@ -9,7 +9,7 @@ use std::io::Write;
 use afterimage::{
     export::{Divergence, PrefixReport, PrefixRules, prefix_report},
     hud::Owner,
-    json::{Object, Path, PathElement, Value},
+    json::{Object, ObjectExt, Path, PathElement, Value},
     request::{CacheBreak, ParameterChange, compare},
     tokens::TokenCounter,
 };
@@ -22,6 +22,7 @@ use crate::{
     args::{self, Cache},
     failure::{Failure, Outcome},
     json::{object, or_null},
+    labels::SessionLabels,
     lens::{Counting, Lens},
     output::Output,
     requests::breaks_json,
@@ -144,10 +145,32 @@ impl<'c> Comparison<'c> {
         })
     }
 
+    /// A change, with the place in the source of the first frame of its message.
+    fn change_json(&self, change: &Change) -> Object {
+        let mut json = change.to_json();
+        if let Some((first, last)) = change.shown().frames {
+            json.put("frames", Value::from_iter([first.get(), last.get()]));
+            self.labels_of(change).of(first, None).put_place(&mut json);
+        }
+        json
+    }
+
+    /// What is known of the frames of the message that a change shows.
+    fn labels_of(&self, change: &Change) -> &SessionLabels {
+        match change {
+            Change::Removed(_) => &self.previous.labels,
+            Change::Added(_) | Change::Replaced(..) => &self.next.labels,
+        }
+    }
+
     fn to_json(&self) -> Object {
         let owner = |owner: Option<&Owner>| or_null(owner.map(Owner::to_json));
         let divergence = self.place().map(|place| {
             let Place { divergence, message, previous_owner, owner: now, tool } = place;
+            let label = |of: &LoadedContext, owner: Option<&Owner>| {
+                let label = owner.and_then(|owner| of.labels.of_owner(owner));
+                or_null(label.map(|label| label.to_json()))
+            };
             object! {
                 "path": divergence.path.to_string(),
                 "message": or_null(message.map(|message| message as u64)),
@@ -156,6 +179,8 @@ impl<'c> Comparison<'c> {
                 "token": self.report.unchanged,
                 "previousOwner": owner(previous_owner),
                 "owner": owner(now),
+                "previousSource": label(self.previous, previous_owner),
+                "source": label(self.next, now),
             }
         });
         object! {
@@ -171,7 +196,7 @@ impl<'c> Comparison<'c> {
                 "cached": self.report.cached,
                 "billedAgain": self.billed_again(),
             },
-            "changes": self.changes.iter().map(Change::to_json).collect::<Value>(),
+            "changes": self.changes.iter().map(|change| self.change_json(change)).collect::<Value>(),
             "parameters": self.parameters.iter().map(|change| {
                 Value::from(object! {
                     "name": change.name.as_str(),

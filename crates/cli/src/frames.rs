@@ -13,10 +13,11 @@ use crate::{
     args,
     failure::Outcome,
     input::{self, Source},
+    labels::{FrameLabels, Label, Labels},
     lens::{Counting, Lens, Lenses},
     output::Output,
     style,
-    table::{Column, Table, plain},
+    table::{Cell, Column, Table, plain},
     text::{first_words, grouped},
     view,
 };
@@ -73,51 +74,64 @@ fn table(source: &mut Source, lens: &Lens, viewer: &mut Viewer<'_>, out: &mut Ou
     if source.is_one_of_several {
         view::rule(out, &source.name(), style::HEADING, source.format().name())?;
     }
-    let table = frame_table();
+    let table = frame_table(out);
     table.head(out)?;
+    let mut labels = Labels::default();
     let mut session: Option<Arc<str>> = None;
     while let Some(record) = source.next() {
         let seen = source.see(viewer, record?)?;
         if session.as_ref().is_some_and(|session| *session != seen.session) {
             view::rule(out, &format!("session {}", seen.session), style::HEADING, "")?;
         }
-        row(&table, lens, &seen, out)?;
+        row(&table, lens, (&seen, &labels.of_seen(&seen)), out)?;
         session = Some(seen.session);
     }
     Ok(())
 }
 
 /// The table of frames.
-pub(crate) fn frame_table() -> Table {
-    Table::new([
-        Column::number("FRAME", 5),
-        Column::text("SOURCE", 11),
-        Column::text("ROLE", 9),
-        Column::number("CHUNKS", 6),
-        Column::number("TOKENS", 6),
-        Column::text("BEGINS", 0),
-    ])
+pub(crate) fn frame_table(out: &Output) -> Table {
+    let mut columns = vec![Column::number("FRAME", 5)];
+    columns.extend(Label::columns());
+    columns.push(Column::text("SOURCE", 11));
+    if out.width >= WIDE {
+        columns.extend([Column::text("ROLE", 9), Column::number("CHUNKS", 6)]);
+    }
+    columns.extend([Column::number("TOKENS", 6), Column::text("BEGINS", 0)]);
+    Table::new(columns)
 }
 
 /// A row of it.
-pub(crate) fn row(table: &Table, lens: &Lens, seen: &ViewedFrame, out: &mut Output) -> Outcome {
+pub(crate) fn row(
+    table: &Table,
+    lens: &Lens,
+    (seen, labels): (&ViewedFrame, &FrameLabels),
+    out: &mut Output,
+) -> Outcome {
     let role = seen.snapshot.chunks().find_map(|chunk| chunk.role());
-    let (begins, kind) = begins(seen, table.rest(out));
-    let cells = vec![
-        plain(seen.frame.sequence.to_string()),
-        plain(seen.frame.source.as_str()),
-        (role.map_or("–", afterimage::id::Role::as_str).to_owned(), style::of_role(role)),
-        plain(seen.snapshot.len().to_string()),
-        plain(grouped(lens.total_tokens(&seen.snapshot))),
-        (begins, kind),
-    ];
+    let mut cells = vec![plain(seen.frame.sequence.to_string())];
+    cells.extend(labels.frame().cells());
+    cells.push(plain(seen.frame.source.as_str()));
+    if out.width >= WIDE {
+        let name = role.map_or("–", afterimage::id::Role::as_str);
+        cells.push((name.to_owned(), style::of_role(role)));
+        cells.push(plain(seen.snapshot.len().to_string()));
+    }
+    cells.push(plain(grouped(lens.total_tokens(&seen.snapshot))));
+    cells.push(begins(seen, labels, table.rest(out)));
     table.row(out, cells)
 }
 
+/// From how many columns on a table has room for everything.
+const WIDE: usize = 110;
+
 /// What a frame begins with, and its style: its first text, or the calls that it makes.
-pub(crate) fn begins(seen: &ViewedFrame, columns: usize) -> (String, anstyle::Style) {
+fn begins(seen: &ViewedFrame, labels: &FrameLabels, columns: usize) -> Cell {
     let own = |chunk: &afterimage::snapshot::ChunkRef<'_>| {
-        chunk.is_attributed() && chunk.chunk_type().is_some_and(|kind| kind != "formatting")
+        let is_blank = chunk.part() == PartRef::Text && chunk.content().trim().is_empty();
+        !is_blank
+            && chunk.is_attributed()
+            && chunk.chunk_type().is_some_and(|kind| kind != "formatting")
     };
     let Some(first) = seen.snapshot.chunks().find(own) else {
         return ("(shows nothing)".to_owned(), style::DIM);
@@ -126,12 +140,22 @@ pub(crate) fn begins(seen: &ViewedFrame, columns: usize) -> (String, anstyle::St
     let text = match first.part() {
         PartRef::Call { .. } => {
             let calls = seen.snapshot.chunks().filter(own).filter_map(|chunk| match chunk.part() {
-                PartRef::Call { name, .. } => Some(name),
+                PartRef::Call { name, .. } => Some((name, chunk.facet_ids().next()?)),
                 _ => None,
             });
-            format!("→ {}", calls.collect::<Vec<_>>().join(", "))
+            match calls.collect::<Vec<_>>().as_slice() {
+                [(_, facet)] => format!("→ {}", labels.of(facet).call(columns.saturating_sub(2))),
+                calls => {
+                    let names: Vec<_> = calls.iter().map(|(name, _)| *name).collect();
+                    format!("→ {}", names.join(", "))
+                }
+            }
         }
-        PartRef::Result { .. } => format!("← {}", first_words(first.content(), columns)),
+        PartRef::Result { .. } => {
+            let tool = first.facet_ids().next().and_then(|facet| labels.of(facet).tool());
+            let tool = tool.map_or_else(String::new, |tool| format!("{tool}: "));
+            format!("← {tool}{}", first_words(first.content(), columns))
+        }
         _ => first_words(first.content(), columns),
     };
     (text, kind)

@@ -13,6 +13,7 @@ use afterimage::{
 use crate::{
     failure::Outcome,
     json::{object, or_null},
+    labels::{FrameLabels, Label},
     output::Output,
     style,
     table::{Column, Table, plain},
@@ -35,7 +36,12 @@ pub(crate) struct Hit<'s> {
     snapshot: &'s FrameSnapshot,
     /// Since when the frame is in the context no more.
     left: Option<LeftAt>,
+    /// Where it stands in the file, and the tool call that it belongs to.
+    label: Label,
 }
+
+/// From how many columns on a table has room for everything.
+const WIDE: usize = 110;
 
 impl<'s> Hit<'s> {
     /// The place of a text; `None` where it has no byte.
@@ -86,7 +92,15 @@ impl<'s> Hit<'s> {
             tokens: tokens(chunk),
             snapshot,
             left: None,
+            label: Label::default(),
         }
+    }
+
+    /// Says where its first facet stands in the file, and to which tool call it belongs.
+    pub(crate) fn labelled(mut self, labels: &FrameLabels) -> Self {
+        let first = self.facet_ids.first();
+        self.label = first.map_or_else(|| labels.frame(), |facet| labels.of(facet)).clone();
+        self
     }
 
     /// Marks the character that holds this byte.
@@ -121,20 +135,20 @@ impl<'s> Hit<'s> {
         if let Some(left) = self.left {
             json.put("leftAt", left.at.get());
         }
+        self.label.put(&mut json);
         json
     }
 
-    pub(crate) fn table() -> Table {
-        Table::new([
-            Column::number("FRAME", 5),
-            Column::number("MSG", 4),
-            Column::number("CHUNK", 5),
-            Column::number("BYTES", 11),
-            Column::text("ROLE", 9),
-            Column::text("TYPE", 10),
-            Column::number("TOKENS", 6),
-            Column::text("FACET", 0),
-        ])
+    pub(crate) fn table(out: &Output) -> Table {
+        let [time, line] = Label::columns();
+        let mut columns = vec![time, line, Column::number("FRAME", 5), Column::number("MSG", 4)];
+        let is_wide = out.width >= WIDE;
+        columns.extend(is_wide.then(|| Column::number("CHUNK", 5)));
+        columns.push(Column::number("BYTES", 11));
+        columns.extend(is_wide.then(|| Column::text("ROLE", 9)));
+        columns.extend(is_wide.then(|| Column::text("TYPE", 10)));
+        columns.extend([Column::number("TOKENS", 6), Column::text("FACET", 0)]);
+        Table::new(columns)
     }
 
     /// Writes a row of the table, and below it the line of text in which the hit begins.
@@ -145,24 +159,22 @@ impl<'s> Hit<'s> {
             |number: Option<u64>| number.map_or("–".to_owned(), |number| number.to_string());
         let facet = match self.facet_ids.as_slice() {
             [] => ("(formatting)".to_owned(), style::DIM),
+            [facet] => (self.label.after(facet, table.rest(out)), kind_style.bold()),
             facets => (facets.join(", "), kind_style.bold()),
         };
-        table.row(
-            out,
-            vec![
-                plain(or_dash(self.sequence)),
-                plain(or_dash(self.message.map(|message| message as u64))),
-                plain(self.chunk.index().to_string()),
-                plain(format!("{}..{}", self.range.start(), self.range.end())),
-                (
-                    self.chunk.role().map_or("–", Role::as_str).to_owned(),
-                    style::of_role(self.chunk.role()),
-                ),
-                (kind.to_owned(), kind_style),
-                plain(grouped(self.tokens)),
-                facet,
-            ],
-        )?;
+        let role = self.chunk.role();
+        let is_wide = out.width >= WIDE;
+        let mut cells = Vec::from(self.label.cells());
+        cells.push(plain(or_dash(self.sequence)));
+        cells.push(plain(or_dash(self.message.map(|message| message as u64))));
+        cells.extend(is_wide.then(|| plain(self.chunk.index().to_string())));
+        cells.push(plain(format!("{}..{}", self.range.start(), self.range.end())));
+        if is_wide {
+            cells.push((role.map_or("–", Role::as_str).to_owned(), style::of_role(role)));
+            cells.push((kind.to_owned(), kind_style));
+        }
+        cells.extend([plain(grouped(self.tokens)), facet]);
+        table.row(out, cells)?;
         self.quote(out)?;
         let Some(LeftAt { at, has_summary, .. }) = self.left else { return Ok(()) };
         let dim = out.paint.style(style::DIM);

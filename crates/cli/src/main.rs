@@ -17,6 +17,7 @@ mod hit;
 mod input;
 mod journal;
 mod json;
+mod labels;
 mod lens;
 mod manual;
 mod moment;

@@ -18,6 +18,7 @@ use indexmap::IndexMap;
 use crate::{
     failure::Outcome,
     input::Source,
+    labels::{ArchivedLabels, FrameLabels, Labels},
     lens::Lens,
     trace::Phrase,
     wanted::{FrameFilter, Place},
@@ -35,6 +36,8 @@ pub(crate) struct Page {
     pub(crate) snapshot: Arc<FrameSnapshot>,
     /// Of an archive, where the phrase is that was asked for.
     pub(crate) places: Option<Vec<TextRange>>,
+    /// Empty where they were not asked for.
+    pub(crate) labels: FrameLabels,
 }
 
 /// The pages of a source. Of an archive only what is looked at is read.
@@ -50,6 +53,8 @@ pub(crate) struct Pages<'s, 'l> {
     end: usize,
     /// Of everything else, the frames of each session that show something.
     shown: IndexMap<Arc<str>, usize>,
+    /// Where facets are to be labelled, what labels them.
+    labels: Option<(Labels, ArchivedLabels)>,
 }
 
 /// Where a session stands after the frames that were wanted.
@@ -86,7 +91,13 @@ impl<'s, 'l> Pages<'s, 'l> {
             phrase: None,
             end,
             shown: IndexMap::new(),
+            labels: None,
         })
+    }
+
+    /// With the labels of the facets of each page.
+    pub(crate) fn labelled(self) -> Self {
+        Self { labels: Some(Default::default()), ..self }
     }
 
     /// Of an archive only the pages that hold this phrase, with its places. What else there is has
@@ -136,6 +147,7 @@ impl<'s, 'l> Pages<'s, 'l> {
             }
             let seen = self.source.see(&mut self.viewer, record)?;
             let shown = self.shown.entry(Arc::clone(&seen.session)).or_default();
+            let labels = self.labels.as_mut().map(|(labels, _)| labels.of_seen(&seen));
             let message = seen.message.map(|_| *shown);
             *shown += usize::from(message.is_some());
             if place == Place::Inside {
@@ -146,6 +158,7 @@ impl<'s, 'l> Pages<'s, 'l> {
                     changes_context: seen.changes_context,
                     snapshot: seen.snapshot,
                     places: None,
+                    labels: labels.unwrap_or_default(),
                 }));
             }
         }
@@ -171,6 +184,7 @@ impl<'s, 'l> Pages<'s, 'l> {
                     if places.as_ref().is_some_and(Vec::is_empty) {
                         continue;
                     }
+                    let labels = self.labels.as_mut().map(|(_, of)| of.of(archived, index));
                     return Ok(Some(Page {
                         session: archived.session_name(row),
                         sequence: row.sequence,
@@ -178,6 +192,7 @@ impl<'s, 'l> Pages<'s, 'l> {
                         changes_context: false,
                         snapshot: archived.snapshot(index, row)?,
                         places,
+                        labels: labels.transpose()?.unwrap_or_default(),
                     }));
                 }
             }

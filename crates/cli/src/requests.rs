@@ -29,8 +29,9 @@ use crate::{
     failure::{Failure, Outcome},
     input::{self, Source},
     json::{object, or_null},
+    labels::{Label, RecordingLabels},
     lens::{Counting, Lens},
-    moment::moment,
+    moment::{clock, moment},
     output::Output,
     style,
     table::{Column, Table, plain},
@@ -52,8 +53,7 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     }
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
-        let listing =
-            Listing { args, source, recording: &recording, prices: &prices, printed: None };
+        let listing = Listing::new(args, source, &recording, &prices, None);
         if args.broken {
             broken::list(&listing, &mut out)?;
         } else if args.json {
@@ -179,9 +179,27 @@ struct Listing<'l> {
     prices: &'l Prices,
     /// Those that were printed already, where a file is followed.
     printed: Option<&'l Printed>,
+    labels: RecordingLabels<'l>,
 }
 
-impl Listing<'_> {
+impl<'l> Listing<'l> {
+    fn new(
+        args: &'l args::Requests,
+        source: &'l Source,
+        recording: &'l Recording,
+        prices: &'l Prices,
+        printed: Option<&'l Printed>,
+    ) -> Self {
+        let labels = RecordingLabels::new(recording);
+        Self { args, source, recording, prices, printed, labels }
+    }
+
+    /// Where the answer of a request stands in the file.
+    fn label(&self, exchange: &Exchange) -> Label {
+        let of = |frame| self.labels.of(&exchange.session, frame, None);
+        exchange.answer().map_or_else(Label::default, of)
+    }
+
     /// What is reported of the exchanges that are asked for, and of answers that are in no list.
     fn reported(&self) -> Reported<'_> {
         let wanted = self.args.input.session.as_deref();
@@ -241,6 +259,7 @@ impl Listing<'_> {
                 self.tokens(exchange, &mut totals)?;
                 continue;
             }
+            let label = self.label(exchange);
             let mut line = object! {
                 "request": exchange.number as u64,
                 "session": &*exchange.session,
@@ -250,6 +269,8 @@ impl Listing<'_> {
                 "frame": or_null(exchange.answer().map(FrameSeq::get)),
                 "lastFrame": or_null(exchange.last_frame.map(FrameSeq::get)),
                 "time": or_null(exchange.time.as_deref()),
+                "line": or_null(label.line()),
+                "uuid": or_null(label.uuid()),
                 "durationMs": or_null(exchange.duration_ms),
                 "model": or_null(exchange.model.as_deref()),
                 "outcome": exchange.outcome.as_str(),
@@ -265,7 +286,10 @@ impl Listing<'_> {
             );
             line.put("growth", i64::try_from(growth).unwrap_or(i64::MAX));
             let differs = self.differences(exchange)?;
-            line.put("differs", or_null(differs.as_ref().map(difference_json)));
+            line.put(
+                "differs",
+                or_null(differs.as_ref().map(|diff| self.difference_json(exchange, diff))),
+            );
             line.put(
                 "usage",
                 or_null(exchange.usage.as_ref().map(afterimage::transcript::Usage::to_json)),
@@ -325,13 +349,15 @@ impl Listing<'_> {
         let lacks_tools = |exchange: &Exchange| exchange.provenance.lacks().contains(&Lack::Tools);
         let has_usage = exchanges.iter().any(|exchange| exchange.usage.is_some());
         let has_tools = !exchanges.iter().all(|exchange| lacks_tools(exchange));
-        // Beside what is reported, a narrow terminal has no room for every count of ours.
+        let has_lines = exchanges.iter().any(|exchange| self.label(exchange).line().is_some());
+        // Beside what is reported, a narrow terminal has no room for counts of ours.
         let has_counts = !has_usage || out.width >= WIDE;
         let mut columns = vec![Column::number("#", 4), Column::number("FRAME", 5)];
         columns.extend(has_times.then(|| Column::text("TIME", 8)));
+        columns.extend(has_lines.then(|| Column::number("LINE", 6)));
         columns.extend(has_tools.then(|| Column::number("TOOLS", 6)));
         columns.extend(has_counts.then(|| Column::number("SYSTEM", 6)));
-        columns.push(Column::number("MESSAGES", 8));
+        columns.extend(has_counts.then(|| Column::number("MESSAGES", 8)));
         columns.extend(has_counts.then(|| Column::number("GROWTH", 7)));
         // As reported: never counts of ours.
         columns.extend(has_usage.then(usage::columns).into_iter().flatten());
@@ -368,9 +394,13 @@ impl Listing<'_> {
             let time = exchange.time.as_deref().map_or("–".into(), clock);
             let mut cells = vec![plain(exchange.number.to_string()), plain(answer)];
             cells.extend(has_times.then(|| plain(time)));
+            cells.extend(has_lines.then(|| {
+                let line = self.label(exchange).line();
+                plain(line.map_or_else(|| "–".to_owned(), |line| line.to_string()))
+            }));
             cells.extend(has_tools.then(|| plain(grouped(tokens.tools))));
             cells.extend(has_counts.then(|| plain(grouped(tokens.system))));
-            cells.push(plain(grouped(tokens.messages)));
+            cells.extend(has_counts.then(|| plain(grouped(tokens.messages))));
             cells.extend(has_counts.then(|| plain(format!("{sign}{}", grouped(growth)))));
             if has_usage {
                 cells.extend(usage::cells(exchange.usage.as_ref()));
@@ -398,11 +428,11 @@ impl Listing<'_> {
             return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
         }
         let Some(diff) = self.differences(exchange)? else {
-            return Ok((format!("{retry}first"), style::DIM));
+            return Ok((format!("{retry}first{}", self.calls(exchange)), style::DIM));
         };
         Ok(match &diff.prefix.divergence {
             None if diff.parameters.is_empty() && diff.breaks.is_empty() => {
-                (format!("{retry}+"), style::DIM)
+                (format!("{retry}+{}", self.calls(exchange)), style::DIM)
             }
             None => {
                 let parameters = diff.parameters.iter().map(|change| change.name.as_str());
@@ -419,10 +449,80 @@ impl Listing<'_> {
             }
             Some(divergence) => {
                 let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
-                let place = place(divergence, &diff);
+                let place = self.place(exchange, divergence, &diff);
                 (format!("{retry}{place}; {} billed again", grouped(again)), style::ADDED)
             }
         })
+    }
+
+    /// The tools that the answer calls, in a few words.
+    fn calls(&self, exchange: &Exchange) -> String {
+        let frames = exchange.response.frames.iter();
+        let tools: Vec<String> =
+            frames.flat_map(|frame| self.labels.calls(&exchange.session, *frame)).collect();
+        if tools.is_empty() { String::new() } else { format!("  → {}", tools.join(", ")) }
+    }
+
+    /// Where two requests first differ, in a few words.
+    fn place(&self, exchange: &Exchange, divergence: &Divergence, diff: &RequestDiff) -> String {
+        let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
+        let label = owner.and_then(|owner| self.labels.of_owner(&exchange.session, owner));
+        let named = |frame: &FrameSeq| match label.as_ref().map(Label::words) {
+            Some(words) if !words.is_empty() => format!("frame {frame}, {words}"),
+            _ => format!("frame {frame}"),
+        };
+        match owner {
+            Some(Owner::Recorded { facet, frame }) => {
+                let name = facet.as_str();
+                let within = name.strip_prefix("tool:").and_then(|tool| {
+                    let change = diff.tools.iter().find(|change| change.name == tool)?;
+                    (!change.path.elements().is_empty()).then(|| change.path.to_string())
+                });
+                match (within, frame) {
+                    (Some(path), _) => format!("{name} at {path}"),
+                    (None, Some(frame)) => format!("{name}, {}", named(frame)),
+                    (None, None) => name.to_owned(),
+                }
+            }
+            Some(Owner::Chunk { frame, facet_ids, .. }) => match facet_ids.first() {
+                Some(facet) => format!("{facet}, {}", named(frame)),
+                None => named(frame),
+            },
+            Some(Owner::Block { block, .. }) => format!("block {block}"),
+            _ => divergence.path.to_string(),
+        }
+    }
+
+    /// What differs from the request before, as JSON.
+    fn difference_json(&self, exchange: &Exchange, diff: &RequestDiff) -> Object {
+        let divergence = diff.prefix.divergence.as_ref().map(|divergence| {
+            let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
+            let mut json = object! {
+                "path": divergence.path.to_string(),
+                "byte": or_null(divergence.offset.map(|offset| offset as u64)),
+                "owner": or_null(owner.map(Owner::to_json)),
+            };
+            let label = owner.and_then(|owner| self.labels.of_owner(&exchange.session, owner));
+            if let Some(label) = label {
+                label.put(&mut json);
+            }
+            json
+        });
+        let again = match diff.prefix.divergence {
+            Some(_) => diff.prefix.tokens.saturating_sub(diff.prefix.cached),
+            None => diff.prefix.unchanged.saturating_sub(diff.prefix.cached),
+        };
+        object! {
+            "at": or_null(divergence),
+            "unchanged": diff.prefix.unchanged,
+            "cached": diff.prefix.cached,
+            "billedAgain": again,
+            "tools": diff.tools.iter().map(|tool| {
+                Value::from(object! { "name": tool.name.as_str(), "path": tool.path.to_string() })
+            }).collect::<Value>(),
+            "parameters": diff.parameters.iter().map(|change| Value::from(change.name.as_str())).collect::<Value>(),
+            "breaks": breaks_json(&diff.breaks),
+        }
     }
 }
 
@@ -435,73 +535,12 @@ fn started(start: &SubagentStart) -> String {
     }
 }
 
-/// Where two requests first differ, in a few words.
-fn place(divergence: &Divergence, diff: &RequestDiff) -> String {
-    let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
-    match owner {
-        Some(Owner::Recorded { facet, frame }) => {
-            let name = facet.as_str();
-            let within = name.strip_prefix("tool:").and_then(|tool| {
-                let change = diff.tools.iter().find(|change| change.name == tool)?;
-                (!change.path.elements().is_empty()).then(|| change.path.to_string())
-            });
-            match (within, frame) {
-                (Some(path), _) => format!("{name} at {path}"),
-                (None, Some(frame)) => format!("{name}, frame {frame}"),
-                (None, None) => name.to_owned(),
-            }
-        }
-        Some(Owner::Chunk { frame, facet_ids, .. }) => match facet_ids.first() {
-            Some(facet) => format!("{facet}, frame {frame}"),
-            None => format!("frame {frame}"),
-        },
-        Some(Owner::Block { block, .. }) => format!("block {block}"),
-        _ => divergence.path.to_string(),
-    }
-}
-
-/// What differs from the request before, as JSON.
-fn difference_json(diff: &RequestDiff) -> Object {
-    let divergence = diff.prefix.divergence.as_ref().map(|divergence| {
-        let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
-        object! {
-            "path": divergence.path.to_string(),
-            "byte": or_null(divergence.offset.map(|offset| offset as u64)),
-            "owner": or_null(owner.map(Owner::to_json)),
-        }
-    });
-    let again = match diff.prefix.divergence {
-        Some(_) => diff.prefix.tokens.saturating_sub(diff.prefix.cached),
-        None => diff.prefix.unchanged.saturating_sub(diff.prefix.cached),
-    };
-    object! {
-        "at": or_null(divergence),
-        "unchanged": diff.prefix.unchanged,
-        "cached": diff.prefix.cached,
-        "billedAgain": again,
-        "tools": diff.tools.iter().map(|tool| {
-            Value::from(object! { "name": tool.name.as_str(), "path": tool.path.to_string() })
-        }).collect::<Value>(),
-        "parameters": diff.parameters.iter().map(|change| Value::from(change.name.as_str())).collect::<Value>(),
-        "breaks": breaks_json(&diff.breaks),
-    }
-}
-
 /// What takes the cache, as JSON.
 pub(crate) fn breaks_json(breaks: &[CacheBreak]) -> Value {
     let json = breaks
         .iter()
         .map(|of| Value::from(object! { "cause": of.cause.as_str(), "from": of.from.as_str() }));
     json.collect()
-}
-
-/// The time of day in a time as a source writes it; all of it where it is none.
-fn clock(time: &str) -> String {
-    let stamp = time.parse::<jiff::Timestamp>().ok().or_else(|| {
-        let millis = time.parse::<i64>().ok()?;
-        jiff::Timestamp::from_millisecond(millis).ok()
-    });
-    stamp.map_or_else(|| time.to_owned(), |stamp| stamp.strftime("%H:%M:%S").to_string())
 }
 
 /// A failure where a request is asked for and there are several files.

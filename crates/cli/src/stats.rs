@@ -20,6 +20,7 @@ use crate::{
     args,
     failure::Outcome,
     input::{self, Source},
+    labels::{ArchivedLabels, Label, Labels},
     lens::{Counting, Lens, Lenses},
     output::Output,
     requests,
@@ -87,14 +88,17 @@ fn of_frames(
 ) -> Outcome<(Ledger, Contexts, Vec<ReportedExchange>)> {
     let mut viewer = Viewer::new(&lens.hud, source.format());
     let mut ledger = Ledger::new(source.format());
-    let mut recorded = RecordedRequests::default();
+    let (mut recorded, mut labels) = (RecordedRequests::default(), Labels::default());
     while let Some(record) = source.next() {
-        let ViewedFrame { session, frame, snapshot, .. } = source.see(&mut viewer, record?)?;
+        let seen = source.see(&mut viewer, record?)?;
+        let labels = labels.of_seen(&seen);
+        let ViewedFrame { session, frame, snapshot, .. } = seen;
         ledger.frames += 1;
         ledger.tally.add(&frame);
         ledger.unknown_records += unknown_records(&frame);
         for chunk in snapshot.chunks() {
-            ledger.add(&session, frame.sequence, chunk, lens.tokens(&snapshot, chunk));
+            let tokens = lens.tokens(&snapshot, chunk);
+            ledger.add(&session, (frame.sequence, Some(&labels)), chunk, tokens);
         }
         ledger.let_go();
         add_exchanges(source, &mut recorded, lens)?;
@@ -137,10 +141,23 @@ fn of_archive(
         ledger.frames += 1;
         archived.view(*row, |view| {
             for chunk in view.chunks() {
-                ledger.add(&session, row.sequence, chunk, chunk.tokens());
+                ledger.add(&session, (row.sequence, None), chunk, chunk.tokens());
             }
         })?;
         ledger.let_go();
     }
+    label(&mut ledger, archived)?;
     Ok(Some((ledger, contexts, reported.clone())))
+}
+
+/// Labels the largest facets: their frames are read, and no others.
+fn label(ledger: &mut Ledger, archived: &ArchivedTranscript) -> Outcome {
+    let mut labels = ArchivedLabels::default();
+    ledger.label(|session, frame, facet| {
+        let of = archived.session_index(session);
+        let mut rows = archived.rows()?.iter();
+        let index = rows.position(|row| Some(row.session) == of && row.sequence == frame);
+        let Some(index) = index else { return Ok(Label::default()) };
+        Ok(labels.of(archived, index)?.of(facet.as_str()).clone())
+    })
 }

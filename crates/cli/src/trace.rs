@@ -8,6 +8,7 @@ mod unescaped;
 use std::{cell::Cell, collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
+    id::FrameSeq,
     json::Value,
     session::archive::ArchivedTranscript,
     snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
@@ -22,6 +23,7 @@ use crate::{
     failure::{Failure, Outcome, Stop},
     hit::Hit,
     input::{self, Source},
+    labels::FrameLabels,
     lens::{Counting, Lens, Lenses},
     output::{Json, Output, note},
     pages::{Page, Pages},
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
             };
             let first =
                 source.archived().map(ArchivedTranscript::first_session).transpose()?.flatten();
-            let pages = Pages::only(promising, source, &lens)?.holding(phrase.as_ref());
+            let pages = Pages::only(promising, source, &lens)?.holding(phrase.as_ref()).labelled();
             let tracing = Tracing { args, phrase: phrase.as_ref(), lens: &lens };
             if let Some((message, byte)) = args.target.at {
                 tracing.owner_of(pages, (message, byte), first, &mut hits, &mut out)?;
@@ -129,7 +131,7 @@ impl Hits {
             write!(out, "[")?;
         }
         let (file, session) = (None, None);
-        let table = Hit::table();
+        let table = Hit::table(out);
         let sessions = IndexSet::new();
         let (all, in_file, files, note) = (0, 0, 0, None);
         Ok(Self { is_json, table, file, session, sessions, all, in_file, files, note })
@@ -206,7 +208,7 @@ impl Tracing<'_> {
                 held.extend((is_hit || page.changes_context).then_some(page));
             } else {
                 let of = (&page.session, Some(page.sequence.get()), page.message);
-                self.search_in(&page.snapshot, page.places, of, None, hits, out)?;
+                self.search_in((&page.snapshot, &page.labels), page.places, of, None, hits, out)?;
             }
         }
         for page in held {
@@ -217,11 +219,11 @@ impl Tracing<'_> {
             for block in context.told_at(page.sequence) {
                 let message = Some(context.messages_before(block.from));
                 let of = (&page.session, sequence, message);
-                self.search_in(&block.snapshot, None, of, None, hits, out)?;
+                self.search_in((&block.snapshot, &page.labels), None, of, None, hits, out)?;
             }
             if left.is_none_or(|left| left.at != page.sequence) {
                 let of = (&page.session, sequence, context.message_of(page.sequence));
-                self.search_in(&page.snapshot, page.places, of, left, hits, out)?;
+                self.search_in((&page.snapshot, &page.labels), page.places, of, left, hits, out)?;
             }
         }
         if hits.in_file > 0 && hits.note.is_none() {
@@ -233,7 +235,7 @@ impl Tracing<'_> {
         let sessions = sessions.into_iter().filter(|session| is_wanted(session));
         pages.each_tail(sessions, |tail| {
             let of = (&tail.session, None, Some(tail.message));
-            self.search_in(&tail.snapshot, None, of, None, hits, out)
+            self.search_in((&tail.snapshot, &FrameLabels::default()), None, of, None, hits, out)
         })
     }
 
@@ -245,7 +247,7 @@ impl Tracing<'_> {
     /// Searches a snapshot, unless it is known where in it the text is.
     fn search_in(
         &self,
-        snapshot: &FrameSnapshot,
+        (snapshot, labels): (&FrameSnapshot, &FrameLabels),
         places: Option<Vec<TextRange>>,
         of: (&Arc<str>, Option<u64>, Option<usize>),
         left: Option<LeftAt>,
@@ -264,13 +266,14 @@ impl Tracing<'_> {
         };
         if let Some(facet) = &self.args.target.facet {
             for chunk in find_chunks_by_facet(snapshot, facet) {
-                hits.found(&Hit::of_chunk(of, snapshot, chunk, tokens).left(left), out)?;
+                let hit = Hit::of_chunk(of, snapshot, chunk, tokens).labelled(labels);
+                hits.found(&hit.left(left), out)?;
             }
         }
         if let Some(phrase) = self.phrase {
             for range in places.unwrap_or_else(|| phrase.places(snapshot.text())) {
                 if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
-                    hits.found(&hit.left(left), out)?;
+                    hits.found(&hit.labelled(labels).left(left), out)?;
                 }
             }
         }
@@ -287,22 +290,23 @@ impl Tracing<'_> {
         out: &mut Output,
     ) -> Outcome {
         let mut session = self.args.input.session.as_deref().map(Arc::from).or(first);
-        let mut hit =
-            |of: (&Arc<str>, Option<u64>), snapshot: &FrameSnapshot, pages: &Pages<'_, '_>| {
-                if hits.note.is_none() {
-                    let format = pages.source().format();
-                    hits.note = Some(requests::context_note(format, &pages.lacks()?));
-                }
-                let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
-                    let length = snapshot.text().len();
-                    pages.source().fail(format!(
-                        "message {message} has {length} bytes; there is no byte {byte} in it"
-                    ))
-                })?;
-                let tokens = |chunk: ChunkRef<'_>| self.lens.tokens(snapshot, chunk);
-                let hit = Hit::of_chunk((of.0, of.1, Some(message)), snapshot, chunk, tokens);
-                hits.found(&hit.marking_byte(byte), out)
-            };
+        let mut hit = |of: (&Arc<str>, Option<u64>),
+                       (snapshot, labels): (&FrameSnapshot, &FrameLabels),
+                       pages: &Pages<'_, '_>| {
+            if hits.note.is_none() {
+                let format = pages.source().format();
+                hits.note = Some(requests::context_note(format, &pages.lacks()?));
+            }
+            let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
+                let length = snapshot.text().len();
+                pages.source().fail(format!(
+                    "message {message} has {length} bytes; there is no byte {byte} in it"
+                ))
+            })?;
+            let tokens = |chunk: ChunkRef<'_>| self.lens.tokens(snapshot, chunk);
+            let hit = Hit::of_chunk((of.0, of.1, Some(message)), snapshot, chunk, tokens);
+            hits.found(&hit.marking_byte(byte).labelled(labels), out)
+        };
         let mut held = HashMap::new();
         while let Some(page) = pages.next(&mut FrameFilter::default())? {
             let wanted = session.get_or_insert_with(|| Arc::clone(&page.session));
@@ -310,23 +314,26 @@ impl Tracing<'_> {
                 continue;
             }
             if pages.may_replace() {
-                held.insert(page.sequence, page.snapshot);
+                held.insert(page.sequence, (page.snapshot, page.labels));
             } else if page.message == Some(message) {
                 let of = (&page.session, Some(page.sequence.get()));
-                return hit(of, &page.snapshot, &pages);
+                return hit(of, (&page.snapshot, &page.labels), &pages);
             }
         }
         let Some(session) = session else { return Ok(()) };
         let context = pages.context(&session);
         match context.and_then(|context| Some((context, context.items().nth(message)?))) {
             Some((_, ContextItem::Frame(frame))) => {
-                if let Some(snapshot) = held.get(&frame) {
-                    return hit((&session, Some(frame.get())), snapshot, &pages);
+                if let Some((snapshot, labels)) = held.get(&frame) {
+                    return hit((&session, Some(frame.get())), (snapshot, labels), &pages);
                 }
             }
             Some((context, ContextItem::Block(block))) => {
-                let told = context.left_at(block.from).map(|left| left.at.get());
-                return hit((&session, told), &block.snapshot, &pages);
+                let told = context.left_at(block.from).map(|left| left.at);
+                let labels = told.and_then(|told| held.get(&told)).map(|(_, labels)| labels);
+                let labels = labels.cloned().unwrap_or_default();
+                let of = (&session, told.map(FrameSeq::get));
+                return hit(of, (&block.snapshot, &labels), &pages);
             }
             None => {}
         }
@@ -342,7 +349,7 @@ impl Tracing<'_> {
         })?;
         match &tail {
             Some(tail) if tail.message == message => {
-                hit((&tail.session, None), &tail.snapshot, &pages)
+                hit((&tail.session, None), (&tail.snapshot, &FrameLabels::default()), &pages)
             }
             _ => {
                 let count = counted((count + usize::from(tail.is_some())) as u64, "message");

@@ -2,7 +2,6 @@ use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use super::{
     Remainder, Residency, ResidencyLine, Share,
-    calls::Calls,
     share::{ReportedInput, TokenRates, apportion},
 };
 use crate::{
@@ -10,6 +9,7 @@ use crate::{
     id::{FacetId, FacetType, FrameSeq},
     request::{Exchange, PartKind, Recording, ReportedExchange, Request, RequestPart},
     snapshot::FrameSnapshot,
+    veil::{FacetCalls, ToolCall},
     window::{ContextItem, context_items},
 };
 
@@ -75,11 +75,12 @@ impl<'r> Builder<'r> {
         let mut session = Session::default();
         let Some(history) = self.recording.history(name) else { return session };
         let frames = history.frames();
-        let mut calls = Calls::new();
+        let (mut follower, mut calls) = (FacetCalls::default(), HashMap::new());
         for index in 0..frames.len() {
             let snapshot = frames.snapshot(index).filter(|snapshot| !snapshot.is_empty());
             let Some((frame, snapshot)) = frames.get(index).zip(snapshot) else { continue };
-            calls.push(&frame);
+            let of = follower.push(&frame).into_iter();
+            calls.extend(of.filter_map(|of| Some((of.facet, of.call?))));
             let start = session.counts.len();
             let counts = self.count_snapshot(name, &mut session, frame.sequence, &snapshot, &calls);
             session.counts.extend(counts);
@@ -94,13 +95,13 @@ impl<'r> Builder<'r> {
         session: &mut Session,
         frame: FrameSeq,
         snapshot: &FrameSnapshot,
-        calls: &Calls,
+        calls: &HashMap<FacetId, ToolCall>,
     ) -> Counts {
         let hud = self.recording.hud();
         let counts = hud.tokens_of_chunks(snapshot);
         let lines = snapshot.chunks().map(|chunk| {
             let facet = chunk.facet_ids().next();
-            let call = facet.and_then(|facet| calls.of(facet));
+            let call = facet.and_then(|facet| calls.get(facet));
             self.line(session, facet.map(FacetId::from), || ResidencyLine {
                 session: Arc::clone(name),
                 frame: Some(frame),
@@ -138,7 +139,7 @@ impl<'r> Builder<'r> {
         let frames = session.frames.get(..end).unwrap_or_default();
         let frames: Vec<FrameSeq> = frames.iter().map(|(frame, _)| *frame).collect();
         let mut held = Counts::new();
-        let none = Calls::new();
+        let none = HashMap::new();
         for item in context_items(frames.into_iter(), blocks) {
             match item {
                 ContextItem::Frame(frame) => held.extend(session.of_frame(frame)),

@@ -1,5 +1,4 @@
 mod builder;
-mod calls;
 mod share;
 
 use std::{hash::Hash, sync::Arc};

@@ -23,6 +23,7 @@ use crate::{
     fitting::histories,
     input,
     json::{object, or_null},
+    labels::{RecordingLabels, SessionLabels},
     lens::{Counting, Lens, Lenses},
     moment::moment,
     output::note,
@@ -36,6 +37,8 @@ pub(super) struct LoadedContext {
     pub(super) exported: ExportedRequest,
     /// Of a request that was recorded, or worked out: itself.
     pub(super) request: Option<Request>,
+    /// What is known of its frames; nothing of a context that was written down.
+    pub(super) labels: SessionLabels,
     /// Says that the context was worked out from a transcript.
     note: Option<String>,
 }
@@ -108,8 +111,16 @@ fn request(
         let exchange = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
         let session = exchange.map(|exchange| exchange.session.to_string());
         let name = path.display().to_string();
-        loaded =
-            Some(LoadedContext { name, session, exported, request: Some(request), note: None });
+        let labels = RecordingLabels::new(&recording);
+        let labels = session.as_deref().map(|session| labels.session(session));
+        loaded = Some(LoadedContext {
+            name,
+            session,
+            exported,
+            request: Some(request),
+            labels: labels.unwrap_or_default(),
+            note: None,
+        });
         Ok(())
     })?;
     loaded.ok_or_else(|| Failure::new("there is nothing in it").file(file).into())
@@ -256,7 +267,8 @@ impl Reading<'_> {
         let exported = ExportedRequest::from_json(context, owners);
         let exported = exported.map_err(|error| self.refuse(error))?;
         let name = self.path.display().to_string();
-        Ok(LoadedContext { name, session, exported, request: None, note: None })
+        let labels = SessionLabels::default();
+        Ok(LoadedContext { name, session, exported, request: None, labels, note: None })
     }
 
     /// The request that a file holds, with its tools and parameters; `None` where it holds none, or
@@ -277,7 +289,9 @@ impl Reading<'_> {
         let request = recording.request(only.number).map_err(|error| self.refuse(error))?;
         let exported = request.in_cache_order().map_err(|error| self.refuse(error))?;
         let (name, session) = (self.path.display().to_string(), Some(only.session.to_string()));
-        Ok(Some(LoadedContext { name, session, exported, request: Some(request), note: None }))
+        let labels = RecordingLabels::new(&recording).session(&only.session);
+        let request = Some(request);
+        Ok(Some(LoadedContext { name, session, exported, request, labels, note: None }))
     }
 
     /// The contexts of a transcript, after its last frame; `None` where it is none.
@@ -348,6 +362,7 @@ fn rendered(
             session: Some(session.to_string()),
             exported: ExportedRequest::of_context(&context),
             request: None,
+            labels: SessionLabels::of_history(&history),
             note: Some(requests::note_of(format, std::iter::once(&history))),
         })
     });

@@ -2,17 +2,22 @@
 
 use std::{borrow::Cow, io::Write, ops::Range};
 
-use afterimage::{hud::Owner, id::FacetId, request::CacheBreak};
+use afterimage::{
+    hud::Owner,
+    id::{FacetId, FrameSeq},
+    request::CacheBreak,
+};
 use anstyle::Style;
 use similar::{ChangeTag, DiffOp, TextDiff};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
-    Comparison,
+    Comparison, LoadedContext,
     unit::{Change, Unit},
 };
 use crate::{
     failure::Outcome,
+    labels::SessionLabels,
     output::Output,
     style,
     text::{counted, grouped, line_from, percent, printable, shortened, width},
@@ -37,7 +42,7 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
     head(comparison, out)?;
     writeln!(out)?;
     for change in &comparison.changes {
-        print_change(change, is_full, out)?;
+        print_change(comparison, change, is_full, out)?;
     }
     for change in &comparison.parameters {
         let value = |value: &Option<afterimage::json::Value>| {
@@ -64,7 +69,7 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
 
 /// The names of both, which together take at most so many columns.
 fn title(comparison: &Comparison<'_>, columns: usize) -> String {
-    let name = |loaded: &super::LoadedContext| match &loaded.session {
+    let name = |loaded: &LoadedContext| match &loaded.session {
         Some(session) => format!("{} ({session})", loaded.name),
         None => loaded.name.clone(),
     };
@@ -104,8 +109,9 @@ fn head(comparison: &Comparison<'_>, out: &mut Output) -> Outcome {
             };
             let at = if path.is_empty() { String::new() } else { format!("  ({path})") };
             rows.push(("parts at", format!("{message}{byte}{at}")));
-            rows.push(("written by", owner(place.previous_owner)));
-            rows.push(("now by", owner(place.owner)));
+            let (was, is) = (comparison.previous, comparison.next);
+            rows.push(("written by", owner(was, place.previous_owner)));
+            rows.push(("now by", owner(is, place.owner)));
         }
     }
     let (before, after) = (comparison.previous_tokens, report.tokens);
@@ -124,7 +130,16 @@ fn head(comparison: &Comparison<'_>, out: &mut Output) -> Outcome {
     Ok(())
 }
 
-fn owner(owner: Option<&Owner>) -> String {
+/// Who wrote it, with the place in the source and the tool call.
+fn owner(of: &LoadedContext, owner: Option<&Owner>) -> String {
+    let label = owner.and_then(|owner| of.labels.of_owner(owner));
+    match label.map(|label| label.words()).filter(|words| !words.is_empty()) {
+        Some(words) => format!("{}, {words}", named(owner)),
+        None => named(owner),
+    }
+}
+
+fn named(owner: Option<&Owner>) -> String {
     fn facets(ids: &[FacetId]) -> String {
         match ids {
             [] => "formatting".to_owned(),
@@ -148,16 +163,33 @@ fn owner(owner: Option<&Owner>) -> String {
     }
 }
 
-fn print_change(change: &Change, is_full: bool, out: &mut Output) -> Outcome {
+fn print_change(
+    comparison: &Comparison<'_>,
+    change: &Change,
+    is_full: bool,
+    out: &mut Output,
+) -> Outcome {
     let unit = change.shown();
     let title = printable(&change.title()).into_owned();
-    view::rule(out, &title, style::of_role(unit.role()), &printable(&unit.from))?;
+    let labels = comparison.labels_of(change);
+    let place = unit.frames.map_or_else(String::new, |frames| place(labels, frames));
+    let from = if place.is_empty() { unit.from.clone() } else { format!("{}, {place}", unit.from) };
+    view::rule(out, &title, style::of_role(unit.role()), &printable(&from))?;
     match change {
         Change::Removed(unit) => whole(unit, Sign::Removed, is_full, out)?,
         Change::Added(unit) => whole(unit, Sign::Added, is_full, out)?,
         Change::Replaced(was, is) => lines(was, is, is_full, out)?,
     }
     Ok(writeln!(out)?)
+}
+
+/// Where the frames of a message stand in the source.
+fn place(labels: &SessionLabels, (first, last): (FrameSeq, FrameSeq)) -> String {
+    let (from, to) = (labels.of(first, None), labels.of(last, None));
+    match (from.line(), to.line()) {
+        (Some(from), Some(to)) if from != to => format!("lines {from} to {to}"),
+        _ => from.words(),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

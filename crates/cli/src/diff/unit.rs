@@ -19,6 +19,8 @@ pub(super) struct Unit {
     pub(super) text: String,
     /// Where it comes from, in a few words.
     pub(super) from: String,
+    /// The first and the last of its frames.
+    pub(super) frames: Option<(FrameSeq, FrameSeq)>,
 }
 
 /// A message that is not the same in both contexts: of one of them, or of both.
@@ -152,7 +154,7 @@ fn tool(tool: &OwnedJson) -> Unit {
         laid_out(&value, "", &mut lines);
     }
     let role = format!("tool {}", name.unwrap_or("unnamed"));
-    Unit { index: None, role, text: lines.join("\n"), from: String::new() }
+    Unit { index: None, role, text: lines.join("\n"), from: String::new(), frames: None }
 }
 
 /// A value as lines, each with the path to what it says.
@@ -181,7 +183,8 @@ fn unit(index: Option<usize>, message: &OwnedJson) -> Unit {
     for (_, text) in message.texts() {
         text.spans().iter().for_each(|span| owners.add(&span.owner));
     }
-    Unit { index, role, text: lines.join("\n"), from: owners.name() }
+    let frames = owners.frames;
+    Unit { index, role, text: lines.join("\n"), from: owners.name(), frames }
 }
 
 /// The members whose text needs no name before it.

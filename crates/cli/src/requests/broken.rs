@@ -9,10 +9,12 @@ use afterimage::{
     transcript::Money,
 };
 
-use super::{Listing, difference_json, place};
+use super::Listing;
 use crate::{
     failure::Outcome,
     json::{object, or_null},
+    labels::Label,
+    moment::clock,
     output::Output,
     style,
     table::{Column, Table, plain},
@@ -39,16 +41,20 @@ pub(super) fn list(listing: &Listing<'_>, out: &mut Output) -> Outcome {
     }
     if listing.args.json {
         return broken.into_iter().try_for_each(|(of, exchange, price)| {
+            let label = listing.label(exchange);
             out.json(object! {
                 "file": listing.source.name(),
                 "request": of.request as u64,
                 "previous": of.previous as u64,
                 "session": &*exchange.session,
+                "time": or_null(exchange.time.as_deref()),
+                "line": or_null(label.line()),
+                "uuid": or_null(label.uuid()),
                 "lost": of.lost,
                 "price": or_null(price),
                 "afterMs": or_null(of.after_ms),
                 "cause": of.cause.as_str(),
-                "differs": or_null(difference(of).map(difference_json)),
+                "differs": or_null(difference(of).map(|diff| listing.difference_json(exchange, diff))),
             })
         });
     }
@@ -56,23 +62,29 @@ pub(super) fn list(listing: &Listing<'_>, out: &mut Output) -> Outcome {
     if broken.is_empty() {
         return Ok(writeln!(out, " No cache is reported to have broken.")?);
     }
+    let [time, line] = Label::columns();
     let table = Table::new([
         Column::number("#", 5),
+        time,
+        line,
         Column::number("LOST", 9),
-        Column::text("PRICE", 13),
+        Column::number("PRICE", 10),
         Column::number("AFTER", 9),
         Column::text("WHY", 0),
     ]);
     table.head(out)?;
-    for (of, _, price) in &broken {
+    for (of, exchange, price) in &broken {
+        let [_, line] = listing.label(exchange).cells();
         table.row(
             out,
             vec![
                 plain(of.request.to_string()),
+                plain(exchange.time.as_deref().map_or_else(|| "–".to_owned(), clock)),
+                line,
                 plain(grouped(of.lost)),
                 plain(price.map_or_else(|| "–".to_owned(), money)),
                 plain(of.after_ms.map_or_else(|| "–".to_owned(), seconds)),
-                plain(why(of)),
+                plain(why(listing, of, exchange)),
             ],
         )?;
     }
@@ -97,14 +109,14 @@ fn difference(of: &BrokenCache) -> Option<&RequestDiff> {
     }
 }
 
-fn why(of: &BrokenCache) -> String {
+fn why(listing: &Listing<'_>, of: &BrokenCache, exchange: &Exchange) -> String {
     let diff = match &of.cause {
         BreakCause::Changed(diff) => diff,
         BreakCause::Expired => return "time to live".to_owned(),
         _ => return "unknown".to_owned(),
     };
     if let Some(divergence) = &diff.prefix.divergence {
-        return place(divergence, diff);
+        return listing.place(exchange, divergence, diff);
     }
     let causes: Vec<&str> = diff.breaks.iter().map(|of| of.cause.as_str()).collect();
     format!("other {}", causes.join(", "))

@@ -129,8 +129,7 @@ fn refresh(
             *printed = Printed::default();
         }
         let all = exchanges.len();
-        let printed_now = Some(&*printed);
-        let listing = Listing { args, source, recording: &recording, prices, printed: printed_now };
+        let listing = Listing::new(args, source, &recording, prices, Some(&*printed));
         if all > 0 {
             if args.json { listing.json(out)? } else { listing.table(out)? }
         }

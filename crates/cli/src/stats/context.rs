@@ -10,7 +10,9 @@ use afterimage::{
 };
 
 use super::ledger::Ledger;
-use crate::{failure::Outcome, input::Source, json::object, lens::Lens, requests};
+use crate::{
+    failure::Outcome, input::Source, json::object, labels::RecordingLabels, lens::Lens, requests,
+};
 
 /// What the requests of a file come to.
 pub(super) struct Contexts {
@@ -68,6 +70,9 @@ impl OfRequest {
             Some(context) => of.add_context(&recording, &context, lens),
             None => of.add_parts(&recording, &request, lens),
         }
+        let labels = RecordingLabels::new(&recording);
+        of.ledger
+            .label(|session, frame, facet| Ok(labels.of(session, frame, Some(facet.as_str()))))?;
         Ok(of)
     }
 
@@ -83,7 +88,8 @@ impl OfRequest {
             let first = first.or(exchange.last_frame).unwrap_or_default();
             for (frame, chunk) in message.chunks() {
                 let tokens = lens.counter.count(chunk.content()) as u64;
-                self.ledger.add(&exchange.session, frame.unwrap_or(first), chunk, tokens);
+                let of = (frame.unwrap_or(first), None);
+                self.ledger.add(&exchange.session, of, chunk, tokens);
             }
         }
     }
@@ -114,7 +120,7 @@ impl OfRequest {
             self.ledger.add_part(
                 &exchange.session,
                 &facet,
-                frame.unwrap_or_default(),
+                frame,
                 (role, kind),
                 (bytes, tokens, estimate),
             );

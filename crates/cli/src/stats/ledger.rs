@@ -11,7 +11,12 @@ use afterimage::{
 };
 use indexmap::IndexMap;
 
-use crate::{input::Source, json::object};
+use crate::{
+    failure::Outcome,
+    input::Source,
+    json::{object, or_null},
+    labels::{FrameLabels, Label},
+};
 
 /// How many facets are named.
 const LARGEST: usize = 10;
@@ -39,9 +44,11 @@ impl Sums {
 pub(super) struct FacetSums {
     /// The type of its chunks; that of its tags only where it has no others.
     pub(super) chunk_type: Option<Arc<str>>,
-    /// The frame in which it first appeared.
-    pub(super) sequence: u64,
+    /// The frame in which it first appeared; `None` for what is in no frame.
+    pub(super) sequence: Option<FrameSeq>,
     pub(super) sums: Sums,
+    /// Where it first appeared in the file, and its tool call.
+    pub(super) label: Label,
     /// The number of the chunk that was added last, so that one that names a facet twice counts
     /// once.
     last_chunk: u64,
@@ -86,11 +93,11 @@ impl Ledger {
         }
     }
 
-    /// Adds a chunk of a frame.
+    /// Adds a chunk of a frame. Without labels its facets get theirs from [`Ledger::label`].
     pub(super) fn add(
         &mut self,
         session: &Arc<str>,
-        sequence: FrameSeq,
+        (sequence, labels): (FrameSeq, Option<&FrameLabels>),
         chunk: ChunkRef<'_>,
         tokens: u64,
     ) {
@@ -108,7 +115,7 @@ impl Ledger {
         }
         for id in chunk.facet_ids() {
             let number = self.all.chunks;
-            let facet = self.facet(session, id, sequence);
+            let facet = self.facet(session, id, Some(sequence), labels);
             if std::mem::replace(&mut facet.last_chunk, number) == number {
                 continue;
             }
@@ -126,7 +133,7 @@ impl Ledger {
         &mut self,
         session: &Arc<str>,
         facet: &FacetId,
-        frame: FrameSeq,
+        frame: Option<FrameSeq>,
         (role, kind): (&str, &str),
         (bytes, tokens, estimate): (u64, u64, u64),
     ) {
@@ -134,7 +141,7 @@ impl Ledger {
         self.estimated_tokens = self.estimated_tokens.saturating_add(estimate);
         add_to(&mut self.by_role, role, bytes, tokens);
         add_to(&mut self.by_type, kind, bytes, tokens);
-        let facet = self.facet(session, facet.as_str(), frame);
+        let facet = self.facet(session, facet.as_str(), frame, None);
         facet.sums.add(bytes, tokens);
         facet.chunk_type = Some(kind.into());
     }
@@ -147,11 +154,36 @@ impl Ledger {
         }
     }
 
-    fn facet(&mut self, session: &Arc<str>, id: &str, sequence: FrameSeq) -> &mut FacetSums {
-        // Chunks are numbered from 1.
-        let (sequence, sums, last_chunk) = (sequence.get(), Sums::default(), 0);
-        let new = || FacetSums { chunk_type: None, sequence, sums, last_chunk };
+    fn facet(
+        &mut self,
+        session: &Arc<str>,
+        id: &str,
+        sequence: Option<FrameSeq>,
+        labels: Option<&FrameLabels>,
+    ) -> &mut FacetSums {
+        let new = || FacetSums {
+            chunk_type: None,
+            sequence,
+            sums: Sums::default(),
+            label: labels.map_or_else(Label::default, |labels| labels.of(id).clone()),
+            // Chunks are numbered from 1.
+            last_chunk: 0,
+        };
         self.by_facet.entry((Arc::clone(session), FacetId::from(id))).or_insert_with(new)
+    }
+
+    /// Gives the largest facets their labels.
+    pub(super) fn label(
+        &mut self,
+        mut of: impl FnMut(&str, FrameSeq, &FacetId) -> Outcome<Label>,
+    ) -> Outcome {
+        self.by_facet.sort_by(|_, a, _, b| largest_first(a, b));
+        for ((session, facet), sums) in self.by_facet.iter_mut().take(LARGEST) {
+            if let Some(frame) = sums.sequence {
+                sums.label = of(session, frame, facet)?;
+            }
+        }
+        Ok(())
     }
 
     /// The largest facets, largest first.
@@ -182,14 +214,16 @@ impl Ledger {
     /// The sums over chunks.
     pub(super) fn sums_json(&self) -> Object {
         let facets = self.largest().into_iter().map(|((session, facet), sums)| {
-            object! {
+            let mut json = object! {
                 "facet": facet.as_str(),
                 "type": sums.chunk_type.as_deref().unwrap_or("none"),
                 "session": &**session,
-                "sequence": sums.sequence,
+                "sequence": or_null(sums.sequence.map(FrameSeq::get)),
                 "tokens": sums.sums.tokens,
                 "bytes": sums.sums.bytes,
-            }
+            };
+            sums.label.put(&mut json);
+            json
         });
         object! {
             "chunks": self.all.chunks,

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     failure::Outcome,
     input::Source,
+    labels::Label,
     lens::Lens,
     output::Output,
     style,
@@ -205,25 +206,29 @@ fn facets(ledger: &Ledger, has_sessions: bool, out: &mut Output) -> Outcome {
     let title = plural(largest.len() as u64, "FACET").to_uppercase();
     let bold = out.paint.style(style::HEADING);
     writeln!(out, "\n  {bold}LARGEST {title}{bold:#}")?;
+    let [time, line] = Label::columns();
     let table = Table::new([
         Column::number("TOKENS", 9),
         Column::number("BYTES", 10),
-        Column::text("TYPE", 10),
+        time,
+        line,
         Column::number("FRAME", 6),
         Column::text(if has_sessions { "FACET (SESSION)" } else { "FACET" }, 0),
     ]);
     table.head(out)?;
     for ((session, facet), sums) in largest {
         let kind = sums.chunk_type.as_deref().unwrap_or("none");
-        let facet = if has_sessions { format!("{facet} ({session})") } else { facet.to_string() };
+        let id = if has_sessions { format!("{facet} ({session})") } else { facet.to_string() };
+        let [time, line] = sums.label.cells();
         table.row(
             out,
             vec![
                 plain(grouped(sums.sums.tokens)),
                 plain(grouped(sums.sums.bytes)),
-                (kind.to_owned(), style::of_type(kind)),
-                plain(sums.sequence.to_string()),
-                plain(facet),
+                time,
+                line,
+                plain(sums.sequence.map_or_else(|| "–".to_owned(), |frame| frame.to_string())),
+                (sums.label.name(kind, &id, table.rest(out)), style::of_type(kind)),
             ],
         )?;
     }

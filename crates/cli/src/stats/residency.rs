@@ -7,17 +7,19 @@ use afterimage::{
     id::{FacetId, FrameSeq},
     json::{Object, Value},
     transcript::Money,
+    veil::ToolCall,
 };
 
 use crate::{
     failure::Outcome,
     input::Source,
     json::{object, or_null},
+    labels::{self, Label, RecordingLabels},
     lens::Lens,
     output::Output,
     requests, style,
     table::{Cell, Column, Table, plain},
-    text::{counted, grouped, last_columns, percent, printable, shortened, width},
+    text::{counted, grouped, last_columns, percent, printable},
     usage::{Reported, money},
 };
 
@@ -37,7 +39,8 @@ pub(super) fn show(
     let recording = requests::read(source, &lens.counter)?;
     let residency = Residency::priced(&recording, prices).map_err(|error| source.refuse(error))?;
     let reported = Reported::of(&recording.reported().collect::<Vec<_>>(), prices);
-    let page = Page { residency: &residency, reported: &reported };
+    let labels = RecordingLabels::new(&recording);
+    let page = Page { residency: &residency, reported: &reported, labels };
     if is_json {
         let mut json = object! { "file": source.name(), "format": source.format().name() };
         reported.put(&mut json);
@@ -57,6 +60,7 @@ pub(super) fn show(
 struct Page<'p> {
     residency: &'p Residency,
     reported: &'p Reported<'p>,
+    labels: RecordingLabels<'p>,
 }
 
 impl Page<'_> {
@@ -86,6 +90,12 @@ impl Page<'_> {
         json
     }
 
+    /// Where a line stands in the file.
+    fn label(&self, line: &ResidencyLine) -> Label {
+        let facet = line.facet.as_ref().map(FacetId::as_str);
+        line.frame.map_or_else(Label::default, |frame| self.labels.of(&line.session, frame, facet))
+    }
+
     fn line_json(&self, line: &ResidencyLine) -> Object {
         let mut json = object! {
             "session": &*line.session,
@@ -99,6 +109,7 @@ impl Page<'_> {
             "tokens": line.tokens,
             "requests": line.requests,
         };
+        self.label(line).put_place(&mut json);
         json.extend(self.share_json(&line.share));
         json
     }
@@ -144,9 +155,10 @@ impl Page<'_> {
             format!("THE {} THAT COST MOST", counted(lines.len() as u64, "FACET").to_uppercase());
         let says = format!("reported tokens, laid out over what requests held by {tokenizer}");
         writeln!(out, "\n  {bold}{title}{bold:#}\n  {dim}{says}{dim:#}")?;
-        let mut columns = vec![Column::number("PRICE", 12), Column::number("HELD", 4)];
+        let mut columns = vec![Column::number("PRICE", 10), Column::number("HELD", 4)];
         columns.extend(figures(out));
-        columns.push(Column::number("FRAME", 5));
+        columns.extend(Label::columns());
+        columns.extend((out.width >= WIDE).then(|| Column::number("FRAME", 5)));
         columns.push(Column::text(if has_sessions { "FACET (SESSION)" } else { "FACET" }, 0));
         let table = Table::new(columns);
         table.head(out)?;
@@ -154,7 +166,9 @@ impl Page<'_> {
             let frame = line.frame.map_or_else(|| "–".to_owned(), |frame| frame.to_string());
             let mut row = vec![self.price_cell(&line.share), plain(grouped(line.requests))];
             row.extend(cells(&line.share, out));
-            row.extend([plain(frame), plain(name(line, has_sessions, table.rest(out)))]);
+            row.extend(self.label(line).cells());
+            row.extend((out.width >= WIDE).then(|| plain(frame)));
+            row.push(plain(name(line, has_sessions, table.rest(out))));
             table.row(out, row)?;
         }
         let (count, others) = self.others(&lines);
@@ -164,7 +178,9 @@ impl Page<'_> {
         for (name, share) in others.into_iter().chain(remainders).chain([total]) {
             let mut row = vec![self.price_cell(&share), plain("")];
             row.extend(cells(&share, out));
-            row.extend([plain(""), (name, style::DIM)]);
+            row.extend([plain(""), plain("")]);
+            row.extend((out.width >= WIDE).then(|| plain("")));
+            row.push((name, style::DIM));
             table.row(out, row)?;
         }
         for (remainder, _) in self.remainders() {
@@ -188,7 +204,7 @@ impl Page<'_> {
         self.groups("BY TOOL: CALLS AND RESULTS", residency.by(tool), out)?;
         self.groups("BY TOOL: DEFINITIONS", residency.by(definition), out)?;
         // Of a path the end says most; the figures take the rest of the row.
-        let columns = out.width.saturating_sub(if out.width < WIDE { 41 } else { 63 });
+        let columns = out.width.saturating_sub(if out.width < WIDE { 32 } else { 63 });
         let paths = residency.by(path).into_iter().take(MOST / 2);
         let paths = paths.map(|(path, share)| (last_columns(path, columns), share));
         self.groups("BY PATH", paths, out)?;
@@ -231,10 +247,10 @@ impl Page<'_> {
     }
 }
 
-/// The columns of a share; on a narrow terminal reads and writes are in the input.
+/// The columns of a share; a narrow terminal has room for the input alone, with its reads and writes.
 fn figures(out: &Output) -> Vec<Column> {
     if out.width < WIDE {
-        return vec![Column::number("INPUT", 10), Column::number("OUTPUT", 7)];
+        return vec![Column::number("INPUT", 10)];
     }
     vec![
         Column::number("READ", 10),
@@ -246,7 +262,7 @@ fn figures(out: &Output) -> Vec<Column> {
 
 fn cells(share: &Share, out: &Output) -> Vec<Cell> {
     let figures = if out.width < WIDE {
-        vec![share.input, share.output]
+        vec![share.input]
     } else {
         vec![share.cache_read, share.cache_write, share.uncached(), share.output]
     };
@@ -256,18 +272,14 @@ fn cells(share: &Share, out: &Output) -> Vec<Cell> {
 /// What a line is called: its tool or type, what the call is about, and its id.
 fn name(line: &ResidencyLine, has_sessions: bool, columns: usize) -> String {
     let id = line.facet.as_ref().map_or("no facet", |facet| facet.as_str());
-    let tool = tool(line).unwrap_or_else(|| kind(line));
     let session = if has_sessions { format!(" ({})", line.session) } else { String::new() };
-    let Some(subject) = &line.subject else { return format!("{tool}  {id}{session}") };
-    let left = columns.saturating_sub(width(tool) + 2).max(8);
-    // Of a path the end says most.
-    let subject = match &line.path {
-        Some(path) => last_columns(path, left),
-        None => shortened(subject, left).into_owned(),
-    };
-    let (named, id) = (format!("{tool}  {subject}"), format!("  {id}{session}"));
-    let fits = width(&named) + width(&id) <= columns;
-    if fits { named + &id } else { named }
+    let call = line.tool.as_ref().map(|tool| ToolCall {
+        tool: Arc::clone(tool),
+        path: line.path.clone(),
+        subject: line.subject.clone(),
+    });
+    let call = call.filter(|_| !line.is_definition);
+    labels::named(call.as_ref(), kind(line), &format!("{id}{session}"), columns)
 }
 
 /// A remainder for people.

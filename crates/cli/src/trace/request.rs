@@ -5,7 +5,7 @@ use std::{io::Write, sync::Arc};
 use afterimage::{
     hud::Owner,
     id::{FacetId, FrameSeq},
-    json::{Path, PathElement, Value},
+    json::{ObjectExt, Path, PathElement, Value},
     text::TextRange,
 };
 
@@ -15,6 +15,7 @@ use crate::{
     failure::{Failure, Outcome, Stop},
     input,
     json::{object, or_null},
+    labels::{Label, RecordingLabels},
     lens::{Counting, Lens},
     output::{Json, Output, note},
     requests, style,
@@ -22,6 +23,8 @@ use crate::{
     text::{grouped, head, line_from, line_to},
 };
 
+/// The columns of the owner.
+const OWNER: usize = 20;
 /// How many columns of the text before a hit are shown.
 const BEFORE: usize = 24;
 
@@ -45,6 +48,7 @@ pub(super) fn run(
         }
         let exchange = recording.exchanges().get(number.saturating_sub(1));
         let session = exchange.map(|exchange| Arc::clone(&exchange.session));
+        let labels = RecordingLabels::new(&recording);
         let owned = request.in_cache_order().map_err(|error| source.refuse(error))?;
         for (path, text) in owned.root().texts() {
             for range in phrase.places(text.as_str()) {
@@ -70,9 +74,13 @@ pub(super) fn run(
                     }
                     _ => ("form".to_owned(), None),
                 };
+                let label = frame
+                    .zip(session.as_deref())
+                    .map(|(frame, session)| labels.of(session, frame, Some(&facet)));
                 hits.push(RequestHit {
                     facet,
                     frame,
+                    label: label.unwrap_or_default(),
                     path: path.to_string(),
                     bytes: (range.start(), range.end()),
                     before: text.as_str().get(..range.start()).unwrap_or_default().to_owned(),
@@ -87,6 +95,7 @@ pub(super) fn run(
             let hit = |range: TextRange| RequestHit {
                 facet: format!("parameter:{name}"),
                 frame: None,
+                label: Label::default(),
                 path: Path::from_iter([PathElement::Key(name.clone())]).to_string(),
                 bytes: (range.start(), range.end()),
                 before: text.get(..range.start()).unwrap_or_default().to_owned(),
@@ -109,6 +118,7 @@ pub(super) fn run(
 struct RequestHit {
     facet: String,
     frame: Option<FrameSeq>,
+    label: Label,
     path: String,
     bytes: (usize, usize),
     /// What stands before it in the same string, and it with what follows.
@@ -119,23 +129,29 @@ struct RequestHit {
 fn print(hits: &[RequestHit], as_json: bool, out: &mut Output) -> Outcome {
     if as_json {
         let list = hits.iter().map(|hit| {
-            Value::from(object! {
+            let mut json = object! {
                 "facet": hit.facet.as_str(),
                 "frame": or_null(hit.frame.map(FrameSeq::get)),
                 "path": hit.path.as_str(),
                 "start": hit.bytes.0 as u64,
                 "end": hit.bytes.1 as u64,
-            })
+            };
+            hit.label.put_place(&mut json);
+            json.put("tool", or_null(hit.label.tool()));
+            Value::from(json)
         });
         return Ok(writeln!(out, "{}", Json(&list.collect::<Value>()))?);
     }
     if hits.is_empty() {
         return Ok(());
     }
+    let [time, line] = Label::columns();
     let table = Table::new([
+        time,
+        line,
         Column::number("FRAME", 5),
-        Column::text("OWNER", 22),
-        Column::text("PATH", 22),
+        Column::text("OWNER", OWNER),
+        Column::text("PATH", 14),
         Column::number("BYTE", 7),
         Column::text("TEXT", 0),
     ]);
@@ -144,11 +160,14 @@ fn print(hits: &[RequestHit], as_json: bool, out: &mut Output) -> Outcome {
     for hit in hits {
         let before = line_to(&hit.before, BEFORE.min(rest / 3));
         let text = format!("{before}{}", line_from(head(&hit.text, 4 * rest), rest));
+        let [time, line] = hit.label.cells();
         table.row(
             out,
             vec![
+                time,
+                line,
                 plain(hit.frame.map_or_else(|| "–".to_owned(), |frame| frame.to_string())),
-                (hit.facet.clone(), style::HEADING),
+                (hit.label.after(&hit.facet, OWNER), style::HEADING),
                 plain(hit.path.clone()),
                 plain(grouped(hit.bytes.0 as u64)),
                 plain(text),

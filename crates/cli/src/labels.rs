@@ -1,0 +1,220 @@
+//! What tables and JSON say of a facet besides its id: where it stands in its file, and the tool call
+//! that it belongs to.
+
+mod archived;
+mod recording;
+
+use std::{collections::HashMap, sync::Arc};
+
+use afterimage::{
+    id::FacetId,
+    json::{Object, ObjectExt},
+    session::ViewedFrame,
+    veil::{FacetCalls, FacetChange, Frame, Origin, ToolCall},
+};
+
+pub(crate) use self::{
+    archived::ArchivedLabels,
+    recording::{RecordingLabels, SessionLabels},
+};
+use crate::{
+    json::or_null,
+    moment::clock,
+    table::{Cell, Column, plain},
+    text::{last_columns, shortened, width},
+};
+
+/// Where a facet stands in its file, and its tool call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Label {
+    line: Option<u64>,
+    uuid: Option<Arc<str>>,
+    time: Option<Arc<str>>,
+    call: Option<ToolCall>,
+}
+
+impl Label {
+    fn new(origin: Origin<'_>, call: Option<ToolCall>) -> Self {
+        let Origin { line, uuid, time } = origin;
+        Self { line, uuid: uuid.map(Arc::from), time: time.map(Arc::from), call }
+    }
+
+    pub(crate) fn line(&self) -> Option<u64> {
+        self.line
+    }
+
+    pub(crate) fn uuid(&self) -> Option<&str> {
+        self.uuid.as_deref()
+    }
+
+    /// The tool of the call.
+    pub(crate) fn tool(&self) -> Option<&str> {
+        self.call.as_ref().map(|call| &*call.tool)
+    }
+
+    /// Adds the place in the file: `line`, `uuid`, `time`.
+    pub(crate) fn put_place(&self, json: &mut Object) {
+        json.put("line", or_null(self.line));
+        json.put("uuid", or_null(self.uuid.as_deref()));
+        json.put("time", or_null(self.time.as_deref()));
+    }
+
+    /// Adds the place in the file and the call: `tool`, `path`, `subject`.
+    pub(crate) fn put(&self, json: &mut Object) {
+        self.put_place(json);
+        json.put("tool", or_null(self.tool()));
+        let call = self.call.as_ref();
+        json.put("path", or_null(call.and_then(|call| call.path.as_deref())));
+        json.put("subject", or_null(call.and_then(|call| call.subject.as_deref())));
+    }
+
+    pub(crate) fn to_json(&self) -> Object {
+        let mut json = Object::new();
+        self.put(&mut json);
+        json
+    }
+
+    /// The columns of the place in the file.
+    pub(crate) fn columns() -> [Column; 2] {
+        [Column::text("TIME", 8), Column::number("LINE", 6)]
+    }
+
+    /// The cells of these columns.
+    pub(crate) fn cells(&self) -> [Cell; 2] {
+        let dash = || "–".to_owned();
+        let line = self.line.map_or_else(dash, |line| line.to_string());
+        [plain(self.time.as_deref().map_or_else(dash, clock)), plain(line)]
+    }
+
+    /// What a facet is called in so many columns: its tool or type, what its call is about, and its
+    /// id where there is room for it.
+    pub(crate) fn name(&self, kind: &str, id: &str, columns: usize) -> String {
+        let call = self.call.as_ref();
+        named(call, kind, id, columns)
+    }
+
+    /// The tool and, as far as it fits, what its call is about.
+    pub(crate) fn call(&self, columns: usize) -> String {
+        let Some(call) = &self.call else { return String::new() };
+        let left = columns.saturating_sub(width(&call.tool) + 2);
+        match (&call.path, &call.subject) {
+            (Some(path), _) if left >= 8 => format!("{}  {}", call.tool, last_columns(path, left)),
+            (None, Some(subject)) if left >= 8 => {
+                format!("{}  {}", call.tool, shortened(subject, left))
+            }
+            _ => call.tool.to_string(),
+        }
+    }
+
+    /// The id of a facet and, as far as they fit, its tool and what its call is about.
+    pub(crate) fn after(&self, id: &str, columns: usize) -> String {
+        match self.call(columns.saturating_sub(width(id) + 2)) {
+            call if call.is_empty() => id.to_owned(),
+            call => format!("{id}  {call}"),
+        }
+    }
+
+    /// The place and the tool in a few words: `line 24, 21:41:53, Read src/lib.rs`.
+    pub(crate) fn words(&self) -> String {
+        let line = self.line.map(|line| format!("line {line}"));
+        let call = self.call.as_ref().map(|call| match &call.subject {
+            Some(subject) => format!("{} {subject}", call.tool),
+            None => call.tool.to_string(),
+        });
+        let words = [line, self.time.as_deref().map(clock), call];
+        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What a facet is called in so many columns: the tool of its call or its type, what the call is
+/// about, and its id where there is room for it.
+pub(crate) fn named(call: Option<&ToolCall>, kind: &str, id: &str, columns: usize) -> String {
+    let tool = call.map_or(kind, |call| &*call.tool);
+    let Some((call, subject)) = call.and_then(|call| Some((call, call.subject.as_ref()?))) else {
+        return format!("{tool}  {id}");
+    };
+    let left = columns.saturating_sub(width(tool) + 2).max(8);
+    // Of a path the end says most.
+    let subject = match &call.path {
+        Some(path) => last_columns(path, left),
+        None => shortened(subject, left).into_owned(),
+    };
+    let (named, id) = (format!("{tool}  {subject}"), format!("  {id}"));
+    let fits = width(&named) + width(&id) <= columns;
+    if fits { named + &id } else { named }
+}
+
+/// The labels of the facets of a frame.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FrameLabels {
+    frame: Label,
+    /// Of those that have one of their own.
+    facets: Vec<(FacetId, Label)>,
+    /// Whether every result of it answers a call that is known.
+    is_paired: bool,
+}
+
+impl FrameLabels {
+    fn new(frame: &Frame, calls: &mut FacetCalls) -> Self {
+        let mut labels =
+            Self { frame: Label::new(frame.origin(), None), facets: Vec::new(), is_paired: true };
+        for of in calls.push(frame) {
+            labels.is_paired &= of.is_paired;
+            let origin = frame.origin_of(of.facet.as_str());
+            labels.facets.push((of.facet, Label::new(origin, of.call)));
+        }
+        let is_joined = frame.imported.as_ref().is_some_and(|of| of.get("parts").is_some());
+        let added = frame.ops.iter().filter(|_| is_joined);
+        for facet in added.filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(facet),
+            _ => None,
+        }) {
+            if labels.own(facet.id.as_str()).is_none() {
+                let origin = frame.origin_of(facet.id.as_str());
+                labels.facets.push((facet.id.clone(), Label::new(origin, None)));
+            }
+        }
+        labels
+    }
+
+    /// Those of a frame that shows nothing.
+    fn of_hidden(frame: &Frame) -> Self {
+        Self { frame: Label::new(frame.origin(), None), facets: Vec::new(), is_paired: true }
+    }
+
+    fn own(&self, facet: &str) -> Option<&Label> {
+        self.facets.iter().find(|(id, _)| id.as_str() == facet).map(|(_, label)| label)
+    }
+
+    /// The label of a facet of the frame.
+    pub(crate) fn of(&self, facet: &str) -> &Label {
+        self.own(facet).unwrap_or(&self.frame)
+    }
+
+    /// That of the frame.
+    pub(crate) fn frame(&self) -> &Label {
+        &self.frame
+    }
+}
+
+/// Labels the frames of a file as they come.
+#[derive(Debug, Default)]
+pub(crate) struct Labels {
+    calls: HashMap<Arc<str>, FacetCalls>,
+}
+
+impl Labels {
+    /// The labels of the next frame, of those that show something.
+    pub(crate) fn next(&mut self, session: &Arc<str>, frame: &Frame) -> FrameLabels {
+        let calls = self.calls.entry(Arc::clone(session)).or_default();
+        FrameLabels::new(frame, calls)
+    }
+
+    /// The labels of the next frame, whatever it shows.
+    pub(crate) fn of_seen(&mut self, seen: &ViewedFrame) -> FrameLabels {
+        if seen.snapshot.is_empty() {
+            return FrameLabels::of_hidden(&seen.frame);
+        }
+        self.next(&seen.session, &seen.frame)
+    }
+}
