@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{Call, Facet, FacetChange, Frame, OpenCalls, Source};
 use crate::{id::FacetId, json::Value};
 
-/// The longest subject, in characters.
+/// The longest path, in characters: systems have none that is longer.
+const LONGEST_PATH: usize = 4_096;
+/// The longest subject that is no path.
 const LONGEST: usize = 120;
 /// The names of others that say what a call is about, the likeliest first.
 const SUBJECTS: [&str; 8] =
@@ -18,8 +20,8 @@ pub struct ToolCall {
     pub tool: Arc<str>,
     /// The file or folder that the call names.
     pub path: Option<Arc<str>>,
-    /// What the call is about, in one line of at most 120 characters: its path, its command, its
-    /// query, else its first argument that is a text.
+    /// What the call is about, in one line: its path, or the first 120 characters of its command, of
+    /// its query, else of its first argument that is a text.
     pub subject: Option<Arc<str>>,
 }
 
@@ -77,8 +79,8 @@ impl FacetCalls {
         found: &mut Vec<FacetCall>,
     ) {
         let call = if let Some(call) = facet.call() {
-            let path = named(&call, &Call::PATHS);
-            let subject = path.clone().or_else(|| named(&call, &SUBJECTS));
+            let path = named(&call, &Call::PATHS, LONGEST_PATH);
+            let subject = path.clone().or_else(|| named(&call, &SUBJECTS, LONGEST));
             let subject = subject.or_else(|| first(&call));
             let made = ToolCall { tool: call.name.into(), path, subject };
             self.open.call(call.id, call.name, made.clone());
@@ -103,22 +105,22 @@ impl FacetCalls {
 }
 
 /// The first of these arguments that a call has, in one line.
-fn named(call: &Call<'_>, keys: &[&str]) -> Option<Arc<str>> {
+fn named(call: &Call<'_>, keys: &[&str], most: usize) -> Option<Arc<str>> {
     let parameters = call.parameters?;
-    keys.iter().find_map(|key| line(parameters.get(key)?))
+    keys.iter().find_map(|key| line(parameters.get(key)?, most))
 }
 
 /// The first argument of a call that is a text, in one line.
 fn first(call: &Call<'_>) -> Option<Arc<str>> {
-    call.parameters?.as_object()?.values().find_map(line)
+    call.parameters?.as_object()?.values().find_map(|value| line(value, LONGEST))
 }
 
 /// The first line of a text. A command may be a list: a shell, its options and the script.
-fn line(value: &Value) -> Option<Arc<str>> {
+fn line(value: &Value, most: usize) -> Option<Arc<str>> {
     let text = match value {
         Value::Array(list) => list.last()?.as_str()?,
         value => value.as_str()?,
     };
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.chars().take(LONGEST).collect::<String>().into())
+    Some(line.chars().take(most).collect::<String>().into())
 }

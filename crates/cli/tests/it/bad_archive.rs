@@ -146,11 +146,17 @@ fn a_question_is_answered_from_what_it_is_about_and_reads_nothing_else() {
     fs::write(&file, bytes).unwrap();
     let runs = whole_or_refused(&path, &answers);
     let codes: Vec<_> = runs.iter().map(|run| run.code.unwrap()).collect();
-    assert_eq!(codes, [2, 2, 0, 0, 0, 0, 2]);
-    for args in [&["render"][..], &["trace", "--at", "0:3"], &["trace", "--at", "3:2"]] {
+    assert_eq!(codes, [2, 2, 0, 2, 2, 2, 2]);
+    // What follows the last frame is in none.
+    for args in [&["render"][..], &["trace", "--at", "3:2"]] {
         let found = run(&[args, &[name]].concat());
         assert_eq!(found.out, run(&[args, &[SESSIONS, CHAT, TRAFFIC]].concat()).out);
     }
+    // Where a facet stands in its source is known of its frame.
+    let refused = run(&["trace", "--at", "0:3", name]);
+    let others = run(&["trace", "--at", "0:3", CHAT, TRAFFIC]).out;
+    assert_eq!((refused.code, refused.out), (Some(2), others));
+    assert!(refused.err.contains("0001/frames.rec\n  record  0\n"), "{}", refused.err);
     // What the model saw in the midst of a session is only known by following its frames.
     let run = run(&["render", "--to", "6", name]);
     assert_eq!(run.code, Some(2));

@@ -14,6 +14,7 @@ mod fitting;
 mod golden;
 mod journal;
 mod json_output;
+mod labels;
 mod observe;
 mod one_context;
 mod residency;
