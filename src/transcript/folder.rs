@@ -48,18 +48,45 @@ pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, FolderRead
     for entry in names {
         let entry = entry.map_err(|error| Error::io(error, "cannot list").in_file(folder))?;
         if let Ok(name) = entry.file_name().into_string()
-            && (name.ends_with(REQUEST) || name.ends_with(RESPONSE))
+            && (name.ends_with(REQUEST) || name.ends_with(RESPONSE) || name == INDEX)
         {
             let changed = entry.metadata().and_then(|data| data.modified());
             files.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), name));
         }
     }
-    if !files.iter().any(|(_, name)| name.ends_with(REQUEST)) {
+    let names: Vec<&str> = files.iter().map(|(_, name)| name.as_str()).collect();
+    if !is_recording_folder(&names) {
         return Ok(None);
     }
+    files.retain(|(_, name)| name != INDEX);
     files.sort();
     let names: Vec<String> = files.into_iter().map(|(_, name)| name).collect();
     Ok(Some((TranscriptFormat::ClaudeBodies, bodies(folder, &names)?)))
+}
+
+/// Whether a folder that holds files with these names is a recording: a trace bundle of Codex, or the
+/// raw bodies of Claude Code. Of those alone whose requests have no response yet, and that no index
+/// names, the requests are named by UUIDs.
+///
+/// ```
+/// use afterimage::transcript::is_recording_folder;
+///
+/// assert!(is_recording_folder(&["trace.jsonl", "manifest.json"]));
+/// assert!(is_recording_folder(&["1.request.json", "1.response.json"]));
+/// assert!(!is_recording_folder(&["notes.request.json", "session.jsonl"]));
+/// ```
+pub fn is_recording_folder(names: &[&str]) -> bool {
+    let has = |name: &str| names.contains(&name);
+    let ends = |end: &str| names.iter().any(|name| name.ends_with(end));
+    let is_uuid = |stem: &str| {
+        let groups: Vec<&str> = stem.split('-').collect();
+        let is_hex = |group: &&str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+        lengths == [8, 4, 4, 4, 12] && groups.iter().all(is_hex)
+    };
+    let mut stems = names.iter().filter_map(|name| name.strip_suffix(REQUEST));
+    has(EVENTS) && has(MANIFEST)
+        || ends(REQUEST) && (ends(RESPONSE) || has(INDEX) || stems.any(is_uuid))
 }
 
 /// The text of a file, if it is no longer than a document may be.

@@ -80,6 +80,7 @@ use std::sync::Arc;
 
 pub use api::Api;
 pub use bytes::decoded;
+pub use folder::is_recording_folder;
 pub use format::TranscriptFormat;
 pub use input::Transcript;
 pub use money::{Currency, Money};

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         candidates.all.push(newest);
     }
     let index = cache::folder().filter(|_| !args.no_index).map(Index::open).unwrap_or_default();
-    let links = candidates.links;
+    let (links, is_partial) = (candidates.links, candidates.is_partial);
     let mut reading = Reading::new(index)?;
     let mut listed = reading.listed(candidates, args.quick)?;
     listed.retain(|session| (since..=until).contains(&session.at()));
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
     if places.is_empty() {
         passed_over(reading.passed_over, links);
     }
-    reading.outcome
+    if is_partial { Err(Stop::Reported) } else { reading.outcome }
 }
 
 /// The session whose file changed last, in these folders or where the agents keep theirs.

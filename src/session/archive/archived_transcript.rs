@@ -56,6 +56,11 @@ impl ArchivedTranscript {
         Self { entry, archive, files, folder, frames: OnceLock::new(), sessions, indices }
     }
 
+    /// The folder that holds its files, within the archive.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// What is known of it besides its frames.
     pub fn entry(&self) -> &TranscriptEntry {
         &self.entry

@@ -15,6 +15,7 @@ use std::{
 use afterimage::{
     json::{self, Value},
     session::archive::{self, DirectoryState},
+    transcript::is_recording_folder,
 };
 
 use crate::failure::{Failure, Outcome};
@@ -109,8 +110,11 @@ impl FolderContents {
         let owners: Vec<Option<usize>> = self.found.iter().map(owner_of).collect();
         let all = std::mem::take(&mut self.found);
         let mut kept: Vec<Option<Found>> = all.into_iter().map(Some).collect();
-        for (index, owner) in owners.into_iter().enumerate() {
-            let Some(owner) = owner.filter(|owner| *owner != index) else { continue };
+        for (index, owner) in owners.iter().copied().enumerate() {
+            // What a subagent started itself is read by itself: its starter is read with another.
+            let is_read =
+                |owner: &usize| *owner != index && owners.get(*owner).is_some_and(Option::is_none);
+            let Some(owner) = owner.filter(is_read) else { continue };
             let part = kept.get_mut(index).and_then(Option::take);
             let owner = kept.get_mut(owner).and_then(Option::as_mut);
             if let (Some(part), Some(owner)) = (part, owner) {
@@ -136,12 +140,10 @@ fn cannot_list(error: &io::Error, folder: &Path) -> Failure {
     Failure::new(format!("cannot list the folder: {reason}")).file(folder)
 }
 
-/// Whether a folder with these names is a recording: a trace bundle of Codex, or raw bodies of
-/// Claude Code. Opening it decides.
+/// Whether a folder with these names is a recording. Opening it decides.
 fn is_recording(names: &[(OsString, fs::FileType)]) -> bool {
-    let has = |wanted: &str| names.iter().any(|(name, kind)| name == wanted && kind.is_file());
-    let is_request = |name: &OsString| name.as_encoded_bytes().ends_with(b".request.json");
-    has("trace.jsonl") && has("manifest.json") || names.iter().any(|(name, _)| is_request(name))
+    let files = names.iter().filter(|(_, kind)| kind.is_file());
+    is_recording_folder(&files.filter_map(|(name, _)| name.to_str()).collect::<Vec<_>>())
 }
 
 /// The file of the session that a subagent's file belongs to: the one that its folder is named for,
@@ -156,7 +158,11 @@ fn owner(path: &Path) -> Option<PathBuf> {
         PathBuf::from(name)
     };
     if folder.ends_with("subagents") {
-        return folder.parent().map(of);
+        // What stands in the folder of a subagent is not read with it.
+        let is_subagent = |session: &Path| {
+            session.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
+        };
+        return folder.parent().filter(|session| !is_subagent(session)).map(of);
     }
     let mut line = Vec::new();
     let input = BufReader::new(File::open(path).ok()?);

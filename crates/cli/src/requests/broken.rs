@@ -9,7 +9,7 @@ use afterimage::{
     transcript::Money,
 };
 
-use super::Listing;
+use super::listing::Listing;
 use crate::{
     failure::Outcome,
     json::{object, or_null},

@@ -1,7 +1,7 @@
 //! `afterimage requests --follow`: the requests of a session as they come.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -13,11 +13,11 @@ use std::{
 use afterimage::{
     ErrorKind,
     bill::Prices,
-    request::Exchange,
+    request::{Exchange, Recording},
     transcript::{Transcript, subagent_files},
 };
 
-use super::Listing;
+use super::listing::{Listing, Shape};
 use crate::{
     args,
     failure::{Failure, Outcome, Stop},
@@ -28,6 +28,8 @@ use crate::{
 
 /// How often files are looked at.
 const PAUSE: Duration = Duration::from_millis(500);
+/// For how many looks a file must be as it is before its last answer counts as ended.
+const QUIET: u32 = 3;
 /// A file is read anew at most for this share of the time.
 const SHARE: u32 = 4;
 
@@ -38,6 +40,8 @@ pub(super) struct Printed {
     sessions: HashMap<Arc<str>, (usize, Option<String>)>,
     /// The session of the last row.
     pub(super) last: Option<Arc<str>>,
+    /// The columns of the last table.
+    pub(super) shape: Option<Shape>,
 }
 
 impl Printed {
@@ -54,8 +58,8 @@ impl Printed {
     }
 
     /// Takes the requests that there are for printed. Says whether those that were are still there.
-    fn take(exchanges: &[Exchange]) -> Self {
-        let mut printed = Self::default();
+    fn take(exchanges: &[&Exchange], shape: Option<Shape>) -> Self {
+        let mut printed = Self { shape, ..Self::default() };
         for exchange in exchanges {
             let of = printed.sessions.entry(Arc::clone(&exchange.session)).or_default();
             *of = (of.0 + 1, exchange.time.clone());
@@ -96,15 +100,17 @@ pub(super) fn run(
         ..args.input.of_all_sessions()
     };
     let mut printed = Printed::default();
-    let mut looked = None;
+    let (mut looked, mut quiet, mut is_held) = (None, 0, false);
     loop {
         let looks = Some(look(path));
-        if looks != looked {
+        quiet = if looks == looked { quiet + 1 } else { 0 };
+        if quiet == 0 || (quiet == QUIET && is_held) {
             looked = looks;
             let began = Instant::now();
             // What is written just now may be half a document, or nothing yet.
             if is_whole(path, printed.is_none())? {
-                refresh(args, &input, lens, prices, &mut printed, out)?;
+                let following = Following { args, input: &input, lens, prices };
+                is_held = following.refresh(quiet == QUIET, &mut printed, out)?;
             }
             thread::sleep(began.elapsed() * (SHARE - 1));
         }
@@ -112,30 +118,50 @@ pub(super) fn run(
     }
 }
 
-/// Prints what is new in a file.
-fn refresh(
-    args: &args::Requests,
-    input: &args::Input,
-    lens: &Lens,
-    prices: &Prices,
-    printed: &mut Printed,
-    out: &mut Output,
-) -> Outcome {
-    input::read(input, false, InputRefusal::Ends, |source| {
-        let recording = super::read(source, &lens.counter)?;
-        let exchanges = recording.exchanges();
-        if !printed.are_in(exchanges) {
-            source.note("the file was replaced or cut: it is followed from its beginning");
-            *printed = Printed::default();
-        }
-        let all = exchanges.len();
-        let listing = Listing::new(args, source, &recording, prices, Some(&*printed));
-        if all > 0 {
-            if args.json { listing.json(out)? } else { listing.table(out)? }
-        }
-        *printed = Printed::take(exchanges);
-        Ok(out.flush()?)
-    })
+/// What is followed, and how it is shown.
+struct Following<'f> {
+    args: &'f args::Requests,
+    input: &'f args::Input,
+    lens: &'f Lens,
+    prices: &'f Prices,
+}
+
+impl Following<'_> {
+    /// Prints what is new in a file. An answer that ends the session may still be written, with its
+    /// usage: it is held back until the file is quiet. Says whether one is.
+    fn refresh(&self, is_quiet: bool, printed: &mut Printed, out: &mut Output) -> Outcome<bool> {
+        let mut is_held = false;
+        input::read(self.input, false, InputRefusal::Ends, |source| {
+            let recording = super::read(source, &self.lens.counter)?;
+            if !printed.are_in(recording.exchanges()) {
+                source.note("the file was replaced or cut: it is followed from its beginning");
+                *printed = Printed::default();
+            }
+            let mut listing =
+                Listing::new(self.args, source, &recording, self.prices, Some(&*printed));
+            listing.held = if is_quiet { HashSet::new() } else { unfinished(&recording) };
+            let is_ready = |exchange: &&Exchange| !listing.held.contains(&exchange.number);
+            let ready: Vec<&Exchange> = recording.exchanges().iter().filter(is_ready).collect();
+            is_held = ready.len() < recording.exchanges().len();
+            if !ready.is_empty() {
+                if self.args.json { listing.json(out)? } else { listing.table(out)? }
+            }
+            let shape = listing.shape.get().or(printed.shape);
+            *printed = Printed::take(&ready, shape);
+            Ok(out.flush()?)
+        })?;
+        Ok(is_held)
+    }
+}
+
+/// The requests whose answers end their sessions.
+fn unfinished(recording: &Recording) -> HashSet<usize> {
+    let is_last = |exchange: &&Exchange| {
+        let frames = recording.history(&exchange.session).map(|history| history.frames());
+        let last = frames.and_then(|frames| frames.sequence(frames.len().checked_sub(1)?));
+        last.is_some() && exchange.response.frames.last().copied() == last
+    };
+    recording.exchanges().iter().filter(is_last).map(|exchange| exchange.number).collect()
 }
 
 /// What the files of a session look like from outside.

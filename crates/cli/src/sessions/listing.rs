@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use afterimage::{bill::Prices, transcript::subagent_files};
+use afterimage::{bill::Prices, session::archive::ArchivedTranscript, transcript::subagent_files};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
@@ -25,9 +25,10 @@ use crate::{
 /// How often the index is written while sessions are read, so that who interrupts loses little.
 const SAVED: Duration = Duration::from_secs(2);
 
-/// A file that may hold a session.
+/// A file that may hold a session, or one in an archive.
 pub(super) struct Candidate {
     found: Found,
+    archived: Option<Box<ArchivedTranscript>>,
     pub(super) stamp: Stamp,
     /// How the index names it; `None` where it cannot.
     key: Option<String>,
@@ -60,9 +61,9 @@ impl Listed {
 #[derive(Default)]
 pub(super) struct Candidates {
     pub(super) all: Vec<Candidate>,
-    /// Archives, which know what they hold.
-    archives: Vec<PathBuf>,
     pub(super) links: u64,
+    /// Whether something could not be read, which was reported.
+    pub(super) is_partial: bool,
 }
 
 impl Candidates {
@@ -88,7 +89,13 @@ impl Candidates {
         let real = path.canonicalize().map_err(|error| Failure::cannot_open(&error).file(path))?;
         for found in found {
             if found.kind == FoundKind::Archive {
-                self.archives.push(found.path);
+                match self.add_archive(&found) {
+                    Err(Stop::Failure(failure)) => {
+                        failure.report();
+                        self.is_partial = true;
+                    }
+                    added => added?,
+                }
                 continue;
             }
             let key = match found.path.strip_prefix(path) {
@@ -99,8 +106,22 @@ impl Candidates {
             // A file that is gone meanwhile is no session.
             if let Ok(stamp) = Stamp::of(&found) {
                 let key = key.to_str().map(str::to_owned);
-                self.all.push(Candidate { found, stamp, key });
+                self.all.push(Candidate { found, archived: None, stamp, key });
             }
+        }
+        Ok(())
+    }
+
+    /// Takes the transcripts of an archive: each has a folder of its own in it.
+    fn add_archive(&mut self, found: &Found) -> Outcome {
+        for file in store::open(&found.path)?.into_iter().flatten() {
+            let folder = file.folder();
+            let stamp = Stamp::of_folder(folder);
+            let stamp = stamp.map_err(|error| Failure::cannot_open(&error).file(folder))?;
+            let key = folder.canonicalize().ok();
+            let key = key.and_then(|folder| folder.to_str().map(str::to_owned));
+            let (found, archived) = (found.clone(), Some(Box::new(file)));
+            self.all.push(Candidate { found, archived, stamp, key });
         }
         Ok(())
     }
@@ -121,6 +142,9 @@ impl Candidate {
 
     /// Whether there is a record of a session in it.
     fn has_session(&self) -> bool {
+        if let Some(archived) = &self.archived {
+            return !archived.entry().sessions.is_empty();
+        }
         let opened = Opening::Found(self.found.clone()).open(Progress::Hidden, None);
         match opened {
             Ok(Opened::Source(mut source)) => source.next().is_some_and(|record| record.is_ok()),
@@ -178,9 +202,13 @@ impl Reading {
         }
         self.show_progress(unknown.iter().map(|candidate| candidate.stamp.size).sum());
         let mut done = 0;
-        for candidate in unknown {
+        for mut candidate in unknown {
             done += candidate.stamp.size;
-            match self.read(&candidate.found) {
+            let known = match candidate.archived.take() {
+                Some(file) => self.read_archived(*file),
+                None => self.read(&candidate.found),
+            };
+            match known {
                 Ok(known) => {
                     if let Some(key) = candidate.key.clone() {
                         self.index.put(key, candidate.stamp, known.clone());
@@ -202,15 +230,6 @@ impl Reading {
         self.bar.finish_and_clear();
         if self.index.forget_gone() {
             self.save();
-        }
-        for archive in candidates.archives {
-            match self.add_archive(&archive, &mut listed) {
-                Err(Stop::Failure(failure)) => {
-                    failure.report();
-                    self.outcome = Err(Stop::Reported);
-                }
-                added => added?,
-            }
         }
         Ok(listed)
     }
@@ -259,17 +278,13 @@ impl Reading {
         Ok(summary)
     }
 
-    /// The transcripts of an archive, which is no file that the index could know.
-    fn add_archive(&self, archive: &Path, listed: &mut Vec<Listed>) -> Outcome {
+    /// What a file in an archive comes to. The archive counted it.
+    fn read_archived(&self, file: ArchivedTranscript) -> Outcome<Known> {
         let [_, counted] = &self.lens;
-        for file in store::open(archive)?.into_iter().flatten() {
-            let opened = Opening::Archived(Box::new(file)).open(Progress::Hidden, None)?;
-            let Opened::Source(mut source) = opened else { continue };
-            let summary = Summary::of(&mut source, counted, &self.prices, true)?;
-            let path = archive.to_owned();
-            listed.push(Listed { path, stamp: Stamp::default(), summary: Some(summary) });
-        }
-        Ok(())
+        let opened = Opening::Archived(Box::new(file)).open(Progress::Hidden, None)?;
+        let Opened::Source(mut source) = opened else { return Ok(None) };
+        let summary = Summary::of(&mut source, counted, &self.prices, true)?;
+        Ok(summary.session.is_some().then_some(summary))
     }
 
     fn save(&mut self) {

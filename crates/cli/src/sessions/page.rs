@@ -83,7 +83,7 @@ fn tokens(summary: &Summary) -> (String, Style) {
     match (summary.usage(), summary.counted) {
         (Some(usage), _) => {
             let sum = usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
-            let mark = if summary.reported() < summary.requests { "≥" } else { "" };
+            let mark = if summary.is_usage_partial { "≥" } else { "" };
             (format!("{mark}{}", grouped(sum)), Style::new())
         }
         (None, Some(counted)) if summary.requests > 0 => {

@@ -30,7 +30,13 @@ impl Stamp {
             }
             return Ok(stamp);
         }
-        stamp.add_folder(&found.path)?;
+        Self::of_folder(&found.path)
+    }
+
+    /// The files of a folder, those in its folders aside.
+    pub(super) fn of_folder(folder: &Path) -> io::Result<Self> {
+        let mut stamp = Self::default();
+        stamp.add_folder(folder)?;
         Ok(stamp)
     }
 

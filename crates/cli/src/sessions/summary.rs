@@ -42,6 +42,8 @@ pub(super) struct Summary {
     pub(super) requests: u64,
     /// The usage that was reported, by model.
     pub(super) models: Vec<ModelUsage>,
+    /// Whether a request that was answered reports no usage, or not all of it.
+    pub(super) is_usage_partial: bool,
     /// The tokens of the requests as they are counted here, where none was reported.
     pub(super) counted: Option<u64>,
     /// What the answers with a price cost; `None` where none has one.
@@ -167,6 +169,11 @@ impl Summary {
     }
 
     fn add(&mut self, exchange: &ReportedExchange) {
+        let whole = |usage: &Usage| {
+            usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty()
+        };
+        let is_whole = exchange.usage.as_ref().is_some_and(whole);
+        self.is_usage_partial |= !is_whole && !exchange.is_failed;
         let Some(usage) = exchange.usage else { return };
         let is_known = |name: &&str| {
             self.models.len() < MODELS
@@ -223,6 +230,7 @@ impl Summary {
             "ended": or_null(self.ended),
             "requests": self.requests,
             "models": models.map(Value::from).collect::<Value>(),
+            "usagePartial": self.is_usage_partial,
             "countedTokens": or_null(self.counted),
             "cost": or_null(self.cost),
             "costPartial": self.is_cost_partial,
@@ -260,6 +268,7 @@ impl Summary {
             ended: fields.i64("ended")?,
             requests: fields.u64("requests")?.unwrap_or_default(),
             models,
+            is_usage_partial: fields.bool("usagePartial")?.unwrap_or_default(),
             counted: fields.u64("countedTokens")?,
             cost: fields.take("cost").as_ref().and_then(money),
             is_cost_partial: fields.bool("costPartial")?.unwrap_or_default(),

@@ -523,6 +523,78 @@ fn subagents_are_read_with_their_session_in_a_folder_too() {
 }
 
 #[test]
+fn what_a_subagent_started_itself_is_read_by_itself() {
+    let home = Home::new();
+    home.write("p/birch.jsonl", &claude("birch", 3, "Where is the berth?"));
+    home.write("p/birch/subagents/agent-1.jsonl", &subagent("birch"));
+    home.write("p/birch/subagents/agent-1/subagents/agent-2.jsonl", &subagent("birch"));
+    let name = home.path().join("p");
+    let lines = support::json_lines(&["stats", "--json", name.to_str().unwrap()]);
+    let sessions: Vec<_> = lines.iter().map(|line| line["sessions"].as_u64().unwrap()).collect();
+    assert_eq!(sessions.iter().sum::<u64>(), 3, "{sessions:?}");
+}
+
+#[test]
+fn one_file_that_is_named_like_a_request_makes_no_recording_of_its_folder() {
+    let home = Home::new();
+    home.write("p/birch.jsonl", &claude("birch", 3, "Where is the berth?"));
+    home.write(
+        "p/notes.request.json",
+        r#"{"model":"m","messages":[{"role":"user","content":"Hi"}]}"#,
+    );
+    let name = home.path().to_str().unwrap();
+    let lines = support::json_lines(&["stats", "--json", name]);
+    let formats: Vec<_> = lines.iter().map(|line| line["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["claude-code", "openai-chat"]);
+    // One that Claude Code named is a recording, though nothing came back yet.
+    fs::rename(
+        home.path().join("p/notes.request.json"),
+        home.write("q/0a1b2c3d-0000-4000-8000-0123456789ab.request.json", ""),
+    )
+    .unwrap();
+    let lines = support::json_lines(&["stats", "--json", name]);
+    let formats: Vec<_> = lines.iter().map(|line| line["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["claude-code", "claude-bodies"]);
+}
+
+#[test]
+fn an_archive_is_read_once_and_found_as_the_last_session() {
+    let home = Home::new();
+    let file = home.write("birch.jsonl", &claude("birch", 3, "Where is the berth?"));
+    let archive = home.path().join("kept/a.archive");
+    fs::create_dir_all(home.path().join("kept")).unwrap();
+    let made = run(&["archive", file.to_str().unwrap(), "-o", archive.to_str().unwrap()]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let kept = home.path().join("kept");
+    let kept = kept.to_str().unwrap();
+    // What is not in the index is not read.
+    let quick = home.json(&["--quick", kept]);
+    assert_eq!((quick.len(), &quick[0]["indexed"]), (1, &Value::Bool(false)));
+    let read = home.json(&[kept]);
+    assert_eq!(read[0]["requests"], 2);
+    assert_eq!(home.json(&["--quick", kept]), read);
+    let last = home.run(&["stats", "--json", "--last", kept]);
+    assert_eq!(last.code, Some(0), "{}", last.err);
+    let last: Value = serde_json::from_str(&last.out).unwrap();
+    assert_eq!(last["usage"]["total"]["exchanges"], 2);
+}
+
+#[test]
+fn a_sum_in_which_a_request_is_missing_is_marked() {
+    let home = Home::new();
+    let whole = claude("birch", 3, "Where is the berth?");
+    let row = |text: &str| {
+        home.write("s.jsonl", text);
+        let file = home.path().join("s.jsonl");
+        home.run(&["sessions", file.to_str().unwrap()]).out
+    };
+    assert!(row(&whole).contains(" 210 "), "{}", row(&whole));
+    // The last answer reports no output.
+    let (before, last) = whole.rsplit_once(",\"output_tokens\":5").unwrap();
+    assert!(row(&format!("{before}{last}")).contains(" ≥205 "));
+}
+
+#[test]
 fn archives_and_recordings_in_a_folder_stand_for_themselves() {
     let scratch = folder();
     let name = scratch.path().to_str().unwrap();
@@ -642,6 +714,24 @@ fn a_session_is_followed_as_it_grows_and_when_it_is_replaced() {
     fs::write(&path, claude("oak", 5, "Fell the oak.")).unwrap();
     assert!(following.line().contains("the file was replaced or cut"));
     assert_eq!((following.frame(), following.frame()), (2, 4));
+}
+
+#[test]
+fn an_answer_that_is_still_written_is_followed_to_its_end() {
+    let home = Home::new();
+    let whole = claude("birch", 3, "Where is the berth?");
+    let lines: Vec<&str> = whole.lines().collect();
+    let path = home.write("s.jsonl", &(lines[..3].join("\n") + "\n"));
+    let following = Following::start(&path);
+    std::thread::sleep(Duration::from_millis(600));
+    // The same response, as far as it came later.
+    let more = lines[2]
+        .replace("birch-c", "birch-d")
+        .replace("\"output_tokens\":5", "\"output_tokens\":70");
+    let more = more.replace("\"id\":\"t1\",", "\"id\":\"t2\",");
+    fs::write(&path, lines[..3].join("\n") + "\n" + &more + "\n").unwrap();
+    let line: Value = serde_json::from_str(&following.line()).unwrap();
+    assert_eq!(line["usage"]["output"], 70, "{line}");
 }
 
 #[test]
