@@ -167,7 +167,7 @@ impl Summary {
     }
 
     fn add(&mut self, exchange: &ReportedExchange) {
-        let Some(usage) = exchange.usage else { return };
+        let Some(usage) = &exchange.usage else { return };
         let is_known = |name: &&str| {
             self.models.len() < MODELS
                 || self.models.iter().any(|of| of.model.as_deref() == Some(*name))
@@ -175,10 +175,10 @@ impl Summary {
         let model = exchange.model.as_deref().filter(is_known).map(str::to_owned);
         if let Some(of) = self.models.iter_mut().find(|of| of.model == model) {
             of.requests += 1;
-            add(&mut of.usage, &usage);
+            add(&mut of.usage, usage);
         } else {
             let mut sum = Usage::default();
-            add(&mut sum, &usage);
+            add(&mut sum, usage);
             self.models.push(ModelUsage { model, requests: 1, usage: sum });
         }
     }
