@@ -15,6 +15,7 @@ mod golden;
 mod journal;
 mod json_output;
 mod observe;
+mod odd_usage;
 mod one_context;
 mod residency;
 mod session;
