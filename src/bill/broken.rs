@@ -15,8 +15,8 @@ const FIVE_MINUTES: u64 = 5 * 60 * 1000;
 const HOUR: u64 = 60 * 60 * 1000;
 /// Who reports no writes caches by itself, from so many tokens on.
 const LEAST: u64 = 1024;
-/// It caches whole blocks. They are documented as 128 tokens, and recorded reads of newer models lie
-/// 512 apart, so that less than a block is never a loss.
+/// It caches whole blocks. OpenAI documents 128 tokens, and recorded reads of GPT-5.5 lie 512 apart, so
+/// less than such a block is never a loss.
 const BLOCK: u64 = 512;
 
 /// A request whose cache served less than the request before it had left there.

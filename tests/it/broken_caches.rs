@@ -24,7 +24,6 @@ fn time(text: &str) -> Option<Millis> {
     let seconds = time
         .split(':')
         .try_fold(0.0, |sum, part| part.parse::<f64>().ok().map(|part| sum * 60.0 + part))?;
-    #[expect(clippy::cast_possible_truncation, reason = "some days in milliseconds")]
     Some(Millis::new(((day * 86_400.0 + seconds) * 1000.0).round() as i64))
 }
 

@@ -175,3 +175,70 @@ impl<'r> Layout<'r> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::Usage;
+
+    /// Numbers that look like chance, below a bound.
+    fn numbers(mut state: u64) -> impl FnMut(u64) -> u64 {
+        move |below| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        }
+    }
+
+    #[test]
+    fn ranges_come_to_what_each_place_would_pay_by_itself() {
+        let rates: TokenRates = [1, 20, 12, 10, 50];
+        for seed in 0..50 {
+            let mut next = numbers(seed);
+            let mut layout = Layout::new(FrameSeq::new(0), &[]);
+            let mut places: Vec<(usize, u64)> = Vec::new();
+            let mut expected = vec![(0, Share::default()); 7];
+            let mut split = expected.clone();
+            for request in 0..20 {
+                assert!(layout.takes(FrameSeq::new(request), &[]));
+                // Some places are of no tokens, and some lines have several.
+                let added: Vec<_> = (0..next(4)).map(|_| (next(7) as usize, next(5))).collect();
+                places.extend(&added);
+                layout.extend(FrameSeq::new(request), 0, added);
+                let whole = places.iter().map(|(_, tokens)| tokens).sum::<u64>();
+                assert_eq!((layout.tokens(), layout.counts()), (whole, places.clone()));
+                let lacking = next(9);
+                let read = next(whole + lacking + 1);
+                let write = next(whole + lacking - read + 1);
+                let usage = Usage {
+                    input: Some(whole + lacking),
+                    cache_read: Some(read),
+                    cache_write: Some(write),
+                    cache_write_1h: Some(next(write + 1)),
+                    ..Usage::default()
+                };
+                let (mut input, _) = ReportedInput::of(&usage);
+                input.take(lacking);
+                let mut alone = input;
+                layout.hold();
+                layout.pay(&mut input, Some(&rates), |line, share| {
+                    split[line].1 = split[line].1.plus(share);
+                });
+                assert_eq!(input.left(), 0);
+                for (line, tokens) in &places {
+                    let share = alone.take(*tokens).at(Some(&rates));
+                    expected[*line].1 = expected[*line].1.plus(share);
+                }
+                for (line, (requests, _)) in expected.iter_mut().enumerate() {
+                    *requests += u64::from(places.iter().any(|place| place.0 == line));
+                }
+            }
+            for held in layout.held() {
+                let (requests, share) = &mut split[held.line];
+                (*requests, *share) = ((*requests).max(held.requests), share.plus(held.share));
+            }
+            assert_eq!(split, expected);
+        }
+    }
+}
