@@ -5,14 +5,19 @@ use crate::{
     export::PrefixRules,
     id::Millis,
     request::{Recording, RequestDiff},
+    snapshot::Substitution,
     transcript::Usage,
+    veil::Source,
 };
 
 /// How long a cache keeps what was written for five minutes, and for an hour, in milliseconds.
 const FIVE_MINUTES: u64 = 5 * 60 * 1000;
 const HOUR: u64 = 60 * 60 * 1000;
-/// Who reports no writes caches by itself: at least so many tokens, in blocks.
-const BY_ITSELF: PrefixRules = PrefixRules::OPENAI;
+/// Who reports no writes caches by itself, from so many tokens on.
+const LEAST: u64 = 1024;
+/// It caches whole blocks. OpenAI documents 128 tokens, and recorded reads of GPT-5.5 lie 512 apart, so
+/// less than such a block is never a loss.
+const BLOCK: u64 = 512;
 
 /// A request whose cache served less than the request before it had left there.
 #[derive(Clone, Debug)]
@@ -54,12 +59,13 @@ impl BreakCause {
     }
 }
 
-/// What a request leaves in the cache: what it read there and wrote. Who reports no writes caches
-/// the whole request, in blocks.
+/// What a request leaves in the cache at the least: what it read there and wrote. Who reports no
+/// writes caches the whole request, but for a block that is not full.
 fn left(usage: &Usage) -> u64 {
-    match usage.cache_write {
-        Some(written) => written.saturating_add(usage.cache_read.unwrap_or(0)),
-        None => BY_ITSELF.cached(usage.input.unwrap_or(0)),
+    match (usage.cache_write, usage.input.unwrap_or(0)) {
+        (Some(written), _) => written.saturating_add(usage.cache_read.unwrap_or(0)),
+        (None, input) if input < LEAST => 0,
+        (None, input) => input - (BLOCK - 1),
     }
 }
 
@@ -72,7 +78,9 @@ struct Before {
 }
 
 /// The requests of a recording whose caches broke: those that report to have read less than the
-/// request before them in their session left there. `time` reads the time of an exchange.
+/// request before them in their session left there. A request that follows a compaction and keeps no
+/// message shares with the one before only what stands before the messages: it is broken where
+/// nothing was read. `time` reads the time of an exchange.
 ///
 /// # Errors
 /// Those of [`Recording::compare`].
@@ -84,15 +92,17 @@ pub fn broken_caches(
     let mut broken = Vec::new();
     for exchange in recording.exchanges() {
         // Who was broken off before the provider said anything reports zeros.
-        let usage = exchange.usage.filter(|usage| usage.input.is_some_and(|input| input > 0));
-        let Some((usage, read)) = usage.and_then(|usage| Some((usage, usage.cache_read?))) else {
-            continue;
-        };
+        let usage = exchange.usage.as_ref().filter(|usage| usage.input.is_some_and(|of| of > 0));
+        // Where a provider compacted the request first, the first run reads what was left, and the
+        // last one leaves something else.
+        let runs = usage.map(Usage::runs).unwrap_or_default();
+        let (Some(first), Some(usage)) = (runs.first(), runs.last()) else { continue };
+        let Some(read) = first.cache_read else { continue };
         let now = exchange.time.as_deref().and_then(&time);
         let is_hour = usage.cache_write_1h.is_some_and(|tokens| tokens > 0);
         let next = Before {
             number: exchange.number,
-            left: left(&usage),
+            left: left(usage),
             lives: if is_hour { HOUR } else { FIVE_MINUTES },
             time: now,
         };
@@ -102,12 +112,17 @@ pub fn broken_caches(
             next.lives = if read > 0 { next.lives.max(last.lives) } else { next.lives };
         }
         // A shorter request has not more to read than it holds.
-        let lost = last.left.min(usage.input.unwrap_or(0)).saturating_sub(read);
+        let lost = last.left.min(first.input.unwrap_or(0)).saturating_sub(read);
         if lost == 0 {
             continue;
         }
         let after_ms = now.zip(last.time).and_then(|(now, was)| now.get().checked_sub(was.get()));
         let after_ms = after_ms.and_then(|after| u64::try_from(after).ok());
+        let is_replaced = read > 0 && !keeps_messages(recording, last.number, exchange.number);
+        if is_replaced {
+            // What stands before the messages was served, and nothing else of the cache is held.
+            continue;
+        }
         let cause = match changed(recording, last.number, exchange.number)? {
             Some(diff) => BreakCause::Changed(Box::new(diff)),
             None if after_ms.is_some_and(|after| after > last.lives) => BreakCause::Expired,
@@ -117,6 +132,27 @@ pub fn broken_caches(
         broken.push(BrokenCache { request, previous, lost, after_ms, cause });
     }
     Ok(broken)
+}
+
+/// Whether a request still holds a message of an earlier one of its session: a compaction may
+/// replace all of them. Of recorded traffic and of one context only the answer is yes.
+fn keeps_messages(recording: &Recording, from: usize, to: usize) -> bool {
+    let held = recording.in_force(from).zip(recording.in_force(to));
+    let Some(((last, before), (_, blocks))) = held else { return true };
+    let session = recording.exchanges().get(to - 1).map(|exchange| &exchange.session);
+    let history = session.and_then(|session| recording.history(session));
+    let Some(history) = history.filter(|_| !std::ptr::eq(before, blocks)) else { return true };
+    let is_replaced = |frame| blocks.iter().any(|of| of.from <= frame && frame <= of.to);
+    let is_old =
+        |block: &Substitution| before.iter().any(|of| (of.from, of.to) == (block.from, block.to));
+    let frames = history.frames();
+    let mut shown = (0..frames.len()).filter(|index| {
+        let is_shown = frames.snapshot(*index).is_some_and(|snapshot| !snapshot.is_empty());
+        is_shown && frames.source(*index) != Some(Source::System)
+    });
+    let mut kept = shown.by_ref().filter_map(|index| frames.sequence(index));
+    let is_kept = kept.by_ref().take_while(|frame| *frame <= last).any(|frame| !is_replaced(frame));
+    is_kept || blocks.iter().any(is_old)
 }
 
 /// The first difference from one request to a later one of its session, which does not lie at the
@@ -185,6 +221,62 @@ mod tests {
         check(&[(0, 1, 0, 3000), (300, 10, 0, 3050)], None, "2 after 1 lost 3000 unknown");
         // A compaction changes the request, however late it comes, and a shorter one loses less.
         check(&[(0, 1, 0, 3000), (301, 10, 0, 70)], Some(1), "2 after 1 lost 80 changed");
+        // Where the compaction keeps no message, and what stands before them was read, nothing is lost.
+        check(&[(0, 1, 0, 3000), (301, 10, 50, 70)], Some(1), "");
+    }
+
+    #[test]
+    fn who_caches_by_itself_leaves_whole_blocks() {
+        let usage = |input: u64, read: u64| {
+            format!(
+                r#"{{"input_tokens":{input},"output_tokens":1,"input_tokens_details":{{"cached_tokens":{read}}}}}"#
+            )
+        };
+        let of = |usages: &[(u64, u64)], expected: &str| {
+            let usages: Vec<_> = usages.iter().map(|(input, read)| usage(*input, *read)).collect();
+            check_traffic(&usages.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+        };
+        of(&[(18_703, 0), (18_911, 18_304), (20_292, 18_816)], "");
+        of(&[(1_023, 0), (2_000, 0)], "");
+        of(&[(18_703, 0), (18_911, 17_792)], "2 lost 400");
+        of(&[(20_292, 0), (20_419, 0)], "2 lost 19781");
+    }
+
+    /// The broken caches of traffic whose answers report this.
+    fn check_traffic(usages: &[&str], expected: &str) {
+        let mut messages = Vec::new();
+        let interactions: Vec<String> = usages
+            .iter()
+            .map(|usage| {
+                messages.push(r#"{"role":"user","content":"go"}"#.to_owned());
+                let request = format!(r#"{{"model":"m","messages":[{}]}}"#, messages.join(","));
+                messages.push(r#"{"role":"assistant","content":[{"type":"text","text":"gone"}]}"#.to_owned());
+                format!(
+                    r#"{{"uri":"https://a/v1/messages","request":{request},"status":200,"response":{{"type":"message","role":"assistant","content":[{{"type":"text","text":"gone"}}],"usage":{usage}}}}}"#
+                )
+            })
+            .collect();
+        let text = format!(r#"{{"interactions":[{}]}}"#, interactions.join(","));
+        let transcript = Transcript::new(text.as_bytes()).unwrap();
+        let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
+        assert_eq!(recording.exchanges().len(), usages.len());
+        let broken = broken_caches(&recording, |_| None).unwrap();
+        let said: Vec<String> =
+            broken.iter().map(|of| format!("{} lost {}", of.request, of.lost)).collect();
+        assert_eq!(said.join(", "), expected);
+    }
+
+    #[test]
+    fn where_the_provider_compacted_a_request_the_first_run_reads_and_the_last_one_leaves() {
+        let first = r#"{"input_tokens":1,"output_tokens":1,"cache_read_input_tokens":0,"cache_creation_input_tokens":3000}"#;
+        let compacted = r#"{"input_tokens":200,"output_tokens":1,"cache_read_input_tokens":0,"cache_creation_input_tokens":50,"iterations":[
+            {"type":"compaction","input_tokens":2009,"output_tokens":1,"cache_read_input_tokens":3000,"cache_creation_input_tokens":90},
+            {"type":"message","input_tokens":200,"output_tokens":1,"cache_read_input_tokens":0,"cache_creation_input_tokens":50}]}"#;
+        let last = r#"{"input_tokens":7,"output_tokens":1,"cache_read_input_tokens":50,"cache_creation_input_tokens":0}"#;
+        check_traffic(&[first, compacted, last], "");
+        let cold = compacted
+            .replace("\"cache_read_input_tokens\":3000", "\"cache_read_input_tokens\":1000");
+        check_traffic(&[first, &cold, last], "2 lost 2000");
     }
 
     #[test]

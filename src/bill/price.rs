@@ -34,12 +34,18 @@ impl Price {
     }
 
     /// What an exchange with this usage cost, in 10^-12 of the currency; `None` where a figure is
-    /// missing. The whole request costs what its tier says. What was written to the cache and says
-    /// not for how long stays for five minutes, as the providers have it.
+    /// missing. The whole request costs what its tier says; where a provider ran the model several
+    /// times, each run has its own. What was written to the cache and says not for how long stays for
+    /// five minutes, as the providers have it.
     pub fn of(&self, usage: &Usage) -> Option<u128> {
         if usage.unreadable.has_price() {
             return None;
         }
+        let mut runs = usage.runs().iter();
+        runs.try_fold(0_u128, |sum, run| sum.checked_add(self.of_run(run)?))
+    }
+
+    fn of_run(&self, usage: &Usage) -> Option<u128> {
         let (input, output) = (usage.input?, usage.output?);
         let rates = self.tier(input)?;
         let read = usage.cache_read.unwrap_or(0);
@@ -63,16 +69,24 @@ impl Price {
         self.tiers.iter().rev().find(|rates| rates.over == 0 || input > rates.over)
     }
 
-    /// The prices of the tokens of an exchange with this usage; `None` where it has no price.
-    pub(super) fn token_rates(&self, usage: &Usage) -> Option<TokenRates> {
-        self.of(usage)?;
-        let of = self.tier(usage.input?)?;
-        Some([of.cache_read, of.cache_write_1h, of.cache_write_5m, of.input, of.output])
+    /// The prices of the tokens of each run of an exchange with this usage; none where it has no
+    /// price.
+    pub(super) fn token_rates(&self, usage: &Usage) -> Vec<TokenRates> {
+        if self.of(usage).is_none() {
+            return Vec::new();
+        }
+        let rates = |run: &Usage| {
+            let of = self.tier(run.input?)?;
+            Some([of.cache_read, of.cache_write_1h, of.cache_write_5m, of.input, of.output])
+        };
+        usage.runs().iter().filter_map(rates).collect()
     }
 
     /// What it cost more, in 10^-12 of the currency, that a cache did not serve so many tokens of a
-    /// request with this usage: they were written to it again, or else read as others are.
+    /// request with this usage: they were written to it again, or else read as others are. Where the
+    /// model ran several times, it is the first run that lost them.
     pub fn lost(&self, tokens: u64, usage: &Usage) -> u128 {
+        let usage = usage.runs().first().unwrap_or(usage);
         let input = usage.input.unwrap_or(0);
         let Some(rates) = self.tier(input) else { return 0 };
         let written = tokens.min(usage.cache_write.unwrap_or(0));
@@ -153,9 +167,9 @@ impl<'p> Bill<'p> {
         self.incomplete > 0 || !self.unpriced.is_empty()
     }
 
-    /// The wire form.
+    /// The wire form. The key of the exchanges whose source names no model is the empty string.
     pub fn to_json(&self) -> Object {
-        let name = |model: Option<&str>| model.unwrap_or("none").to_owned();
+        let name = |model: Option<&str>| model.unwrap_or_default().to_owned();
         let unpriced = self.unpriced.iter();
         let by_model = self.by_model();
         object! {

@@ -55,6 +55,15 @@ fn each_kind_of_token_has_its_price_and_long_requests_have_their_own() {
 }
 
 #[test]
+fn each_run_of_the_model_is_priced_by_its_own_length() {
+    // 900 and 200 tokens; together they would be a long request.
+    let usage = r#"{"input_tokens":200,"output_tokens":2,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"iterations":[
+        {"type":"compaction","input_tokens":100,"output_tokens":10,"cache_read_input_tokens":0,"cache_creation_input_tokens":800}]}"#;
+    // 100 × 3 + 800 × 3.75 + 10 × 15 + 200 × 3 + 2 × 15, in millionths.
+    check(Some("tide-4"), usage, "0.00408");
+}
+
+#[test]
 fn a_name_is_matched_as_the_table_says_and_never_by_likeness() {
     let prices = Prices::from_toml(TABLE).unwrap();
     for name in ["tide-4", "tide-4-20260101", "tide-4-latest", "harbour/tide-4-1-20260101"] {

@@ -38,8 +38,8 @@ pub struct UsageSum {
     pub reasoning: u64,
     /// The exchanges that report what they cost.
     pub with_cost: u64,
-    /// What these cost, by currency, in 10^-12 of it.
-    cost: BTreeMap<Currency, u128>,
+    /// How many state it in each currency, and what these cost, in 10^-12 of it.
+    cost: BTreeMap<Currency, (u64, u128)>,
 }
 
 impl UsageSum {
@@ -66,8 +66,8 @@ impl UsageSum {
         }
         if let Some(cost) = usage.cost {
             self.with_cost += 1;
-            let sum = self.cost.entry(cost.currency()).or_default();
-            *sum = sum.saturating_add(cost.pico());
+            let (count, sum) = self.cost.entry(cost.currency()).or_default();
+            (*count, *sum) = (*count + 1, sum.saturating_add(cost.pico()));
         }
     }
 
@@ -78,7 +78,12 @@ impl UsageSum {
 
     /// What the source says that the exchanges cost, in each currency.
     pub fn cost(&self) -> impl Iterator<Item = Money> {
-        self.cost.iter().map(|(currency, pico)| Money::from_pico(*pico, *currency))
+        self.cost.iter().map(|(currency, (_, pico))| Money::from_pico(*pico, *currency))
+    }
+
+    /// How many exchanges say what they cost in this currency.
+    pub fn with_cost_in(&self, currency: Currency) -> u64 {
+        self.cost.get(&currency).map_or(0, |(count, _)| *count)
     }
 
     /// The wire form: every figure.
@@ -124,10 +129,11 @@ impl UsageSums {
         self.by_session.entry(Arc::clone(&exchange.session)).or_default().add(exchange);
     }
 
-    /// The wire form: `total`, `byModel`, and `bySession` where there are several.
+    /// The wire form: `total`, `byModel`, and `bySession` where there are several. The key of the
+    /// exchanges whose source names no model is the empty string, which is no model's name.
     pub fn to_json(&self) -> Object {
         let by_model = self.by_model.iter().map(|(model, sum)| {
-            (model.as_deref().unwrap_or("none").to_owned(), Value::from(sum.to_json()))
+            (model.as_deref().unwrap_or_default().to_owned(), Value::from(sum.to_json()))
         });
         let mut json = object! {
             "total": self.total.to_json(),
@@ -179,6 +185,8 @@ mod tests {
         .collect();
         let costs: Vec<_> = sums.total.cost().map(|cost| cost.to_string()).collect();
         assert_eq!(costs, ["5 EUR", "0.3 USD"]);
+        let counts = ["EUR", "USD", "CHF"].map(|name| Currency::from_name(name).unwrap());
+        assert_eq!(counts.map(|of| sums.total.with_cost_in(of)), [1, 2, 0]);
         assert_eq!((sums.total.exchanges(), sums.total.input, sums.total.output), (4, 118, 2));
         assert_eq!((sums.total.unreadable, sums.total.failed, sums.total.without_usage), (1, 1, 1));
         let inputs: Vec<_> =
@@ -188,6 +196,19 @@ mod tests {
         assert_eq!(inputs, [11, 107]);
         let names = sums.to_json().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(names, "total byModel bySession");
+    }
+
+    #[test]
+    fn a_model_that_is_called_none_is_apart_from_no_model() {
+        let sums: UsageSums = [
+            exchange("a", Some("none"), r#"{"input":1,"output":2}"#),
+            exchange("a", None, r#"{"input":10,"output":20}"#),
+        ]
+        .iter()
+        .collect();
+        let json = sums.to_json();
+        let input = |name: &str| json.get("byModel")?.get(name)?.get("input")?.as_u64();
+        assert_eq!((input("none"), input("")), (Some(1), Some(10)));
     }
 
     #[test]

@@ -12,9 +12,10 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     last_shown: Option<FrameSeq>,
-    /// Whether an answer goes on, and its usage, where it has said it.
+    /// Whether an answer goes on; its usage and the provider's id of it, where it has said them.
     is_answering: bool,
     usage: Option<Usage>,
+    response: Option<String>,
     /// The index of the exchange that it answers.
     pub(super) exchange: Option<usize>,
 }
@@ -51,24 +52,35 @@ impl Answers {
         if is_known {
             return Answer::GoesOn;
         }
-        let usage = report.usage;
-        if self.goes_on(usage) {
-            self.usage = self.usage.or(usage);
+        if self.goes_on(report) {
+            self.usage = self.usage.take().or_else(|| report.usage.clone());
+            self.response = self.response.take().or_else(|| report.response().cloned());
             return Answer::GoesOn;
         }
         let Some(last) = before else { return Answer::None };
-        (self.is_answering, self.usage) = (true, usage);
+        self.is_answering = true;
+        (self.usage, self.response) = (report.usage.clone(), report.response().cloned());
         Answer::Begins(last)
     }
 
-    /// Whether a frame of the agent with this usage begins an answer, if it shows something.
-    pub(super) fn would_begin(&self, usage: Option<Usage>) -> bool {
-        self.last_shown.is_some() && !self.goes_on(usage)
+    /// Whether a frame of the agent that says this begins an answer, if it shows something.
+    pub(super) fn would_begin(&self, report: &Report) -> bool {
+        self.last_shown.is_some() && !self.goes_on(report)
     }
 
-    /// Whether what the agent says with this usage belongs to the answer before it.
-    fn goes_on(&self, usage: Option<Usage>) -> bool {
-        let is_same = self.usage.is_none() || usage.is_none() || self.usage == usage;
+    /// Whether both this and the answer that goes on have an id, and not the same.
+    pub(super) fn is_other_response(&self, report: &Report) -> bool {
+        let ids = self.response.as_ref().zip(report.response());
+        ids.is_some_and(|(own, next)| own != next)
+    }
+
+    /// Whether what the agent says belongs to the answer before it: its response is the same, or,
+    /// where one of them has no id, its usage.
+    fn goes_on(&self, report: &Report) -> bool {
+        let is_same = match (&self.response, report.response()) {
+            (Some(own), Some(next)) => own == next,
+            _ => self.usage.is_none() || report.usage.is_none() || self.usage == report.usage,
+        };
         self.is_answering && is_same
     }
 }

@@ -39,6 +39,8 @@ pub struct Recording {
     sessions: IndexMap<Arc<str>, Session>,
     exchanges: Vec<Exchange>,
     bodies: Vec<Body>,
+    /// Of each exchange the number of the one before it in its session.
+    previous: Vec<Option<usize>>,
     reports: Reports,
 }
 
@@ -127,6 +129,8 @@ struct Session {
     context: ContextInForce,
     answers: Answers,
     has_system: bool,
+    /// The number of its last exchange.
+    last_exchange: Option<usize>,
     /// What started it, where it is a subagent's.
     started: Option<SubagentStart>,
 }
@@ -164,8 +168,8 @@ impl Recording {
     /// A recording without sessions, of a source in this format.
     pub fn new(format: TranscriptFormat, counter: Arc<dyn TokenCounter>) -> Self {
         let hud = Hud::builder(counter).format(Arc::new(NativeFormat)).build();
-        let (sessions, exchanges, bodies, reports) = Default::default();
-        Self { hud, format, sessions, exchanges, bodies, reports }
+        let (sessions, exchanges, bodies, previous, reports) = Default::default();
+        Self { hud, format, sessions, exchanges, bodies, previous, reports }
     }
 
     /// Takes the next frame of the source.
@@ -210,16 +214,18 @@ impl Recording {
             let exchange = index.and_then(|index| self.exchanges.get_mut(index));
             let reported = index.and_then(|index| self.reports.listed().get(index));
             if let Some((exchange, reported)) = exchange.zip(reported) {
-                exchange.usage = reported.usage;
+                exchange.usage = reported.usage.clone();
                 exchange.model = reported.model.as_deref().map(str::to_owned);
                 exchange.response.frames.extend(shows.then_some(frame.sequence));
             }
             return Ok(());
         };
         let report = of.report;
+        let number = self.exchanges.len() + 1;
+        self.previous.push(session.last_exchange.replace(number));
         let lacks = Lack::of_transcript(self.format, session.has_system);
         self.exchanges.push(Exchange {
-            number: self.exchanges.len() + 1,
+            number,
             session: name,
             api,
             provenance: Provenance::Reconstructed { lacks },
@@ -248,6 +254,8 @@ impl Recording {
         recorded.sort_by_key(|exchange| exchange.line);
         self.exchanges.clear();
         self.bodies.clear();
+        self.previous.clear();
+        let mut before: HashMap<Arc<str>, usize> = HashMap::new();
         // Where an answer ends at the latest: another one begins there.
         let mut begun: HashSet<(&str, FrameSeq)> = HashSet::new();
         let mut last_of: HashMap<&str, u64> = HashMap::new();
@@ -269,8 +277,10 @@ impl Recording {
             // Of a request whose messages were not repeated nothing is known.
             let is_known = frames.messages.iter().any(Option::is_some);
             let is_superseded = exchange.answer.is_none() && is_known && !is_last;
+            let number = self.exchanges.len() + 1;
+            self.previous.push(before.insert(Arc::clone(&exchange.session), number));
             self.exchanges.push(Exchange {
-                number: self.exchanges.len() + 1,
+                number,
                 session: Arc::clone(&exchange.session),
                 api: exchange.api,
                 provenance: if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged },
@@ -283,7 +293,7 @@ impl Recording {
                 time: exchange.started.clone(),
                 duration_ms: exchange.duration_ms,
                 model: exchange.model.clone(),
-                usage: exchange.usage,
+                usage: exchange.usage.clone(),
                 outcome: match &exchange.failure {
                     None if is_superseded => ExchangeOutcome::Superseded,
                     None => ExchangeOutcome::Answered,
@@ -434,12 +444,9 @@ impl Recording {
         &self.hud
     }
 
-    /// The number of the request before this one in its session.
+    /// The number of the request before this one in its session. O(1).
     pub fn previous(&self, number: usize) -> Option<usize> {
-        let before = self.exchanges.get(..number.checked_sub(1)?)?;
-        let session = &self.exchanges.get(number - 1)?.session;
-        let found = before.iter().rev().find(|exchange| exchange.session == *session)?;
-        Some(found.number)
+        *self.previous.get(number.checked_sub(1)?)?
     }
 
     /// Compares the request with this number with the one before it in its session; `None` for the

@@ -3,8 +3,6 @@ use std::{
     sync::Arc,
 };
 
-use indexmap::IndexMap;
-
 use super::{
     Exchange, ExchangeOutcome,
     answers::{Answer, Answers},
@@ -42,8 +40,8 @@ impl ReportedExchange {
 impl From<&Exchange> for ReportedExchange {
     fn from(exchange: &Exchange) -> Self {
         Self {
-            model: exchange.model.as_deref().map(Arc::from),
-            usage: exchange.usage,
+            model: exchange.model.as_deref().filter(|model| !model.is_empty()).map(Arc::from),
+            usage: exchange.usage.clone(),
             is_failed: matches!(exchange.outcome, ExchangeOutcome::Failed { .. }),
             ..Self::new(Arc::clone(&exchange.session))
         }
@@ -53,8 +51,8 @@ impl From<&Exchange> for ReportedExchange {
 impl From<&RecordedExchange> for ReportedExchange {
     fn from(exchange: &RecordedExchange) -> Self {
         Self {
-            model: exchange.model.as_deref().map(Arc::from),
-            usage: exchange.usage,
+            model: exchange.model.as_deref().filter(|model| !model.is_empty()).map(Arc::from),
+            usage: exchange.usage.clone(),
             is_failed: exchange.failure.is_some(),
             ..Self::new(Arc::clone(&exchange.session))
         }
@@ -67,8 +65,11 @@ pub(super) struct Report {
     pub(super) model: Option<String>,
     pub(super) usage: Option<Usage>,
     pub(super) failure: Option<String>,
-    /// The provider's id of the response, which a client repeats with each part of it.
+    /// The provider's id of the response, which a client repeats with each part of it; or else of
+    /// this part alone.
     response: Option<String>,
+    /// Whether the id is that of a part: an item of the Responses API.
+    is_of_part: bool,
 }
 
 /// Where formats keep what a response says of itself: its usage, and in the same place its model
@@ -93,6 +94,7 @@ impl Report {
         let found = PLACES
             .iter()
             .find_map(|(place, name)| Some((*place, Usage::of(at(&join(place, name))?)?)));
+        let place = found.as_ref().map(|(place, _)| *place);
         // Copilot's event says it beside the content.
         let is_copilot = at("data/outputTokens").is_some();
         let usage = match found {
@@ -100,7 +102,6 @@ impl Report {
             None if is_copilot => at("data").and_then(Usage::of),
             None => None,
         };
-        let place = found.map(|(place, _)| place);
         let response = place.and_then(|place| text(&join(place, "id"))).filter(|id| !id.is_empty());
         let model = text("model").or_else(|| text(&join(place?, "model")));
         Self {
@@ -109,13 +110,26 @@ impl Report {
             failure: text("stopReason")
                 .filter(|reason| matches!(reason.as_str(), "error" | "aborted")),
             response,
+            // Codex states the usage of an answer with each of its items.
+            is_of_part: place == Some("") && at("usage/cached_input_tokens").is_some(),
         }
+    }
+
+    /// The provider's id of the whole response.
+    pub(super) fn response(&self) -> Option<&String> {
+        self.response.as_ref().filter(|_| !self.is_of_part)
     }
 }
 
-/// What a frame says of the whole session.
-fn of_session(frame: &Frame) -> Option<Usage> {
-    Usage::of(frame.imported.as_ref()?.get("sessionUsage")?)
+/// What a frame says that the session came to besides its answers: a usage, or several with their
+/// models.
+fn of_session(frame: &Frame) -> impl Iterator<Item = (Option<&str>, Usage)> {
+    let stated = frame.imported.as_ref().and_then(|imported| imported.get("sessionUsage"));
+    let list = match stated {
+        Some(Value::Array(list)) => list.as_slice(),
+        other => other.map(std::slice::from_ref).unwrap_or_default(),
+    };
+    list.iter().filter_map(|of| Some((of.get("model").and_then(Value::as_str), Usage::of(of)?)))
 }
 
 /// What is reported of the exchanges of a transcript, as its frames come. An answer that a client
@@ -123,14 +137,22 @@ fn of_session(frame: &Frame) -> Option<Usage> {
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     exchanges: Vec<ReportedExchange>,
+    /// Answers that show nothing, or whose request is nowhere; `None` where one turned out to be a
+    /// part of another.
+    unlisted: Vec<Option<ReportedExchange>>,
     /// The exchange of each response.
-    responses: HashMap<String, usize>,
-    /// Answers that show nothing, or whose request is nowhere.
-    unlisted: Vec<ReportedExchange>,
-    /// In each session the last of them and its response, while the next frame may show that it is
-    /// a part of an answer.
-    waiting: IndexMap<Arc<str>, (ReportedExchange, Option<String>)>,
+    responses: HashMap<String, Place>,
+    /// In each session the last of the unlisted and its response, while the next frame may show
+    /// that it is a part of an answer.
+    waiting: HashMap<Arc<str>, (usize, Option<String>)>,
     models: Models,
+}
+
+/// Where the exchange of a response is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Listed(usize),
+    Unlisted(usize),
 }
 
 /// What a frame is to the exchanges of a transcript.
@@ -142,26 +164,38 @@ pub(crate) struct Reported {
     pub(super) report: Report,
 }
 
+/// What a frame says of its answer, and what is known of the response.
+struct Said {
+    report: Report,
+    known: Option<Place>,
+    /// Whether the exchange that is known is one of this session.
+    is_own: bool,
+}
+
 impl Reports {
-    /// What a frame says of its answer, the exchange of that answer where it is known, and whether
-    /// that is one of this session.
-    fn report(&self, session: &Arc<str>, frame: &Frame) -> (Report, Option<usize>, bool) {
+    fn report(&self, session: &Arc<str>, frame: &Frame) -> Said {
         let is_agents = frame.source == Source::Agent;
         let mut report = if is_agents { Report::of(frame) } else { Report::default() };
         let known = report.response.as_ref().and_then(|id| self.responses.get(id)).copied();
-        let of = known.and_then(|index| self.exchanges.get(index));
+        let of = match known {
+            Some(Place::Listed(index)) => self.exchanges.get(index),
+            Some(Place::Unlisted(index)) => self.unlisted.get(index).and_then(Option::as_ref),
+            None => None,
+        };
         let is_own = of.is_some_and(|exchange| exchange.session == *session);
         if known.is_some() && !is_own {
             // A copy of another session's.
             report.usage = None;
         }
-        (report, known, is_own)
+        Said { report, known, is_own }
     }
 
     /// Whether the next frame of a session begins an answer, if it shows something.
     pub(crate) fn would_begin(&self, session: &Arc<str>, answers: &Answers, frame: &Frame) -> bool {
-        let (report, _, is_own) = self.report(session, frame);
-        frame.source == Source::Agent && !is_own && answers.would_begin(report.usage)
+        let said = self.report(session, frame);
+        frame.source == Source::Agent
+            && said.listed().is_none()
+            && answers.would_begin(&said.report)
     }
 
     /// Takes the next frame of a session.
@@ -172,43 +206,57 @@ impl Reports {
         frame: &Frame,
         shows: bool,
     ) -> Reported {
-        if let Some(usage) = of_session(frame) {
-            let session = ReportedExchange::new(Arc::clone(session));
-            self.unlisted.push(ReportedExchange {
+        for (model, usage) in of_session(frame) {
+            let exchange = ReportedExchange {
+                model: model.and_then(|model| self.models.intern(model)),
                 usage: Some(usage),
                 is_listed: false,
-                ..session
-            });
+                ..ReportedExchange::new(Arc::clone(session))
+            };
+            self.unlisted.push(Some(exchange));
         }
         let is_agents = frame.source == Source::Agent;
-        let (report, known, is_own) = self.report(session, frame);
+        let said = self.report(session, frame);
         if shows {
-            self.settle(session, &report);
-        } else if is_agents && known.is_none() {
-            self.wait(session, answers, &report);
+            self.settle(session, &said.report);
+        } else if is_agents {
+            self.hear(session, answers, &said);
         }
-        let answer = answers.push(frame, &report, shows, is_own);
-        if answer == Answer::None && shows && is_agents && known.is_none() {
+        let listed = said.listed();
+        let answer = answers.push(frame, &said.report, shows, listed.is_some());
+        if answer == Answer::None && shows && is_agents {
             // An excerpt may begin with an answer.
-            self.wait(session, answers, &report);
+            self.hear(session, answers, &said);
         }
+        let Said { report, known, is_own } = said;
         let exchange = match answer {
             Answer::Begins(_) => {
                 answers.exchange = Some(self.begin(session, &report));
                 answers.exchange
             }
-            _ if is_own => known,
+            _ if listed.is_some() => listed,
             Answer::GoesOn => answers.exchange,
             Answer::None => None,
         };
         if let Some(exchange) = exchange.and_then(|index| self.exchanges.get_mut(index)) {
             // What a client wrote last of a response is what that came to.
-            let (was, is) = (exchange.usage, report.usage);
-            exchange.usage = if is_own { is.or(was) } else { was.or(is) };
-            exchange.model = exchange.model.take().or_else(|| self.models.intern(&report));
+            let (was, is) = (exchange.usage.take(), report.usage.clone());
+            exchange.usage = if listed.is_some() { is.or(was) } else { was.or(is) };
+            let model = exchange.model.take();
+            exchange.model = model.or_else(|| self.models.intern(report.model.as_deref()?));
         }
         if let (Some(id), Some(index)) = (&report.response, exchange) {
-            self.responses.entry(id.clone()).or_insert(index);
+            match known {
+                // It showed nothing so far.
+                Some(Place::Unlisted(unlisted)) if is_own => {
+                    self.drop_unlisted(unlisted);
+                    self.responses.insert(id.clone(), Place::Listed(index));
+                }
+                Some(_) => {}
+                None => {
+                    self.responses.insert(id.clone(), Place::Listed(index));
+                }
+            }
         }
         Reported { answer, exchange, report }
     }
@@ -220,8 +268,7 @@ impl Reports {
 
     /// All exchanges: those that are listed, and then the others.
     pub(crate) fn all(&self) -> impl Iterator<Item = &ReportedExchange> {
-        let waiting = self.waiting.values().map(|(exchange, _)| exchange);
-        self.exchanges.iter().chain(&self.unlisted).chain(waiting)
+        self.exchanges.iter().chain(self.unlisted.iter().flatten())
     }
 
     fn begin(&mut self, session: &Arc<str>, report: &Report) -> usize {
@@ -232,31 +279,76 @@ impl Reports {
 
     fn reported(&mut self, session: &Arc<str>, report: &Report) -> ReportedExchange {
         ReportedExchange {
-            model: self.models.intern(report),
-            usage: report.usage,
+            model: report.model.as_deref().and_then(|model| self.models.intern(model)),
+            usage: report.usage.clone(),
             is_failed: report.failure.is_some(),
             ..ReportedExchange::new(Arc::clone(session))
         }
     }
 
-    /// Takes an answer that shows nothing, or that answers no request, unless it is a part of the one before it.
-    fn wait(&mut self, session: &Arc<str>, answers: &Answers, report: &Report) {
-        let current = answers.exchange.and_then(|index| self.exchanges.get(index));
-        let is_part = current.is_some_and(|exchange| exchange.usage == report.usage);
-        if report.usage.is_none() || is_part {
+    /// Takes an answer that shows nothing, or that answers no request, unless it is a part of the
+    /// one before it.
+    fn hear(&mut self, session: &Arc<str>, answers: &Answers, said: &Said) {
+        let report = &said.report;
+        match said.known {
+            // It comes again: what a client wrote last is what it came to.
+            Some(Place::Unlisted(index)) if said.is_own => {
+                if let Some(Some(exchange)) = self.unlisted.get_mut(index) {
+                    exchange.usage = report.usage.clone().or_else(|| exchange.usage.take());
+                }
+                return;
+            }
+            Some(_) => return,
+            None => {}
+        }
+        if report.usage.is_none() || self.is_part(answers, report) {
             return;
         }
         self.settle(session, report);
         let exchange = ReportedExchange { is_listed: false, ..self.reported(session, report) };
-        self.waiting.insert(Arc::clone(session), (exchange, report.response.clone()));
+        let index = self.unlisted.len();
+        self.unlisted.push(Some(exchange));
+        if let Some(id) = &report.response {
+            self.responses.insert(id.clone(), Place::Unlisted(index));
+        }
+        self.waiting.insert(Arc::clone(session), (index, report.response().cloned()));
+    }
+
+    /// Whether this is a part of the answer that goes on.
+    fn is_part(&self, answers: &Answers, report: &Report) -> bool {
+        let current = answers.exchange.and_then(|index| self.exchanges.get(index));
+        let is_other = answers.is_other_response(report);
+        !is_other && current.is_some_and(|exchange| exchange.usage == report.usage)
     }
 
     /// What waits is an answer by itself, unless this is of the same one.
     fn settle(&mut self, session: &Arc<str>, next: &Report) {
-        let Some((exchange, response)) = self.waiting.swap_remove(session) else { return };
-        let is_same = response.is_some() && response == next.response;
-        if !is_same && exchange.usage != next.usage {
-            self.unlisted.push(exchange);
+        let Some((index, response)) = self.waiting.remove(session) else { return };
+        // A response that has an id is found by it.
+        let is_named = response.is_some() && next.response().is_some();
+        let waiting = self.unlisted.get(index).and_then(Option::as_ref);
+        let is_same = waiting.is_some_and(|exchange| exchange.usage == next.usage);
+        if !is_named && is_same {
+            self.drop_unlisted(index);
+            if let Some(id) = response {
+                self.responses.remove(&id);
+            }
+        }
+    }
+
+    fn drop_unlisted(&mut self, index: usize) {
+        if let Some(exchange) = self.unlisted.get_mut(index) {
+            *exchange = None;
+        }
+    }
+}
+
+impl Said {
+    /// The exchange of this session that the response is known to be, where it is listed.
+    fn listed(&self) -> Option<usize> {
+        match self.known {
+            Some(Place::Listed(index)) if self.is_own => Some(index),
+            _ => None,
         }
     }
 }
@@ -266,8 +358,11 @@ impl Reports {
 struct Models(HashSet<Arc<str>>);
 
 impl Models {
-    fn intern(&mut self, report: &Report) -> Option<Arc<str>> {
-        let name = report.model.as_deref()?;
+    /// The name; `None` for an empty one.
+    fn intern(&mut self, name: &str) -> Option<Arc<str>> {
+        if name.is_empty() {
+            return None;
+        }
         if let Some(known) = self.0.get(name) {
             return Some(Arc::clone(known));
         }
@@ -276,3 +371,7 @@ impl Models {
         Some(name)
     }
 }
+
+#[cfg(test)]
+#[path = "reports_tests.rs"]
+mod tests;

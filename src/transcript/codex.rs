@@ -27,6 +27,9 @@ const METADATA: [&str; 5] = [
 /// Those of them that report what an answer cost.
 const USAGE: [&str; 2] = ["event_msg/token_count", "token_usage_record"];
 
+/// The end of a turn, which may say what the turn cost.
+const TURN_ENDED: &str = "event_msg/turn.completed";
+
 /// By which the user took turns back.
 const ROLLED_BACK: &str = "event_msg/thread_rolled_back";
 
@@ -103,7 +106,12 @@ impl CodexReader {
         let kind = inner.unwrap_or_else(|| kind.to_owned());
         match payload {
             Value::Object(payload) if USAGE.contains(&kind.as_str()) => {
-                if !self.answer.report(payload, sink) {
+                if !self.answer.report(payload, (line, timestamp), sink) {
+                    sink.skip(&kind);
+                }
+            }
+            Value::Object(payload) if kind == TURN_ENDED => {
+                if !self.answer.end_turn(&payload, (line, timestamp), sink) {
                     sink.skip(&kind);
                 }
             }

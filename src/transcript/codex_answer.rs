@@ -13,6 +13,9 @@ use crate::{
 const MOST_ITEMS: usize = 1024;
 const MOST_BYTES: usize = 16 << 20;
 
+/// Where a record stands: its line, and its time.
+pub(super) type RecordPlace = (u64, Option<String>);
+
 /// The answer that is being read.
 #[derive(Default)]
 pub(super) struct CodexAnswer {
@@ -21,6 +24,8 @@ pub(super) struct CodexAnswer {
     bytes: usize,
     /// What was reported last, with the total of the session: a client writes it again.
     reported: Option<Value>,
+    /// Whether usage was reported since the last turn ended.
+    is_turn_reported: bool,
     /// The model of the answers from here on.
     model: Option<String>,
 }
@@ -58,8 +63,9 @@ impl CodexAnswer {
         }
     }
 
-    /// Takes a record of what an answer cost; `false` where it tells nothing of one.
-    pub(super) fn report(&mut self, record: Object, sink: &mut Sink) -> bool {
+    /// Takes a record of what an answer cost; `false` where it tells nothing new. Where no answer
+    /// waits for it, it is that of an answer that is nowhere.
+    pub(super) fn report(&mut self, record: Object, at: RecordPlace, sink: &mut Sink) -> bool {
         let mut record = match record.get("info") {
             Some(Value::Object(info)) => info.clone(),
             _ => record,
@@ -72,12 +78,46 @@ impl CodexAnswer {
             return false;
         }
         self.reported = total;
-        let is_told = !self.waiting.is_empty();
+        self.is_turn_reported = true;
+        if self.waiting.is_empty() {
+            return self.without_answer(usage, at, sink);
+        }
         for draft in self.waiting.iter_mut().filter(|draft| draft.source == Source::Agent) {
             draft.payload.put("usage", usage.clone());
         }
         self.give(sink);
-        is_told
+        true
+    }
+
+    /// Takes the end of a turn, which may say what the turn cost: that counts where no answer of it
+    /// did. `false` where it tells nothing.
+    pub(super) fn end_turn(&mut self, record: &Object, at: RecordPlace, sink: &mut Sink) -> bool {
+        self.give(sink);
+        let is_known = std::mem::take(&mut self.is_turn_reported);
+        let usage = record.get("usage").filter(|_| !is_known);
+        usage.is_some_and(|usage| self.without_answer(usage.clone(), at, sink))
+    }
+
+    /// Gives out a frame that shows nothing and tells this usage, unless that is of no tokens: after
+    /// a compaction the program estimates its context, and reports that nothing was used.
+    fn without_answer(
+        &self,
+        usage: Value,
+        (line, timestamp): RecordPlace,
+        sink: &mut Sink,
+    ) -> bool {
+        let figures = [usage.get("input_tokens"), usage.get("output_tokens")];
+        let is_nothing = figures.into_iter().flatten().all(|figure| figure.as_u64() == Some(0));
+        let Value::Object(mut usage) = usage else { return false };
+        if is_nothing {
+            return false;
+        }
+        usage.put_some("model", self.model.as_deref());
+        let mut draft = FrameDraft::record(Source::Environment, line);
+        draft.timestamp = timestamp;
+        draft.payload.put("sessionUsage", usage);
+        sink.push(draft);
+        true
     }
 
     /// Gives out what waits.
@@ -107,10 +147,17 @@ mod tests {
             "call" => r#"{"type":"response_item","payload":{"type":"function_call","name":"f","arguments":"{}","call_id":"c"}}"#.to_owned(),
             "output" => r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"7"}}"#.to_owned(),
             "none" => r#"{"type":"event_msg","payload":{"type":"token_count","info":null}}"#.to_owned(),
+            "turn" => r#"{"type":"event_msg","payload":{"type":"turn.completed"}}"#.to_owned(),
+            turn if turn.starts_with("turn ") => format!(
+                r#"{{"type":"event_msg","payload":{{"type":"turn.completed","usage":{{"input_tokens":{},"cached_input_tokens":0,"output_tokens":2}}}}}}"#,
+                &turn[5..],
+            ),
             number => match number.parse::<u64>() {
                 Ok(total) => format!(
-                    r#"{{"type":"event_msg","payload":{{"type":"token_count","info":{{"last_token_usage":{{"input_tokens":{},"cached_input_tokens":1,"output_tokens":2,"reasoning_output_tokens":0}},"total_token_usage":{{"total_tokens":{total}}}}}}}}}"#,
+                    r#"{{"type":"event_msg","payload":{{"type":"token_count","info":{{"last_token_usage":{{"input_tokens":{},"cached_input_tokens":{},"output_tokens":{},"reasoning_output_tokens":0}},"total_token_usage":{{"total_tokens":{total}}}}}}}}}"#,
                     total % 100,
+                    (total % 100).min(1),
+                    (total % 100).min(2),
                 ),
                 Err(_) => format!(r#"{{"type":"turn_context","payload":{{"model":"{number}"}}}}"#),
             },
@@ -120,13 +167,21 @@ mod tests {
         let transcript =
             Transcript::with_format(file.as_bytes(), Some(TranscriptFormat::Codex)).unwrap();
         let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
-        recording.exchanges().iter().fold(String::new(), |mut all, exchange| {
+        let unlisted = recording.reported().filter(|exchange| !exchange.is_listed);
+        let unlisted: String = unlisted
+            .map(|exchange| {
+                let model = exchange.model.as_deref().unwrap_or("?");
+                format!("- {model} {}, ", exchange.usage.and_then(|usage| usage.input).unwrap_or(0))
+            })
+            .collect();
+        let listed = recording.exchanges().iter().fold(String::new(), |mut all, exchange| {
             let (frame, model) = (exchange.answer().unwrap().get(), exchange.model.as_deref());
-            let input = exchange.usage.and_then(|usage| usage.input);
+            let input = exchange.usage.as_ref().and_then(|usage| usage.input);
             let (model, input) = (model.unwrap_or("?"), input.map_or(0, |input| input));
             write!(all, "{frame} {model} {input}, ").unwrap();
             all
-        })
+        });
+        listed + &unlisted
     }
 
     #[test]
@@ -143,12 +198,23 @@ mod tests {
     }
 
     #[test]
-    fn usage_that_is_written_again_or_of_no_answer_counts_for_none() {
+    fn usage_that_is_written_again_counts_once_and_that_of_no_answer_is_in_no_list() {
         let again = ["m", "user", "speech", "10", "10", "user", "speech", "10", "30"];
         assert_eq!(exchanges(&again), "1 m 10, 3 m 30, ");
         // An answer that was broken off has none, and those of others are not its own.
         let broken = ["user", "call", "output", "none", "user", "10", "m", "speech", "30"];
-        assert_eq!(exchanges(&broken), "1 ? 0, 4 m 30, ");
+        assert_eq!(exchanges(&broken), "1 ? 0, 5 m 30, - ? 10, ");
+        // Two requests may cost the same, and what is of no tokens is none.
+        let alike = ["m", "user", "10", "110", "200", "speech", "30"];
+        assert_eq!(exchanges(&alike), "3 m 30, - m 10, - m 10, ");
+    }
+
+    #[test]
+    fn what_a_turn_cost_counts_where_its_answers_say_nothing() {
+        let turns = ["m", "user", "turn 40", "turn 50", "user", "speech", "30", "turn 30"];
+        assert_eq!(exchanges(&turns), "4 m 30, - m 40, - m 50, ");
+        let none = ["user", "speech", "none", "turn 40", "turn"];
+        assert_eq!(exchanges(&none), "1 ? 0, - ? 40, ");
     }
 
     #[test]

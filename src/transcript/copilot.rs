@@ -1,6 +1,7 @@
 //! Copilot CLI events, one a line.
 
 use super::{
+    copilot_usage::CopilotUsage,
     parts::{self, Arguments, with_origin},
     sink::{FrameDraft, Sink},
     take,
@@ -12,12 +13,28 @@ use crate::{
 };
 
 /// Reads lines of `{type, data, id, parentId, timestamp}`.
-pub(super) struct CopilotReader;
+#[derive(Default)]
+pub(super) struct CopilotReader {
+    usage: CopilotUsage,
+}
 
 impl CopilotReader {
     pub(super) fn is_line(value: &Value) -> bool {
         let is_dotted = value.str_at("type").is_some_and(|kind| kind.contains('.'));
         is_dotted && value.get("data").is_some_and(|data| data.as_object().is_some())
+    }
+}
+
+impl CopilotReader {
+    /// What the program came to since it was started: a frame that shows nothing tells what the
+    /// messages do not.
+    fn shutdown(&mut self, event: &mut Object, line: u64, sink: &mut Sink) {
+        let usage = event.get("data").and_then(|data| self.usage.shutdown(data));
+        let Some(usage) = usage else { return sink.skip("session.shutdown") };
+        let mut draft = FrameDraft::record(Source::Environment, line);
+        (draft.uuid, draft.timestamp) = (take::text(event, "id"), take::text(event, "timestamp"));
+        draft.payload.put("sessionUsage", usage);
+        sink.push(draft);
     }
 }
 
@@ -37,6 +54,7 @@ impl super::Decoder for CopilotReader {
             "system.message" => |data, draft| text(data, FacetType::SYSTEM, draft),
             "assistant.reasoning" => |data, draft| text(data, FacetType::THOUGHT, draft),
             "abort" => return sink.skip(&kind),
+            "session.shutdown" => return self.shutdown(&mut event, line, sink),
             other if other.contains('.') => return sink.skip(other),
             _ => return sink.unknown(line, format!("an event of type {kind:?}"), event.into()),
         };
@@ -53,6 +71,9 @@ impl super::Decoder for CopilotReader {
             is_message: kind.ends_with(".message"),
             ..FrameDraft::message(source, line)
         };
+        if kind == "assistant.message" {
+            self.usage.message(data);
+        }
         // The system prompt is no message, whatever its type is called.
         draft.is_message &= kind != "system.message";
         read(data, &mut draft);

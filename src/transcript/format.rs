@@ -118,7 +118,7 @@ formats! {
         openhands::OpenHandsReader::is_document, openhands::OpenHandsReader::is_line, openhands::OpenHandsReader::default();
     /// Events of the Copilot CLI.
     Copilot "copilot" by "lines with an object `data` and a dotted `type`, for example `session.start`":
-        never, copilot::CopilotReader::is_line, copilot::CopilotReader;
+        never, copilot::CopilotReader::is_line, copilot::CopilotReader::default();
     /// Wire logs of the Kimi CLI.
     Kimi "kimi" by "lines of type `metadata` with `protocol_version`, or of a type that begins `context.append_`":
         never, kimi::KimiReader::is_line, kimi::KimiReader::default();

@@ -31,6 +31,7 @@ mod codex;
 mod codex_answer;
 mod codex_turns;
 mod copilot;
+mod copilot_usage;
 mod exchange;
 mod folder;
 mod format;
@@ -72,6 +73,7 @@ mod testing;
 mod threads;
 mod toolbench;
 mod usage;
+mod usage_reading;
 mod wire;
 #[cfg(feature = "traffic")]
 mod yaml;

@@ -58,7 +58,7 @@ impl RecordedExchange {
             started: interaction.started,
             duration_ms: interaction.duration_ms,
             model: exchange.model.clone(),
-            usage: exchange.usage,
+            usage: exchange.usage.clone(),
             system_frame: None,
             frames: Vec::new(),
             answer: None,

@@ -4,7 +4,8 @@ use crate::json;
 #[track_caller]
 fn check(usage: &str, expected: &str) {
     let usage = Usage::of(&json::read(usage.as_bytes()).unwrap());
-    let found = usage.map_or_else(|| "nothing".to_owned(), |usage| usage.to_json().to_string());
+    let said = |usage: &Usage| usage.to_json().to_string();
+    let found = usage.as_ref().map_or_else(|| "nothing".to_owned(), said);
     assert_eq!(found, expected);
     if let Some(usage) = usage {
         assert_eq!(Usage::from_json(&usage.to_json()), usage);
@@ -92,7 +93,69 @@ fn a_compaction_on_the_server_is_paid_for_too() {
         r#"{"input_tokens":229,"output_tokens":5,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"iterations":[
             {"type":"compaction","input_tokens":100,"output_tokens":131,"cache_read_input_tokens":0,"cache_creation_input_tokens":55096,"cache_creation":{"ephemeral_5m_input_tokens":55096}},
             {"type":"message","input_tokens":229,"output_tokens":5}]}"#,
-        r#"{"input":55425,"cacheRead":0,"cacheWrite":55096,"cacheWrite5m":55096,"output":136}"#,
+        r#"{"input":55425,"cacheRead":0,"cacheWrite":55096,"cacheWrite5m":55096,"output":136,"iterations":[{"input":55196,"cacheRead":0,"cacheWrite":55096,"cacheWrite5m":55096,"output":131},{"input":229,"cacheRead":0,"cacheWrite":0,"output":5}]}"#,
+    );
+    // Several messages are told apart where they come to what is stated of all.
+    let messages = |second: u64| {
+        format!(
+            r#"{{"input_tokens":30,"output_tokens":3,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"iterations":[
+            {{"type":"message","input_tokens":10,"output_tokens":1,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}},
+            {{"type":"compaction","input_tokens":100,"output_tokens":7,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}},
+            {{"type":"message","input_tokens":{second},"output_tokens":2,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}}]}}"#
+        )
+    };
+    let inputs = |usage: &str| {
+        let usage = Usage::of(&json::read(usage.as_bytes()).unwrap()).unwrap();
+        let inputs: Vec<_> = usage.runs().iter().map(|run| run.input.unwrap()).collect();
+        (usage.input.unwrap(), inputs)
+    };
+    assert_eq!(inputs(&messages(20)), (130, vec![10, 100, 20]));
+    assert_eq!(inputs(&messages(21)), (130, vec![100, 30]));
+    // What no request was compacted for is as it is stated.
+    let plain = r#"{"input_tokens":30,"cache_read_input_tokens":0,"iterations":[{"type":"message","input_tokens":9}]}"#;
+    assert_eq!(inputs(plain), (30, vec![30]));
+}
+
+#[test]
+fn a_sum_is_unreadable_where_one_of_its_terms_is() {
+    let compacted = |own: &str, compaction: &str, expected: &str| {
+        let usage = format!(
+            r#"{{{own},"cache_read_input_tokens":5,"iterations":[{{"type":"compaction",{compaction}}}]}}"#
+        );
+        let usage = Usage::of(&json::read(usage.as_bytes()).unwrap()).unwrap();
+        let usage = Usage { iterations: Vec::new(), ..usage };
+        assert_eq!(usage.to_json().to_string(), expected);
+    };
+    compacted(
+        r#""input_tokens":1,"output_tokens":2"#,
+        r#""input_tokens":-10,"output_tokens":20,"cache_read_input_tokens":50"#,
+        r#"{"cacheRead":55,"output":22,"unreadable":["input"]}"#,
+    );
+    compacted(
+        r#""input_tokens":1,"output_tokens":0.5"#,
+        r#""input_tokens":10,"output_tokens":20,"cache_read_input_tokens":-50"#,
+        r#"{"unreadable":["input","cacheRead","output"]}"#,
+    );
+    // A whole that only one of them states is a part of the sum.
+    compacted(
+        r#""input_tokens":1,"output_tokens":2"#,
+        r#""input_tokens":10"#,
+        r#"{"input":16,"cacheRead":5,"unreadable":["output"]}"#,
+    );
+    // What was written is the sum of its lives, if both can be read.
+    check(
+        r#"{"input_tokens":3,"cache_creation":{"ephemeral_5m_input_tokens":-1,"ephemeral_1h_input_tokens":50},"output_tokens":5}"#,
+        r#"{"output":5,"unreadable":["input","cacheWrite","cacheWrite5m","cacheWrite1h"]}"#,
+    );
+    // inspect's input may leave out what cannot be read; where the total shows that it does not, it
+    // is the whole.
+    check(
+        r#"{"input_tokens":10,"output_tokens":17,"total_tokens":1051,"input_tokens_cache_read":-1}"#,
+        r#"{"output":17,"unreadable":["input","cacheRead"]}"#,
+    );
+    check(
+        r#"{"input_tokens":10,"output_tokens":17,"total_tokens":27,"input_tokens_cache_read":-1}"#,
+        r#"{"input":10,"output":17,"unreadable":["cacheRead"]}"#,
     );
 }
 

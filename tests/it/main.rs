@@ -9,6 +9,7 @@ mod archive_moves;
 mod archive_store;
 mod attribution;
 mod branches;
+mod broken_caches;
 mod capture_policies;
 #[cfg(all(feature = "bpe", feature = "checkpoint"))]
 mod checkpoint_draft;

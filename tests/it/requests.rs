@@ -94,7 +94,7 @@ fn the_usage_of_a_rollout_adds_up_to_the_total_that_it_reports() {
     let Some(folder) = data::recordings("C-codex-responses/rollout") else { return };
     let path = folder.join("codemie-rollout-2026-05-11T11-26-55.jsonl");
     let recording = read(&path).unwrap();
-    let usage: Vec<_> = recording.exchanges().iter().map(|of| of.usage.unwrap()).collect();
+    let usage: Vec<_> = recording.exchanges().iter().map(|of| of.usage.clone().unwrap()).collect();
     let text = fs::read_to_string(&path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut totals = lines.map(|line| line["payload"]["info"]["total_token_usage"].clone());
@@ -368,7 +368,7 @@ fn check_sent(recording: &Recording) {
     let [exchange] = recording.exchanges() else { panic!("{:?}", recording.exchanges()) };
     assert_eq!((exchange.api, &exchange.provenance), (Api::Messages, &Provenance::Sent));
     assert_eq!(recording.request(1).unwrap().body(), SENT);
-    let usage = exchange.usage.unwrap();
+    let usage = exchange.usage.clone().unwrap();
     assert_eq!((usage.input, usage.cache_read, usage.output), (Some(109), Some(100), Some(3)));
     let (_, history) = recording.sessions().next().unwrap();
     let said: Vec<_> = history.frames().flat_map(|frame| frame.ops.clone()).collect();
@@ -475,7 +475,7 @@ fn a_trace_bundle_is_read_with_its_failures() {
     let recording = open_folder(folder.path()).unwrap();
     let [first, second] = recording.exchanges() else { panic!("{:?}", recording.exchanges()) };
     assert_eq!(
-        (&first.provenance, first.usage.unwrap().cache_read),
+        (&first.provenance, first.usage.as_ref().unwrap().cache_read),
         (&Provenance::Logged, Some(2))
     );
     assert_eq!((first.duration_ms, first.outcome.as_str()), (Some(500), "answered"));

@@ -102,7 +102,7 @@ fn block(sums: &UsageSums, bill: &Bill<'_>, out: &mut Output) -> Outcome {
         writeln!(out)?;
     }
     for cost in total.cost() {
-        let of = of_some(total.with_cost, total.with_usage);
+        let of = of_some(total.with_cost_in(cost.currency()), total.with_usage);
         writeln!(out, "  {:<14}{:>12}  {dim}as the source says{of}{dim:#}", "cost", money(cost))?;
     }
     price(bill, out)?;

@@ -2,13 +2,15 @@ use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use super::{
     Remainder, Residency, ResidencyLine, Share,
-    share::{ReportedInput, TokenRates, apportion},
+    layout::Layout,
+    share::{ReportedInput, ReportedOutput, TokenRates, apportion},
 };
 use crate::{
     Result,
     id::{FacetId, FacetType, FrameSeq},
     request::{Exchange, PartKind, Recording, ReportedExchange, Request, RequestPart},
-    snapshot::FrameSnapshot,
+    snapshot::{FrameSnapshot, Substitution},
+    transcript::Usage,
     veil::{FacetCalls, ToolCall},
     window::{ContextItem, context_items},
 };
@@ -19,23 +21,28 @@ type Counts = Vec<(usize, u64)>;
 /// Lays out the reported usage of a recording, an exchange at a time.
 pub(super) struct Builder<'r> {
     recording: &'r Recording,
-    sessions: HashMap<Arc<str>, Session>,
+    sessions: HashMap<Arc<str>, Session<'r>>,
     residency: Residency,
     /// Of each line the last exchange that held it, and the tokens that it had there.
     held: Vec<(u64, u64)>,
 }
 
+/// The prices of each run of an exchange; none where it has no price.
+pub(super) type RatesOf<'p> = &'p dyn Fn(&ReportedExchange) -> Vec<TokenRates>;
+
 /// A session whose frames were counted.
 #[derive(Default)]
-struct Session {
+struct Session<'r> {
     /// The frames that show something, in order, with their counts.
     frames: Vec<(FrameSeq, Range<usize>)>,
     counts: Counts,
     /// The line of each facet.
     lines: HashMap<Option<FacetId>, usize>,
+    /// What the requests hold, where they are worked out.
+    layout: Layout<'r>,
 }
 
-impl Session {
+impl Session<'_> {
     fn of_frame(&self, frame: FrameSeq) -> &[(usize, u64)] {
         let at = self.frames.binary_search_by_key(&frame, |(frame, _)| *frame);
         let range = at.ok().and_then(|at| self.frames.get(at)).map(|(_, range)| range.clone());
@@ -49,29 +56,29 @@ impl<'r> Builder<'r> {
         Self { recording, sessions, residency, held }
     }
 
-    pub(super) fn build(
-        mut self,
-        rates: &dyn Fn(&ReportedExchange) -> Option<TokenRates>,
-    ) -> Result<Residency> {
+    pub(super) fn build(mut self, rates: RatesOf<'_>) -> Result<Residency> {
         for exchange in self.recording.exchanges() {
             let reported = ReportedExchange::from(exchange);
             if reported.usage.is_some() {
                 // A session is taken out while its lines are added to.
                 let session = self.sessions.remove(&exchange.session);
                 let mut session = session.unwrap_or_else(|| self.count(&exchange.session));
-                let done = self.add(exchange, &reported, &mut session, rates(&reported));
+                let done = self.add(exchange, &reported, &mut session, &rates(&reported));
                 self.sessions.insert(Arc::clone(&exchange.session), session);
                 done?;
             }
         }
+        for mut session in std::mem::take(&mut self.sessions).into_values() {
+            self.settle(&mut session);
+        }
         for reported in self.recording.reported().filter(|exchange| !exchange.is_listed) {
-            self.add_unlisted(&reported, rates(&reported));
+            self.add_unlisted(&reported, &rates(&reported));
         }
         Ok(self.residency)
     }
 
     /// Counts the frames of a session, each once.
-    fn count(&mut self, name: &Arc<str>) -> Session {
+    fn count(&mut self, name: &Arc<str>) -> Session<'r> {
         let mut session = Session::default();
         let Some(history) = self.recording.history(name) else { return session };
         let frames = history.frames();
@@ -92,7 +99,7 @@ impl<'r> Builder<'r> {
     fn count_snapshot(
         &mut self,
         name: &Arc<str>,
-        session: &mut Session,
+        session: &mut Session<'r>,
         frame: FrameSeq,
         snapshot: &FrameSnapshot,
         calls: &HashMap<FacetId, ToolCall>,
@@ -118,7 +125,7 @@ impl<'r> Builder<'r> {
     /// The line of a facet.
     fn line(
         &mut self,
-        session: &mut Session,
+        session: &mut Session<'r>,
         facet: Option<FacetId>,
         new: impl FnOnce() -> ResidencyLine,
     ) -> usize {
@@ -129,13 +136,22 @@ impl<'r> Builder<'r> {
         })
     }
 
-    /// What a request holds, in the order of the provider.
-    fn held_by(&mut self, exchange: &Exchange, session: &mut Session) -> Result<Counts> {
-        let Some((to, blocks)) = self.recording.in_force(exchange.number) else {
-            let request = self.recording.request(exchange.number)?;
-            return Ok(self.parts(exchange, &request, session));
-        };
+    /// Brings the layout of a session to a request up to this frame, with these blocks.
+    fn lay_out(
+        &mut self,
+        name: &Arc<str>,
+        session: &mut Session<'r>,
+        to: FrameSeq,
+        blocks: &'r [Substitution],
+    ) {
         let end = session.frames.partition_point(|(frame, _)| *frame <= to);
+        if session.layout.takes(to, blocks) {
+            let added = session.frames.get(session.layout.frames..end).unwrap_or_default();
+            let counts = added.iter().filter_map(|(_, range)| session.counts.get(range.clone()));
+            session.layout.extend(to, end, counts.flatten().copied());
+            return;
+        }
+        self.settle(session);
         let frames = session.frames.get(..end).unwrap_or_default();
         let frames: Vec<FrameSeq> = frames.iter().map(|(frame, _)| *frame).collect();
         let mut held = Counts::new();
@@ -144,16 +160,41 @@ impl<'r> Builder<'r> {
             match item {
                 ContextItem::Frame(frame) => held.extend(session.of_frame(frame)),
                 ContextItem::Block(block) => {
-                    let (name, shown) = (&exchange.session, &block.snapshot);
+                    let shown = &block.snapshot;
                     held.extend(self.count_snapshot(name, session, block.to, shown, &none));
                 }
             }
         }
-        Ok(held)
+        session.layout = Layout::new(to, blocks);
+        session.layout.extend(to, end, held);
+    }
+
+    /// Ends the layout of a session: its lines have what they came to in it.
+    fn settle(&mut self, session: &mut Session<'r>) {
+        let layout = std::mem::take(&mut session.layout);
+        // A line may have several places: a request that holds the first of them holds the line.
+        let mut sums: HashMap<usize, (u64, u64)> = HashMap::new();
+        for held in layout.held() {
+            let (tokens, requests) = sums.entry(held.line).or_default();
+            *tokens = tokens.saturating_add(held.tokens);
+            *requests = (*requests).max(held.requests);
+            self.pay(held.line, held.share);
+        }
+        for (line, (tokens, requests)) in sums {
+            if let Some(line) = self.residency.lines.get_mut(line) {
+                line.tokens = line.tokens.max(tokens);
+                line.requests += requests;
+            }
+        }
     }
 
     /// The parts of a recorded request: those of a message that is a frame are the frame's facets.
-    fn parts(&mut self, exchange: &Exchange, request: &Request, session: &mut Session) -> Counts {
+    fn parts(
+        &mut self,
+        exchange: &Exchange,
+        request: &Request,
+        session: &mut Session<'r>,
+    ) -> Counts {
         let counter = Arc::clone(self.recording.hud().counter());
         let mut parts = request.parts();
         parts.sort_by_key(|part| match part.kind {
@@ -182,7 +223,7 @@ impl<'r> Builder<'r> {
     fn line_of_part(
         &mut self,
         name: &Arc<str>,
-        session: &mut Session,
+        session: &mut Session<'r>,
         part: &RequestPart,
     ) -> usize {
         let (kind, tool) = match &part.kind {
@@ -204,40 +245,62 @@ impl<'r> Builder<'r> {
         &mut self,
         exchange: &Exchange,
         reported: &ReportedExchange,
-        session: &mut Session,
-        rates: Option<TokenRates>,
+        session: &mut Session<'r>,
+        rates: &[TokenRates],
     ) -> Result<()> {
         let Some(usage) = &reported.usage else { return Ok(()) };
-        let rates = rates.as_ref();
         self.begin(reported);
-        let mut held = self.held_by(exchange, session)?;
-        for (line, tokens) in &held {
-            self.note_held(*line, *tokens);
-        }
-        let (mut input, beyond) = ReportedInput::of(usage);
-        self.residency.add_remainder(Remainder::BeyondInput, beyond);
-        let (counted, whole) = (sum(&held), input.left());
-        let is_worked_out = self.recording.in_force(exchange.number).is_some();
-        let lacking =
-            if is_worked_out { Remainder::NotInTranscript } else { Remainder::NotCounted };
-        let share = input.take(whole.saturating_sub(counted)).at(rates);
-        self.residency.add_remainder(lacking, share);
-        if counted > whole {
-            let (requests, tokens) = &mut self.residency.overcounted;
-            (*requests, *tokens) = (*requests + 1, tokens.saturating_add(counted - whole));
-            apportion(&mut held, whole);
-        }
-        for (line, tokens) in held {
-            self.pay(line, input.take(tokens).at(rates));
+        let runs = runs(usage);
+        let in_force = self.recording.in_force(exchange.number);
+        let lacking = match in_force {
+            Some(_) => Remainder::NotInTranscript,
+            None => Remainder::NotCounted,
+        };
+        for (at, run) in runs.iter().enumerate() {
+            let rates = rates.get(at);
+            let (mut input, beyond) = ReportedInput::of(run);
+            self.residency.add_remainder(Remainder::BeyondInput, beyond);
+            if at > 0 {
+                // The provider replaced the request by a summary, which ran again.
+                let share = input.take(input.left()).at(rates);
+                self.residency.add_remainder(lacking, share);
+                continue;
+            }
+            let (counted, whole);
+            let mut held = None;
+            if let Some((to, blocks)) = in_force {
+                self.lay_out(&exchange.session, session, to, blocks);
+                session.layout.hold();
+                (counted, whole) = (session.layout.tokens(), input.left());
+            } else {
+                let request = self.recording.request(exchange.number)?;
+                let parts = self.parts(exchange, &request, session);
+                parts.iter().for_each(|(line, tokens)| self.note_held(*line, *tokens));
+                (counted, whole) = (sum(&parts), input.left());
+                held = Some(parts);
+            }
+            let share = input.take(whole.saturating_sub(counted)).at(rates);
+            self.residency.add_remainder(lacking, share);
+            if counted > whole {
+                let (requests, tokens) = &mut self.residency.overcounted;
+                (*requests, *tokens) = (*requests + 1, tokens.saturating_add(counted - whole));
+                let mut scaled = held.take().unwrap_or_else(|| session.layout.counts());
+                apportion(&mut scaled, whole);
+                held = Some(scaled);
+            }
+            match held {
+                Some(held) => held.into_iter().for_each(|(line, tokens)| {
+                    self.pay(line, input.take(tokens).at(rates));
+                }),
+                None => session.layout.pay(&mut input, rates, |line, share| self.pay(line, share)),
+            }
         }
 
         let frames = exchange.response.frames.iter();
         let mut answer: Counts =
             frames.flat_map(|frame| session.of_frame(*frame)).copied().collect();
-        let (counted, whole) = (sum(&answer), usage.output.unwrap_or(0));
-        let output = |tokens| Share { output: tokens, ..Share::default() }.at(rates);
-        self.residency
-            .add_remainder(Remainder::OutputNotKept, output(whole.saturating_sub(counted)));
+        let mut output = ReportedOutput::of(runs, rates);
+        let (counted, whole) = (sum(&answer), output.left());
         if counted > whole {
             apportion(&mut answer, whole);
         }
@@ -245,22 +308,25 @@ impl<'r> Builder<'r> {
             if let Some(line) = self.residency.lines.get_mut(line) {
                 line.tokens = line.tokens.max(tokens);
             }
-            self.pay(line, output(tokens));
+            self.pay(line, output.take(tokens));
         }
+        self.residency.add_remainder(Remainder::OutputNotKept, output.take(output.left()));
         Ok(())
     }
 
-    fn add_unlisted(&mut self, reported: &ReportedExchange, rates: Option<TokenRates>) {
+    fn add_unlisted(&mut self, reported: &ReportedExchange, rates: &[TokenRates]) {
         let Some(usage) = &reported.usage else { return };
         self.begin(reported);
-        let (mut input, beyond) = ReportedInput::of(usage);
-        let share = Share { output: usage.output.unwrap_or(0), ..input.take(input.left()) };
-        self.residency.add_remainder(Remainder::BeyondInput, beyond);
-        self.residency.add_remainder(Remainder::Unlisted, share.at(rates.as_ref()));
+        for (at, run) in runs(usage).iter().enumerate() {
+            let (mut input, beyond) = ReportedInput::of(run);
+            let share = Share { output: run.output.unwrap_or(0), ..input.take(input.left()) };
+            self.residency.add_remainder(Remainder::BeyondInput, beyond);
+            self.residency.add_remainder(Remainder::Unlisted, share.at(rates.get(at)));
+        }
     }
 
     fn begin(&mut self, reported: &ReportedExchange) {
-        let is_whole = reported.usage.is_some_and(|usage| {
+        let is_whole = reported.usage.as_ref().is_some_and(|usage| {
             usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty()
         });
         self.residency.exchanges += 1;
@@ -284,6 +350,11 @@ impl<'r> Builder<'r> {
             line.share = line.share.plus(share);
         }
     }
+}
+
+/// What the model was run for. Runs that contradict their sums are not told apart.
+fn runs(usage: &Usage) -> &[Usage] {
+    if usage.unreadable.is_empty() { usage.runs() } else { std::slice::from_ref(usage) }
 }
 
 fn sum(counts: &[(usize, u64)]) -> u64 {

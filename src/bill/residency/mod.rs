@@ -1,4 +1,5 @@
 mod builder;
+mod layout;
 mod share;
 
 use std::{hash::Hash, sync::Arc};
@@ -130,12 +131,14 @@ impl Remainder {
 }
 
 impl Residency {
-    /// What the facets of a recording cost, without prices. Linear in what the requests hold.
+    /// What the facets of a recording cost, without prices. Of a transcript it is linear in its
+    /// frames; a request that holds other blocks than the one before it, or more by our count than is
+    /// reported, costs as much as it holds. Of recorded traffic it is linear in the requests.
     ///
     /// # Errors
     /// Those of [`Recording::request`].
     pub fn of(recording: &Recording) -> Result<Self> {
-        Builder::new(recording).build(&|_| None)
+        Builder::new(recording).build(&|_| Vec::new())
     }
 
     /// The same with what it cost by these prices: each exchange at its own.
@@ -145,7 +148,9 @@ impl Residency {
     #[cfg(feature = "prices")]
     pub fn priced(recording: &Recording, prices: &Prices) -> Result<Self> {
         Builder::new(recording).build(&|exchange| {
-            prices.of(exchange.model.as_deref()?)?.token_rates(exchange.usage.as_ref()?)
+            let price = exchange.model.as_deref().and_then(|model| prices.of(model));
+            let usage = exchange.usage.as_ref();
+            price.zip(usage).map_or_else(Vec::new, |(price, usage)| price.token_rates(usage))
         })
     }
 

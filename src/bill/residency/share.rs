@@ -108,6 +108,13 @@ impl ReportedInput {
         self.0.iter().fold(0, |sum: u64, left| sum.saturating_add(*left))
     }
 
+    /// The kind of the next tokens, and how many of it there are: what was read, what was written for
+    /// an hour, what was written for less, the rest.
+    pub(super) fn next(&self) -> (usize, u64) {
+        let mut kinds = self.0.iter().copied().enumerate();
+        kinds.find(|(_, left)| *left > 0).unwrap_or((self.0.len() - 1, 0))
+    }
+
     /// Takes the next tokens.
     pub(super) fn take(&mut self, tokens: u64) -> Share {
         let mut wanted = tokens;
@@ -124,6 +131,33 @@ impl ReportedInput {
             cache_write_1h: hour,
             ..Share::default()
         }
+    }
+}
+
+/// The reported output of one exchange: of each run of the model, in order. Each token is taken once.
+#[derive(Debug)]
+pub(super) struct ReportedOutput<'r>(Vec<(u64, Option<&'r TokenRates>)>);
+
+impl<'r> ReportedOutput<'r> {
+    pub(super) fn of(runs: &[Usage], rates: &'r [TokenRates]) -> Self {
+        let outputs = runs.iter().map(|run| run.output.unwrap_or(0));
+        Self(outputs.enumerate().map(|(at, output)| (output, rates.get(at))).collect())
+    }
+
+    /// How many tokens are left.
+    pub(super) fn left(&self) -> u64 {
+        self.0.iter().fold(0, |sum: u64, (left, _)| sum.saturating_add(*left))
+    }
+
+    /// Takes the next tokens.
+    pub(super) fn take(&mut self, tokens: u64) -> Share {
+        let mut wanted = tokens;
+        self.0.iter_mut().fold(Share::default(), |sum, (left, rates)| {
+            let taken = wanted.min(*left);
+            *left -= taken;
+            wanted -= taken;
+            sum.plus(Share { output: taken, ..Share::default() }.at(*rates))
+        })
     }
 }
 

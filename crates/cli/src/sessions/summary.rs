@@ -174,7 +174,7 @@ impl Summary {
         };
         let is_whole = exchange.usage.as_ref().is_some_and(whole);
         self.is_usage_partial |= !is_whole && !exchange.is_failed;
-        let Some(usage) = exchange.usage else { return };
+        let Some(usage) = &exchange.usage else { return };
         let is_known = |name: &&str| {
             self.models.len() < MODELS
                 || self.models.iter().any(|of| of.model.as_deref() == Some(*name))
@@ -182,10 +182,10 @@ impl Summary {
         let model = exchange.model.as_deref().filter(is_known).map(str::to_owned);
         if let Some(of) = self.models.iter_mut().find(|of| of.model == model) {
             of.requests += 1;
-            add(&mut of.usage, &usage);
+            add(&mut of.usage, usage);
         } else {
             let mut sum = Usage::default();
-            add(&mut sum, &usage);
+            add(&mut sum, usage);
             self.models.push(ModelUsage { model, requests: 1, usage: sum });
         }
     }

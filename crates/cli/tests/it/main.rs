@@ -16,6 +16,7 @@ mod journal;
 mod json_output;
 mod labels;
 mod observe;
+mod odd_usage;
 mod one_context;
 mod residency;
 mod session;

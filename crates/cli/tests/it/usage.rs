@@ -105,10 +105,18 @@ fn pi(path: &Path) -> Sums {
     sums
 }
 
-/// A usage whose total is that of the one before is the same, written again.
+/// A usage whose total is that of the one before is the same, written again. What a turn cost counts
+/// where no answer of it says so.
 fn codex(path: &Path) -> Sums {
     let (mut sums, mut total) = (Sums::default(), Value::Null);
-    for record in lines(path) {
+    let records = lines(path);
+    let has_answers = records.iter().any(|record| record["payload"]["type"] == "token_count");
+    for record in records {
+        let turn = &record["payload"]["usage"];
+        if record["payload"]["type"] == "turn.completed" && turn.is_object() && !has_answers {
+            let keys = ["input_tokens", "cached_input_tokens", "", "output_tokens", ""];
+            sums.add(keys.map(|key| number(&turn[key])), &Value::Null);
+        }
         let info = &record["payload"]["info"];
         let usage = &info["last_token_usage"];
         if usage.is_object() && info["total_token_usage"] != total {
@@ -126,8 +134,15 @@ fn codex(path: &Path) -> Sums {
     sums
 }
 
+/// The output of the messages, and what the end of the program says beyond that. Its kinds of tokens
+/// are each by itself.
 fn copilot(path: &Path) -> Sums {
     let mut sums = Sums::default();
+    for event in lines(path).iter().filter(|event| event["type"] == "session.shutdown") {
+        let of = |kind: &str| number(&event["data"]["tokenDetails"][kind]["tokenCount"]);
+        let (read, write) = (of("cache_read"), of("cache_write"));
+        sums.add([of("input") + read + write, read, write, 0, 0], &Value::Null);
+    }
     for event in lines(path).iter().filter(|event| event["type"] == "assistant.message") {
         sums.add([0, 0, 0, number(&event["data"]["outputTokens"]), 0], &Value::Null);
     }
@@ -391,11 +406,15 @@ fn computed_costs_are_those_that_a_client_computed() {
 fn broken(path: &Path) -> Vec<(u64, u64)> {
     let mut order: Vec<String> = Vec::new();
     let mut last = BTreeMap::new();
-    for record in lines(path).iter().filter(|record| record["type"] == "assistant") {
+    // Those that follow a compaction. It keeps no message in these files.
+    let mut compacted = Vec::new();
+    for record in lines(path) {
+        if record["subtype"] == "compact_boundary" {
+            compacted.push(order.len());
+        }
         let message = &record["message"];
-        let Some(id) = message["id"].as_str().filter(|_| message["usage"].is_object()) else {
-            continue;
-        };
+        let id = message["id"].as_str().filter(|_| message["usage"].is_object());
+        let Some(id) = id.filter(|_| record["type"] == "assistant") else { continue };
         if last.insert(id.to_owned(), message["usage"].clone()).is_none() {
             order.push(id.to_owned());
         }
@@ -407,7 +426,8 @@ fn broken(path: &Path) -> Vec<(u64, u64)> {
             .map(|key| number(&last[id][key]));
         // A shorter request has not more to read than it holds.
         let input = number(&last[id]["input_tokens"]) + read + written;
-        if read < left.min(input) {
+        let is_new = read > 0 && compacted.contains(&(usize::try_from(at).unwrap() - 1));
+        if read < left.min(input) && !is_new {
             broken.push((at, left.min(input) - read));
         }
         left = read + written;
@@ -418,8 +438,8 @@ fn broken(path: &Path) -> Vec<(u64, u64)> {
 #[test]
 fn broken_caches_are_those_that_the_raw_file_shows() {
     for (file, count) in [
-        ("spotter/8463c716-a2ea-4c14-9efa-87158ebd9f20.jsonl", 1),
-        ("codemie/session-624a4a58.jsonl", 39),
+        ("spotter/8463c716-a2ea-4c14-9efa-87158ebd9f20.jsonl", 0),
+        ("codemie/session-624a4a58.jsonl", 38),
         ("codemie/session-9eda1058.jsonl", 4),
     ] {
         let path = data::beside("data").join("B-anthropic/claude-code").join(file);
