@@ -109,6 +109,7 @@ pub mod error;
 pub mod export;
 pub mod hud;
 pub mod id;
+pub mod otlp;
 pub mod replay;
 pub mod request;
 pub mod session;

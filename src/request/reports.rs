@@ -56,6 +56,7 @@ impl From<&RecordedExchange> for ReportedExchange {
             model: exchange.model.as_deref().map(Arc::from),
             usage: exchange.usage,
             is_failed: exchange.failure.is_some(),
+            is_listed: exchange.is_listed,
             ..Self::new(Arc::clone(&exchange.session))
         }
     }
@@ -211,6 +212,12 @@ impl Reports {
             self.responses.entry(id.clone()).or_insert(index);
         }
         Reported { answer, exchange, report }
+    }
+
+    /// Those of a recording that are in no list.
+    pub(super) fn unlisted(exchanges: impl Iterator<Item = ReportedExchange>) -> Self {
+        let unlisted = exchanges.filter(|exchange| !exchange.is_listed).collect();
+        Self { unlisted, ..Self::default() }
     }
 
     /// The exchanges that are listed, in their order.
