@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Result,
     json::{Object, ObjectExt, Value, object},
-    request::{Exchange, ExchangeOutcome, Provenance, Recording, Request},
+    request::{Exchange, ExchangeOutcome, Provenance, Recording, ReportedExchange, Request},
     transcript::{Api, TranscriptFormat, Usage, provider_json},
 };
 
@@ -44,10 +44,8 @@ const PARAMETERS: [(&str, &[&str]); 9] = [
 pub(super) fn attributes(recording: &Recording, exchange: &Exchange) -> Result<Attributes> {
     let request = recording.request(exchange.number)?;
     let mut attributes = Attributes::default();
-    attributes.put("gen_ai.operation.name", "chat");
-    attributes.put("gen_ai.provider.name", provider(exchange.api, recording.format()));
-    attributes.put("gen_ai.conversation.id", &*exchange.session);
-    attributes.put_some("gen_ai.request.model", exchange.model.as_deref());
+    let provider = provider(exchange.api, recording.format());
+    put_head(&mut attributes, provider, &exchange.session, exchange.model.as_deref());
     put_request(&mut attributes, &request);
     put_response(&mut attributes, recording, exchange);
     if let Some(usage) = &exchange.usage {
@@ -65,6 +63,26 @@ pub(super) fn attributes(recording: &Recording, exchange: &Exchange) -> Result<A
         attributes.put("afterimage.request.lacks", lacks);
     }
     Ok(attributes)
+}
+
+/// The attributes of the span of an exchange whose usage alone is known.
+pub(super) fn of_unlisted(reported: &ReportedExchange, provider: &str) -> Attributes {
+    let mut attributes = Attributes::default();
+    put_head(&mut attributes, provider, &reported.session, reported.model.as_deref());
+    if let Some(usage) = &reported.usage {
+        put_usage(&mut attributes, usage);
+    }
+    if reported.is_failed {
+        attributes.put("error.type", "_OTHER");
+    }
+    attributes
+}
+
+fn put_head(attributes: &mut Attributes, provider: &str, session: &str, model: Option<&str>) {
+    attributes.put("gen_ai.operation.name", "chat");
+    attributes.put("gen_ai.provider.name", provider);
+    attributes.put("gen_ai.conversation.id", session);
+    attributes.put_some("gen_ai.request.model", model);
 }
 
 fn put_request(attributes: &mut Attributes, request: &Request) {

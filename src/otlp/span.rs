@@ -135,10 +135,11 @@ mod tests {
 
     #[test]
     fn integers_are_text_and_fractions_are_not() {
-        let value = object! { "a": 1_u64, "b": vec![Value::from(0.5), Value::Null], "c": u64::MAX };
+        let value = object! { "a": 1_u64, "b": vec![Value::from(0.5), Value::Null] };
         assert_eq!(
             any(value.into()).to_string(),
-            r#"{"kvlistValue":{"values":[{"key":"a","value":{"intValue":"1"}},{"key":"b","value":{"arrayValue":{"values":[{"doubleValue":0.5},{}]}}},{"key":"c","value":{"doubleValue":1.8446744073709552e19}}]}}"#
+            r#"{"kvlistValue":{"values":[{"key":"a","value":{"intValue":"1"}},{"key":"b","value":{"arrayValue":{"values":[{"doubleValue":0.5},{}]}}}]}}"#
         );
+        assert!(any(Value::from(u64::MAX)).get("doubleValue").is_some());
     }
 }

@@ -64,6 +64,17 @@ pub(super) fn of_session(
     times
 }
 
+/// The times of what comes after the last request of a session.
+pub(super) fn after(last: Option<(SpanTimes, TimeSource)>) -> (SpanTimes, TimeSource) {
+    match last {
+        Some((SpanTimes { end, .. }, TimeSource::Order)) => {
+            (SpanTimes { start: end, end }, TimeSource::Order)
+        }
+        Some((SpanTimes { end, .. }, _)) => (SpanTimes { start: end, end }, TimeSource::Neighbour),
+        None => (SpanTimes { start: SECOND, end: SECOND }, TimeSource::Order),
+    }
+}
+
 /// The times of an exchange as its source tells them.
 fn recorded(
     recording: &Recording,

@@ -11,14 +11,31 @@ use super::{
 use crate::{
     Error, Result,
     json::{Value, object},
-    request::{Exchange, ExchangeOutcome, Recording},
+    request::{Exchange, ExchangeOutcome, Recording, ReportedExchange, Request},
 };
 
-/// Writes recordings as one document of OTLP JSON. What was written is kept nowhere.
+/// Writes recordings as OTLP JSON: one document, or one on each line. What was written is kept
+/// nowhere.
 #[derive(Debug)]
 pub struct OtlpWriter<W> {
     out: W,
+    is_by_line: bool,
+    /// How many spans were written.
+    spans: u64,
     report: OtlpReport,
+}
+
+/// What a session is made of.
+#[derive(Default)]
+struct Session<'r> {
+    exchanges: Vec<&'r Exchange>,
+    /// Those whose request is nowhere, or whose answer shows nothing.
+    unlisted: Vec<ReportedExchange>,
+}
+
+/// The name of the span of a request.
+fn name_of(model: Option<&str>) -> String {
+    model.map_or_else(|| "chat".to_owned(), |model| format!("chat {model}"))
 }
 
 /// What a document holds.
@@ -33,27 +50,26 @@ pub struct OtlpReport {
     pub tools: u64,
     /// Requests whose source has no time: they have that of their neighbour, or of their order.
     pub without_time: u64,
-    /// Exchanges that no list of requests has. They are in no span.
+    /// Exchanges that no list of requests has: each is a span `chat` with its usage alone.
     pub unlisted: u64,
 }
 
 impl<W: io::Write> OtlpWriter<W> {
-    /// Begins a document.
+    /// Begins a document, as collectors take it over HTTP.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     pub fn new(out: W) -> Result<Self> {
-        let mut resource = Attributes::default();
-        resource.put("service.name", "afterimage");
-        let resource = object! { "attributes": resource.into_value() };
-        let scope = object! { "name": "afterimage", "version": env!("CARGO_PKG_VERSION") };
-        let mut writer = Self { out, report: OtlpReport::default() };
-        writer.write(&format!(
-            r#"{{"resourceSpans":[{{"resource":{},"scopeSpans":[{{"scope":{},"spans":["#,
-            Value::from(resource),
-            Value::from(scope)
-        ))?;
+        let mut writer = Self::by_line(out);
+        writer.is_by_line = false;
+        writer.write(&head())?;
         Ok(writer)
+    }
+
+    /// A writer of a document on each line, with one span, as collectors write files. It has no
+    /// limit of length that readers of one document have.
+    pub fn by_line(out: W) -> Self {
+        Self { out, is_by_line: true, spans: 0, report: OtlpReport::default() }
     }
 
     /// Adds the sessions of a recording that are wanted, each with its requests. `moment` reads a
@@ -68,16 +84,16 @@ impl<W: io::Write> OtlpWriter<W> {
         is_wanted: impl Fn(&str) -> bool,
         moment: impl Fn(&str) -> Option<u64>,
     ) -> Result<()> {
-        let mut sessions: IndexMap<Arc<str>, Vec<&Exchange>> = IndexMap::new();
-        let all = recording.exchanges().iter();
-        for exchange in all.filter(|exchange| is_wanted(&exchange.session)) {
-            sessions.entry(Arc::clone(&exchange.session)).or_default().push(exchange);
+        let mut sessions: IndexMap<Arc<str>, Session<'_>> = IndexMap::new();
+        for exchange in recording.exchanges() {
+            sessions.entry(Arc::clone(&exchange.session)).or_default().exchanges.push(exchange);
         }
-        let unlisted = recording.reported().filter(|reported| !reported.is_listed);
-        let unlisted = unlisted.filter(|reported| is_wanted(&reported.session));
-        self.report.unlisted += unlisted.count() as u64;
-        for (session, exchanges) in &sessions {
-            self.session(recording, session, exchanges, &moment)?;
+        for reported in recording.reported().filter(|reported| !reported.is_listed) {
+            let session = Arc::clone(&reported.session);
+            sessions.entry(session).or_default().unlisted.push(reported);
+        }
+        for (name, session) in sessions.iter().filter(|(name, _)| is_wanted(name)) {
+            self.session(recording, name, session, &moment)?;
         }
         Ok(())
     }
@@ -87,8 +103,9 @@ impl<W: io::Write> OtlpWriter<W> {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     pub fn finish(mut self) -> Result<OtlpReport> {
-        let url = Value::from(SCHEMA_URL);
-        self.write(&format!("],\"schemaUrl\":{url}}}],\"schemaUrl\":{url}}}]}}\n"))?;
+        if !self.is_by_line {
+            self.write(&tail())?;
+        }
         self.out.flush().map_err(|error| Error::io(error, "cannot write"))?;
         Ok(self.report)
     }
@@ -96,53 +113,51 @@ impl<W: io::Write> OtlpWriter<W> {
     fn session(
         &mut self,
         recording: &Recording,
-        session: &str,
-        exchanges: &[&Exchange],
+        name: &str,
+        session: &Session<'_>,
         moment: &dyn Fn(&str) -> Option<u64>,
     ) -> Result<()> {
-        let Some(first) = exchanges.first() else { return Ok(()) };
         let format = recording.format();
-        let begins = recording.request(first.number)?;
-        let trace =
-            trace_id(&[format.name().as_bytes(), session.as_bytes(), begins.body().as_bytes()]);
+        let first = session.exchanges.first();
+        let begins = first.map(|first| recording.request(first.number)).transpose()?;
+        let begins = begins.as_ref().map(Request::body).unwrap_or_default();
+        let provider = first.map_or("openai", |first| chat::provider(first.api, format));
+        let trace = trace_id(&[format.name().as_bytes(), name.as_bytes(), begins.as_bytes()]);
         let root = span_id(&[trace.as_bytes(), b"invoke_agent"]);
-        let times = times::of_session(recording, exchanges, moment);
+        let times = times::of_session(recording, &session.exchanges, moment);
         let mut whole: Option<SpanTimes> = None;
-        let history = recording.history(session);
+        let mut grow = |times: SpanTimes| {
+            let known = whole.unwrap_or(times);
+            let (start, end) = (known.start.min(times.start), known.end.max(times.end));
+            whole = Some(SpanTimes { start, end });
+        };
+        let history = recording.history(name);
         let pairs = history.map(CallPairs::of);
-        for (exchange, (times, source)) in exchanges.iter().zip(times) {
+        let last = times.last().copied();
+        for (exchange, (times, source)) in session.exchanges.iter().zip(times) {
+            grow(times);
             let mut attributes = chat::attributes(recording, exchange)?;
-            attributes.put("afterimage.time", source.as_str());
-            let is_told = matches!(source, TimeSource::Recorded | TimeSource::Start);
-            self.report.without_time += u64::from(!is_told);
-            let number = exchange.number.to_le_bytes();
-            let name = match &exchange.model {
-                Some(model) => format!("chat {model}"),
-                None => "chat".to_owned(),
-            };
+            self.put_time(&mut attributes, source);
             let failure = match &exchange.outcome {
                 ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
                 _ => None,
             };
-            let id = span_id(&[trace.as_bytes(), b"chat", &number]);
             self.report.requests += 1;
             self.span(Span {
                 trace: &trace,
-                id: &id,
+                id: &span_id(&[trace.as_bytes(), b"chat", &exchange.number.to_le_bytes()]),
                 parent: Some(&root),
-                name,
+                name: name_of(exchange.model.as_deref()),
                 kind: CLIENT,
                 times,
                 attributes,
                 failure,
             })?;
-            let mut end = times.end;
             for frame in &exchange.response.frames {
                 let Some((history, pairs)) = history.zip(pairs.as_ref()) else { break };
-                for (index, call) in
-                    pairs.executions(history, *frame, moment).into_iter().enumerate()
-                {
-                    end = end.max(call.times.end);
+                let calls = pairs.executions(history, *frame, moment);
+                for (index, call) in calls.into_iter().enumerate() {
+                    grow(call.times);
                     let place = [frame.get().to_le_bytes(), (index as u64).to_le_bytes()].concat();
                     self.report.tools += 1;
                     self.span(Span {
@@ -157,13 +172,28 @@ impl<W: io::Write> OtlpWriter<W> {
                     })?;
                 }
             }
-            let known = whole.unwrap_or(times);
-            whole = Some(SpanTimes { start: known.start.min(times.start), end: known.end.max(end) });
+        }
+        let (times, source) = times::after(last);
+        for (index, reported) in session.unlisted.iter().enumerate() {
+            grow(times);
+            let mut attributes = chat::of_unlisted(reported, provider);
+            self.put_time(&mut attributes, source);
+            self.report.unlisted += 1;
+            self.span(Span {
+                trace: &trace,
+                id: &span_id(&[trace.as_bytes(), b"unlisted", &index.to_le_bytes()]),
+                parent: Some(&root),
+                name: name_of(reported.model.as_deref()),
+                kind: CLIENT,
+                times,
+                attributes,
+                failure: reported.is_failed.then_some("the request failed"),
+            })?;
         }
         let mut attributes = Attributes::default();
         attributes.put("gen_ai.operation.name", "invoke_agent");
-        attributes.put("gen_ai.provider.name", chat::provider(first.api, format));
-        attributes.put("gen_ai.conversation.id", session);
+        attributes.put("gen_ai.provider.name", provider);
+        attributes.put("gen_ai.conversation.id", name);
         attributes.put("afterimage.format", format.name());
         self.report.sessions += 1;
         self.span(Span {
@@ -172,21 +202,45 @@ impl<W: io::Write> OtlpWriter<W> {
             parent: None,
             name: "invoke_agent".to_owned(),
             kind: INTERNAL,
-            times: whole.unwrap_or(SpanTimes { start: 1, end: 1 }),
+            times: whole.unwrap_or(times),
             attributes,
             failure: None,
         })
     }
 
+    fn put_time(&mut self, attributes: &mut Attributes, source: TimeSource) {
+        attributes.put("afterimage.time", source.as_str());
+        let is_told = matches!(source, TimeSource::Recorded | TimeSource::Start);
+        self.report.without_time += u64::from(!is_told);
+    }
+
     fn span(&mut self, span: Span<'_>) -> Result<()> {
-        let OtlpReport { sessions, requests, tools, .. } = self.report;
-        let is_first = sessions + requests + tools == 1;
-        let separator = if is_first { "\n" } else { ",\n" };
-        self.write(separator)?;
-        self.write(&span.into_value().to_string())
+        let span = span.into_value().to_string();
+        self.spans += 1;
+        match (self.is_by_line, self.spans) {
+            (true, _) => self.write(&format!("{}{span}{}", head(), tail())),
+            (false, 1) => self.write(&format!("\n{span}")),
+            (false, _) => self.write(&format!(",\n{span}")),
+        }
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
         self.out.write_all(text.as_bytes()).map_err(|error| Error::io(error, "cannot write"))
     }
+}
+
+/// What stands before the spans of a document: who wrote them.
+fn head() -> String {
+    let mut resource = Attributes::default();
+    resource.put("service.name", "afterimage");
+    let resource = object! { "attributes": resource.into_value() };
+    let scope = object! { "name": "afterimage", "version": env!("CARGO_PKG_VERSION") };
+    let (resource, scope) = (Value::from(resource), Value::from(scope));
+    format!(r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":["#)
+}
+
+/// And after them: by which conventions.
+fn tail() -> String {
+    let url = Value::from(SCHEMA_URL);
+    format!("],\"schemaUrl\":{url}}}],\"schemaUrl\":{url}}}]}}\n")
 }

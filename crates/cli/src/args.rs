@@ -763,6 +763,9 @@ pub(crate) struct Export {
     /// Write OTLP JSON: one document, as collectors take it over HTTP
     #[arg(long, group = "form")]
     pub(crate) otlp: bool,
+    /// Write a document for each span on a line of its own, as collectors write files
+    #[arg(long)]
+    pub(crate) lines: bool,
     #[command(flatten)]
     pub(crate) coloring: Coloring,
 }

@@ -34,15 +34,19 @@ pub(crate) fn run(args: &args::Export) -> Outcome {
         (None, None) => error.into(),
     };
     let escaped = Escaped { out: &mut out, failed: &failed };
-    let mut writer = OtlpWriter::new(escaped).map_err(|error| stop(error, None))?;
+    let mut writer = if args.lines {
+        OtlpWriter::by_line(escaped)
+    } else {
+        OtlpWriter::new(escaped).map_err(|error| stop(error, None))?
+    };
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = requests::read(source, &lens.counter)?;
         let wanted = args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
-        if !recording.exchanges().iter().any(|exchange| is_wanted(&exchange.session))
-            && let Some(wanted) = wanted
+        if let Some(wanted) = wanted
+            && recording.history(wanted).is_none()
         {
-            let failure = source.fail(format!("there is no session {wanted:?} with a request"));
+            let failure = source.fail(format!("there is no session {wanted:?}"));
             return Err(failure.hint("`afterimage requests FILE` lists the sessions").into());
         }
         let added = writer.add(&recording, is_wanted, nanoseconds);
@@ -69,7 +73,7 @@ fn say(report: &OtlpReport) {
     }
     if report.unlisted > 0 {
         output::note(&format!(
-            "{} whose request is in no list left out",
+            "{} whose request is in no list: each is a span with its usage alone",
             counted(report.unlisted, "answer")
         ));
     }

@@ -33,7 +33,7 @@ pub(super) struct Unlisted {
 const INFERENCES: [&str; 6] =
     ["chat", "text_completion", "generate_content", "completion", "responses", "llm"];
 /// Operations that never are the call itself, though they may hold its messages.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 14] = [
     "agent",
     "chain",
     "create_agent",
@@ -42,7 +42,9 @@ const OTHERS: [&str; 12] = [
     "execute_tool",
     "invoke_agent",
     "invoke_workflow",
+    "plan",
     "rerank",
+    "retrieval",
     "task",
     "tool",
     "workflow",

@@ -207,3 +207,6 @@ fn each_scope(
     };
     resources.into_iter().flat_map(move |resource| take(resource, scopes)).map(of_scope)
 }
+
+#[cfg(test)]
+mod tests;
