@@ -26,10 +26,7 @@ const PARAMETERS: [(&str, &[&str]); 9] = [
     ("gen_ai.request.temperature", &["temperature"]),
     ("gen_ai.request.top_p", &["top_p"]),
     ("gen_ai.request.top_k", &["top_k"]),
-    (
-        "gen_ai.request.max_tokens",
-        &["max_tokens", "max_completion_tokens", "max_output_tokens"],
-    ),
+    ("gen_ai.request.max_tokens", &["max_tokens", "max_completion_tokens", "max_output_tokens"]),
     ("gen_ai.request.frequency_penalty", &["frequency_penalty"]),
     ("gen_ai.request.presence_penalty", &["presence_penalty"]),
     ("gen_ai.request.seed", &["seed"]),
@@ -53,7 +50,8 @@ pub(super) fn attributes(recording: &Recording, exchange: &Exchange) -> Result<A
     }
     if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
         let kind = reason.strip_prefix("status ").or_else(|| reason.strip_prefix("error "));
-        attributes.put("error.type", kind.unwrap_or(reason));
+        let kind = kind.unwrap_or(reason);
+        attributes.put("error.type", kind.split(": ").next().unwrap_or(kind));
     }
     attributes.put("afterimage.request.number", exchange.number as u64);
     attributes.put("afterimage.request.outcome", exchange.outcome.as_str());

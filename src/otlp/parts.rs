@@ -36,7 +36,8 @@ pub(super) fn message(frame: &Frame) -> Option<Value> {
     };
     let mut message = object! { "role": role, "parts": parts };
     let name = frame.imported.as_ref().and_then(|imported| imported.get("name"));
-    message.put_some("name", name.filter(|name| role != "tool" && name.as_str().is_some()).cloned());
+    message
+        .put_some("name", name.filter(|name| role != "tool" && name.as_str().is_some()).cloned());
     Some(message.into())
 }
 

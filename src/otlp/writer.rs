@@ -236,7 +236,9 @@ fn head() -> String {
     let resource = object! { "attributes": resource.into_value() };
     let scope = object! { "name": "afterimage", "version": env!("CARGO_PKG_VERSION") };
     let (resource, scope) = (Value::from(resource), Value::from(scope));
-    format!(r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":["#)
+    format!(
+        r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":["#
+    )
 }
 
 /// And after them: by which conventions.

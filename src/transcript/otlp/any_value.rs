@@ -79,7 +79,9 @@ pub(super) fn rfc3339(nanoseconds: u64) -> String {
     let fraction = format!("{fraction:09}");
     let fraction = fraction.trim_end_matches('0');
     let point = if fraction.is_empty() { "" } else { "." };
-    format!("{year:04}-{month:02}-{of_month:02}T{hour:02}:{minute:02}:{second:02}{point}{fraction}Z")
+    format!(
+        "{year:04}-{month:02}-{of_month:02}T{hour:02}:{minute:02}:{second:02}{point}{fraction}Z"
+    )
 }
 
 #[cfg(test)]
@@ -98,7 +100,9 @@ mod tests {
         assert_eq!(any("{}"), "null");
         assert_eq!(any(r#"{"arrayValue":{}}"#), "[]");
         assert_eq!(
-            any(r#"{"kvlistValue":{"values":[{"key":"a","value":{"arrayValue":{"values":[{"intValue":"1"}]}}}]}}"#),
+            any(
+                r#"{"kvlistValue":{"values":[{"key":"a","value":{"arrayValue":{"values":[{"intValue":"1"}]}}}]}}"#
+            ),
             r#"{"a":[1]}"#
         );
     }

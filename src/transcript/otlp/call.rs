@@ -74,8 +74,12 @@ impl SpanRecord {
     }
 
     fn model(&self) -> Option<&str> {
-        let keys =
-            ["gen_ai.request.model", "gen_ai.response.model", "llm.request.model", "llm.model_name"];
+        let keys = [
+            "gen_ai.request.model",
+            "gen_ai.response.model",
+            "llm.request.model",
+            "llm.model_name",
+        ];
         self.text(&keys)
     }
 
@@ -162,6 +166,9 @@ impl SpanRecord {
     /// What is wrong with the call.
     fn failure(&self) -> Option<String> {
         let kind = self.text(&["error.type"]);
+        if let (true, Some(reason)) = (self.is_own, &self.failure) {
+            return Some(reason.clone());
+        }
         match (kind, self.failure.as_deref()) {
             (Some(kind), Some("an error") | None) => Some(format!("error {kind}")),
             (Some(kind), Some(message)) => Some(format!("error {kind}: {message}")),
@@ -414,7 +421,8 @@ impl SpanRecord {
                 choice.put_some("finish_reason", reason(index));
                 Value::Object(choice)
             };
-            let messages = output.into_iter().filter_map(|said| said.into_api(api).into_iter().next());
+            let messages =
+                output.into_iter().filter_map(|said| said.into_api(api).into_iter().next());
             body.put("choices", messages.enumerate().map(choice).collect::<Value>());
         }
         body.put_some("usage", usage.cloned());

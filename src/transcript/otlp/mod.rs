@@ -51,7 +51,8 @@ impl OtlpReader {
                 let line = record.line;
                 let is_again = known.has_span && record.has_span;
                 if known.merge(record) {
-                    let text = format!("the span {} came twice, and not the same; the last holds", key.1);
+                    let text =
+                        format!("the span {} came twice, and not the same; the last holds", key.1);
                     sink.note(line, &text);
                 } else if is_again {
                     sink.skip("repeated span");
@@ -155,10 +156,9 @@ impl super::Decoder for OtlpReader {
             return sink.unknown(line, "no object with `resourceSpans` or `resourceLogs`", value);
         };
         let mut is_known = false;
-        for (resources, scopes, items) in [
-            ("resourceSpans", "scopeSpans", "spans"),
-            ("resourceLogs", "scopeLogs", "logRecords"),
-        ] {
+        for (resources, scopes, items) in
+            [("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords")]
+        {
             let Some(Value::Array(list)) = document.shift_remove(resources) else { continue };
             is_known = true;
             for (scope, list) in each_scope(list, scopes, items) {

@@ -204,7 +204,11 @@ mod tests {
     use crate::{json::object, transcript::Api};
 
     fn shown(messages: Vec<Said>) -> String {
-        messages.into_iter().flat_map(|said| said.into_api(Api::Chat)).collect::<Value>().to_string()
+        messages
+            .into_iter()
+            .flat_map(|said| said.into_api(Api::Chat))
+            .collect::<Value>()
+            .to_string()
     }
 
     #[test]

@@ -17,9 +17,22 @@ pub(super) struct Said {
 enum Part {
     Text(String),
     Reasoning(String),
-    Call { id: Option<String>, name: String, arguments: Value, is_providers: bool },
-    Response { id: Option<String>, response: Value, is_error: bool, is_providers: bool },
-    Media { media_type: Option<String>, place: Place },
+    Call {
+        id: Option<String>,
+        name: String,
+        arguments: Value,
+        is_providers: bool,
+    },
+    Response {
+        id: Option<String>,
+        response: Value,
+        is_error: bool,
+        is_providers: bool,
+    },
+    Media {
+        media_type: Option<String>,
+        place: Place,
+    },
     /// A part of another kind.
     Whole(Value),
 }

@@ -114,7 +114,8 @@ impl SpanRecord {
                 && (self.start, self.end) == (other.start, other.end);
             // An exporter that tries again writes a span twice; of others the last one holds.
             if !is_same {
-                (self.attributes, self.start, self.end) = (other.attributes, other.start, other.end);
+                (self.attributes, self.start, self.end) =
+                    (other.attributes, other.start, other.end);
                 self.failure = other.failure;
             }
             return !is_same;

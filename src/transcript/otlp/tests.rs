@@ -152,7 +152,9 @@ fn events_in_logs_belong_to_the_span_that_they_name_whichever_came_first() {
         log
     };
     let said = |text: &str| {
-        format!(r#"{{"kvlistValue":{{"values":[{{"key":"content","value":{{"stringValue":"{text}"}}}}]}}}}"#)
+        format!(
+            r#"{{"kvlistValue":{{"values":[{{"key":"content","value":{{"stringValue":"{text}"}}}}]}}}}"#
+        )
     };
     let choice = format!(
         r#"{{"kvlistValue":{{"values":[{{"key":"index","value":{{"intValue":"0"}}}},{{"key":"message","value":{}}}]}}}}"#,
@@ -167,7 +169,8 @@ fn events_in_logs_belong_to_the_span_that_they_name_whichever_came_first() {
             log("other", &said("no")),
         ],
     );
-    let spans = document("spans", vec![span(10, chat(vec![integer("gen_ai.usage.input_tokens", 3)]))]);
+    let spans =
+        document("spans", vec![span(10, chat(vec![integer("gen_ai.usage.input_tokens", 3)]))]);
     for input in [format!("{logs}\n{spans}\n"), format!("{spans}\n{logs}\n")] {
         let report = check(
             "otlp",
@@ -222,7 +225,9 @@ fn a_call_without_messages_counts_in_the_sums_alone() {
 
 #[test]
 fn what_is_no_call_is_passed_over_and_counted() {
-    let named = |name: &str| vec![text("gen_ai.operation.name", name), text("gen_ai.input.messages", INPUT)];
+    let named = |name: &str| {
+        vec![text("gen_ai.operation.name", name), text("gen_ai.input.messages", INPUT)]
+    };
     let report = notes(&document(
         "spans",
         vec![
@@ -242,10 +247,8 @@ fn what_is_no_call_is_passed_over_and_counted() {
 fn a_text_that_was_cut_is_told_and_not_guessed() {
     let cut = &INPUT[..20];
     let of = |attributes: Vec<Value>| document("spans", vec![span(1, chat(attributes))]);
-    let input = of(vec![
-        text("gen_ai.input.messages", cut),
-        integer("gen_ai.usage.input_tokens", 100),
-    ]);
+    let input =
+        of(vec![text("gen_ai.input.messages", cut), integer("gen_ai.usage.input_tokens", 100)]);
     let report = notes(&input);
     assert_eq!(
         report.notes[0].text,
@@ -253,8 +256,10 @@ fn a_text_that_was_cut_is_told_and_not_guessed() {
     );
     let [unlisted] = &recorded(&input)[..] else { panic!() };
     assert!(!unlisted.is_listed);
-    let input =
-        of(vec![text("gen_ai.input.messages", INPUT), text("gen_ai.output.messages", &OUTPUT[..40])]);
+    let input = of(vec![
+        text("gen_ai.input.messages", INPUT),
+        text("gen_ai.output.messages", &OUTPUT[..40]),
+    ]);
     assert_eq!(notes(&input).noted, 1);
     let [exchange] = &recorded(&input)[..] else { panic!() };
     assert_eq!((&exchange.failure, exchange.answer), (&None, None));
