@@ -104,7 +104,7 @@ fn put_request(attributes: &mut Attributes, request: &Request) {
     };
     put_parameters(attributes, body);
     let frames = provider_json::frames_of(api, messages);
-    let messages: Value = frames.iter().filter_map(message).collect();
+    let messages: Value = frames.iter().map(message).collect();
     attributes.put_json("gen_ai.input.messages", &messages);
 }
 

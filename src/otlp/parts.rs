@@ -3,7 +3,7 @@
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value, object},
-    veil::{Facet, FacetChange, Frame, PartContent, Source},
+    veil::{Facet, FacetChange, Frame, PartContent, PartSource, Source},
 };
 
 /// The facets that a frame adds.
@@ -21,8 +21,8 @@ pub(super) fn parts_of(frame: &Frame) -> Vec<Value> {
     parts
 }
 
-/// A frame as a message; `None` where it says nothing.
-pub(super) fn message(frame: &Frame) -> Option<Value> {
+/// A frame as a message, which has no parts where it says nothing.
+pub(super) fn message(frame: &Frame) -> Value {
     let parts = parts_of(frame);
     let is_response = |part: &Value| part.str_at("type") == Some("tool_call_response");
     let own = frame.imported.as_ref().and_then(|imported| imported.role.as_deref());
@@ -38,7 +38,7 @@ pub(super) fn message(frame: &Frame) -> Option<Value> {
     let name = frame.imported.as_ref().and_then(|imported| imported.get("name"));
     message
         .put_some("name", name.filter(|name| role != "tool" && name.as_str().is_some()).cloned());
-    Some(message.into())
+    message.into()
 }
 
 fn is_agents(frame: &Frame) -> bool {
@@ -97,7 +97,7 @@ fn text(kind: &str, content: &str) -> Object {
 
 /// Text, reasoning, an image, or a block that is written as it is.
 fn said(facet: &Facet) -> Option<Object> {
-    let block = || facet.source().and_then(|source| source.to_block());
+    let block = || facet.source().and_then(PartSource::to_block);
     if facet.facet_type == FacetType::THOUGHT {
         return Some(text("reasoning", &facet.content));
     }

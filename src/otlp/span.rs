@@ -71,10 +71,11 @@ fn any(value: Value) -> Value {
         Value::Null => Object::new(),
         Value::Bool(value) => object! { "boolValue": value },
         Value::String(text) => object! { "stringValue": text },
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => object! { "intValue": integer.to_string() },
-            None => object! { "doubleValue": number.as_f64() },
-        },
+        Value::Number(number) => {
+            let integer =
+                number.as_i64().map(|integer| object! { "intValue": integer.to_string() });
+            integer.unwrap_or_else(|| object! { "doubleValue": number.as_f64() })
+        }
         Value::Array(list) => {
             let values: Value = list.into_iter().map(any).collect();
             object! { "arrayValue": object! { "values": values } }

@@ -108,7 +108,8 @@ impl Lines<'_> {
         let words = words.into();
         // What says nothing need not come back.
         let is_empty = kind == "text" && words.is_empty();
-        if !is_empty && !(kind == "block" && self.items.are_items) {
+        let is_passed_over = is_empty || kind == "block" && self.items.are_items;
+        if !is_passed_over {
             self.lines.push(Line(role.to_owned(), kind, words));
         }
     }
@@ -155,8 +156,9 @@ impl Lines<'_> {
                 self.put(role, "text", block["text"].as_str().unwrap_or(""));
             }
             "thinking" => self.put(role, "reasoning", block["thinking"].as_str().unwrap_or("")),
-            "tool_use" => self.call(&block["id"], &block["name"], &block["input"]),
-            "server_tool_use" => self.call(&block["id"], &block["name"], &block["input"]),
+            "tool_use" | "server_tool_use" => {
+                self.call(&block["id"], &block["name"], &block["input"]);
+            }
             // Of what a provider's own tool gave back, that it is there is compared.
             "tool_result" if role == "assistant" => {
                 self.put("tool", "providers result", block["tool_use_id"].as_str().unwrap_or(""));

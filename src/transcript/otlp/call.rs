@@ -16,7 +16,7 @@ pub(super) enum Call {
     /// A request with its messages.
     Exchange(Box<Interaction>),
     /// A call of a model of which no messages were kept.
-    Unlisted(Unlisted),
+    Unlisted(Box<Unlisted>),
     /// Another operation, by its name.
     Other(String),
 }
@@ -192,16 +192,17 @@ impl SpanRecord {
         let input = self.input(&mut cut);
         let usage = self.usage();
         let is_inference = INFERENCES.contains(&named) || operation.is_none();
-        let has_messages = input.as_ref().is_some_and(|input| !input.is_empty());
+        let has_messages =
+            input.as_ref().is_some_and(|input| input.iter().any(Said::says_something));
         if !has_messages {
             let usage = usage.as_ref().and_then(Usage::of).filter(|_| is_inference);
             return match usage {
-                Some(usage) => Call::Unlisted(Unlisted {
+                Some(usage) => Call::Unlisted(Box::new(Unlisted {
                     model: self.model().map(str::to_owned),
                     usage,
                     started: self.started(),
                     failure: self.failure(),
-                }),
+                })),
                 None if is_inference => Call::Other("call without messages and usage".to_owned()),
                 None => Call::Other(named.to_owned()),
             };
@@ -302,6 +303,7 @@ impl SpanRecord {
     }
 
     fn request(&self, api: Api, input: Vec<Said>, cut: &mut impl FnMut(&str, &str)) -> Value {
+        const SYSTEM: &str = "gen_ai.system_instructions";
         let mut body = Object::new();
         body.put_some("model", self.model());
         self.put_parameters(api, &mut body);
@@ -309,7 +311,6 @@ impl SpanRecord {
         if !tools.is_empty() {
             body.put("tools", tools);
         }
-        const SYSTEM: &str = "gen_ai.system_instructions";
         match self.attributes.get(SYSTEM).map(structured) {
             Some(Ok(Value::Null)) | None => {}
             Some(Ok(instructions)) => {

@@ -108,7 +108,7 @@ impl OtlpReader {
         let ids = records.iter().filter_map(SpanRecord::conversation);
         let unnamed = ids.clone().any(|id| is_number(id) || id == UNNAMED).then_some(UNNAMED);
         let mut conversations: IndexMap<Option<String>, WireReader> = IndexMap::new();
-        let mut unlisted: Vec<(Option<String>, u64, Unlisted)> = Vec::new();
+        let mut unlisted: Vec<(Option<String>, u64, Box<Unlisted>)> = Vec::new();
         let mut others: HashMap<String, u64> = HashMap::new();
         let (mut number, mut dropped) = (0, 0);
         for record in records {
@@ -120,6 +120,7 @@ impl OtlpReader {
             match call {
                 Call::Other(kind) => *others.entry(kind).or_default() += 1,
                 Call::Unlisted(call) => {
+                    sink.skip("call without messages");
                     number += 1;
                     unlisted.push((id, number, call));
                 }
@@ -143,9 +144,9 @@ impl OtlpReader {
         conversations.into_values().for_each(|reader| reader.give(sink));
         for (id, line, call) in unlisted {
             sink.session(id.as_deref().or(unnamed).unwrap_or("1"));
-            let Unlisted { model, usage, started, failure } = call;
+            let Unlisted { model, usage, started, failure } = *call;
             let exchange = RecordedExchange::unlisted(line, model, usage);
-            sink.exchange(RecordedExchange { started, failure, ..exchange });
+            sink.exchange(RecordedExchange { failure, started, ..exchange });
         }
     }
 }
@@ -174,12 +175,11 @@ impl super::Decoder for OtlpReader {
             return;
         }
         let others = ["resourceMetrics", "resourceProfiles"];
-        match others.into_iter().find(|key| document.contains_key(key)) {
-            Some(kind) => sink.skip(kind),
-            None => {
-                let reason = "no object with `resourceSpans` or `resourceLogs`";
-                sink.unknown(line, reason, document.into());
-            }
+        if let Some(kind) = others.into_iter().find(|key| document.contains_key(key)) {
+            sink.skip(kind);
+        } else {
+            let reason = "no object with `resourceSpans` or `resourceLogs`";
+            sink.unknown(line, reason, document.into());
         }
     }
 

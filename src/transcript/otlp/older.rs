@@ -78,7 +78,7 @@ fn body(event: &Event) -> Object {
     for (key, value) in &event.attributes {
         // Lists stand in attributes as JSON text.
         let value = match (key.as_str(), value) {
-            ("tool_calls", text) => structured(text).unwrap_or_else(|text| text.into()),
+            ("tool_calls", text) => structured(text).unwrap_or_else(Value::from),
             (_, value) => value.clone(),
         };
         said.put(key, value);

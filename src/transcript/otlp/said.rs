@@ -115,6 +115,17 @@ impl Said {
         content_of(parts, Api::Messages)
     }
 
+    /// Whether it holds any words: without them its content was not captured.
+    pub(super) fn says_something(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Text(text) | Part::Reasoning(text) => !text.is_empty(),
+            Part::Call { arguments: value, .. } | Part::Response { response: value, .. } => {
+                !value.is_null()
+            }
+            Part::Media { .. } | Part::Whole(_) => true,
+        })
+    }
+
     /// Adds the parts of another message.
     pub(super) fn append(&mut self, other: Self) {
         self.parts.extend(other.parts);
@@ -131,9 +142,8 @@ impl Said {
 
     fn into_blocks(self) -> Value {
         let role = match self.role.as_str() {
-            "tool" | "function" => "user",
+            "tool" | "function" | "human" => "user",
             "model" | "ai" => "assistant",
-            "human" => "user",
             other => other,
         };
         object! { "role": role, "content": content_of(self.parts, Api::Messages) }.into()

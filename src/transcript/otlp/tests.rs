@@ -224,6 +224,24 @@ fn a_call_without_messages_counts_in_the_sums_alone() {
 }
 
 #[test]
+fn messages_without_words_were_not_captured() {
+    let empty = r#"[{"role":"user","parts":[]},{"role":"assistant","parts":[{"type":"tool_call","id":"c","name":"f"}]}]"#;
+    let input = document(
+        "spans",
+        vec![span(
+            1,
+            chat(vec![
+                text("gen_ai.input.messages", empty),
+                integer("gen_ai.usage.input_tokens", 100),
+            ]),
+        )],
+    );
+    let [unlisted] = &recorded(&input)[..] else { panic!() };
+    assert!(!unlisted.is_listed);
+    assert_eq!(notes(&input).skipped.get("call without messages"), Some(&1));
+}
+
+#[test]
 fn what_is_no_call_is_passed_over_and_counted() {
     let named = |name: &str| {
         vec![text("gen_ai.operation.name", name), text("gen_ai.input.messages", INPUT)]
