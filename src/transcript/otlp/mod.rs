@@ -4,11 +4,12 @@
 //! reader collects the spans of calls and the log records that name them, puts them in order of
 //! time, and hands each as an exchange to the reader of recorded traffic: a conversation is a
 //! session there too. `said` knows messages as instrumentations write them, `older` where they stood
-//! before the conventions had attributes for them, `call` what a span is.
+//! before the conventions had attributes for them, `call` what a span is, `reported` its usage.
 
 mod any_value;
 mod call;
 mod older;
+mod reported;
 mod said;
 mod span;
 
