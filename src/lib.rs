@@ -53,6 +53,7 @@
 //! | [`window`] | contexts that fit a budget: compressed, shortened, dropped, or refused | [`window::ContextWindow`] |
 //! | [`replay`] | what the requests of a session would have cost | [`replay::Replay`] |
 //! | [`request`] | requests as they were sent, logged, or worked out, and what differs between them | [`request::Recording`] |
+//! | [`otlp`] | recordings as spans of OpenTelemetry | [`otlp::OtlpWriter`] |
 //! | [`bill`] | usage as it was reported, added up, and its price | [`bill::UsageSums`] |
 //! | [`session`] | what joins the others: observations in contexts, states that replay from journals, checkpoints from frames | [`session::bridge`] |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
@@ -109,6 +110,7 @@ pub mod error;
 pub mod export;
 pub mod hud;
 pub mod id;
+pub mod otlp;
 pub mod replay;
 pub mod request;
 pub mod session;

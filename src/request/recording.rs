@@ -250,7 +250,10 @@ impl Recording {
         if recorded.is_empty() {
             return;
         }
-        let mut recorded: Vec<&RecordedExchange> = recorded.iter().collect();
+        let unlisted = recorded.iter().map(ReportedExchange::from);
+        self.reports = Reports::unlisted(unlisted);
+        let mut recorded: Vec<&RecordedExchange> =
+            recorded.iter().filter(|exchange| exchange.is_listed).collect();
         recorded.sort_by_key(|exchange| exchange.line);
         self.exchanges.clear();
         self.bodies.clear();
@@ -263,7 +266,6 @@ impl Recording {
             begun.extend(exchange.answer.map(|answer| (&*exchange.session, answer)));
             last_of.insert(&exchange.session, exchange.line);
         }
-        self.reports = Reports::default();
         // The last request of each session, where it failed.
         let mut failed: IndexMap<Arc<str>, Arc<str>> = IndexMap::new();
         for exchange in recorded {

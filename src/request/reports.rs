@@ -54,6 +54,7 @@ impl From<&RecordedExchange> for ReportedExchange {
             model: exchange.model.as_deref().filter(|model| !model.is_empty()).map(Arc::from),
             usage: exchange.usage.clone(),
             is_failed: exchange.failure.is_some(),
+            is_listed: exchange.is_listed,
             ..Self::new(Arc::clone(&exchange.session))
         }
     }
@@ -259,6 +260,12 @@ impl Reports {
             }
         }
         Reported { answer, exchange, report }
+    }
+
+    /// Those of a recording that are in no list.
+    pub(super) fn unlisted(exchanges: impl Iterator<Item = ReportedExchange>) -> Self {
+        let unlisted = exchanges.filter(|exchange| !exchange.is_listed).map(Some).collect();
+        Self { unlisted, ..Self::default() }
     }
 
     /// The exchanges that are listed, in their order.

@@ -30,11 +30,14 @@ struct RequestSize {
 impl RecordedRequests {
     /// Adds the request of an exchange. Counts its tokens.
     pub fn push(&mut self, exchange: &RecordedExchange, counter: &dyn TokenCounter) {
-        let size = RequestSize::of(&Request::recorded(exchange), counter);
         self.reported.push(exchange.into());
+        self.is_logged |= !exchange.is_as_sent;
+        if !exchange.is_listed {
+            return;
+        }
+        let size = RequestSize::of(&Request::recorded(exchange), counter);
         self.requests += 1;
         self.tokens = self.tokens.saturating_add(size.tools).saturating_add(size.context.tokens());
-        self.is_logged |= !exchange.is_as_sent;
         let next = (exchange.line, size);
         let last = self.last.entry(Arc::clone(&exchange.session)).or_insert(next);
         if exchange.line >= last.0 {
@@ -46,7 +49,7 @@ impl RecordedRequests {
     /// `None` where there is none.
     pub fn provenance(&self) -> Option<Provenance> {
         let provenance = if self.is_logged { Provenance::Logged } else { Provenance::Sent };
-        (self.requests > 0).then_some(provenance)
+        (!self.reported.is_empty()).then_some(provenance)
     }
 
     /// What is reported of the exchanges so far.

@@ -86,7 +86,7 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
 
 impl Api {
     /// The response as one object; of a stream what it would have been in one.
-    fn response(self, response: &Payload) -> Option<Value> {
+    pub(super) fn response(self, response: &Payload) -> Option<Value> {
         let response = match response {
             Payload::Text(text) => match (json::read_mended(text.as_bytes()), self) {
                 (Ok((response, _)), _) => Some(response),
@@ -100,7 +100,7 @@ impl Api {
     }
 
     /// The messages or items of a response.
-    fn reply(self, response: Value) -> Vec<Value> {
+    pub(super) fn reply(self, response: Value) -> Vec<Value> {
         let Value::Object(mut response) = response else { return Vec::new() };
         let message = match self {
             Self::Responses => {

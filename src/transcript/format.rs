@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::{
     Decoder, anthropic, chat, claude_code, claude_web, codex, copilot, frames, gemini, inspect,
-    kimi, mini_swe_agent, openhands, pi, responses, swe_agent, tau_bench, toolbench, wire,
+    kimi, mini_swe_agent, openhands, otlp, pi, responses, swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 
@@ -80,6 +80,9 @@ formats! {
     /// HTTP archives of browsers and proxies.
     Har "har" by "an object with a list `log.entries`":
         wire::HarReader::is_document, never, wire::HarReader::default();
+    /// Spans and log records of OpenTelemetry, as OTLP writes them in JSON.
+    Otlp "otlp" by "an object, or lines, with a list `resourceSpans` or `resourceLogs`":
+        otlp::OtlpReader::is_one, otlp::OtlpReader::is_one, otlp::OtlpReader::default();
     /// Trace bundles of Codex.
     CodexTrace "codex-trace" by "a folder with `manifest.json` and `trace.jsonl`":
         never, never, wire::WireReader::default();

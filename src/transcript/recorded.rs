@@ -41,6 +41,9 @@ pub struct RecordedExchange {
     pub frames: Vec<Option<FrameSeq>>,
     /// The first frame of the answer.
     pub answer: Option<FrameSeq>,
+    /// Whether it holds its request. What is known of others is their usage: no list has them, and
+    /// they are paid for.
+    pub is_listed: bool,
 }
 
 impl RecordedExchange {
@@ -62,6 +65,29 @@ impl RecordedExchange {
             system_frame: None,
             frames: Vec::new(),
             answer: None,
+            is_listed: true,
+        }
+    }
+
+    /// An exchange of which the usage alone is known; `line` is its place in the recording.
+    pub(super) fn unlisted(line: u64, model: Option<String>, usage: Usage) -> Self {
+        Self {
+            session: Arc::default(),
+            line,
+            api: Api::Chat,
+            request: Arc::default(),
+            is_as_sent: false,
+            response: None,
+            status: None,
+            failure: None,
+            started: None,
+            duration_ms: None,
+            model,
+            usage: Some(usage),
+            system_frame: None,
+            frames: Vec::new(),
+            answer: None,
+            is_listed: false,
         }
     }
 
@@ -110,6 +136,7 @@ impl RecordedExchange {
             system_frame: None,
             frames: Vec::new(),
             answer: None,
+            is_listed: true,
         })
     }
 

@@ -177,6 +177,10 @@ impl Reading<'_> {
                 "cache_creation_input_tokens",
             ],
         );
+        self.usage.cache_write_5m =
+            self.number(Member::CacheWrite5m, &["cache_creation/ephemeral_5m_input_tokens"]);
+        self.usage.cache_write_1h =
+            self.number(Member::CacheWrite1h, &["cache_creation/ephemeral_1h_input_tokens"]);
         self.usage.output = self.number(
             Member::Output,
             &["output_tokens", "completion_tokens", "outputTokens", "tokens_received"],

@@ -26,6 +26,8 @@ const REPEATED: Budget = Budget { messages: 1 << 16, bytes: 64 << 20 };
 /// Reads `{"interactions": [{uri, request, status, response}]}`, cassettes, and HAR archives.
 #[derive(Default)]
 pub(super) struct WireReader {
+    /// What the sessions are called after; by default they have numbers.
+    name: Option<String>,
     conversations: Vec<Conversation>,
     /// Every exchange, where the caller wants them.
     exchanges: Vec<Taken>,
@@ -67,6 +69,12 @@ impl WireReader {
     /// An object with `interactions`, each of them a request to somewhere.
     pub(super) fn is_document(value: &Value) -> bool {
         interactions(value).is_some_and(|list| list.iter().any(Interaction::is_one))
+    }
+
+    /// A reader of exchanges that name a conversation: the first session that they make is called
+    /// that, the others have a number behind it.
+    pub(super) fn of_conversation(name: Option<&str>) -> Self {
+        Self { name: name.map(str::to_owned), ..Self::default() }
     }
 
     /// Takes the next exchange of the source.
@@ -134,7 +142,7 @@ impl WireReader {
 
     /// Gives out the conversations as sessions.
     pub(super) fn give(self, sink: &mut Sink) {
-        let Self { conversations, exchanges, mut threads, outcomes, .. } = self;
+        let Self { name, conversations, exchanges, mut threads, outcomes, .. } = self;
         let mut budget = REPEATED;
         let mut taken: Vec<Vec<Taken>> = Vec::new();
         taken.resize_with(conversations.len(), Vec::new);
@@ -146,7 +154,11 @@ impl WireReader {
         threads.count_uses(conversations.iter().map(|conversation| conversation.thread));
         for (index, conversation) in conversations.into_iter().enumerate() {
             let line = conversation.line;
-            sink.session(&(index + 1).to_string());
+            sink.session(&match (&name, index + 1) {
+                (Some(name), 1) => name.clone(),
+                (Some(name), number) => format!("{name}/{number}"),
+                (None, number) => number.to_string(),
+            });
             let taken = taken.get_mut(index).map(std::mem::take).unwrap_or_default();
             let system_frame = conversation
                 .system

@@ -34,6 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("request", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript"]),
     ("replay", &["snapshot", "veil", "hud", "compress", "window", "request"]),
     ("bill", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript", "request"]),
+    ("otlp", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript", "request"]),
     ("timeline", &[]),
     ("checkpoint", &[]),
     ("journal", &[]),

@@ -44,6 +44,7 @@ mod memory;
 mod observe_answers;
 #[cfg(all(feature = "bpe", feature = "observe"))]
 mod observe_context;
+mod otlp;
 #[cfg(feature = "bpe")]
 mod outline;
 mod pairs;

@@ -110,6 +110,15 @@ pub(crate) enum Command {
         after_long_help = words::REQUESTS
     )]
     Requests(Requests),
+    /// Write recordings in the form of another program: as spans of OpenTelemetry
+    ///
+    /// A session is a trace, with a span for each of its requests. Each span holds the whole request
+    /// and what came back, by the semantic conventions for generative AI.
+    #[command(
+        after_help = "Example: afterimage export --otlp session.jsonl > spans.json",
+        after_long_help = words::EXPORT
+    )]
+    Export(Export),
     /// Compare two contexts: where they first differ, who wrote that, and what is billed again
     ///
     /// A provider's cache serves what stands before the first difference; everything after it is
@@ -742,6 +751,21 @@ pub(crate) struct Requests {
     /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("form").required(true))]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// Write OTLP JSON: one document, as collectors take it over HTTP
+    #[arg(long, group = "form")]
+    pub(crate) otlp: bool,
+    /// Write a document for each span on a line of its own, as collectors write files
+    #[arg(long)]
+    pub(crate) lines: bool,
     #[command(flatten)]
     pub(crate) coloring: Coloring,
 }

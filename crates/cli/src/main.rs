@@ -9,6 +9,7 @@ mod compress;
 mod demo;
 mod diff;
 mod expand;
+mod export;
 mod failure;
 mod fitting;
 mod formats;
@@ -85,6 +86,7 @@ fn run(command: &Command) -> Outcome {
         Command::Compress(args) => compress::run(args),
         Command::Expand(args) => expand::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Export(args) => export::run(args),
         Command::Requests(args) => requests::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Checkpoint(args) => checkpoint::run(args),

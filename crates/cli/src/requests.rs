@@ -125,6 +125,7 @@ pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
     match format {
         TranscriptFormat::Wire
         | TranscriptFormat::Har
+        | TranscriptFormat::Otlp
         | TranscriptFormat::CodexTrace
         | TranscriptFormat::ClaudeBodies => {
             "the context holds the messages of recorded requests alone: `--request N` has them as \

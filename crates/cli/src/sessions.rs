@@ -25,6 +25,8 @@ use crate::{
     output::{self, Output},
     text::counted,
 };
+pub(crate) use when::written;
+
 use index::Index;
 use listing::{Candidates, Reading};
 use places::Place;

@@ -70,6 +70,7 @@ fn head(exchange: &RecordedExchange, prefix: usize, suffix: usize, middle: usize
     head.put_some("usage", exchange.usage.as_ref().map(Usage::to_json));
     head.put_some("systemFrame", exchange.system_frame.map(FrameSeq::get));
     head.put_some("answer", exchange.answer.map(FrameSeq::get));
+    head.put_some("listed", (!exchange.is_listed).then_some(false));
     head.put("frames", exchange.frames.iter().map(frame).collect::<Value>());
     head
 }
@@ -112,6 +113,7 @@ pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<Reco
         system_frame: number("systemFrame").map(FrameSeq::new),
         frames: head.get("frames")?.as_array()?.iter().map(frame).collect::<Option<_>>()?,
         answer: number("answer").map(FrameSeq::new),
+        is_listed: head.get("listed").and_then(Value::as_bool) != Some(false),
     })
 }
 
@@ -138,6 +140,7 @@ pub(super) mod tests {
             system_frame: rest.then(|| FrameSeq::new(0)),
             frames: if rest { vec![None, Some(FrameSeq::new(3))] } else { Vec::new() },
             answer: rest.then(|| FrameSeq::new(9)),
+            is_listed: rest,
         }
     }
 

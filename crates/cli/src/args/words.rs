@@ -38,6 +38,18 @@ Columns of the table:
 The exit code is 0 if there is a hit, 1 if there is none, and 2 if a file or the session that was
 named could not be searched.";
 
+pub(crate) const EXPORT: &str = "\
+Example: afterimage export --otlp session.jsonl > spans.json
+         curl -H 'Content-Type: application/json' -d @spans.json http://localhost:4318/v1/traces
+
+Spans:
+  invoke_agent       the session; its trace holds the others
+  chat MODEL         a request: messages, tools, parameters, the answer, usage, the error
+  execute_tool NAME  a call of a tool, where the source has times of call and result
+
+A span repeats the whole conversation so far, as each request does: a long session becomes a large
+document. `docs/exports.md` lists the attributes.";
+
 pub(crate) const STATS: &str = "\
 Example: afterimage stats --json session.jsonl
 

@@ -108,7 +108,8 @@ impl Summary {
             viewer.reported().for_each(|exchange| summary.add(exchange));
             summary.price(&Bill::of(prices, viewer.reported()));
         } else {
-            summary.requests = exchanges.len() as u64;
+            summary.requests =
+                exchanges.iter().filter(|exchange| exchange.is_listed).count() as u64;
             summary.counted = recorded.map(|recorded| recorded.requests().tokens);
             exchanges.iter().for_each(|exchange| summary.add(exchange));
             summary.price(&Bill::of(prices, &exchanges));

@@ -56,7 +56,7 @@ fn ago(text: &str) -> Option<i64> {
 }
 
 /// The moment that a source writes: RFC 3339, or seconds or milliseconds since the epoch.
-pub(super) fn written(text: &str) -> Option<i64> {
+pub(crate) fn written(text: &str) -> Option<i64> {
     /// As seconds they are in the year 5138, as milliseconds in 1973.
     const LARGEST_SECONDS: f64 = 1e11;
     if let Ok(at) = text.parse::<Timestamp>() {

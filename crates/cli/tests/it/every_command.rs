@@ -10,6 +10,7 @@ use support::{Run, run, run_with};
 const CHAT: &str = "crates/cli/tests/data/chat.json";
 const SESSIONS: &str = "crates/cli/tests/data/sessions.jsonl";
 const HARBOUR: &str = "examples/sessions/harbour.jsonl";
+const SPANS: &str = "crates/cli/tests/data/spans.jsonl";
 /// Without it a draft of frames that have no time is made now.
 const NOON: &str = "2026-01-01T12:00:00Z";
 
@@ -63,6 +64,8 @@ const COMMANDS: &[&[&str]] = &[
     &["replay", "--budget", "600", FILE],
     &["replay", "--budget", "600", "--policy", "sliding", "--json", FILE],
     &["replay", "--budget", "600", "--policy", "none", FILE],
+    &["export", "--otlp", FILE],
+    &["export", "--otlp", "--lines", FILE],
     &["requests", FILE],
     &["requests", "--json", "--cache", "openai", FILE],
     &["diff", HARBOUR, FILE],
@@ -106,7 +109,7 @@ fn every_command_does_on_an_archive_what_it_does_on_the_file() {
     let captured = scratch.path().join("captured.jsonl");
     std::fs::write(&captured, run(&["frames", "--capture", HARBOUR]).out).unwrap();
     let captured = captured.to_str().unwrap();
-    for (index, file) in [CHAT, SESSIONS, HARBOUR, captured].into_iter().enumerate() {
+    for (index, file) in [CHAT, SESSIONS, HARBOUR, SPANS, captured].into_iter().enumerate() {
         let archive = archived(scratch.path(), &index.to_string(), file);
         let again = archived(scratch.path(), &format!("{index} again"), &archive);
         // `diff` takes a provider's messages for a context as they stand, which no archive keeps.

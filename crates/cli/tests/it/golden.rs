@@ -153,6 +153,7 @@ fn every_command_has_help_with_an_example() {
         "compress",
         "expand",
         "replay",
+        "export",
         "diff",
         "checkpoint",
         "observe",
@@ -204,6 +205,48 @@ fn requests_are_listed_printed_compared_and_searched() {
         "trace-request.json",
         &["trace", "--request", "3", "--text", "Tuesday", "--json", TRAFFIC],
     );
+}
+
+const SPANS: &str = "crates/cli/tests/data/spans.jsonl";
+
+#[test]
+fn spans_are_requests_and_requests_are_written_as_spans() {
+    check("requests-otlp.txt", &["requests", SPANS]);
+    check("requests-otlp.jsonl", &["requests", "--json", SPANS]);
+    check("stats-otlp.txt", &["stats", SPANS]);
+    check("request-otlp.json", &["render", "--request", "4", SPANS]);
+    let written = support::run(&["export", "--otlp", TRAFFIC]);
+    assert_eq!(
+        written.err,
+        "note: 3 requests and 0 calls of tools in 1 session, by the conventions 1.41.0\n\
+         note: 3 requests without a time in the source: `afterimage.time` says what stands in its \
+         place\n"
+    );
+    check_text("export-otlp.json", &written.out);
+    let lines = support::run(&["export", "--otlp", "--lines", HARBOUR]);
+    assert_eq!(
+        lines.err,
+        "note: 7 requests and 8 calls of tools in 1 session, by the conventions 1.41.0\n"
+    );
+    check_text("export-otlp-harbour.jsonl", &lines.out);
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("spans.json");
+    std::fs::write(&file, &written.out).unwrap();
+    let again = support::run(&["export", "--otlp", file.to_str().unwrap()]);
+    // What it writes of what it wrote is the same, but for where it comes from.
+    let said = |text: &str| -> Vec<String> {
+        let document: serde_json::Value = serde_json::from_str(text).unwrap();
+        let spans = &document["resourceSpans"][0]["scopeSpans"][0]["spans"];
+        let attributes = spans.as_array().unwrap().iter().flat_map(|span| {
+            span["attributes"].as_array().unwrap().iter().map(ToString::to_string)
+        });
+        attributes.filter(|text| !text.contains("afterimage.format")).collect()
+    };
+    assert_eq!(said(&again.out), said(&written.out));
+    let missing = support::run(&["export", "--otlp", "--session", "nobody", TRAFFIC]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.err.starts_with("error: there is no session \"nobody\""), "{}", missing.err);
+    assert_eq!(support::run(&["export", TRAFFIC]).code, Some(2));
 }
 
 #[test]

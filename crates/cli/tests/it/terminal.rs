@@ -342,6 +342,19 @@ fn transcripts() -> Vec<(&'static str, String)> {
             "request": { "url": name("https://a.example/v1/messages"), "postData": { "text": json!({ "model": name("m"), "messages": [{ "role": "user", "content": HOSTILE }], "tools": [{ "name": name("f") }] }).to_string() } },
             "response": { "status": 500, "content": { "text": json!({ "error": { "type": name("e") } }).to_string() } }
         }] } }).to_string()),
+        ("otlp", json!({ "resourceSpans": [{ "scopeSpans": [{ "scope": { "name": HOSTILE }, "spans": [
+            { "traceId": name("a"), "spanId": name("b"), "name": HOSTILE, "startTimeUnixNano": "5", "attributes": [
+                { "key": "gen_ai.operation.name", "value": { "stringValue": "chat" } },
+                { "key": "gen_ai.request.model", "value": { "stringValue": name("m") } },
+                { "key": "gen_ai.conversation.id", "value": { "stringValue": name("s") } },
+                { "key": "gen_ai.tool.definitions", "value": { "stringValue": json!([{ "type": "function", "name": name("f") }]).to_string() } },
+                { "key": "gen_ai.input.messages", "value": { "stringValue": json!([{ "role": "user", "parts": [{ "type": "text", "content": HOSTILE }] }]).to_string() } },
+                { "key": "gen_ai.output.messages", "value": { "stringValue": json!([{ "role": "assistant", "parts": [{ "type": "tool_call", "id": name("c"), "name": name("f"), "arguments": { name("key"): HOSTILE } }], "finish_reason": HOSTILE }]).to_string() } }
+            ] },
+            { "traceId": "c", "spanId": "d", "attributes": [{ "key": "gen_ai.operation.name", "value": { "stringValue": name("odd") } }] },
+            { "traceId": "e", "spanId": "f", "attributes": [{ "key": "gen_ai.input.messages", "value": { "stringValue": HOSTILE } }] },
+            HOSTILE
+        ] }] }] }).to_string()),
         ("openhands", json!([
             { "id": 0, "source": "user", "action": "message", "args": { "content": HOSTILE } },
             { "id": 1, "source": "agent", "action": name("run"), "args": { "command": HOSTILE }, "tool_call_metadata": { "function_name": name("f"), "tool_call_id": name("c") } },
@@ -403,6 +416,7 @@ fn of_no_format_a_control_reaches_a_page_a_message_or_json() {
             &["compress", "--budget", "1"],
             &["expand", "--budget", "2k", "--block", HOSTILE],
             &["replay", "--budget", "2k"],
+            &["export", "--otlp"],
             &["replay", "--budget", "2k", "--json"],
             &["checkpoint", "draft", "--json"],
             &["observe", "--policy", "all", "replay"],

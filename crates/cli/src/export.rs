@@ -1,0 +1,125 @@
+//! `afterimage export`: recordings in the forms of other programs.
+
+use std::{
+    cell::Cell,
+    io::{self, Write},
+};
+
+use afterimage::{
+    Error,
+    otlp::{self, OtlpReport, OtlpWriter},
+};
+
+use crate::{
+    args,
+    failure::{Outcome, Stop},
+    input::{self, Source},
+    lens::{Counting, Lens},
+    output::{self, Output},
+    requests,
+    text::counted,
+    visible::in_json,
+};
+
+pub(crate) fn run(args: &args::Export) -> Outcome {
+    // Nothing that is written is counted.
+    let rendering = args::Rendering { format: None, tokenizer: Some(args::Tokenizer::Chars4) };
+    let lens = Lens::new(&rendering, Counting::OnDemand)?;
+    let mut out = Output::new(args.coloring.color);
+    // An output that ends early is the reader's wish, which the library cannot know.
+    let failed = Cell::new(None);
+    let stop = |error: Error, source: Option<&Source>| match (failed.take(), source) {
+        (Some(output), _) => Stop::from(output),
+        (None, Some(source)) => source.refuse(error),
+        (None, None) => error.into(),
+    };
+    let escaped = Escaped { out: &mut out, failed: &failed };
+    let mut writer = if args.lines {
+        OtlpWriter::by_line(escaped)
+    } else {
+        OtlpWriter::new(escaped).map_err(|error| stop(error, None))?
+    };
+    input::each(&args.input.of_all_sessions(), true, |source| {
+        let recording = requests::read(source, &lens.counter)?;
+        let wanted = args.input.session.as_deref();
+        let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
+        if let Some(wanted) = wanted
+            && recording.history(wanted).is_none()
+        {
+            let failure = source.fail(format!("there is no session {wanted:?}"));
+            return Err(failure.hint("`afterimage requests FILE` lists the sessions").into());
+        }
+        let added = writer.add(&recording, is_wanted, nanoseconds);
+        added.map_err(|error| stop(error, Some(source)))
+    })?;
+    let report = writer.finish().map_err(|error| stop(error, None))?;
+    say(&report);
+    Ok(out.flush()?)
+}
+
+fn say(report: &OtlpReport) {
+    output::note(&format!(
+        "{} and {} of tools in {}, by the conventions {}",
+        counted(report.requests, "request"),
+        counted(report.tools, "call"),
+        counted(report.sessions, "session"),
+        otlp::CONVENTIONS,
+    ));
+    if report.without_time > 0 {
+        output::note(&format!(
+            "{} without a time in the source: `afterimage.time` says what stands in its place",
+            counted(report.without_time, "request")
+        ));
+    }
+    if report.unlisted > 0 {
+        output::note(&format!(
+            "{} whose request is in no list: each is a span with its usage alone",
+            counted(report.unlisted, "answer")
+        ));
+    }
+}
+
+/// A time as sources write it, in nanoseconds since 1970.
+fn nanoseconds(text: &str) -> Option<u64> {
+    if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        return u64::try_from(at.as_nanosecond()).ok();
+    }
+    let millis = crate::sessions::written(text)?;
+    u64::try_from(millis).ok()?.checked_mul(1_000_000)
+}
+
+/// JSON on its way out: no control is in it but as an escape.
+struct Escaped<'o> {
+    out: &'o mut Output,
+    /// Why nothing can be written any more.
+    failed: &'o Cell<Option<io::Error>>,
+}
+
+impl Escaped<'_> {
+    fn kept<T>(&self, written: io::Result<T>) -> io::Result<T> {
+        written.map_err(|error| {
+            let told = io::Error::from(error.kind());
+            self.failed.set(Some(error));
+            told
+        })
+    }
+}
+
+impl Write for Escaped<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The library hands on whole texts; a line end in them stands between values.
+        let text = String::from_utf8_lossy(bytes);
+        for line in text.split_inclusive('\n') {
+            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+            let written = self.out.write_all(in_json(line).as_bytes());
+            let written = written.and_then(|()| self.out.write_all(end.as_bytes()));
+            self.kept(written)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.kept(flushed)
+    }
+}

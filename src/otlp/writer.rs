@@ -1,0 +1,248 @@
+use std::{io, sync::Arc};
+
+use indexmap::IndexMap;
+
+use super::{
+    SCHEMA_URL, chat,
+    span::{Attributes, CLIENT, INTERNAL, Span, SpanTimes, span_id, trace_id},
+    times::{self, TimeSource},
+    tools::CallPairs,
+};
+use crate::{
+    Error, Result,
+    json::{Value, object},
+    request::{Exchange, ExchangeOutcome, Recording, ReportedExchange, Request},
+};
+
+/// Writes recordings as OTLP JSON: one document, or one on each line. What was written is kept
+/// nowhere.
+#[derive(Debug)]
+pub struct OtlpWriter<W> {
+    out: W,
+    is_by_line: bool,
+    /// How many spans were written.
+    spans: u64,
+    report: OtlpReport,
+}
+
+/// What a session is made of.
+#[derive(Default)]
+struct Session<'r> {
+    exchanges: Vec<&'r Exchange>,
+    /// Those whose request is nowhere, or whose answer shows nothing.
+    unlisted: Vec<ReportedExchange>,
+}
+
+/// The name of the span of a request.
+fn name_of(model: Option<&str>) -> String {
+    model.map_or_else(|| "chat".to_owned(), |model| format!("chat {model}"))
+}
+
+/// What a document holds.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OtlpReport {
+    /// Sessions: each is a trace.
+    pub sessions: u64,
+    /// Requests: each is a span `chat`.
+    pub requests: u64,
+    /// Calls of tools whose times are known: each is a span `execute_tool`.
+    pub tools: u64,
+    /// Requests whose source has no time: they have that of their neighbour, or of their order.
+    pub without_time: u64,
+    /// Exchanges that no list of requests has: each is a span `chat` with its usage alone.
+    pub unlisted: u64,
+}
+
+impl<W: io::Write> OtlpWriter<W> {
+    /// Begins a document, as collectors take it over HTTP.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn new(out: W) -> Result<Self> {
+        let mut writer = Self::by_line(out);
+        writer.is_by_line = false;
+        writer.write(&head())?;
+        Ok(writer)
+    }
+
+    /// A writer of a document on each line, with one span, as collectors write files. It has no
+    /// limit of length that readers of one document have.
+    pub fn by_line(out: W) -> Self {
+        Self { out, is_by_line: true, spans: 0, report: OtlpReport::default() }
+    }
+
+    /// Adds the sessions of a recording that are wanted, each with its requests. `moment` reads a
+    /// time as a source writes it: nanoseconds since 1970. Each request is worked out, written and
+    /// let go.
+    ///
+    /// # Errors
+    /// Those of [`Recording::request`], and [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn add(
+        &mut self,
+        recording: &Recording,
+        is_wanted: impl Fn(&str) -> bool,
+        moment: impl Fn(&str) -> Option<u64>,
+    ) -> Result<()> {
+        let mut sessions: IndexMap<Arc<str>, Session<'_>> = IndexMap::new();
+        for exchange in recording.exchanges() {
+            sessions.entry(Arc::clone(&exchange.session)).or_default().exchanges.push(exchange);
+        }
+        for reported in recording.reported().filter(|reported| !reported.is_listed) {
+            let session = Arc::clone(&reported.session);
+            sessions.entry(session).or_default().unlisted.push(reported);
+        }
+        for (name, session) in sessions.iter().filter(|(name, _)| is_wanted(name)) {
+            self.session(recording, name, session, &moment)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the document.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn finish(mut self) -> Result<OtlpReport> {
+        if !self.is_by_line {
+            self.write(&tail())?;
+        }
+        self.out.flush().map_err(|error| Error::io(error, "cannot write"))?;
+        Ok(self.report)
+    }
+
+    fn session(
+        &mut self,
+        recording: &Recording,
+        name: &str,
+        session: &Session<'_>,
+        moment: &dyn Fn(&str) -> Option<u64>,
+    ) -> Result<()> {
+        let format = recording.format();
+        let first = session.exchanges.first();
+        let begins = first.map(|first| recording.request(first.number)).transpose()?;
+        let begins = begins.as_ref().map(Request::body).unwrap_or_default();
+        let provider = first.map_or("openai", |first| chat::provider(first.api, format));
+        let trace = trace_id(&[format.name().as_bytes(), name.as_bytes(), begins.as_bytes()]);
+        let root = span_id(&[trace.as_bytes(), b"invoke_agent"]);
+        let times = times::of_session(recording, &session.exchanges, moment);
+        let mut whole: Option<SpanTimes> = None;
+        let mut grow = |times: SpanTimes| {
+            let known = whole.unwrap_or(times);
+            let (start, end) = (known.start.min(times.start), known.end.max(times.end));
+            whole = Some(SpanTimes { start, end });
+        };
+        let history = recording.history(name);
+        let pairs = history.map(CallPairs::of);
+        let last = times.last().copied();
+        for (exchange, (times, source)) in session.exchanges.iter().zip(times) {
+            grow(times);
+            let mut attributes = chat::attributes(recording, exchange)?;
+            self.put_time(&mut attributes, source);
+            let failure = match &exchange.outcome {
+                ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
+                _ => None,
+            };
+            self.report.requests += 1;
+            self.span(Span {
+                trace: &trace,
+                id: &span_id(&[trace.as_bytes(), b"chat", &exchange.number.to_le_bytes()]),
+                parent: Some(&root),
+                name: name_of(exchange.model.as_deref()),
+                kind: CLIENT,
+                times,
+                attributes,
+                failure,
+            })?;
+            for frame in &exchange.response.frames {
+                let Some((history, pairs)) = history.zip(pairs.as_ref()) else { break };
+                let calls = pairs.executions(history, *frame, moment);
+                for (index, call) in calls.into_iter().enumerate() {
+                    grow(call.times);
+                    let place = [frame.get().to_le_bytes(), (index as u64).to_le_bytes()].concat();
+                    self.report.tools += 1;
+                    self.span(Span {
+                        trace: &trace,
+                        id: &span_id(&[trace.as_bytes(), b"execute_tool", &place]),
+                        parent: Some(&root),
+                        name: format!("execute_tool {}", call.name),
+                        kind: INTERNAL,
+                        times: call.times,
+                        attributes: call.attributes,
+                        failure: call.is_failed.then_some("the tool failed"),
+                    })?;
+                }
+            }
+        }
+        let (times, source) = times::after(last);
+        for (index, reported) in session.unlisted.iter().enumerate() {
+            grow(times);
+            let mut attributes = chat::of_unlisted(reported, provider);
+            self.put_time(&mut attributes, source);
+            self.report.unlisted += 1;
+            self.span(Span {
+                trace: &trace,
+                id: &span_id(&[trace.as_bytes(), b"unlisted", &index.to_le_bytes()]),
+                parent: Some(&root),
+                name: name_of(reported.model.as_deref()),
+                kind: CLIENT,
+                times,
+                attributes,
+                failure: reported.is_failed.then_some("the request failed"),
+            })?;
+        }
+        let mut attributes = Attributes::default();
+        attributes.put("gen_ai.operation.name", "invoke_agent");
+        attributes.put("gen_ai.provider.name", provider);
+        attributes.put("gen_ai.conversation.id", name);
+        attributes.put("afterimage.format", format.name());
+        self.report.sessions += 1;
+        self.span(Span {
+            trace: &trace,
+            id: &root,
+            parent: None,
+            name: "invoke_agent".to_owned(),
+            kind: INTERNAL,
+            times: whole.unwrap_or(times),
+            attributes,
+            failure: None,
+        })
+    }
+
+    fn put_time(&mut self, attributes: &mut Attributes, source: TimeSource) {
+        attributes.put("afterimage.time", source.as_str());
+        let is_told = matches!(source, TimeSource::Recorded | TimeSource::Start);
+        self.report.without_time += u64::from(!is_told);
+    }
+
+    fn span(&mut self, span: Span<'_>) -> Result<()> {
+        let span = span.into_value().to_string();
+        self.spans += 1;
+        match (self.is_by_line, self.spans) {
+            (true, _) => self.write(&format!("{}{span}{}", head(), tail())),
+            (false, 1) => self.write(&format!("\n{span}")),
+            (false, _) => self.write(&format!(",\n{span}")),
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        self.out.write_all(text.as_bytes()).map_err(|error| Error::io(error, "cannot write"))
+    }
+}
+
+/// What stands before the spans of a document: who wrote them.
+fn head() -> String {
+    let mut resource = Attributes::default();
+    resource.put("service.name", "afterimage");
+    let resource = object! { "attributes": resource.into_value() };
+    let scope = object! { "name": "afterimage", "version": env!("CARGO_PKG_VERSION") };
+    let (resource, scope) = (Value::from(resource), Value::from(scope));
+    format!(
+        r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":["#
+    )
+}
+
+/// And after them: by which conventions.
+fn tail() -> String {
+    let url = Value::from(SCHEMA_URL);
+    format!("],\"schemaUrl\":{url}}}],\"schemaUrl\":{url}}}]}}\n")
+}

@@ -1,0 +1,380 @@
+//! A span as a request to a model and what came back.
+
+use super::{
+    any_value::{rfc3339, structured},
+    older,
+    said::Said,
+    span::SpanRecord,
+};
+use crate::{
+    json::{Object, ObjectExt, Value, object},
+    transcript::{Api, Usage, body::Payload, interaction::Interaction},
+};
+
+/// What a span is.
+pub(super) enum Call {
+    /// A request with its messages.
+    Exchange(Box<Interaction>),
+    /// A call of a model of which no messages were kept.
+    Unlisted(Box<Unlisted>),
+    /// Another operation, by its name.
+    Other(String),
+}
+
+/// What is known of a call whose messages were not kept.
+pub(super) struct Unlisted {
+    pub(super) model: Option<String>,
+    pub(super) usage: Usage,
+    pub(super) started: Option<String>,
+    pub(super) failure: Option<String>,
+}
+
+/// Operations that call a model and get messages.
+const INFERENCES: [&str; 6] =
+    ["chat", "text_completion", "generate_content", "completion", "responses", "llm"];
+/// Operations that never are the call itself, though they may hold its messages.
+const OTHERS: [&str; 14] = [
+    "agent",
+    "chain",
+    "create_agent",
+    "embedding",
+    "embeddings",
+    "execute_tool",
+    "invoke_agent",
+    "invoke_workflow",
+    "plan",
+    "rerank",
+    "retrieval",
+    "task",
+    "tool",
+    "workflow",
+];
+
+impl SpanRecord {
+    pub(super) fn text(&self, keys: &[&str]) -> Option<&str> {
+        keys.iter().find_map(|key| self.attributes.get(key)?.as_str())
+    }
+
+    /// The conversation that the span names.
+    pub(super) fn conversation(&self) -> Option<&str> {
+        let keys =
+            ["gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id"];
+        self.text(&keys).filter(|id| !id.is_empty())
+    }
+
+    /// The name of the operation, in small letters.
+    fn operation(&self) -> Option<String> {
+        let keys = [
+            "gen_ai.operation.name",
+            "llm.request.type",
+            "openinference.span.kind",
+            "traceloop.span.kind",
+        ];
+        self.text(&keys).map(str::to_ascii_lowercase)
+    }
+
+    fn model(&self) -> Option<&str> {
+        let keys = [
+            "gen_ai.request.model",
+            "gen_ai.response.model",
+            "llm.request.model",
+            "llm.model_name",
+        ];
+        self.text(&keys)
+    }
+
+    /// The API whose form the request is written in.
+    fn api(&self) -> Api {
+        let keys = ["gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"];
+        let provider = self.text(&keys).unwrap_or_default().to_ascii_lowercase();
+        let hosts_several = ["bedrock", "vertex"].iter().any(|host| provider.contains(host));
+        let is_claude = self.model().is_some_and(|model| model.contains("claude"));
+        let is_messages = provider == "anthropic" || hosts_several && is_claude;
+        if is_messages { Api::Messages } else { Api::Chat }
+    }
+
+    /// What is wrong with the call.
+    fn failure(&self) -> Option<String> {
+        let kind = self.text(&["error.type"]);
+        if let (true, Some(reason)) = (self.is_own, &self.failure) {
+            return Some(reason.clone());
+        }
+        match (kind, self.failure.as_deref()) {
+            (Some(kind), Some("an error") | None) => Some(format!("error {kind}")),
+            (Some(kind), Some(message)) => Some(format!("error {kind}: {message}")),
+            (None, message) => message.map(str::to_owned),
+        }
+    }
+
+    /// What the span is. Notes are what was cut.
+    pub(super) fn into_call(self, notes: &mut Vec<String>) -> Call {
+        let operation = self.operation();
+        let named = operation.as_deref().unwrap_or_default();
+        if OTHERS.contains(&named) {
+            return Call::Other(named.to_owned());
+        }
+        let mut cut = |key: &str, text: &str| {
+            notes.push(format!(
+                "{key} is no whole JSON: it ends after {} characters, as where a limit cut it",
+                text.chars().count()
+            ));
+        };
+        let input = self.input(&mut cut);
+        let usage = self.usage();
+        let is_inference = INFERENCES.contains(&named) || operation.is_none();
+        let has_messages =
+            input.as_ref().is_some_and(|input| input.iter().any(Said::says_something));
+        if !has_messages {
+            let usage = usage.as_ref().and_then(Usage::of).filter(|_| is_inference);
+            return match usage {
+                Some(usage) => Call::Unlisted(Box::new(Unlisted {
+                    model: self.model().map(str::to_owned),
+                    usage,
+                    started: self.started(),
+                    failure: self.failure(),
+                })),
+                None if is_inference => Call::Other("call without messages and usage".to_owned()),
+                None => Call::Other(named.to_owned()),
+            };
+        }
+        let api = self.api();
+        let request = self.request(api, input.unwrap_or_default(), &mut cut);
+        let output = self.output(&mut cut);
+        let failure = self.failure();
+        let has_answer = !output.is_empty() || usage.is_some() || self.end.is_some();
+        let response = match (failure.is_some() && output.is_empty(), has_answer) {
+            (true, _) | (_, false) => Payload::Absent,
+            _ => Payload::Json(self.response(api, output, usage.as_ref())),
+        };
+        let status = self.text(&["error.type"]).and_then(|kind| kind.parse().ok());
+        Call::Exchange(Box::new(Interaction {
+            uri: if api == Api::Messages { "/messages" } else { "/chat/completions" }.to_owned(),
+            request: Payload::Json(request),
+            response,
+            status,
+            started: self.started(),
+            duration_ms: self.duration(),
+            failure,
+            line: self.line,
+            usage,
+            is_logged: true,
+        }))
+    }
+
+    /// Whether afterimage made up the times, since its source had none.
+    fn has_made_up_time(&self) -> bool {
+        let of = self.text(&["afterimage.time"]).filter(|_| self.is_own);
+        of.is_some_and(|time| matches!(time, "neighbour" | "order"))
+    }
+
+    /// How long the call took, in milliseconds.
+    fn duration(&self) -> Option<u64> {
+        let has_end = self.text(&["afterimage.time"]).filter(|_| self.is_own) != Some("start");
+        let duration = self.end?.checked_sub(self.start?)?;
+        (has_end && !self.has_made_up_time()).then_some(duration / 1_000_000)
+    }
+
+    fn started(&self) -> Option<String> {
+        self.start.filter(|_| !self.has_made_up_time()).map(rfc3339)
+    }
+
+    /// The messages of the request; `None` where they were cut.
+    fn input(&self, cut: &mut impl FnMut(&str, &str)) -> Option<Vec<Said>> {
+        const INPUT: &str = "gen_ai.input.messages";
+        if let Some(value) = self.attributes.get(INPUT) {
+            return match structured(value) {
+                Ok(Value::Array(list)) => {
+                    Some(list.into_iter().filter_map(Said::of_message).collect())
+                }
+                Ok(_) => None,
+                Err(text) => {
+                    cut(INPUT, text);
+                    None
+                }
+            };
+        }
+        let mut found = older::numbered(&self.attributes, "gen_ai.prompt", "user");
+        if found.is_empty() {
+            found = older::numbered(&self.attributes, "llm.input_messages", "user");
+        }
+        if found.is_empty() {
+            found = older::events_in(&self.events);
+        }
+        if found.is_empty() {
+            found = older::listed(&self.attributes, "gen_ai.prompt", "user");
+        }
+        Some(found)
+    }
+
+    /// The messages of the response: one for each choice.
+    fn output(&self, cut: &mut impl FnMut(&str, &str)) -> Vec<Said> {
+        const OUTPUT: &str = "gen_ai.output.messages";
+        if let Some(value) = self.attributes.get(OUTPUT) {
+            return match structured(value) {
+                Ok(Value::Array(list)) => list.into_iter().filter_map(Said::of_message).collect(),
+                Ok(_) => Vec::new(),
+                Err(text) => {
+                    cut(OUTPUT, text);
+                    Vec::new()
+                }
+            };
+        }
+        let mut found = older::numbered(&self.attributes, "gen_ai.completion", "assistant");
+        if found.is_empty() {
+            found = older::numbered(&self.attributes, "llm.output_messages", "assistant");
+        }
+        if found.is_empty() {
+            found = older::events_out(&self.events);
+        }
+        if found.is_empty() {
+            found = older::listed(&self.attributes, "gen_ai.completion", "assistant");
+        }
+        found
+    }
+
+    fn request(&self, api: Api, input: Vec<Said>, cut: &mut impl FnMut(&str, &str)) -> Value {
+        const SYSTEM: &str = "gen_ai.system_instructions";
+        let mut body = Object::new();
+        body.put_some("model", self.model());
+        self.put_parameters(api, &mut body);
+        let tools = self.tools(api, cut);
+        if !tools.is_empty() {
+            body.put("tools", tools);
+        }
+        match self.attributes.get(SYSTEM).map(structured) {
+            Some(Ok(Value::Null)) | None => {}
+            Some(Ok(instructions)) => {
+                body.put("system", Said::of_instructions(instructions).into_system());
+            }
+            // Some write the bare text.
+            Some(Err(text)) if !text.trim_start().starts_with(['[', '{']) => {
+                body.put("system", text);
+            }
+            Some(Err(text)) => cut(SYSTEM, text),
+        }
+        // The API has no instructions among its first messages.
+        let leading = input.iter().take_while(|said| said.is_system()).count();
+        let mut input = input.into_iter();
+        if api == Api::Messages && leading > 0 && !body.contains_key("system") {
+            let mut instructions = input.by_ref().take(leading);
+            if let Some(first) = instructions.next() {
+                let mut all = first;
+                instructions.for_each(|said| all.append(said));
+                body.put("system", all.into_system());
+            }
+        }
+        let messages: Vec<Value> = input.flat_map(|said| said.into_api(api)).collect();
+        body.put("messages", messages);
+        body.into()
+    }
+
+    /// The parameters, by the names of the API.
+    fn put_parameters(&self, api: Api, body: &mut Object) {
+        if let Some(Ok(Value::Object(all))) =
+            self.attributes.get("llm.invocation_parameters").map(structured)
+        {
+            let is_parameter =
+                |key: &str| !["model", "messages", "tools", "system", "input"].contains(&key);
+            all.into_iter().filter(|(key, _)| is_parameter(key)).for_each(|(key, value)| {
+                body.insert(key, value);
+            });
+        }
+        // What the conventions have no names for.
+        if let Some(Ok(Value::Object(rest))) =
+            self.attributes.get("afterimage.request.parameters").map(structured)
+        {
+            body.extend(rest);
+        }
+        for (key, value) in &self.attributes {
+            let name = key
+                .strip_prefix("gen_ai.request.")
+                .or_else(|| key.strip_prefix("gen_ai.openai.request."));
+            let Some(name) = name.filter(|name| *name != "model") else { continue };
+            let name = match (name, api) {
+                ("choice.count", _) => "n",
+                ("stop_sequences", Api::Chat) => "stop",
+                ("encoding_formats", _) => continue,
+                (name, _) if name.contains('.') => continue,
+                (name, _) => name,
+            };
+            body.put(name, value.clone());
+        }
+    }
+
+    /// The tools in the form of the API.
+    fn tools(&self, api: Api, cut: &mut impl FnMut(&str, &str)) -> Vec<Value> {
+        const TOOLS: &str = "gen_ai.tool.definitions";
+        let defined = match self.attributes.get(TOOLS).map(structured) {
+            Some(Ok(Value::Array(list))) => list,
+            Some(Ok(_)) => Vec::new(),
+            Some(Err(text)) => {
+                cut(TOOLS, text);
+                Vec::new()
+            }
+            None => older::tools(&self.attributes),
+        };
+        defined.into_iter().map(|tool| in_form(tool, api)).collect()
+    }
+
+    fn response(&self, api: Api, output: Vec<Said>, usage: Option<&Value>) -> Value {
+        let reasons = self.attributes.get("gen_ai.response.finish_reasons");
+        let reason = |index: usize| match reasons {
+            Some(Value::Array(list)) => list.get(index).cloned(),
+            other => other.cloned(),
+        };
+        let mut body = Object::new();
+        body.put_some("id", self.text(&["gen_ai.response.id", "llm.response.id"]));
+        body.put_some("model", self.text(&["gen_ai.response.model", "llm.response.model"]));
+        if api == Api::Messages {
+            body.put("type", "message");
+            let mut blocks = Vec::new();
+            let (mut role, mut output) = ("assistant".to_owned(), output.into_iter());
+            if let Some(Value::Object(mut message)) =
+                output.next().and_then(|said| said.into_api(api).into_iter().next())
+            {
+                if let Some(Value::String(own)) = message.shift_remove("role") {
+                    role = own;
+                }
+                match message.shift_remove("content") {
+                    Some(Value::Array(list)) => blocks = list,
+                    Some(Value::String(text)) => {
+                        blocks.push(object! { "type": "text", "text": text }.into());
+                    }
+                    _ => {}
+                }
+            }
+            body.put("role", role);
+            body.put("content", blocks);
+            body.put_some("stop_reason", reason(0));
+        } else {
+            let choice = |(index, message): (usize, Value)| {
+                let mut choice = object! { "index": index, "message": message };
+                choice.put_some("finish_reason", reason(index));
+                Value::Object(choice)
+            };
+            let messages =
+                output.into_iter().filter_map(|said| said.into_api(api).into_iter().next());
+            body.put("choices", messages.enumerate().map(choice).collect::<Value>());
+        }
+        body.put_some("usage", usage.cloned());
+        body.into()
+    }
+}
+
+/// A definition of the conventions in the form of the API; one in a provider's form stays.
+fn in_form(tool: Value, api: Api) -> Value {
+    let Value::Object(mut definition) = tool else { return tool };
+    let is_function = definition.get("type").is_none_or(|kind| kind.as_str() == Some("function"));
+    let is_known = definition.get("name").is_some() && !definition.contains_key("input_schema");
+    if !is_function || !is_known {
+        return definition.into();
+    }
+    definition.shift_remove("type");
+    if api == Api::Messages {
+        if let Some(parameters) = definition.shift_remove("parameters") {
+            definition.put("input_schema", parameters);
+        }
+        return definition.into();
+    }
+    object! { "type": "function", "function": definition }.into()
+}

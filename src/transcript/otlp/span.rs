@@ -1,0 +1,147 @@
+//! Spans and log records, as far as they tell of calls of models.
+
+use super::any_value::{attributes, nanoseconds, plain};
+use crate::json::{Object, ObjectExt, Value};
+
+/// What a file says of one span: the span itself, and the log records that name it.
+#[derive(Debug, Default)]
+pub(super) struct SpanRecord {
+    /// Where it stands in the file: a line, or a place in the document.
+    pub(super) line: u64,
+    pub(super) start: Option<u64>,
+    pub(super) end: Option<u64>,
+    pub(super) attributes: Object,
+    /// Those of the span, and the log records, in order.
+    pub(super) events: Vec<Event>,
+    /// What is wrong, where the status says so.
+    pub(super) failure: Option<String>,
+    /// Whether the span was read, and not only records that name it.
+    pub(super) has_span: bool,
+    /// How many attributes were dropped before the file was written.
+    pub(super) dropped: u64,
+    /// The time by which it is put in order.
+    pub(super) order: u64,
+    /// Whether afterimage wrote it.
+    pub(super) is_own: bool,
+}
+
+/// An event of a span, or a log record.
+#[derive(Debug, PartialEq)]
+pub(super) struct Event {
+    pub(super) name: String,
+    pub(super) attributes: Object,
+    pub(super) body: Value,
+}
+
+/// The ids of a trace and of a span.
+pub(super) type SpanKey = (Box<str>, Box<str>);
+
+/// Whether a name is one of the conventions, or of those that came before them.
+fn tells_of_models(key: &str) -> bool {
+    ["gen_ai.", "llm.", "openinference."].iter().any(|prefix| key.starts_with(prefix))
+}
+
+fn key_of(object: &Object) -> Option<SpanKey> {
+    let id = |key: &str| {
+        let id = object.get(key).and_then(Value::as_str)?;
+        let is_known = id.bytes().any(|byte| byte != b'0');
+        is_known.then(|| id.to_ascii_lowercase().into_boxed_str())
+    };
+    Some((id("traceId")?, id("spanId")?))
+}
+
+impl SpanRecord {
+    /// A span with its ids; `None` where it tells of no model.
+    pub(super) fn of_span(mut span: Object, line: u64) -> Option<(Option<SpanKey>, Self)> {
+        let key = key_of(&span);
+        let events = match span.shift_remove("events") {
+            Some(Value::Array(events)) => events.into_iter().filter_map(Event::of).collect(),
+            _ => Vec::new(),
+        };
+        let attributes = attributes(span.shift_remove("attributes"));
+        let is_of_model = attributes.keys().any(|key| tells_of_models(key))
+            || events.iter().any(|event: &Event| tells_of_models(&event.name));
+        if !is_of_model {
+            return None;
+        }
+        let status = span.get("status");
+        let is_error = status.and_then(|status| status.get("code")).is_some_and(|code| {
+            code.as_u64() == Some(2) || code.as_str() == Some("STATUS_CODE_ERROR")
+        });
+        let message = status.and_then(|status| status.str_at("message"));
+        let failure = is_error.then(|| message.unwrap_or("an error").to_owned());
+        let record = Self {
+            line,
+            start: nanoseconds(span.get("startTimeUnixNano")),
+            end: nanoseconds(span.get("endTimeUnixNano")),
+            attributes,
+            events,
+            failure,
+            has_span: true,
+            dropped: span.get("droppedAttributesCount").and_then(Value::as_u64).unwrap_or(0),
+            order: 0,
+            is_own: false,
+        };
+        Some((key, record))
+    }
+
+    /// A log record with the ids of its span; `None` where it tells of no model.
+    pub(super) fn of_log(mut log: Object, line: u64) -> Option<(Option<SpanKey>, Self)> {
+        let key = key_of(&log);
+        let attributes = attributes(log.shift_remove("attributes"));
+        let name = log.get("eventName").or_else(|| attributes.get("event.name"));
+        let name = name.and_then(Value::as_str).filter(|name| tells_of_models(name))?.to_owned();
+        let time = nanoseconds(log.get("timeUnixNano"))
+            .or_else(|| nanoseconds(log.get("observedTimeUnixNano")));
+        let body = log.shift_remove("body").map_or(Value::Null, plain);
+        let mut record = Self { line, start: time, ..Self::default() };
+        if name == "gen_ai.client.inference.operation.details" {
+            record.attributes = attributes;
+        } else {
+            if let Some(system) = attributes.get("gen_ai.system") {
+                record.attributes.put("gen_ai.system", system.clone());
+            }
+            record.events.push(Event { name, attributes, body });
+        }
+        Some((key, record))
+    }
+
+    /// Adds what another record says of the same span. Says whether both are the span itself, and
+    /// differ.
+    pub(super) fn merge(&mut self, other: Self) -> bool {
+        if self.has_span && other.has_span {
+            let is_same = self.attributes == other.attributes
+                && (self.start, self.end) == (other.start, other.end);
+            // An exporter that tries again writes a span twice; of others the last one holds.
+            if !is_same {
+                (self.attributes, self.start, self.end) =
+                    (other.attributes, other.start, other.end);
+                self.failure = other.failure;
+            }
+            return !is_same;
+        }
+        if other.has_span {
+            (self.start, self.end, self.line) = (other.start, other.end, other.line);
+            (self.has_span, self.failure) = (true, other.failure);
+            (self.dropped, self.is_own) = (other.dropped, other.is_own);
+            let of_logs = std::mem::replace(&mut self.attributes, other.attributes);
+            self.attributes.put_unknown(&of_logs);
+            let of_logs = std::mem::replace(&mut self.events, other.events);
+            self.events.extend(of_logs);
+        } else {
+            self.attributes.put_unknown(&other.attributes);
+            self.events.extend(other.events);
+            self.start = self.start.or(other.start);
+        }
+        false
+    }
+}
+
+impl Event {
+    fn of(event: Value) -> Option<Self> {
+        let Value::Object(mut event) = event else { return None };
+        let attributes = attributes(event.shift_remove("attributes"));
+        let name = event.get("name").and_then(Value::as_str)?.to_owned();
+        Some(Self { name, attributes, body: Value::Null })
+    }
+}

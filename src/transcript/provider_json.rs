@@ -1,0 +1,69 @@
+//! Requests and responses in the form of a provider, read into frames outside of a transcript.
+
+use super::{Api, body::Payload, chat, responses, sink::Sink};
+use crate::{
+    json::{Value, object},
+    veil::Frame,
+};
+
+/// What a response says.
+pub(crate) struct ReadResponse {
+    pub(crate) id: Option<String>,
+    pub(crate) model: Option<String>,
+    /// Why the model stopped, in the words of the provider.
+    pub(crate) finish_reason: Option<String>,
+    /// What it said.
+    pub(crate) frames: Vec<Frame>,
+}
+
+/// The frames that messages, or items, of a request become, by the rules of the readers.
+pub(crate) fn frames_of(api: Api, messages: Vec<Value>) -> Vec<Frame> {
+    let mut sink = Sink::default();
+    for message in messages {
+        match api {
+            Api::Chat | Api::Messages => chat::message_or_unknown(message, 1, &mut sink),
+            Api::Responses => responses::push(message, 1, None, &mut sink),
+        }
+    }
+    frames_in(sink)
+}
+
+/// The frame of a system prompt that stands apart.
+pub(crate) fn system_frames(system: Value) -> Vec<Frame> {
+    let mut sink = Sink::default();
+    chat::system_prompt(system, 1, &mut sink);
+    frames_in(sink)
+}
+
+fn frames_in(mut sink: Sink) -> Vec<Frame> {
+    sink.finish();
+    sink.ready.into_iter().map(|record| record.frame).collect()
+}
+
+/// Reads the body of a response, a stream as what it would have been in one; `None` where it is
+/// none.
+pub(crate) fn response_of(api: Api, body: &str) -> Option<ReadResponse> {
+    let response = api.response(&Payload::Text(body.to_owned()))?;
+    let text = |pointer: &str| response.pointer(pointer)?.as_str().map(str::to_owned);
+    let finish_reason = match api {
+        Api::Chat => text("/choices/0/finish_reason"),
+        Api::Messages => text("/stop_reason"),
+        Api::Responses => {
+            text("/incomplete_details/reason").or_else(|| match response.str_at("status") {
+                Some("completed") => Some("stop".to_owned()),
+                other => other.map(str::to_owned),
+            })
+        }
+    };
+    let (id, model) = (text("/id"), text("/model"));
+    let mut reply = api.reply(response);
+    if api == Api::Messages {
+        // The members of the response around the message are none of what it says.
+        for message in &mut reply {
+            let Value::Object(whole) = message else { continue };
+            let content = whole.shift_remove("content").unwrap_or_default();
+            *message = object! { "role": "assistant", "content": content }.into();
+        }
+    }
+    Some(ReadResponse { id, model, finish_reason, frames: frames_of(api, reply) })
+}
