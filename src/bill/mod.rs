@@ -27,6 +27,8 @@
 
 mod broken;
 mod calibration;
+mod exact;
+mod media;
 #[cfg(feature = "prices")]
 mod price;
 #[cfg(feature = "prices")]
@@ -39,6 +41,8 @@ pub use calibration::{
     CalibratedCount, Calibration, KindCounts, LastReport, ModelCalibration, RefusalReason, Refused,
     TextKind,
 };
+pub use exact::{Inexact, certainty_for, exact_input};
+pub use media::{MediaCount, document_tokens, image_size, image_tokens, media_counts, pdf_pages};
 #[cfg(feature = "prices")]
 pub use price::{Bill, Price};
 #[cfg(feature = "prices")]

@@ -9,6 +9,8 @@ mod archive_moves;
 mod archive_store;
 mod attribution;
 mod branches;
+#[cfg(feature = "bpe")]
+mod calibration;
 mod capture_policies;
 #[cfg(all(feature = "bpe", feature = "checkpoint"))]
 mod checkpoint_draft;
@@ -38,6 +40,8 @@ mod journal_timeline;
 #[cfg(feature = "journal")]
 mod journal_veil;
 mod layering;
+#[cfg(feature = "bpe")]
+mod media;
 mod memory;
 #[cfg(feature = "observe")]
 mod observe_answers;

@@ -6,7 +6,7 @@ mod follow;
 use std::{collections::HashMap, io::Write, path::PathBuf, sync::Arc};
 
 use afterimage::{
-    bill::Prices,
+    bill::{CalibratedCount, MediaCount, Prices, exact_input, media_counts},
     export::Divergence,
     hud::Owner,
     id::FrameSeq,
@@ -15,7 +15,7 @@ use afterimage::{
         CacheBreak, Exchange, ExchangeOutcome, Lack, Provenance, Recording, ReportedExchange,
         Request, RequestDiff, RequestTokens,
     },
-    tokens::TokenCounter,
+    tokens::{Certainty, TokenCounter},
     transcript::TranscriptFormat,
     veil::{self, History, SubagentStart},
 };
@@ -43,7 +43,7 @@ use crate::{
 const WIDE: usize = 110;
 
 pub(crate) fn run(args: &args::Requests) -> Outcome {
-    let rendering = args::Rendering { format: None, tokenizer: args.tokenizer };
+    let rendering = args::Rendering { format: None, tokenizer: args.tokenizer.clone() };
     let lens = Lens::new(&rendering, Counting::Always)?;
     let prices = usage::prices(&args.pricing)?;
     let mut out = Output::new(args.coloring.color);
@@ -52,8 +52,11 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     }
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
-        let listing =
-            Listing { args, source, recording: &recording, prices: &prices, printed: None };
+        let calibrated = calibrated_counts(&lens, &recording);
+        let calibrated = calibrated.map_err(|error| source.refuse(error))?;
+        let (recording, prices) = (&recording, &prices);
+        let media = media_counts(recording).map_err(|error| source.refuse(error))?;
+        let listing = Listing { args, source, recording, prices, calibrated, media, printed: None };
         if args.broken {
             broken::list(&listing, &mut out)?;
         } else if args.json {
@@ -63,6 +66,14 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
         }
         Ok(out.flush()?)
     })
+}
+
+/// The input of each request of a recording, where counts are calibrated.
+fn calibrated_counts(
+    lens: &Lens,
+    recording: &Recording,
+) -> afterimage::Result<Vec<Option<CalibratedCount>>> {
+    lens.calibrated.as_ref().map_or(Ok(Vec::new()), |calibrated| calibrated.counts(recording))
 }
 
 /// Reads a source to its end, with its requests.
@@ -177,6 +188,10 @@ struct Listing<'l> {
     source: &'l Source,
     recording: &'l Recording,
     prices: &'l Prices,
+    /// The input of each request, where counts are calibrated and it is known.
+    calibrated: Vec<Option<CalibratedCount>>,
+    /// The images and documents of each request.
+    media: Vec<MediaCount>,
     /// Those that were printed already, where a file is followed.
     printed: Option<&'l Printed>,
 }
@@ -234,6 +249,40 @@ impl Listing<'_> {
         Ok((tokens, i128::from(tokens.total()) - i128::from(before)))
     }
 
+    /// The input of a request by the best count that there is of it, and which that is.
+    fn counted(&self, exchange: &Exchange, tokens: &RequestTokens) -> Outcome<Object> {
+        if exchange.provenance.lacks().is_empty() {
+            let request = self.recording.request(exchange.number);
+            let request = request.map_err(|error| self.source.refuse(error))?;
+            // A report that is another says that the recorder changed the texts, or a proxy the figure.
+            let reported = exchange.usage.and_then(|usage| usage.input);
+            let exact = exact_input(&request).ok();
+            if let Some(input) = exact.filter(|input| reported.is_none_or(|of| of == *input)) {
+                return Ok(object! { "input": input, "counts": Certainty::Exact.as_str() });
+            }
+        }
+        let index = exchange.number.checked_sub(1);
+        let count = index.and_then(|index| self.calibrated.get(index)).copied().flatten();
+        let media = index.and_then(|index| self.media.get(index)).copied().unwrap_or_default();
+        let mut counted = match count {
+            Some(CalibratedCount { tokens, low, high }) => object! {
+                "input": tokens,
+                "counts": Certainty::Calibrated.as_str(),
+                "low": low,
+                "high": high,
+            },
+            None => {
+                let input = tokens.total().saturating_add(media.tokens);
+                object! { "input": input, "counts": Certainty::Estimated.as_str() }
+            }
+        };
+        if media.parts > 0 {
+            let MediaCount { parts, tokens, unknown, .. } = media;
+            counted.put("media", object! { "parts": parts, "tokens": tokens, "unknown": unknown });
+        }
+        Ok(counted)
+    }
+
     fn json(&self, out: &mut Output) -> Outcome {
         let (mut totals, mut seen) = (HashMap::new(), HashMap::new());
         for exchange in self.exchanges()? {
@@ -263,6 +312,7 @@ impl Listing<'_> {
                 "tokens",
                 object! { "tools": tokens.tools, "system": tokens.system, "messages": tokens.messages },
             );
+            line.put("counted", self.counted(exchange, &tokens)?);
             line.put("growth", i64::try_from(growth).unwrap_or(i64::MAX));
             let differs = self.differences(exchange)?;
             line.put("differs", or_null(differs.as_ref().map(difference_json)));

@@ -61,6 +61,11 @@ fn row(counts: &KindCounts) -> [f64; KINDS + 1] {
     row
 }
 
+/// What is reported of the texts of a request: images cost what their rule says.
+fn of_text(sample: &Sample) -> f64 {
+    sample.reported as f64 - sample.counts.media as f64
+}
+
 /// The differences between exchanges that follow each other in a session: what a transcript lacks
 /// is in both, and drops out.
 fn differences(samples: &[Sample], keeps: impl Fn(usize) -> bool) -> Vec<Point<{ KINDS + 1 }>> {
@@ -70,7 +75,7 @@ fn differences(samples: &[Sample], keeps: impl Fn(usize) -> bool) -> Vec<Point<{
         if let Some(before) = last.insert(&sample.session, sample) {
             let (mut is, was) = (row(&sample.counts), row(&before.counts));
             is.iter_mut().zip(was).for_each(|(is, was)| *is -= was);
-            points.push((is, sample.reported as f64 - before.reported as f64));
+            points.push((is, of_text(sample) - of_text(before)));
         }
     }
     points
@@ -102,10 +107,12 @@ fn predict(
     let mut rest: HashMap<&str, f64> = HashMap::new();
     let mut outcomes = Vec::new();
     for (index, sample) in samples.iter().enumerate() {
-        let (counted, reported) = (dot(&of.kinds, &row(&sample.counts)), sample.reported as f64);
+        let reported = sample.reported as f64;
+        let counted = dot(&of.kinds, &row(&sample.counts)) + sample.counts.media as f64;
         if tested(index) {
             let known = rest.get(&*sample.session);
-            outcomes.extend(known.map(|rest| Outcome { error: counted + rest - reported, reported }));
+            outcomes
+                .extend(known.map(|rest| Outcome { error: counted + rest - reported, reported }));
         } else if known(index) {
             rest.insert(&sample.session, reported - counted);
         }

@@ -24,12 +24,12 @@ use indexmap::IndexMap;
 
 use self::{
     held_out::Coefficients,
-    sample::{Sample, Sessions, counts_of, samples},
+    sample::{HeldCounts, Sample, samples},
 };
 use crate::{
-    Result,
+    Error, ErrorKind, Result,
     request::Recording,
-    tokens::{Calibrated, Slope, TokenCounter, by_name},
+    tokens::{Calibrated, Memo, Slope, TokenCounter, by_name},
 };
 
 pub use sample::KindCounts;
@@ -186,7 +186,10 @@ impl fmt::Display for RefusalReason {
             Self::Slope { millionths } => {
                 let (least, most) = (Slope::LEAST, Slope::MOST);
                 let slope = *millionths as f64 / 1e6;
-                write!(f, "{slope:.2} reported tokens for one that is counted is not between {least} and {most}")
+                write!(
+                    f,
+                    "{slope:.2} reported tokens for one that is counted is not between {least} and {most}"
+                )
             }
             Self::Scattered { interval, reported } => write!(
                 f,
@@ -301,7 +304,8 @@ impl Calibration {
         let is_wanted = |last: &&LastReport| &*last.session == session && &*last.model == model;
         let last = self.sessions.iter().find(is_wanted)?;
         let counted = i128::from(last.counts.total()) * i128::from(of.slope.millionths())
-            + i128::from(last.counts.messages) * i128::from(of.per_message);
+            + i128::from(last.counts.messages) * i128::from(of.per_message)
+            + i128::from(last.counts.media) * MILLION;
         i64::try_from(i128::from(last.reported) - rounded(counted)).ok()
     }
 
@@ -312,22 +316,24 @@ impl Calibration {
         Some(Calibrated::new(base, self.model(model)?.slope))
     }
 
-    /// The input of each exchange of a recording that was counted by [`Calibration::base`], worked
-    /// out from the reported exchange before it in its session with the same model. `None` for the
-    /// first of these, and for models that are not fitted: such counts are estimates.
+    /// The input of each exchange of a recording, worked out from the reported exchange before it in
+    /// its session with the same model. `None` for the first of these, and for models that are not
+    /// fitted: such counts are estimates.
     ///
-    /// Costs a walk over the chunks, then O(log n) for each exchange and block.
+    /// Costs a walk over the chunks, whose texts are counted where another tokenizer than
+    /// [`Calibration::base`] did before, then O(log n) for each exchange and block.
     ///
     /// # Errors
-    /// [`ErrorKind::Tokenizer`](crate::ErrorKind::Tokenizer) where another tokenizer counted, and
-    /// those of [`Recording::request`].
+    /// [`ErrorKind::Tokenizer`] where this build lacks the tokenizer, and those of
+    /// [`Recording::request`].
     pub fn counts(&self, recording: &Recording) -> Result<Vec<Option<CalibratedCount>>> {
-        let found = recording.hud().counter().id();
-        if found != &*self.base {
-            let message = format!("expected counts by {}, found {found}", self.base);
-            return Err(crate::Error::new(crate::ErrorKind::Tokenizer, message));
-        }
-        let (mut running, mut last) = (Sessions::new(), IndexMap::new());
+        let missing = || {
+            let message = format!("this build has no tokenizer {}", self.base);
+            Error::new(ErrorKind::Tokenizer, message)
+        };
+        let counter = Memo::new(by_name(&self.base).ok_or_else(missing)?);
+        let mut requests = HeldCounts::new(recording, &counter);
+        let mut last = IndexMap::new();
         let mut counts = Vec::with_capacity(recording.exchanges().len());
         for exchange in recording.exchanges() {
             let of = exchange.model.as_deref().and_then(|model| self.model(model));
@@ -335,7 +341,7 @@ impl Calibration {
                 counts.push(None);
                 continue;
             };
-            let held = counts_of(recording, &mut running, exchange)?;
+            let held = requests.of(exchange)?;
             let key = (Arc::clone(&exchange.session), Arc::clone(&of.model));
             let before: Option<&(u64, KindCounts)> = last.get(&key);
             counts.push(before.map(|(reported, before)| of.after(*reported, before, &held)));
@@ -385,7 +391,7 @@ impl ModelCalibration {
             let tokens = counts.tokens.iter().zip(self.kinds);
             let tokens = tokens.map(|(tokens, slope)| i128::from(*tokens) * i128::from(slope));
             let messages = i128::from(counts.messages) * i128::from(self.per_message_of_kinds);
-            tokens.sum::<i128>() + messages
+            tokens.sum::<i128>() + messages + i128::from(counts.media) * MILLION
         };
         let tokens = i128::from(reported) + rounded(of(held) - of(before));
         let tokens = u64::try_from(tokens.max(0)).unwrap_or(u64::MAX);

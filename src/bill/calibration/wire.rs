@@ -55,7 +55,8 @@ impl Calibration {
         finish(fields)?;
         for (index, model) in models.iter().enumerate() {
             if models.iter().take(index).any(|other| other.model == model.model) {
-                let error = Error::expected("a model once", format_args!("{:?} twice", model.model));
+                let error =
+                    Error::expected("a model once", format_args!("{:?} twice", model.model));
                 return Err(error.under(index).under("models"));
             }
         }
@@ -91,7 +92,8 @@ fn model_from_json(value: Value) -> Result<ModelCalibration> {
     let model = text(&mut fields, "model")?;
     let slope = number(&mut fields, "slope")?;
     let fitted = u32::try_from(slope).ok().and_then(Slope::from_millionths);
-    let bounds = format!("millionths from {} to {}", Slope::LEAST.millionths(), Slope::MOST.millionths());
+    let bounds =
+        format!("millionths from {} to {}", Slope::LEAST.millionths(), Slope::MOST.millionths());
     let slope = fitted.ok_or_else(|| Error::expected(&bounds, slope).under("slope"))?;
     let signed = |fields: &mut Fields, key: &str| -> Result<i64> {
         Ok(Fields::required(fields.i64(key)?, key, "millionths")?)
@@ -132,6 +134,7 @@ fn session_to_json(of: &LastReport) -> Value {
     object.put("reported", of.reported);
     object.put("tokens", by_kind(of.counts.tokens));
     object.put("messages", of.counts.messages);
+    object.put("media", of.counts.media);
     object.into()
 }
 
@@ -153,6 +156,7 @@ fn session_from_json(value: Value) -> Result<LastReport> {
         counts: KindCounts {
             tokens: Fields::required(tokens, "tokens", "tokens by kind")?,
             messages: number(&mut fields, "messages")?,
+            media: number(&mut fields, "media")?,
         },
     };
     finish(fields).map(|()| of)
@@ -194,14 +198,12 @@ fn number(fields: &mut Fields, key: &str) -> Result<u64> {
     Ok(found)
 }
 
-fn list<T>(
-    fields: &mut Fields,
-    key: &str,
-    load: impl Fn(Value) -> Result<T>,
-) -> Result<Vec<T>> {
+fn list<T>(fields: &mut Fields, key: &str, load: impl Fn(Value) -> Result<T>) -> Result<Vec<T>> {
     let values = Fields::required(fields.array(key)?, key, "a list")?;
     let loaded = values.into_iter().enumerate();
-    loaded.map(|(index, value)| load(value).map_err(|error| error.under(index).under(key))).collect()
+    loaded
+        .map(|(index, value)| load(value).map_err(|error| error.under(index).under(key)))
+        .collect()
 }
 
 fn finish(fields: Fields) -> Result<()> {

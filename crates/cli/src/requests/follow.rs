@@ -12,7 +12,7 @@ use std::{
 
 use afterimage::{
     ErrorKind,
-    bill::Prices,
+    bill::{Prices, media_counts},
     request::Exchange,
     transcript::{Transcript, subagent_files},
 };
@@ -130,7 +130,12 @@ fn refresh(
         }
         let all = exchanges.len();
         let printed_now = Some(&*printed);
-        let listing = Listing { args, source, recording: &recording, prices, printed: printed_now };
+        let calibrated = super::calibrated_counts(lens, &recording);
+        let calibrated = calibrated.map_err(|error| source.refuse(error))?;
+        let recording = &recording;
+        let media = media_counts(recording).map_err(|error| source.refuse(error))?;
+        let listing =
+            Listing { args, source, recording, prices, calibrated, media, printed: printed_now };
         if all > 0 {
             if args.json { listing.json(out)? } else { listing.table(out)? }
         }
