@@ -52,11 +52,10 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     }
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
-        let calibrated = calibrated_counts(&lens, &recording);
-        let calibrated = calibrated.map_err(|error| source.refuse(error))?;
+        let counts = RequestCounts::of(args, &lens, &recording);
+        let counts = counts.map_err(|error| source.refuse(error))?;
         let (recording, prices) = (&recording, &prices);
-        let media = media_counts(recording).map_err(|error| source.refuse(error))?;
-        let listing = Listing { args, source, recording, prices, calibrated, media, printed: None };
+        let listing = Listing { args, source, recording, prices, counts, printed: None };
         if args.broken {
             broken::list(&listing, &mut out)?;
         } else if args.json {
@@ -68,12 +67,24 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     })
 }
 
-/// The input of each request of a recording, where counts are calibrated.
-fn calibrated_counts(
-    lens: &Lens,
-    recording: &Recording,
-) -> afterimage::Result<Vec<Option<CalibratedCount>>> {
-    lens.calibrated.as_ref().map_or(Ok(Vec::new()), |calibrated| calibrated.counts(recording))
+/// What is counted of requests as a whole, for JSON alone.
+#[derive(Default)]
+struct RequestCounts {
+    /// The input of each, where counts are calibrated and it is known.
+    calibrated: Vec<Option<CalibratedCount>>,
+    /// The images and documents of each.
+    media: Vec<MediaCount>,
+}
+
+impl RequestCounts {
+    fn of(args: &args::Requests, lens: &Lens, recording: &Recording) -> afterimage::Result<Self> {
+        if !args.json || args.broken {
+            return Ok(Self::default());
+        }
+        let calibrated = lens.calibrated.as_ref().map(|calibrated| calibrated.counts(recording));
+        let calibrated = calibrated.transpose()?.unwrap_or_default();
+        Ok(Self { calibrated, media: media_counts(recording)? })
+    }
 }
 
 /// Reads a source to its end, with its requests.
@@ -188,10 +199,7 @@ struct Listing<'l> {
     source: &'l Source,
     recording: &'l Recording,
     prices: &'l Prices,
-    /// The input of each request, where counts are calibrated and it is known.
-    calibrated: Vec<Option<CalibratedCount>>,
-    /// The images and documents of each request.
-    media: Vec<MediaCount>,
+    counts: RequestCounts,
     /// Those that were printed already, where a file is followed.
     printed: Option<&'l Printed>,
 }
@@ -262,8 +270,9 @@ impl Listing<'_> {
             }
         }
         let index = exchange.number.checked_sub(1);
-        let count = index.and_then(|index| self.calibrated.get(index)).copied().flatten();
-        let media = index.and_then(|index| self.media.get(index)).copied().unwrap_or_default();
+        let count = index.and_then(|index| self.counts.calibrated.get(index)).copied().flatten();
+        let media =
+            index.and_then(|index| self.counts.media.get(index)).copied().unwrap_or_default();
         let mut counted = match count {
             Some(CalibratedCount { tokens, low, high }) => object! {
                 "input": tokens,

@@ -11,7 +11,7 @@
 //!          + a constant × messages
 //! ```
 //!
-//! See `docs/bill.md` for the reasons and for figures over recorded sessions.
+//! See `docs/counts.md` for the reasons and for figures over recorded sessions.
 
 mod held_out;
 mod regression;

@@ -105,8 +105,13 @@ pub(super) fn base64_beginning(text: &str, most: usize) -> Option<Vec<u8>> {
         }
     }
     // What is left of a last group: two digits are a byte, three are two.
-    let [first, second, ..] = (held << (32 - 6 * digits.min(5))).to_be_bytes();
-    bytes.extend([first, second].into_iter().take((digits * 6 / 8) as usize));
+    let rest = match digits {
+        2 => (held << 20, 1),
+        3 => (held << 14, 2),
+        _ => (0, 0),
+    };
+    let [first, second, ..] = rest.0.to_be_bytes();
+    bytes.extend([first, second].into_iter().take(rest.1));
     Some(bytes)
 }
 

@@ -1,4 +1,4 @@
-//! What images cost, by the rules that providers publish. `docs/bill.md` names the pages and dates.
+//! What images cost, by the rules that providers publish. `docs/counts.md` names the pages and dates.
 
 /// How the models of a provider count the pixels of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,12 +12,12 @@ use std::{
 
 use afterimage::{
     ErrorKind,
-    bill::{Prices, media_counts},
+    bill::Prices,
     request::Exchange,
     transcript::{Transcript, subagent_files},
 };
 
-use super::Listing;
+use super::{Listing, RequestCounts};
 use crate::{
     args,
     failure::{Failure, Outcome, Stop},
@@ -129,13 +129,10 @@ fn refresh(
             *printed = Printed::default();
         }
         let all = exchanges.len();
-        let printed_now = Some(&*printed);
-        let calibrated = super::calibrated_counts(lens, &recording);
-        let calibrated = calibrated.map_err(|error| source.refuse(error))?;
-        let recording = &recording;
-        let media = media_counts(recording).map_err(|error| source.refuse(error))?;
-        let listing =
-            Listing { args, source, recording, prices, calibrated, media, printed: printed_now };
+        let counts = RequestCounts::of(args, lens, &recording);
+        let counts = counts.map_err(|error| source.refuse(error))?;
+        let (recording, printed_now) = (&recording, Some(&*printed));
+        let listing = Listing { args, source, recording, prices, counts, printed: printed_now };
         if all > 0 {
             if args.json { listing.json(out)? } else { listing.table(out)? }
         }
