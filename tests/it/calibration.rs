@@ -261,7 +261,7 @@ proptest! {
         prop_assert!(per_message.abs_diff(message) <= 6, "{per_message} {message}");
         let intercept = calibration.intercept("s", "claude-test-1").unwrap();
         let last = planted.last().unwrap().1;
-        prop_assert!(intercept.abs_diff(hidden as i64) <= last / 40 + 40, "{intercept} {hidden}");
+        prop_assert!(intercept.abs_diff(hidden.cast_signed()) <= last / 40 + 40, "{intercept} {hidden}");
         prop_assert!(model.held * 100 >= model.checked * 80, "{model:?}");
         let counter = calibration.counter("claude-test-1").unwrap();
         prop_assert_eq!(counter.certainty(), Certainty::Calibrated);

@@ -94,17 +94,13 @@ impl Calibrated {
     /// Who takes all of it.
     pub(crate) fn room(&self, budget: u64, session: &str) -> Result<u64, Failure> {
         let lacks = self.lacks(session).unwrap_or(0);
-        match budget.checked_sub(lacks).filter(|room| *room > 0) {
-            Some(room) => Ok(room),
-            None => {
-                let (lacks, budget) = (counted(lacks, "token"), grouped(budget));
-                let failure = Failure::new(format!(
-                    "what the transcript lacks takes {lacks}, the budget is {budget}"
-                ));
-                let failure = failure.at("session", printable(session));
-                Err(failure.hint("a larger `--budget` has room for it"))
-            }
+        if let Some(room) = budget.checked_sub(lacks).filter(|room| *room > 0) {
+            return Ok(room);
         }
+        let (lacks, budget) = (counted(lacks, "token"), grouped(budget));
+        let sentence = format!("what the transcript lacks takes {lacks}, the budget is {budget}");
+        let failure = Failure::new(sentence).at("session", printable(session));
+        Err(failure.hint("a larger `--budget` has room for it"))
     }
 }
 

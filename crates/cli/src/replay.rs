@@ -134,7 +134,7 @@ impl<'a> Player<'a> {
         Ok(if room == max_tokens {
             self.budget
         } else {
-            fitting::budget_of(&self.fitting, room, Budget::new)
+            fitting::budget_of(self.fitting, room, Budget::new)
         })
     }
 

@@ -273,17 +273,16 @@ impl Listing<'_> {
         let count = index.and_then(|index| self.counts.calibrated.get(index)).copied().flatten();
         let media =
             index.and_then(|index| self.counts.media.get(index)).copied().unwrap_or_default();
-        let mut counted = match count {
-            Some(CalibratedCount { tokens, low, high }) => object! {
+        let mut counted = if let Some(CalibratedCount { tokens, low, high }) = count {
+            object! {
                 "input": tokens,
                 "counts": Certainty::Calibrated.as_str(),
                 "low": low,
                 "high": high,
-            },
-            None => {
-                let input = tokens.total().saturating_add(media.tokens);
-                object! { "input": input, "counts": Certainty::Estimated.as_str() }
             }
+        } else {
+            let input = tokens.total().saturating_add(media.tokens);
+            object! { "input": input, "counts": Certainty::Estimated.as_str() }
         };
         if media.parts > 0 {
             let MediaCount { parts, tokens, unknown, .. } = media;

@@ -130,7 +130,8 @@ mod tests {
         assert_eq!(image_size(jpeg), Some((800, 600)));
         let lossy = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x20\x43\x58\x02";
         assert_eq!(image_size(lossy), Some((800, 600)));
-        let bits = (799_u32 | 599 << 14).to_le_bytes();
+        let [width, height] = [799_u32, 599 << 14];
+        let bits = (width + height).to_le_bytes();
         let lossless = [&b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f"[..], &bits].concat();
         assert_eq!(image_size(&lossless), Some((800, 600)));
         let extended = b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x1f\x03\0\x57\x02\0";
