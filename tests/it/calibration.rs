@@ -383,6 +383,7 @@ fn calibrations_are_read_strictly() {
     };
     check("\"calibration\":1", "\"calibration\":2", ErrorKind::Version, "version 1");
     check("\"calibration\":1,", "", ErrorKind::Shape, "calibration");
+    check("\"chars4\"", "\"calibrated:chars4*1.200000\"", ErrorKind::Shape, "/tokenizer");
     check("\"models\"", "\"model\"", ErrorKind::Shape, "models");
     check("\"slope\":1", "\"slope\":9", ErrorKind::Shape, "/models/0/slope");
     check("\"held\":", "\"held\":9", ErrorKind::Shape, "/models/0/held");

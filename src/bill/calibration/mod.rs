@@ -14,11 +14,12 @@
 //! See `docs/counts.md` for the reasons and for figures over recorded sessions.
 
 mod held_out;
+mod refusal;
 mod regression;
 mod sample;
 mod wire;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -29,9 +30,10 @@ use self::{
 use crate::{
     Error, ErrorKind, Result,
     request::Recording,
-    tokens::{Calibrated, Memo, Slope, TokenCounter, by_name},
+    tokens::{Calibrated, Certainty, Memo, Slope, TokenCounter as _, by_name},
 };
 
+pub use refusal::{RefusalReason, Refused};
 pub use sample::KindCounts;
 
 /// How many exchanges of a model must be reported before its counts are calibrated.
@@ -142,61 +144,6 @@ pub struct ModelCalibration {
     pub held: u64,
     /// The median error of held-out exchanges, in millionths of what was reported.
     pub median_error: u64,
-}
-
-/// A model whose counts stay estimated.
-#[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The model.
-    pub model: Arc<str>,
-    /// How many of its exchanges report an input.
-    pub exchanges: u64,
-    /// Why.
-    pub reason: RefusalReason,
-}
-
-/// Why counts stay estimated.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefusalReason {
-    /// Too few exchanges report an input.
-    TooFew {
-        /// How many are needed.
-        needed: u64,
-    },
-    /// No tokenizer is so far from another: the usage is not of these texts.
-    Slope {
-        /// What was fitted, in millionths.
-        millionths: i64,
-    },
-    /// Reported input does not follow what requests hold.
-    Scattered {
-        /// The half-width of the interval, in tokens.
-        interval: u64,
-        /// The median of what was reported.
-        reported: u64,
-    },
-}
-
-impl fmt::Display for RefusalReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFew { needed } => write!(f, "{needed} are needed"),
-            Self::Slope { millionths } => {
-                let (least, most) = (Slope::LEAST, Slope::MOST);
-                let slope = *millionths as f64 / 1e6;
-                write!(
-                    f,
-                    "{slope:.2} reported tokens for one that is counted is not between {least} and {most}"
-                )
-            }
-            Self::Scattered { interval, reported } => write!(
-                f,
-                "the reported input does not follow the requests: off by {interval} of {reported} tokens"
-            ),
-        }
-    }
 }
 
 /// The last exchange of a session with a model: what the transcript lacks follows from it.
@@ -310,9 +257,11 @@ impl Calibration {
     }
 
     /// A counter of texts by the slope of a model over all text. `None` where the model is not
-    /// fitted, or this build lacks the tokenizer that counted.
+    /// fitted, this build lacks the tokenizer that counted, or a calibrated one did.
     pub fn counter(&self, model: &str) -> Option<Calibrated> {
-        let base: Arc<dyn TokenCounter> = by_name(&self.base)?;
+        let base = by_name(&self.base)?;
+        let is_calibrated = base.certainty() == Certainty::Calibrated;
+        let base = Some(base).filter(|_| !is_calibrated)?;
         Some(Calibrated::new(base, self.model(model)?.slope))
     }
 

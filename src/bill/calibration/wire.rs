@@ -49,6 +49,10 @@ impl Calibration {
             return Err(Error::new(ErrorKind::Version, message));
         }
         let base = text(&mut fields, "tokenizer")?;
+        if base.starts_with("calibrated:") {
+            let error = Error::expected("a tokenizer", format_args!("{base:?}"));
+            return Err(error.under("tokenizer"));
+        }
         let models: Vec<ModelCalibration> = list(&mut fields, "models", model_from_json)?;
         let sessions: Vec<LastReport> = list(&mut fields, "sessions", session_from_json)?;
         fields.take("refused");
