@@ -1,11 +1,12 @@
 //! What exchanges cost: their usage as it was reported, added up, and its price.
 //!
 //! [`UsageSums`] adds up what [`request::ReportedExchange`](crate::request::ReportedExchange)s
-//! report. Nothing here is counted: a figure that a source does not report is missing, and not zero.
+//! report. A figure that a source does not report is missing, and not zero.
 //! With the feature `prices`, `Bill` says what exchanges cost by a table of `Prices`: figures are
 //! data, and costs are whole numbers of 10^-12 of the currency. [`broken_caches`] finds the requests
 //! that paid again for what a cache had held. [`Residency`] says which facets stood in the requests
-//! that were paid for, and what that cost.
+//! that were paid for, and what that cost. [`Calibration`] says what reported tokens are to counted
+//! ones.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,6 +26,9 @@
 //! ```
 
 mod broken;
+mod calibration;
+mod exact;
+mod media;
 #[cfg(feature = "prices")]
 mod price;
 #[cfg(feature = "prices")]
@@ -33,6 +37,12 @@ mod residency;
 mod sums;
 
 pub use broken::{BreakCause, BrokenCache, broken_caches};
+pub use calibration::{
+    CalibratedCount, Calibration, KindCounts, LastReport, ModelCalibration, RefusalReason, Refused,
+    TextKind,
+};
+pub use exact::{Inexact, certainty_for, exact_input};
+pub use media::{MediaCount, document_tokens, image_size, image_tokens, media_counts, pdf_pages};
 #[cfg(feature = "prices")]
 pub use price::{Bill, Price};
 #[cfg(feature = "prices")]

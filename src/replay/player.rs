@@ -31,6 +31,7 @@ pub enum ReplayPolicy {
 pub struct Replay {
     hud: Hud,
     budget: Budget,
+    framing: ProviderFraming,
     engine: Arc<dyn Engine>,
     keeper: Keeper,
     history: History,
@@ -99,6 +100,7 @@ impl Replay {
         Self {
             hud,
             budget,
+            framing: ProviderFraming::default(),
             engine,
             keeper,
             history,
@@ -134,6 +136,12 @@ impl Replay {
     /// The frames so far.
     pub fn history(&self) -> &History {
         &self.history
+    }
+
+    /// What the provider adds around messages, where it is not what OpenAI's chat models add.
+    #[must_use]
+    pub fn framing(self, framing: ProviderFraming) -> Self {
+        Self { framing, ..self }
     }
 
     /// Takes the next frame. Where it begins a turn of the agent, the request that would have been
@@ -202,7 +210,7 @@ impl Replay {
 
     fn make_request(&mut self, now: Millis) -> Result<Request> {
         let Self { hud, budget, history, .. } = self;
-        let asked = RenderRequest::default();
+        let asked = RenderRequest { framing: self.framing, ..RenderRequest::default() };
         match &mut self.keeper {
             Keeper::Unlimited(compactions) => {
                 compactions.follow(hud, history, now)?;
@@ -212,7 +220,8 @@ impl Replay {
             Keeper::Sliding(sliding, transform) => {
                 transform.look(history)?;
                 let units = transform.units();
-                let (context, dropped) = sliding.render(hud, history, budget, units, now)?.unzip();
+                let (context, dropped) =
+                    sliding.render(hud, history, budget, units, &asked, now)?.unzip();
                 Ok(Request { dropped: dropped.unwrap_or_default(), ..Request::of(context) })
             }
             Keeper::Blocks(window) => match window.render(history, &asked, &*self.engine, now) {
@@ -238,7 +247,7 @@ impl Replay {
         };
         self.is_fit = true;
         let total = context.tokens().total;
-        let framing = ProviderFraming::default();
+        let framing = self.framing;
         let prefix = self
             .last
             .as_ref()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     Result,
     compress::Unit,
-    hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
+    hud::{Hud, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     snapshot::{FrameSnapshotBuilder, Substitution, SubstitutionKind},
     veil::History,
@@ -32,11 +32,12 @@ impl Sliding {
         history: &History,
         budget: &Budget,
         units: &[Unit],
+        asked: &RenderRequest,
         now: Millis,
     ) -> Result<Option<(RenderedContext, Arc<Vec<DroppedFrames>>)>> {
-        let per_message = ProviderFraming::default().per_message;
+        let per_message = asked.framing.per_message;
         loop {
-            let context = hud.render_with(history, &RenderRequest::default(), &self.gaps, now)?;
+            let context = hud.render_with(history, asked, &self.gaps, now)?;
             let excess = context.tokens().total.saturating_sub(budget.room());
             if excess == 0 {
                 return Ok(Some((context, Arc::clone(&self.dropped))));

@@ -45,6 +45,7 @@ pub struct RequestFitter {
     options: CompressionOptions,
     form: Option<Form>,
     export: ExportOptions,
+    framing: ProviderFraming,
 }
 
 /// A session that was fitted into a budget, or could not be.
@@ -83,8 +84,9 @@ pub enum FittingStep<'j> {
 impl RequestFitter {
     /// Fits contexts of `hud` into `budget`, compressing as the budget says.
     pub fn new(hud: Hud, budget: Budget) -> Self {
-        let (options, export) = (budget.compression(), ExportOptions::default());
-        Self { hud, budget, options, form: None, export }
+        let (options, export, framing) =
+            (budget.compression(), ExportOptions::default(), ProviderFraming::default());
+        Self { hud, budget, options, form: None, export, framing }
     }
 
     /// Compresses with other options.
@@ -106,6 +108,12 @@ impl RequestFitter {
         Self { export, ..self }
     }
 
+    /// What the provider adds around messages, where it is not what OpenAI's chat models add.
+    #[must_use]
+    pub fn framing(self, framing: ProviderFraming) -> Self {
+        Self { framing, ..self }
+    }
+
     /// Fits a session, asking `engine` for summaries. An engine that fails four times in a row is
     /// not asked again; what it did not summarise is shortened or left out. `watch` hears of each
     /// step, for programs that show progress.
@@ -122,7 +130,7 @@ impl RequestFitter {
     ) -> Result<FittedRequest> {
         let engine = FailureLimit::new(engine, FAILURES);
         let mut window = ContextWindow::new(self.hud.clone(), self.budget, self.options.clone());
-        let mut request = RenderRequest::default();
+        let mut request = RenderRequest { framing: self.framing, ..RenderRequest::default() };
         // What the whole session renders to is let go before anything else takes room.
         let before = self.hud.render(history, &request, now)?;
         let (_, tokens_before) = self.request(history, &before)?;
@@ -168,8 +176,10 @@ impl RequestFitter {
             Some(Form::Anthropic) => export()?.anthropic(&self.export),
             Some(Form::Messages | Form::Plain) | None => return Ok((None, context.tokens().total)),
         };
-        let report = prefix_report(&exported, &exported, &**self.hud.counter(), PrefixRules::EXACT);
-        let tokens = report.tokens + ProviderFraming::default().per_reply;
+        let ProviderFraming { per_message, per_reply } = self.framing;
+        let rules = PrefixRules { per_message, ..PrefixRules::EXACT };
+        let report = prefix_report(&exported, &exported, &**self.hud.counter(), rules);
+        let tokens = report.tokens + per_reply;
         Ok((Some(exported), tokens))
     }
 }

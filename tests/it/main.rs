@@ -10,6 +10,8 @@ mod archive_store;
 mod attribution;
 mod branches;
 mod broken_caches;
+#[cfg(feature = "bpe")]
+mod calibration;
 mod capture_policies;
 #[cfg(all(feature = "bpe", feature = "checkpoint"))]
 mod checkpoint_draft;
@@ -39,6 +41,8 @@ mod journal_timeline;
 #[cfg(feature = "journal")]
 mod journal_veil;
 mod layering;
+#[cfg(feature = "bpe")]
+mod media;
 mod memory;
 #[cfg(feature = "observe")]
 mod observe_answers;

@@ -1,5 +1,6 @@
 //! What the command line says.
 
+mod counted_by;
 mod words;
 
 use std::{borrow::Cow, ffi::OsStr, path::PathBuf};
@@ -10,6 +11,8 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
     error::ErrorKind,
 };
+
+pub(crate) use counted_by::{CountedBy, CountedByName};
 
 use crate::{checkpoint, failure::Outcome, output};
 
@@ -191,8 +194,8 @@ pub(crate) struct Rendering {
     #[arg(long, value_enum, help_heading = "Rendering")]
     pub(crate) format: Option<Format>,
     /// Which tokenizer counts; by default o200k, or the one of the archive
-    #[arg(long, value_enum, help_heading = "Rendering")]
-    pub(crate) tokenizer: Option<Tokenizer>,
+    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CountedBy>,
 }
 
 /// Which branches of a session that went back are read.
@@ -509,6 +512,10 @@ pub(crate) struct Stats {
     /// Show which facets stood in the requests that were paid for, and what each cost
     #[arg(long, conflicts_with = "request")]
     pub(crate) residency: bool,
+    /// Fit our counts to the reported usage, write the calibration to this file, and say what it is
+    /// worth; `--tokenizer calibrated:FILE` counts by it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["request", "residency", "format", "tokenizer", "session", "json"])]
+    pub(crate) calibrate: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) rendering: Rendering,
     #[command(flatten)]
@@ -680,8 +687,8 @@ pub(crate) struct Replay {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) policy: PolicyName,
     /// Which tokenizer counts; by default o200k
-    #[arg(long, value_enum, help_heading = "Rendering")]
-    pub(crate) tokenizer: Option<Tokenizer>,
+    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CountedBy>,
     /// Print the figures as JSON: of each file, and of all
     #[arg(long)]
     pub(crate) json: bool,
@@ -740,8 +747,8 @@ pub(crate) struct Requests {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) cache: Cache,
     /// Which tokenizer counts; by default o200k
-    #[arg(long, value_enum, help_heading = "Rendering")]
-    pub(crate) tokenizer: Option<Tokenizer>,
+    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CountedBy>,
     #[command(flatten)]
     pub(crate) pricing: Pricing,
     /// List the requests alone whose cache served less than the request before had left there, with

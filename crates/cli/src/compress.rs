@@ -117,6 +117,7 @@ impl Printer<'_> {
         if session.source.is_one_of_several {
             report.shift_insert(0, "file".to_owned(), session.source.name().into());
         }
+        session.counts.put(&mut report);
         let fitted = match &session.fit {
             Fit::Fits(fitted) => fitted,
             Fit::Unfit(breakdown) => {

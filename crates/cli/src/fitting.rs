@@ -22,7 +22,7 @@ use crate::{
     args::{self, CompressAs, Format, Input, Rendering},
     failure::{Failure, Outcome, Stop},
     input::{self, Source},
-    lens::{Counting, Lens, Lenses},
+    lens::{Counting, Counts, Lens, Lenses},
     moment::moment,
     text::{counted, grouped},
 };
@@ -44,6 +44,8 @@ pub(crate) struct Session<'s> {
     pub(crate) exported: Option<ExportedRequest>,
     /// The tokens of what fits.
     pub(crate) tokens_after: u64,
+    /// What counted, and what is not counted.
+    pub(crate) counts: Counts,
 }
 
 /// Fits each session of each file, and hands it to `take`. Where one does not fit it is reported,
@@ -62,7 +64,15 @@ pub(crate) fn each(
     input::each(input, true, |source| {
         let lens = lenses.of(source)?;
         for (name, history) in histories(source, &lens)? {
-            let session = fitter.fit(source, name, history, &lens, what)?;
+            let room = match lens.room(fitting.budget, &name) {
+                Ok(room) => room,
+                Err(failure) => {
+                    is_unfit = true;
+                    failure.report();
+                    continue;
+                }
+            };
+            let session = fitter.fit(source, name, history, &lens, (room, what))?;
             if let Fit::Unfit(breakdown) = &session.fit {
                 is_unfit = true;
                 unfit(&session, breakdown).report();
@@ -108,7 +118,16 @@ const OUTLINE: &str = "outline";
 /// The budget with the number of frames to keep that is asked for: whoever says it means so many,
 /// whatever their size.
 pub(crate) fn budget(args: &args::Fitting, budget: impl Fn(u64) -> Budget) -> Budget {
-    let budget = budget(args.budget);
+    budget_of(args, args.budget, budget)
+}
+
+/// As [`budget`], of so many tokens.
+pub(crate) fn budget_of(
+    args: &args::Fitting,
+    tokens: u64,
+    budget: impl Fn(u64) -> Budget,
+) -> Budget {
+    let budget = budget(tokens);
     let recent = args.keep_recent.map_or(budget.recent, |_| budget.room());
     Budget { recent, ..budget }
 }
@@ -140,25 +159,29 @@ pub(crate) fn patient_engine(args: &args::Fitting) -> Outcome<FailureLimit<Box<d
 }
 
 /// Fits sessions, one after the other.
-struct Fitter {
-    budget: Budget,
-    options: CompressionOptions,
+struct Fitter<'a> {
+    args: &'a args::Fitting,
     engine: Box<dyn Engine>,
     is_command: bool,
 }
 
-impl Fitter {
-    fn new(args: &args::Fitting) -> Outcome<Self> {
-        let budget = budget(args, Budget::once);
+impl<'a> Fitter<'a> {
+    fn new(args: &'a args::Fitting) -> Outcome<Self> {
+        let is_command = args.engine.trim() != OUTLINE;
+        Ok(Self { args, engine: engine(args)?, is_command })
+    }
+
+    /// The budget of so many tokens, and how to compress for it.
+    fn budget(&self, tokens: u64) -> (Budget, CompressionOptions) {
+        let budget = budget_of(self.args, tokens, Budget::once);
         let options = CompressionOptions {
             // Whoever waits at the command line wants the next try now.
             retry_delay_ms: 0,
             // One context has room for more of each.
             ratio: 5,
-            ..options(args, &budget)
+            ..options(self.args, &budget)
         };
-        let is_command = args.engine.trim() != OUTLINE;
-        Ok(Self { budget, options, engine: engine(args)?, is_command })
+        (budget, options)
     }
 
     fn fit<'s>(
@@ -167,10 +190,11 @@ impl Fitter {
         name: Arc<str>,
         history: History,
         lens: &Lens,
-        what: Option<CompressAs>,
+        (room, what): (u64, Option<CompressAs>),
     ) -> Outcome<Session<'s>> {
-        let mut fitter =
-            RequestFitter::new(lens.hud.clone(), self.budget).options(self.options.clone());
+        let (budget, options) = self.budget(room);
+        let fitter = RequestFitter::new(lens.hud.clone(), budget).options(options);
+        let mut fitter = fitter.framing(lens.framing());
         if let Some(form) = what.and_then(CompressAs::form) {
             fitter = fitter.form(form);
         }
@@ -191,7 +215,18 @@ impl Fitter {
         }
         let FittedRequest { tokens_before, window, fit, exported, tokens_after } =
             fitted.map_err(|error| source.refuse(error))?;
-        Ok(Session { source, name, history, tokens_before, window, fit, exported, tokens_after })
+        let counts = lens.counts(&name);
+        Ok(Session {
+            source,
+            name,
+            history,
+            tokens_before,
+            window,
+            fit,
+            exported,
+            tokens_after,
+            counts,
+        })
     }
 }
 

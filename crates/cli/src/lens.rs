@@ -3,13 +3,15 @@
 use std::{rc::Rc, sync::Arc};
 
 use afterimage::{
-    hud::{Hud, format_by_name},
+    hud::{Hud, ProviderFraming, format_by_name},
+    json::Object,
     snapshot::{ChunkRef, FrameSnapshot},
-    tokens::{self, CountedText, Memo, TokenCounter},
+    tokens::{self, Certainty, CountedText, Memo, TokenCounter},
 };
 
 use crate::{
-    args::{Format, Rendering, Tokenizer},
+    args::{CountedBy, Format, Rendering, Tokenizer},
+    calibrated::Calibrated,
     failure::{Failure, Outcome},
     input::Source,
 };
@@ -21,6 +23,8 @@ pub(crate) struct Lens {
     pub(crate) format: String,
     /// Counts what is asked for. A text that is counted again costs a look-up.
     pub(crate) counter: Arc<dyn TokenCounter>,
+    /// What it was fitted to, where its counts are calibrated.
+    pub(crate) calibrated: Option<Rc<Calibrated>>,
 }
 
 /// When a lens counts.
@@ -39,18 +43,46 @@ pub(crate) struct Lenses<'a> {
     rendering: &'a Rendering,
     counting: Counting,
     made: Vec<(String, String, Rc<Lens>)>,
+    /// What a calibration came to, which is fitted once.
+    chosen: Option<Chosen>,
+}
+
+/// The tokenizer that is asked for.
+#[derive(Clone)]
+struct Chosen {
+    tokenizer: String,
+    calibrated: Option<Rc<Calibrated>>,
+}
+
+impl Chosen {
+    fn of(named: &CountedBy) -> Outcome<Self> {
+        Ok(match named {
+            CountedBy::Tokenizer(tokenizer) => {
+                Self { tokenizer: tokenizer.name().to_owned(), calibrated: None }
+            }
+            CountedBy::Calibrated(of) => {
+                let calibrated = Calibrated::find(of)?;
+                Self { tokenizer: calibrated.tokenizer.clone(), calibrated: Some(calibrated) }
+            }
+        })
+    }
 }
 
 impl<'a> Lenses<'a> {
     pub(crate) fn new(rendering: &'a Rendering, counting: Counting) -> Self {
-        Self { rendering, counting, made: Vec::new() }
+        Self { rendering, counting, made: Vec::new(), chosen: None }
     }
 
     /// The lens for a source. What an archive holds keeps its format and tokenizer where no other is
     /// asked for; its frames are rendered anew where another format is.
     pub(crate) fn of(&mut self, source: &mut Source) -> Outcome<Rc<Lens>> {
         let Rendering { format, tokenizer } = self.rendering;
-        let (format, tokenizer) = (format.map(Format::name), tokenizer.map(Tokenizer::name));
+        if let (None, Some(named)) = (&self.chosen, tokenizer) {
+            self.chosen = Some(Chosen::of(named)?);
+        }
+        let format = format.map(Format::name);
+        let chosen = self.chosen.as_ref();
+        let tokenizer = chosen.map(|chosen| chosen.tokenizer.as_str());
         let own = source
             .own_archive()
             .map(|archived| (archived.entry().format.clone(), archived.entry().tokenizer.clone()));
@@ -68,7 +100,9 @@ impl<'a> Lenses<'a> {
         if let Some((.., lens)) = known {
             return Ok(Rc::clone(lens));
         }
-        let lens = Rc::new(Lens::named(format, tokenizer, self.counting)?);
+        let mut lens = Lens::named(format, tokenizer, self.counting)?;
+        lens.calibrated = chosen.and_then(|chosen| chosen.calibrated.clone());
+        let lens = Rc::new(lens);
         self.made.push((format.to_owned(), tokenizer.to_owned(), Rc::clone(&lens)));
         Ok(lens)
     }
@@ -78,8 +112,44 @@ impl Lens {
     /// The lens for what is no archive.
     pub(crate) fn new(rendering: &Rendering, counting: Counting) -> Outcome<Self> {
         let Rendering { format, tokenizer } = rendering;
-        let (format, tokenizer) = (format.unwrap_or_default(), tokenizer.unwrap_or_default());
-        Self::named(format.name(), tokenizer.name(), counting)
+        let named = tokenizer.clone().unwrap_or_else(|| Tokenizer::default().into());
+        let Chosen { tokenizer, calibrated } = Chosen::of(&named)?;
+        let lens = Self::named(format.unwrap_or_default().name(), &tokenizer, counting)?;
+        Ok(Self { calibrated, ..lens })
+    }
+
+    /// The rendering of a context whose messages cost what the calibration says.
+    pub(crate) fn framing(&self) -> ProviderFraming {
+        let per_message = self.calibrated.as_ref().map(|calibrated| calibrated.per_message());
+        let default = ProviderFraming::default();
+        ProviderFraming { per_message: per_message.unwrap_or(default.per_message), ..default }
+    }
+
+    /// What counts for a session.
+    pub(crate) fn counts(&self, session: &str) -> Counts {
+        let lacks = self.calibrated.as_ref().and_then(|calibrated| calibrated.lacks(session));
+        let (tokenizer, certainty) = (self.counter.id().to_owned(), self.of_contexts());
+        Counts { tokenizer, certainty, lacks }
+    }
+
+    /// What counts of contexts are: those of transcripts lack tools, so they are exact for nobody.
+    fn of_contexts(&self) -> Certainty {
+        match self.counter.certainty() {
+            Certainty::Exact => Certainty::Estimated,
+            other => other,
+        }
+    }
+
+    /// Says in `json` what counts, whatever the session.
+    pub(crate) fn put(&self, json: &mut Object) {
+        let (tokenizer, certainty) = (self.counter.id().to_owned(), self.of_contexts());
+        Counts { tokenizer, certainty, lacks: None }.put(json);
+    }
+
+    /// The budget that is left for what a transcript holds, where the calibration knows what it
+    /// lacks.
+    pub(crate) fn room(&self, budget: u64, session: &str) -> Result<u64, Failure> {
+        self.calibrated.as_ref().map_or(Ok(budget), |calibrated| calibrated.room(budget, session))
     }
 
     fn named(format: &str, tokenizer: &str, counting: Counting) -> Outcome<Self> {
@@ -93,7 +163,7 @@ impl Lens {
             Counting::OnDemand => Arc::new(Uncounted),
         };
         let hud = Hud::builder(of_chunks).format(rendering).build();
-        Ok(Self { hud, format: format.to_owned(), counter })
+        Ok(Self { hud, format: format.to_owned(), counter, calibrated: None })
     }
 
     /// Whether this tokenizer counted the tokens of a snapshot.
@@ -115,6 +185,25 @@ impl Lens {
     pub(crate) fn total_tokens(&self, snapshot: &FrameSnapshot) -> u64 {
         let counts = snapshot.chunks().map(|chunk| self.tokens(snapshot, chunk));
         counts.fold(0, u64::saturating_add)
+    }
+}
+
+/// What counted the tokens of an answer.
+pub(crate) struct Counts {
+    pub(crate) tokenizer: String,
+    pub(crate) certainty: Certainty,
+    /// What a request of the session holds that is in no count, where a calibration knows it.
+    pub(crate) lacks: Option<u64>,
+}
+
+impl Counts {
+    /// Adds the members `tokenizer`, `counts`, and `lacks` where it is known.
+    pub(crate) fn put(&self, json: &mut Object) {
+        json.insert("tokenizer".to_owned(), self.tokenizer.as_str().into());
+        json.insert("counts".to_owned(), self.certainty.as_str().into());
+        if let Some(lacks) = self.lacks {
+            json.insert("lacks".to_owned(), lacks.into());
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod archive;
 mod args;
+mod calibrated;
 mod checkpoint;
 mod compress;
 mod demo;

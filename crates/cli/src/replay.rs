@@ -56,7 +56,9 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
     if args.json {
         let files: Object =
             files.into_iter().map(|(name, figures)| (name, figures.to_json())).collect();
-        out.json(object! { "simulated": true, "files": files, "all": all.to_json() })?;
+        let mut json = object! { "simulated": true, "files": files, "all": all.to_json() };
+        player.lens.put(&mut json);
+        out.json(json)?;
     } else if files.len() > 1 {
         print("all", all, &table, &mut out)?;
     }
@@ -68,7 +70,8 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
 }
 
 /// Replays files by one policy.
-struct Player {
+struct Player<'a> {
+    fitting: &'a args::Fitting,
     policy: ReplayPolicy,
     name: &'static str,
     budget: Budget,
@@ -76,8 +79,8 @@ struct Player {
     lens: Lens,
 }
 
-impl Player {
-    fn new(args: &args::Replay) -> Outcome<Self> {
+impl<'a> Player<'a> {
+    fn new(args: &'a args::Replay) -> Outcome<Self> {
         let budget = fitting::budget(&args.fitting, Budget::new);
         let (policy, name) = match args.policy {
             PolicyName::Blocks => {
@@ -87,9 +90,11 @@ impl Player {
             PolicyName::None => (ReplayPolicy::Unlimited, "everything"),
         };
         let engine: Arc<dyn Engine> = Arc::new(fitting::patient_engine(&args.fitting)?);
-        let rendering = args::Rendering { format: Some(Format::Native), tokenizer: args.tokenizer };
+        let rendering =
+            args::Rendering { format: Some(Format::Native), tokenizer: args.tokenizer.clone() };
         let lens = Lens::new(&rendering, Counting::Always)?;
-        Ok(Self { policy, name, budget, engine, lens })
+        let fitting = &args.fitting;
+        Ok(Self { fitting, policy, name, budget, engine, lens })
     }
 
     /// The figures of a file, and what is to be said of its contexts: each session is replayed by
@@ -98,9 +103,10 @@ impl Player {
         let mut sessions: IndexMap<Arc<str>, Replay> = IndexMap::new();
         while let Some(record) = source.next() {
             let record = record?;
+            let budget = self.budget(&record.session)?;
             let replay = sessions.entry(record.session).or_insert_with(|| {
                 let (hud, engine) = (self.lens.hud.clone(), Arc::clone(&self.engine));
-                Replay::new(hud, self.budget, self.policy.clone(), engine)
+                Replay::new(hud, budget, self.policy.clone(), engine).framing(self.lens.framing())
             });
             let now = moment(&record.frame);
             replay.push(record.frame, now).map_err(|error| source.refuse(error))?;
@@ -119,6 +125,17 @@ impl Player {
         }
         let histories = sessions.values().map(Replay::history);
         Ok((all, requests::note_of(source.format(), histories)))
+    }
+
+    /// The budget of a session: what its transcript lacks takes of it.
+    fn budget(&self, session: &str) -> Outcome<Budget> {
+        let Budget { max_tokens, .. } = self.budget;
+        let room = self.lens.room(max_tokens, session)?;
+        Ok(if room == max_tokens {
+            self.budget
+        } else {
+            fitting::budget_of(self.fitting, room, Budget::new)
+        })
     }
 
     fn head(&self, out: &mut Output) -> Outcome {

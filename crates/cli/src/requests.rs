@@ -1,6 +1,7 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
 mod broken;
+mod counted;
 mod follow;
 mod listing;
 
@@ -14,7 +15,7 @@ use afterimage::{
     veil::{self, History},
 };
 
-use self::listing::Listing;
+use self::{counted::RequestCounts, listing::Listing};
 use crate::{
     args,
     failure::{Failure, Outcome},
@@ -28,7 +29,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &args::Requests) -> Outcome {
-    let rendering = args::Rendering { format: None, tokenizer: args.tokenizer };
+    let rendering = args::Rendering { format: None, tokenizer: args.tokenizer.clone() };
     let lens = Lens::new(&rendering, Counting::Always)?;
     let prices = usage::prices(&args.pricing)?;
     let mut out = Output::new(args.coloring.color);
@@ -37,7 +38,9 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     }
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = read(source, &lens.counter)?;
-        let listing = Listing::new(args, source, &recording, &prices, None);
+        let counts = RequestCounts::of(args, &lens, &recording);
+        let counts = counts.map_err(|error| source.refuse(error))?;
+        let listing = Listing::new(args, source, (&recording, counts), &prices, None);
         if args.broken {
             broken::list(&listing, &mut out)?;
         } else if args.json {

@@ -6,22 +6,24 @@ mod page;
 mod residency;
 
 use afterimage::{
+    bill::certainty_for,
     request::{Provenance, ReportedExchange},
     session::{
         RecordedRequests, ViewedFrame, Viewer,
         archive::{ArchivedTranscript, TranscriptEntry},
         unknown_records,
     },
+    tokens::Certainty,
 };
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use crate::{
-    args,
-    failure::Outcome,
+    args, calibrated,
+    failure::{Failure, Outcome},
     input::{self, Source},
     labels::{ArchivedLabels, Label, Labels},
-    lens::{Counting, Lens, Lenses},
+    lens::{Counting, Counts, Lens, Lenses},
     output::Output,
     requests,
     usage::{self, Reported},
@@ -33,6 +35,9 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     if let Some(number) = args.request {
         return of_request(args, number, &mut out);
+    }
+    if let Some(path) = &args.calibrate {
+        return calibrate(args, path, &mut out);
     }
     let prices = usage::prices(&args.pricing)?;
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
@@ -54,6 +59,8 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
         let reported = Reported::of(&reported, &prices);
         if args.json {
             let mut json = ledger.to_json(source);
+            let counts = Counts { certainty: certainty(&reported, &lens), ..lens.counts("") };
+            counts.put(&mut json);
             contexts.put(&mut json);
             reported.put(&mut json);
             out.json(json)?;
@@ -61,8 +68,29 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
             if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
-            page::print(&ledger, &contexts, &reported, source, &lens, &mut out)?;
+            let certainty = certainty(&reported, &lens);
+            page::print(certainty, &ledger, &contexts, &reported, source, &lens, &mut out)?;
         }
+        Ok(out.flush()?)
+    })
+}
+
+/// What the counts of texts are to the models that a file names.
+fn certainty(reported: &Reported<'_>, lens: &Lens) -> Certainty {
+    let models = reported.sums.by_model.keys().flatten();
+    let of = models.map(|model| certainty_for(model, &*lens.counter));
+    of.max().unwrap_or(lens.counter.certainty())
+}
+
+/// Fits our counts to what a session reports.
+fn calibrate(args: &args::Stats, path: &Path, out: &mut Output) -> Outcome {
+    let mut is_first = true;
+    input::each(&args.input, true, |source| {
+        if !std::mem::take(&mut is_first) {
+            return Err(Failure::new("expected one session to calibrate by, found several").into());
+        }
+        let recording = requests::read(source, &calibrated::base()?)?;
+        calibrated::write(source, &recording, path, out)?;
         Ok(out.flush()?)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CountedText, TokenCounter};
+use super::{Certainty, CountedText, TokenCounter};
 
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
@@ -13,6 +13,10 @@ macro_rules! forward {
 
             fn is_exact(&self) -> bool {
                 (**self).is_exact()
+            }
+
+            fn certainty(&self) -> Certainty {
+                (**self).certainty()
             }
 
             fn count(&self, text: &str) -> usize {

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | `Bpe` | `bpe` | exact, for `o200k_base` and `cl100k_base` |
 //! | [`Chars4`] | | an estimate |
+//! | [`Calibrated`] | | by another counter, times a factor that was fitted to reported usage |
 //! | [`Memo`] | | as the counter inside, once per text |
 //!
 //! A text goes through an exact counter like this: `pieces` splits it where the tokenizer's pattern
@@ -23,6 +24,8 @@
 
 #[cfg(feature = "bpe")]
 mod bpe;
+mod calibrated;
+mod certainty;
 #[cfg(feature = "bpe")]
 mod cuts;
 mod estimate;
@@ -43,6 +46,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "bpe")]
 pub use bpe::Bpe;
+pub use calibrated::{Calibrated, Slope};
+pub use certainty::Certainty;
 pub use estimate::Chars4;
 pub use memo::{Memo, MemoStats};
 
@@ -57,6 +62,11 @@ pub trait TokenCounter: Send + Sync {
 
     /// Whether counts are those of a tokenizer, and not an estimate.
     fn is_exact(&self) -> bool;
+
+    /// What its counts are. The default says it by [`TokenCounter::is_exact`].
+    fn certainty(&self) -> Certainty {
+        if self.is_exact() { Certainty::Exact } else { Certainty::Estimated }
+    }
 
     /// The number of tokens in `text`. Zero for the empty text.
     fn count(&self, text: &str) -> usize;
@@ -108,8 +118,8 @@ pub fn default_counter() -> Arc<dyn TokenCounter> {
 
 /// The counter with that name, where the features that are on have it.
 ///
-/// The names are `o200k_base` or `o200k`, `cl100k_base` or `cl100k`, and `chars4`; every
-/// [`TokenCounter::id`] of this module is one of them. Costs an allocation.
+/// The names are `o200k_base` or `o200k`, `cl100k_base` or `cl100k`, `chars4`, and those of
+/// [`Calibrated`]; every [`TokenCounter::id`] of this module is one of them. Costs an allocation.
 ///
 /// ```
 /// use afterimage_tokens::by_name;
@@ -124,8 +134,13 @@ pub fn by_name(name: &str) -> Option<Arc<dyn TokenCounter>> {
         "o200k_base" | "o200k" => Some(default_counter()),
         #[cfg(feature = "bpe")]
         "cl100k_base" | "cl100k" => Some(Arc::new(Bpe::cl100k())),
-        _ => None,
+        _ => Calibrated::by_name(name, by_uncalibrated_name).map(|made| Arc::new(made) as _),
     }
+}
+
+/// As [`by_name`], without those that are made of others.
+fn by_uncalibrated_name(name: &str) -> Option<Arc<dyn TokenCounter>> {
+    if name.starts_with("calibrated:") { None } else { by_name(name) }
 }
 
 /// The example of the README is a test.

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use super::{CountedText, TokenCounter};
+use super::{Certainty, CountedText, TokenCounter};
 
 /// Remembers what another counter counted, in bounded memory.
 ///
@@ -185,6 +185,10 @@ impl<C: TokenCounter> TokenCounter for Memo<C> {
 
     fn is_exact(&self) -> bool {
         self.counter.is_exact()
+    }
+
+    fn certainty(&self) -> Certainty {
+        self.counter.certainty()
     }
 
     /// One hash where `text` is remembered, else a hash and a count.

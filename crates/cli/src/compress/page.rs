@@ -2,11 +2,14 @@
 
 use std::io::Write;
 
-use afterimage::{compress::CompressionBlock, snapshot::ChunkRef, window::FittedContext};
+use afterimage::{
+    compress::CompressionBlock, snapshot::ChunkRef, tokens::Certainty, window::FittedContext,
+};
 
 use crate::{
     failure::Outcome,
     fitting::Session,
+    lens::Counts,
     output::Output,
     style,
     table::{Column, Table, plain},
@@ -54,7 +57,14 @@ fn summary(session: &Session<'_>, fitted: &FittedContext, out: &mut Output) -> O
     let name = printable(&session.name).into_owned();
     view::rule(out, &title, style::HEADING, &name)?;
     let share = percent(after, budget);
-    writeln!(out, " {share} of a budget of {}", grouped(budget))?;
+    let lacks = session.counts.lacks.map_or_else(String::new, |lacks| {
+        format!(", beside {} that the transcript lacks", counted(lacks, "token"))
+    });
+    writeln!(out, " {share} of a budget of {}{lacks}", grouped(budget))?;
+    if session.counts.certainty == Certainty::Calibrated {
+        let Counts { tokenizer, certainty, .. } = &session.counts;
+        writeln!(out, " Counts are {certainty}: {tokenizer}")?;
+    }
     let table = Table::new([
         Column::text("WHAT", 10),
         Column::text("FRAMES", 13),

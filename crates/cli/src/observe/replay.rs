@@ -156,7 +156,7 @@ fn of_transcript<'o>(
     observations: &'o Observations,
     counter: &'o Arc<dyn TokenCounter>,
 ) -> Outcome<(Ledgers<'o>, Vec<Lack>)> {
-    let rendering = crate::args::Rendering { format: None, tokenizer: Some(args.tokenizer) };
+    let rendering = crate::args::Rendering { format: None, tokenizer: Some(args.tokenizer.into()) };
     let lens = Lens::new(&rendering, crate::lens::Counting::Always)?;
     let mut viewer = Viewer::new(&lens.hud, source.format());
     let mut ledgers: Ledgers<'o> = IndexMap::new();

@@ -17,7 +17,10 @@ use afterimage::{
     transcript::{Transcript, subagent_files},
 };
 
-use super::listing::{Listing, Shape};
+use super::{
+    counted::RequestCounts,
+    listing::{Listing, Shape},
+};
 use crate::{
     args,
     failure::{Failure, Outcome, Stop},
@@ -137,8 +140,10 @@ impl Following<'_> {
                 source.note("the file was replaced or cut: it is followed from its beginning");
                 *printed = Printed::default();
             }
-            let mut listing =
-                Listing::new(self.args, source, &recording, self.prices, Some(&*printed));
+            let counts = RequestCounts::of(self.args, self.lens, &recording);
+            let counts = counts.map_err(|error| source.refuse(error))?;
+            let of = (&recording, counts);
+            let mut listing = Listing::new(self.args, source, of, self.prices, Some(&*printed));
             listing.held = if is_quiet { HashSet::new() } else { unfinished(&recording) };
             let is_ready = |exchange: &&Exchange| !listing.held.contains(&exchange.number);
             let ready: Vec<&Exchange> = recording.exchanges().iter().filter(is_ready).collect();

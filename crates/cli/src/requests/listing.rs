@@ -20,7 +20,7 @@ use afterimage::{
 };
 use indexmap::IndexSet;
 
-use super::{breaks_json, follow::Printed, provenance_note};
+use super::{breaks_json, counted::RequestCounts, follow::Printed, provenance_note};
 use crate::{
     args,
     diff::rules,
@@ -45,6 +45,7 @@ pub(super) struct Listing<'l> {
     pub(super) args: &'l args::Requests,
     pub(super) source: &'l Source,
     pub(super) recording: &'l Recording,
+    counts: RequestCounts,
     pub(super) prices: &'l Prices,
     /// Those that were printed already, where a file is followed.
     printed: Option<&'l Printed>,
@@ -100,13 +101,13 @@ impl<'l> Listing<'l> {
     pub(super) fn new(
         args: &'l args::Requests,
         source: &'l Source,
-        recording: &'l Recording,
+        (recording, counts): (&'l Recording, RequestCounts),
         prices: &'l Prices,
         printed: Option<&'l Printed>,
     ) -> Self {
         let labels = RecordingLabels::new(recording);
         let (held, shape) = Default::default();
-        Self { args, source, recording, prices, printed, held, shape, labels }
+        Self { args, source, recording, counts, prices, printed, held, shape, labels }
     }
 
     /// Where the answer of a request stands in the file.
@@ -200,6 +201,8 @@ impl<'l> Listing<'l> {
                 "tokens",
                 object! { "tools": tokens.tools, "system": tokens.system, "messages": tokens.messages },
             );
+            let of = (self.recording, self.source);
+            line.put("counted", self.counts.counted(of, exchange, &tokens)?);
             line.put("growth", i64::try_from(growth).unwrap_or(i64::MAX));
             let differs = self.differences(exchange)?;
             line.put(

@@ -3,7 +3,11 @@
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
-    request::Provenance, session::RequestSums, transcript::ImportReport, window::ContextSize,
+    request::Provenance,
+    session::RequestSums,
+    tokens::{Certainty, TokenCounter as _},
+    transcript::ImportReport,
+    window::ContextSize,
 };
 use anstyle::Style;
 use indexmap::IndexMap;
@@ -28,6 +32,7 @@ use crate::{
 const BAR: usize = 24;
 
 pub(super) fn print(
+    certainty: Certainty,
     ledger: &Ledger,
     contexts: &Contexts,
     reported: &Reported<'_>,
@@ -47,7 +52,13 @@ pub(super) fn print(
     ];
     writeln!(out, "{}\n", counts.join(" · "))?;
     writeln!(out, "  {bold}THE WHOLE HISTORY{bold:#}")?;
-    figures(ledger, lens.counter.id(), out)?;
+    let tokenizer = match certainty {
+        Certainty::Estimated if lens.counter.is_exact() => {
+            format!("{}, estimated", lens.counter.id())
+        }
+        _ => lens.counter.id().to_owned(),
+    };
+    figures(ledger, &tokenizer, out)?;
     if contexts.sums.requests > 0 {
         requests(contexts, source.sessions() > 1, out)?;
     }

@@ -185,7 +185,8 @@ fn frames_carry_everything(all: &[Said]) {
         }
         // Frames hold no requests: those of recorded traffic are in the file alone.
         if said.stats["provenance"] != "reconstructed" {
-            for key in ["requests", "context", "provenance", "lacks", "usage", "price"] {
+            // So are the models, which say what counts are worth.
+            for key in ["requests", "context", "provenance", "lacks", "usage", "price", "counts"] {
                 piped[key] = said.stats[key].clone();
             }
         }

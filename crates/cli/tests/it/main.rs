@@ -8,6 +8,7 @@ mod bad_archive;
 mod bad_fitting;
 mod bad_input;
 mod branches;
+mod calibrated;
 mod checkpoint;
 mod every_command;
 mod fitting;

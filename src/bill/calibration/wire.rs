@@ -1,0 +1,218 @@
+//! Calibrations as JSON (`docs/FORMAT.md`), read strictly: a factor that is wrong makes every count
+//! wrong, and nobody sees it.
+
+use std::sync::Arc;
+
+use super::{
+    Calibration, KindCounts, LastReport, ModelCalibration, RefusalReason, Refused, TextKind,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    json::{self, Fields, Object, ObjectExt, Value},
+    tokens::Slope,
+};
+
+/// The version that is written, and the only one that is read.
+const VERSION: u64 = 1;
+/// The largest file that is read, in bytes: that is some hundred thousand sessions.
+pub(super) const MOST: usize = 32 << 20;
+
+impl Calibration {
+    /// The wire form. `refused` is a report, which is not read back.
+    pub fn to_json(&self) -> Value {
+        let mut object = Object::new();
+        object.put("calibration", VERSION);
+        object.put("tokenizer", &*self.base);
+        object.put("models", self.models.iter().map(model_to_json).collect::<Value>());
+        object.put("sessions", self.sessions.iter().map(session_to_json).collect::<Value>());
+        object.put("refused", self.refused.iter().map(refused_to_json).collect::<Value>());
+        object.into()
+    }
+
+    /// Reads the wire form.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Json`] for what is no JSON, [`ErrorKind::Limit`] for more than 32 MiB,
+    /// [`ErrorKind::Version`] for a version that is not 1, and [`ErrorKind::Shape`] for everything
+    /// else that is not as `docs/FORMAT.md` says, with the path: members that are missing or not
+    /// known, slopes outside of 0.6 to 1.8, models that come twice, sessions of models that are not
+    /// there.
+    pub fn from_json(bytes: &[u8]) -> Result<Self> {
+        if bytes.len() > MOST {
+            let message = format!("expected at most {MOST} bytes, found {}", bytes.len());
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let mut fields = Fields::of(json::read(bytes)?, "a calibration")?;
+        let version = Fields::required(fields.u64("calibration")?, "calibration", "a version")?;
+        if version != VERSION {
+            let message = format!("expected version {VERSION} of a calibration, found {version}");
+            return Err(Error::new(ErrorKind::Version, message));
+        }
+        let base = text(&mut fields, "tokenizer")?;
+        if base.starts_with("calibrated:") {
+            let error = Error::expected("a tokenizer", format_args!("{base:?}"));
+            return Err(error.under("tokenizer"));
+        }
+        let models: Vec<ModelCalibration> = list(&mut fields, "models", model_from_json)?;
+        let sessions: Vec<LastReport> = list(&mut fields, "sessions", session_from_json)?;
+        fields.take("refused");
+        finish(fields)?;
+        for (index, model) in models.iter().enumerate() {
+            if models.iter().take(index).any(|other| other.model == model.model) {
+                let error =
+                    Error::expected("a model once", format_args!("{:?} twice", model.model));
+                return Err(error.under(index).under("models"));
+            }
+        }
+        for (index, session) in sessions.iter().enumerate() {
+            if !models.iter().any(|model| model.model == session.model) {
+                let found = format_args!("{:?}", session.model);
+                let error = Error::expected("a model of the calibration", found);
+                return Err(error.under("model").under(index).under("sessions"));
+            }
+        }
+        let (refused, unnamed, unreported) = Default::default();
+        Ok(Self { base, models, refused, sessions, unnamed, unreported })
+    }
+}
+
+fn model_to_json(of: &ModelCalibration) -> Value {
+    let mut object = Object::new();
+    object.put("model", &*of.model);
+    object.put("slope", u64::from(of.slope.millionths()));
+    object.put("perMessage", of.per_message);
+    object.put("kinds", by_kind(of.kinds));
+    object.put("kindsPerMessage", of.per_message_of_kinds);
+    object.put("exchanges", of.exchanges);
+    object.put("interval", of.interval);
+    object.put("checked", of.checked);
+    object.put("held", of.held);
+    object.put("medianError", of.median_error);
+    object.into()
+}
+
+fn model_from_json(value: Value) -> Result<ModelCalibration> {
+    let mut fields = Fields::of(value, "a model")?;
+    let model = text(&mut fields, "model")?;
+    let slope = number(&mut fields, "slope")?;
+    let fitted = u32::try_from(slope).ok().and_then(Slope::from_millionths);
+    let bounds =
+        format!("millionths from {} to {}", Slope::LEAST.millionths(), Slope::MOST.millionths());
+    let slope = fitted.ok_or_else(|| Error::expected(&bounds, slope).under("slope"))?;
+    let signed = |fields: &mut Fields, key: &str| -> Result<i64> {
+        Ok(Fields::required(fields.i64(key)?, key, "millionths")?)
+    };
+    let per_message = signed(&mut fields, "perMessage")?;
+    let kinds = fields.nested("kinds", |value| -> Result<_> {
+        let mut fields = Fields::of(value, "slopes by kind")?;
+        let mut kinds = [0; TextKind::ALL.len()];
+        for (own, kind) in kinds.iter_mut().zip(TextKind::ALL) {
+            *own = signed(&mut fields, kind.as_str())?;
+        }
+        finish(fields).map(|()| kinds)
+    })?;
+    let of = ModelCalibration {
+        model,
+        slope,
+        per_message,
+        kinds: Fields::required(kinds, "kinds", "slopes by kind")?,
+        per_message_of_kinds: signed(&mut fields, "kindsPerMessage")?,
+        exchanges: number(&mut fields, "exchanges")?,
+        interval: number(&mut fields, "interval")?,
+        checked: number(&mut fields, "checked")?,
+        held: number(&mut fields, "held")?,
+        median_error: number(&mut fields, "medianError")?,
+    };
+    if of.held > of.checked || of.checked > of.exchanges {
+        let found = format_args!("{} held of {} of {}", of.held, of.checked, of.exchanges);
+        return Err(Error::expected("parts no larger than their whole", found).under("held"));
+    }
+    finish(fields).map(|()| of)
+}
+
+fn session_to_json(of: &LastReport) -> Value {
+    let mut object = Object::new();
+    object.put("session", &*of.session);
+    object.put("model", &*of.model);
+    object.put("request", of.request);
+    object.put("reported", of.reported);
+    object.put("tokens", by_kind(of.counts.tokens));
+    object.put("messages", of.counts.messages);
+    object.put("media", of.counts.media);
+    object.into()
+}
+
+fn session_from_json(value: Value) -> Result<LastReport> {
+    let mut fields = Fields::of(value, "a session")?;
+    let tokens = fields.nested("tokens", |value| -> Result<_> {
+        let mut fields = Fields::of(value, "tokens by kind")?;
+        let mut tokens = [0; TextKind::ALL.len()];
+        for (own, kind) in tokens.iter_mut().zip(TextKind::ALL) {
+            *own = number(&mut fields, kind.as_str())?;
+        }
+        finish(fields).map(|()| tokens)
+    })?;
+    let of = LastReport {
+        session: text(&mut fields, "session")?,
+        model: text(&mut fields, "model")?,
+        request: number(&mut fields, "request")?,
+        reported: number(&mut fields, "reported")?,
+        counts: KindCounts {
+            tokens: Fields::required(tokens, "tokens", "tokens by kind")?,
+            messages: number(&mut fields, "messages")?,
+            media: number(&mut fields, "media")?,
+        },
+    };
+    finish(fields).map(|()| of)
+}
+
+fn refused_to_json(of: &Refused) -> Value {
+    let mut object = Object::new();
+    object.put("model", &*of.model);
+    object.put("exchanges", of.exchanges);
+    let name = match of.reason {
+        RefusalReason::TooFew { .. } => "tooFew",
+        RefusalReason::Slope { .. } => "slope",
+        RefusalReason::Scattered { .. } => "scattered",
+    };
+    object.put("reason", name);
+    object.put("message", of.reason.to_string());
+    object.into()
+}
+
+fn by_kind<T: Into<Value>>(values: [T; TextKind::ALL.len()]) -> Value {
+    let mut object = Object::new();
+    for (kind, value) in TextKind::ALL.into_iter().zip(values) {
+        object.put(kind.as_str(), value);
+    }
+    object.into()
+}
+
+fn text(fields: &mut Fields, key: &str) -> Result<Arc<str>> {
+    Ok(Fields::required(fields.string(key)?, key, "a string")?.into())
+}
+
+/// A count, of at most 2^53: more is none that anybody reports.
+fn number(fields: &mut Fields, key: &str) -> Result<u64> {
+    let expected = "an integer from 0 to 2^53";
+    let found = Fields::required(fields.u64(key)?, key, expected)?;
+    if found > 1 << 53 {
+        return Err(Error::expected(expected, found).under(key));
+    }
+    Ok(found)
+}
+
+fn list<T>(fields: &mut Fields, key: &str, load: impl Fn(Value) -> Result<T>) -> Result<Vec<T>> {
+    let values = Fields::required(fields.array(key)?, key, "a list")?;
+    let loaded = values.into_iter().enumerate();
+    loaded
+        .map(|(index, value)| load(value).map_err(|error| error.under(index).under(key)))
+        .collect()
+}
+
+fn finish(fields: Fields) -> Result<()> {
+    match fields.rest().keys().next() {
+        None => Ok(()),
+        Some(key) => Err(Error::expected("no other member", format_args!("{key:?}"))),
+    }
+}
