@@ -1,7 +1,7 @@
 //! Documents: their pages, and what providers say that a page costs.
 
 /// What Anthropic says that the text of a page takes, 1,500 to 3,000 tokens by its density: the
-/// middle. Recorded pages of text took 2,100 to 2,350 with their images.
+/// middle.
 const CLAUDE_PAGE: u64 = 2_250;
 /// What Google says that a page takes.
 const GEMINI_PAGE: u64 = 258;
