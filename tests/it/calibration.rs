@@ -83,7 +83,9 @@ fn each_exchange_is_predicted_from_the_one_before() {
         let counts = calibration.counts(recording).unwrap();
         assert_eq!(counts.len(), recording.exchanges().len());
         for (exchange, count) in recording.exchanges().iter().zip(counts) {
-            let Some(input) = exchange.usage.as_ref().and_then(|usage| usage.input) else { continue };
+            let Some(input) = exchange.usage.as_ref().and_then(|usage| usage.input) else {
+                continue;
+            };
             let Some(count) = count else {
                 estimated += 1;
                 continue;
@@ -108,7 +110,9 @@ fn inputs_that_are_said_to_be_exact_equal_the_reported_ones() {
     let mut reasons = std::collections::BTreeMap::<String, u32>::new();
     let has_data = for_each_recording(|path, recording| {
         for exchange in recording.exchanges() {
-            let Some(input) = exchange.usage.as_ref().and_then(|usage| usage.input) else { continue };
+            let Some(input) = exchange.usage.as_ref().and_then(|usage| usage.input) else {
+                continue;
+            };
             if !exchange.provenance.lacks().is_empty() {
                 *reasons.entry("Reconstructed".to_owned()).or_default() += 1;
                 continue;

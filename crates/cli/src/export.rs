@@ -23,7 +23,10 @@ use crate::{
 
 pub(crate) fn run(args: &args::Export) -> Outcome {
     // Nothing that is written is counted.
-    let rendering = args::Rendering { format: None, tokenizer: Some(args::CountedBy::Tokenizer(args::Tokenizer::Chars4)) };
+    let rendering = args::Rendering {
+        format: None,
+        tokenizer: Some(args::CountedBy::Tokenizer(args::Tokenizer::Chars4)),
+    };
     let lens = Lens::new(&rendering, Counting::OnDemand)?;
     let mut out = Output::new(args.coloring.color);
     // An output that ends early is the reader's wish, which the library cannot know.

@@ -57,6 +57,7 @@ pub(super) struct Listing<'l> {
 }
 
 /// What a table of requests has columns for.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column that may be there")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     times: bool,
