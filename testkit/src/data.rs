@@ -26,6 +26,15 @@ pub fn recordings(name: &str) -> Option<PathBuf> {
     None
 }
 
+/// A recording, or a folder of some, by its path. `None` where there are no recordings at all, as
+/// [`recordings`] says; where there are some, this one must be among them.
+pub fn recording(path: &str) -> Option<PathBuf> {
+    let (group, rest) = path.split_once('/').unwrap_or((path, ""));
+    let file = recordings(group)?.join(rest);
+    assert!(file.exists(), "no recording at {}", file.display());
+    Some(file)
+}
+
 /// The files under `folder`, however deep, in the order of their paths.
 pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

@@ -216,6 +216,8 @@ pub(crate) fn write(
     writeln!(out, "\n  {bold}WHAT TRANSCRIPTS LACK{bold:#}")?;
     for (of, tokens) in lacks {
         let says = format!("{}, at request {}", printable(&of.session), of.request);
+        let sign = if tokens < 0 { "-" } else { "" };
+        let tokens = format!("{sign}{}", grouped(tokens.unsigned_abs()));
         writeln!(out, "  {:<14}{tokens:>12}  {dim}{says}{dim:#}", "tokens")?;
     }
     for refused in calibration.refused() {

@@ -59,7 +59,8 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
         let reported = Reported::of(&reported, &prices);
         if args.json {
             let mut json = ledger.to_json(source);
-            let counts = Counts { certainty: certainty(&reported, &lens), ..lens.counts("") };
+            let counts =
+                Counts { certainty: certainty(&ledger, &reported, &lens), ..lens.counts("") };
             counts.put(&mut json);
             contexts.put(&mut json);
             reported.put(&mut json);
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
             if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
-            let certainty = certainty(&reported, &lens);
+            let certainty = certainty(&ledger, &reported, &lens);
             page::print(certainty, &ledger, &contexts, &reported, source, &lens, &mut out)?;
         }
         Ok(out.flush()?)
@@ -76,10 +77,20 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
 }
 
 /// What the counts of texts are to the models that a file names.
-fn certainty(reported: &Reported<'_>, lens: &Lens) -> Certainty {
-    let models = reported.sums.by_model.keys().flatten();
-    let of = models.map(|model| certainty_for(model, &*lens.counter));
-    of.max().unwrap_or(lens.counter.certainty())
+///
+/// They are exact where each exchange names a model that the tokenizer is of, and there is nothing
+/// but plain messages: what providers make of calls, results and reasoning is not known.
+fn certainty(ledger: &Ledger, reported: &Reported<'_>, lens: &Lens) -> Certainty {
+    let base = lens.counter.certainty();
+    if base != Certainty::Exact {
+        return base;
+    }
+    let models = reported.sums.by_model.keys();
+    let of = models.map(|model| {
+        model.as_ref().map_or(Certainty::Estimated, |model| certainty_for(model, &*lens.counter))
+    });
+    let of = of.max().unwrap_or(Certainty::Estimated);
+    if ledger.is_plain() { of } else { of.max(Certainty::Estimated) }
 }
 
 /// Fits our counts to what a session reports.
@@ -102,7 +113,9 @@ fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
     input::each(&args.input.of_all_sessions(), true, |source| {
         let of = OfRequest::of(source, number, args.input.session.as_deref(), &lens)?;
         if args.json {
-            out.json(of.to_json(source))?;
+            let mut json = of.to_json(source);
+            lens.put(&mut json);
+            out.json(json)?;
         } else {
             page::print_request(&of, source, &lens, out)?;
         }

@@ -40,6 +40,8 @@ pub use sample::KindCounts;
 const NEEDED: u64 = 20;
 /// An interval of more than this part of the usual input says nothing: one in so many.
 const WIDEST: f64 = 4.0;
+/// Of a hundred held-out exchanges the interval must hold so many, of the ninety that it promises.
+const LEAST_HELD: u64 = 85;
 const MILLION: i128 = 1_000_000;
 
 /// A kind of text, by what it is in a conversation.
@@ -244,15 +246,15 @@ impl Calibration {
         &self.sessions
     }
 
-    /// What the transcript of a session lacks in a request to a model, in tokens, by the slope over
-    /// all text: what a budget has less room by. `None` where no exchange of both is known.
+    /// What a request of a session holds besides the text of its transcript, in tokens, by the slope
+    /// over all text: tools, system prompt, forms, images and documents. A budget has less room by
+    /// it. `None` where no exchange of the session with the model is known.
     pub fn intercept(&self, session: &str, model: &str) -> Option<i64> {
         let of = self.model(model)?;
         let is_wanted = |last: &&LastReport| &*last.session == session && &*last.model == model;
         let last = self.sessions.iter().find(is_wanted)?;
         let counted = i128::from(last.counts.total()) * i128::from(of.slope.millionths())
-            + i128::from(last.counts.messages) * i128::from(of.per_message)
-            + i128::from(last.counts.media) * MILLION;
+            + i128::from(last.counts.messages) * i128::from(of.per_message);
         i64::try_from(i128::from(last.reported) - rounded(counted)).ok()
     }
 
@@ -317,6 +319,10 @@ impl ModelCalibration {
         if worth.interval * WIDEST > worth.median_reported {
             let reported = whole(worth.median_reported);
             return Err(RefusalReason::Scattered { interval, reported });
+        }
+        let (held, checked) = (worth.held, worth.checked);
+        if held.saturating_mul(100) < checked.saturating_mul(LEAST_HELD) {
+            return Err(RefusalReason::Uncovered { held, checked });
         }
         let [prose, calls, results, reasoning, per_message_of_kinds] = kinds.map(self::millionths);
         Ok(Self {

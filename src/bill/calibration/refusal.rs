@@ -37,6 +37,13 @@ pub enum RefusalReason {
         /// The median of what was reported.
         reported: u64,
     },
+    /// The interval held too few of the exchanges that were held out.
+    Uncovered {
+        /// How many it held.
+        held: u64,
+        /// How many there were.
+        checked: u64,
+    },
 }
 
 impl fmt::Display for RefusalReason {
@@ -55,6 +62,12 @@ impl fmt::Display for RefusalReason {
                 f,
                 "the reported input does not follow the requests: off by {interval} of {reported} tokens"
             ),
+            Self::Uncovered { held, checked } => {
+                write!(
+                    f,
+                    "the interval held {held} of {checked} held-out exchanges, fewer than 85 %"
+                )
+            }
         }
     }
 }

@@ -174,6 +174,7 @@ fn refused_to_json(of: &Refused) -> Value {
         RefusalReason::TooFew { .. } => "tooFew",
         RefusalReason::Slope { .. } => "slope",
         RefusalReason::Scattered { .. } => "scattered",
+        RefusalReason::Uncovered { .. } => "uncovered",
     };
     object.put("reason", name);
     object.put("message", of.reason.to_string());

@@ -50,6 +50,7 @@ pub(super) fn list(listing: &Listing<'_>, out: &mut Output) -> Outcome {
                 "time": or_null(exchange.time.as_deref()),
                 "line": or_null(label.line()),
                 "uuid": or_null(label.uuid()),
+                "calls": listing.calls_json(exchange),
                 "lost": of.lost,
                 "price": or_null(price),
                 "afterMs": or_null(of.after_ms),
@@ -89,10 +90,16 @@ pub(super) fn list(listing: &Listing<'_>, out: &mut Output) -> Outcome {
         )?;
     }
     let lost = broken.iter().fold(0_u64, |sum, (of, ..)| sum.saturating_add(of.lost));
-    let pico = broken.iter().filter_map(|(.., price)| *price).map(Money::pico);
-    let total = Money::from_pico(pico.fold(0, u128::saturating_add), listing.prices.currency());
+    let priced: Vec<Money> = broken.iter().filter_map(|(.., price)| *price).collect();
+    let pico = priced.iter().map(|price| price.pico()).fold(0, u128::saturating_add);
+    let total = money(Money::from_pico(pico, listing.prices.currency()));
+    let total = match priced.len() {
+        0 => "no price is known".to_owned(),
+        known if known < broken.len() => format!("≥{total}"),
+        _ => total,
+    };
     let broken = counted(broken.len() as u64, "broken cache");
-    Ok(writeln!(out, " {broken}, {} tokens, {}", grouped(lost), money(total))?)
+    Ok(writeln!(out, " {broken}, {} tokens, {total}", grouped(lost))?)
 }
 
 /// What it cost; `None` where the model has no price.

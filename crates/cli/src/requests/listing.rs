@@ -189,6 +189,7 @@ impl<'l> Listing<'l> {
                 "time": or_null(exchange.time.as_deref()),
                 "line": or_null(label.line()),
                 "uuid": or_null(label.uuid()),
+                "calls": self.calls_json(exchange),
                 "durationMs": or_null(exchange.duration_ms),
                 "model": or_null(exchange.model.as_deref()),
                 "outcome": exchange.outcome.as_str(),
@@ -360,11 +361,19 @@ impl<'l> Listing<'l> {
         })
     }
 
+    /// The tools that the answer calls.
+    fn called(&self, exchange: &Exchange) -> Vec<String> {
+        let frames = exchange.response.frames.iter();
+        frames.flat_map(|frame| self.labels.calls(&exchange.session, *frame)).collect()
+    }
+
+    pub(super) fn calls_json(&self, exchange: &Exchange) -> Value {
+        self.called(exchange).into_iter().map(Value::from).collect()
+    }
+
     /// The tools that the answer calls, in a few words.
     fn calls(&self, exchange: &Exchange) -> String {
-        let frames = exchange.response.frames.iter();
-        let tools: Vec<String> =
-            frames.flat_map(|frame| self.labels.calls(&exchange.session, *frame)).collect();
+        let tools = self.called(exchange);
         if tools.is_empty() { String::new() } else { format!("  → {}", tools.join(", ")) }
     }
 

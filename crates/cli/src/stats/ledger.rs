@@ -172,6 +172,12 @@ impl Ledger {
         self.by_facet.entry((Arc::clone(session), FacetId::from(id))).or_insert_with(new)
     }
 
+    /// Whether there is nothing but messages of text.
+    pub(super) fn is_plain(&self) -> bool {
+        const PLAIN: [&str; 4] = ["system", "event", "speech", "formatting"];
+        self.by_type.keys().all(|kind| PLAIN.contains(&&**kind)) && self.tally.tool_calls == 0
+    }
+
     /// Gives the largest facets their labels.
     pub(super) fn label(
         &mut self,

@@ -43,6 +43,7 @@ pub(super) fn show(
     let page = Page { residency: &residency, reported: &reported, labels };
     if is_json {
         let mut json = object! { "file": source.name(), "format": source.format().name() };
+        lens.put(&mut json);
         reported.put(&mut json);
         json.insert("residency".to_owned(), page.to_json().into());
         return out.json(json);
@@ -121,6 +122,7 @@ impl Page<'_> {
         let remainders = self.remainders().map(|(of, share)| (of.as_str(), share));
         let turns = by_turn(residency).into_iter().take(MOST).map(|((session, frame), share)| {
             let mut json = object! { "session": &**session, "sequence": frame.get() };
+            self.labels.of(session, frame, None).put_place(&mut json);
             json.extend(self.share_json(&share));
             Value::from(json)
         });
@@ -209,7 +211,9 @@ impl Page<'_> {
         let paths = paths.map(|(path, share)| (last_columns(path, columns), share));
         self.groups("BY PATH", paths, out)?;
         let turns = by_turn(residency).into_iter().map(|((session, frame), share)| {
-            let name = format!("frame {frame}");
+            let label = self.labels.of(session, frame, None).words();
+            let comma = if label.is_empty() { "" } else { ", " };
+            let name = format!("frame {frame}{comma}{label}");
             (if has_sessions { format!("{name} ({session})") } else { name }, share)
         });
         self.groups("BY TURN", turns.take(MOST / 2), out)

@@ -165,10 +165,7 @@ const COSTS: [(&str, &str, &str); 9] = [
 #[test]
 fn costs_are_those_that_another_program_computes() {
     for (file, model, cost) in COSTS {
-        let path = data::beside("data").join(file);
-        if !path.exists() {
-            continue;
-        }
+        let Some(path) = data::recording(file) else { return };
         let run =
             support::run(&["stats", "--json", "--tokenizer", "chars4", path.to_str().unwrap()]);
         let stats: Value = serde_json::from_str(&run.out).unwrap();

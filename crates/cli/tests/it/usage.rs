@@ -263,7 +263,7 @@ const FOLDERS: [(&str, &str, Raw); 14] = [
 
 fn files(path: &Path, extension: &str) -> Vec<PathBuf> {
     if !path.is_dir() {
-        return if path.exists() { vec![path.to_owned()] } else { Vec::new() };
+        return vec![path.to_owned()];
     }
     let mut files = data::files_under(path);
     files.retain(|file| file.extension().is_some_and(|of| of == extension));
@@ -283,7 +283,7 @@ fn stated(usage: &Value) -> Sums {
 fn sums_equal_those_computed_independently_from_the_raw_file() {
     let mut with_usage = 0;
     for (folder, extension, raw) in FOLDERS {
-        let path = data::beside("data").join(folder);
+        let Some(path) = data::recording(folder) else { return };
         for file in files(&path, extension) {
             let run = run(&["stats", "--json", "--tokenizer", "chars4", file.to_str().unwrap()]);
             let stats: Value = serde_json::from_str(&run.out).unwrap();
@@ -391,10 +391,7 @@ fn prices_are_data_and_what_has_none_is_told() {
 /// What pi says that its session cost is what the prices of its model make of it.
 #[test]
 fn computed_costs_are_those_that_a_client_computed() {
-    let file = data::beside("data").join("B-anthropic/pi/before-compaction.jsonl");
-    if !file.exists() {
-        return;
-    }
+    let Some(file) = data::recording("B-anthropic/pi/before-compaction.jsonl") else { return };
     let stats = run(&["stats", "--json", "--tokenizer", "chars4", file.to_str().unwrap()]);
     let stats: Value = serde_json::from_str(&stats.out).unwrap();
     assert_eq!(stats["usage"]["total"]["cost"][0], stats["price"]["total"]);
@@ -442,10 +439,8 @@ fn broken_caches_are_those_that_the_raw_file_shows() {
         ("codemie/session-624a4a58.jsonl", 38),
         ("codemie/session-9eda1058.jsonl", 4),
     ] {
-        let path = data::beside("data").join("B-anthropic/claude-code").join(file);
-        if !path.exists() {
-            continue;
-        }
+        let path = data::recording(&format!("B-anthropic/claude-code/{file}"));
+        let Some(path) = path else { return };
         let ask = ["requests", "--broken", "--json", "--tokenizer", "chars4"];
         let listed = run(&[&ask[..], &[path.to_str().unwrap()]].concat());
         let listed = listed.out.lines().map(|line| {
