@@ -55,7 +55,13 @@ impl super::Decoder for CopilotReader {
             "assistant.reasoning" => |data, draft| text(data, FacetType::THOUGHT, draft),
             "abort" => return sink.skip(&kind),
             "session.shutdown" => return self.shutdown(&mut event, line, sink),
-            other if other.contains('.') => return sink.skip(other),
+            other if other.contains('.') => {
+                // A run that ended without its totals leaves none to the next.
+                if matches!(other, "session.start" | "session.resume") {
+                    self.usage = CopilotUsage::default();
+                }
+                return sink.skip(other);
+            }
             _ => return sink.unknown(line, format!("an event of type {kind:?}"), event.into()),
         };
         let Some(Value::Object(data)) = event.get_mut("data") else {

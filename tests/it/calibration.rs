@@ -258,6 +258,8 @@ proptest! {
     ) {
         let planted = planted(count, slope, message, hidden, 8);
         let calibration = of(&turns(&planted, |_, tokens| input(tokens)));
+        // Of few exchanges the interval may hold too few by chance: then they stay estimated.
+        prop_assume!(!is_uncovered(&calibration));
         let model = calibration.model("claude-test-1").unwrap();
         let found = u64::from(model.slope.millionths());
         prop_assert!(found.abs_diff(slope) <= slope / 50, "{found} {slope}");
@@ -266,7 +268,7 @@ proptest! {
         let intercept = calibration.intercept("s", "claude-test-1").unwrap();
         let last = planted.last().unwrap().1;
         prop_assert!(intercept.abs_diff(hidden.cast_signed()) <= last / 40 + 40, "{intercept} {hidden}");
-        prop_assert!(model.held * 100 >= model.checked * 80, "{model:?}");
+        prop_assert!(model.held * 100 >= model.checked * 85, "{model:?}");
         let counter = calibration.counter("claude-test-1").unwrap();
         prop_assert_eq!(counter.certainty(), Certainty::Calibrated);
         prop_assert_eq!(counter.count(&"word".repeat(1_000)) as u64, (found + 500) / 1_000);
@@ -275,6 +277,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back(count in 20_usize..60, slope in 700_000_u64..1_700_000) {
         let calibration = of(&turns(&planted(count, slope, 9, 5_000, 30), |_, tokens| input(tokens)));
+        prop_assume!(!is_uncovered(&calibration));
         prop_assert_eq!(calibration.models().len(), 1);
         let written = calibration.to_json().to_string();
         let read = Calibration::from_json(written.as_bytes()).unwrap();
@@ -291,6 +294,11 @@ proptest! {
         prop_assert!(calibration.models().is_empty(), "{:?}", calibration.models());
         prop_assert_eq!(calibration.refused().len(), 1);
     }
+}
+
+fn is_uncovered(calibration: &Calibration) -> bool {
+    let reason = calibration.refused().first().map(|refused| refused.reason);
+    matches!(reason, Some(RefusalReason::Uncovered { .. }))
 }
 
 #[track_caller]
@@ -354,7 +362,7 @@ fn models_are_fitted_apart_and_those_without_a_name_not_at_all() {
     assert_eq!(calibration.model("claude-test-1").unwrap().exchanges, 36);
     let few = calibration.refused().first().unwrap();
     assert_eq!((&*few.model, few.exchanges), ("gpt-test", 18));
-    assert_eq!(few.reason.to_string(), "20 are needed");
+    assert_eq!(few.reason.to_string(), "at least 20 are needed");
     assert!(calibration.model("claude-test").is_none());
 }
 

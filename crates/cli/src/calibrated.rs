@@ -26,8 +26,9 @@ use crate::{
 
 /// The largest calibration that is read, in bytes; more is taken for a session.
 const MOST: u64 = 32 << 20;
-/// How much of a file shows that it is a calibration.
+/// What a calibration begins with, white space aside, and how many bytes of a file show that.
 const BEGINNING: &[u8] = b"{\"calibration\":";
+const SHOWING: u64 = 256;
 
 /// A calibration and the model that counts by it.
 #[derive(Debug)]
@@ -129,8 +130,10 @@ fn is_calibration(path: &Path) -> Outcome<bool> {
     let cannot = |error: io::Error| Failure::cannot_open(&error).file(path);
     let file = File::open(path).map_err(cannot)?;
     let mut beginning = Vec::new();
-    file.take(BEGINNING.len() as u64).read_to_end(&mut beginning).map_err(cannot)?;
-    Ok(beginning == BEGINNING)
+    file.take(SHOWING).read_to_end(&mut beginning).map_err(cannot)?;
+    // It may have been laid out over lines since.
+    beginning.retain(|byte| !byte.is_ascii_whitespace());
+    Ok(beginning.starts_with(BEGINNING))
 }
 
 /// What counts before anything is fitted.
@@ -167,6 +170,9 @@ pub(crate) fn write(
     path: &Path,
     out: &mut Output,
 ) -> Outcome {
+    if input::is_stdin(path) {
+        return Err(Failure::new("expected a file to write to, found `-`").into());
+    }
     let calibration = Calibration::of(recording).map_err(|error| source.refuse(error))?;
     if calibration.models().is_empty() {
         return Err(estimated(&calibration, None).at("file", source.name()).into());

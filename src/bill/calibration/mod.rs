@@ -25,7 +25,7 @@ use indexmap::IndexMap;
 
 use self::{
     held_out::Coefficients,
-    sample::{HeldCounts, Sample, samples},
+    sample::{HeldCounts, Sample, reported_input, samples},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -236,7 +236,7 @@ impl Calibration {
         self.unreported
     }
 
-    /// The model with this name.
+    /// The model with this name. Linear in the models.
     pub fn model(&self, name: &str) -> Option<&ModelCalibration> {
         self.models.iter().find(|of| &*of.model == name)
     }
@@ -296,7 +296,7 @@ impl Calibration {
             let key = (Arc::clone(&exchange.session), Arc::clone(&of.model));
             let before: Option<&(u64, KindCounts)> = last.get(&key);
             counts.push(before.map(|(reported, before)| of.after(*reported, before, &held)));
-            if let Some(input) = exchange.usage.as_ref().and_then(|usage| usage.input) {
+            if let Some(input) = reported_input(exchange) {
                 last.insert(key, (input, held));
             }
         }

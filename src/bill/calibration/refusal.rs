@@ -49,7 +49,7 @@ pub enum RefusalReason {
 impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooFew { needed } => write!(f, "{needed} are needed"),
+            Self::TooFew { needed } => write!(f, "at least {needed} are needed"),
             Self::Slope { millionths } => {
                 let (least, most) = (Slope::LEAST, Slope::MOST);
                 let slope = *millionths as f64 / 1e6;

@@ -88,9 +88,11 @@ pub(super) fn samples(recording: &Recording) -> Result<(Vec<Sample>, LeftOut)> {
     Ok((samples, left_out))
 }
 
-/// The input that was reported, where it was and can be read. No request has no tokens.
-fn reported_input(exchange: &Exchange) -> Option<u64> {
-    exchange.usage.as_ref()?.input.filter(|input| *input > 0)
+/// The input that was reported, where it was and can be read. No request has no tokens; one that the
+/// provider compacted reports the sum of several runs, and none of them is of its text.
+pub(super) fn reported_input(exchange: &Exchange) -> Option<u64> {
+    let usage = exchange.usage.as_ref().filter(|usage| usage.iterations.is_empty())?;
+    usage.input.filter(|input| *input > 0)
 }
 
 /// The model, where one is named that answers: a client that answers itself writes `<synthetic>`.

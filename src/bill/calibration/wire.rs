@@ -1,7 +1,7 @@
 //! Calibrations as JSON (`docs/FORMAT.md`), read strictly: a factor that is wrong makes every count
 //! wrong, and nobody sees it.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     Calibration, KindCounts, LastReport, ModelCalibration, RefusalReason, Refused, TextKind,
@@ -57,15 +57,22 @@ impl Calibration {
         let sessions: Vec<LastReport> = list(&mut fields, "sessions", session_from_json)?;
         fields.take("refused");
         finish(fields)?;
+        let mut names = HashSet::new();
         for (index, model) in models.iter().enumerate() {
-            if models.iter().take(index).any(|other| other.model == model.model) {
+            if !names.insert(&*model.model) {
                 let error =
                     Error::expected("a model once", format_args!("{:?} twice", model.model));
                 return Err(error.under(index).under("models"));
             }
         }
+        let mut known = HashSet::new();
         for (index, session) in sessions.iter().enumerate() {
-            if !models.iter().any(|model| model.model == session.model) {
+            if !known.insert((&*session.session, &*session.model)) {
+                let found = format_args!("{:?} twice", session.session);
+                let error = Error::expected("a session once for each model", found);
+                return Err(error.under(index).under("sessions"));
+            }
+            if !names.contains(&*session.model) {
                 let found = format_args!("{:?}", session.model);
                 let error = Error::expected("a model of the calibration", found);
                 return Err(error.under("model").under(index).under("sessions"));

@@ -6,8 +6,9 @@ const CLAUDE_PAGE: u64 = 2_250;
 /// What Google says that a page takes.
 const GEMINI_PAGE: u64 = 258;
 
-/// The pages of a PDF: as many as its tree of pages counts, or else as are written openly. `None`
-/// where the bytes are no PDF, or its objects are compressed and say neither.
+/// The pages of a PDF: as many as it says at its beginning where it is linearized, else as its tree of
+/// pages counts, or else as are written openly. `None` where the bytes are no PDF, or its objects are
+/// compressed and say none of this. Linear in the bytes.
 ///
 /// ```
 /// use afterimage::bill::pdf_pages;
@@ -19,30 +20,52 @@ pub fn pdf_pages(bytes: &[u8]) -> Option<u64> {
     if !bytes.starts_with(b"%PDF-") {
         return None;
     }
+    let some = |pages: &u64| *pages > 0;
+    let first = objects(bytes).next()?;
+    if memchr::memmem::find(first, b"/Linearized").is_some() {
+        return number(first, b"/N").filter(some);
+    }
     // The root of the tree counts all pages, and inner nodes fewer. Outlines have counts too.
-    let counts = dictionaries(bytes, b"/Pages").filter_map(|dictionary| {
-        let at = memchr::memmem::find(dictionary, b"/Count")? + b"/Count".len();
-        let digits = dictionary.get(at..)?.trim_ascii_start();
-        let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        std::str::from_utf8(digits.get(..length)?).ok()?.parse::<u64>().ok()
-    });
-    let counted = counts.max().filter(|pages| *pages > 0);
-    counted
-        .or_else(|| Some(dictionaries(bytes, b"/Page").count() as u64).filter(|pages| *pages > 0))
+    let trees = objects(bytes).filter(|object| is_of(object, b"/Pages"));
+    let counted = trees.filter_map(|tree| number(tree, b"/Count")).max().filter(some);
+    // Where objects are compressed, those that are written openly may be some of the pages.
+    let is_open = memchr::memmem::find(bytes, b"/ObjStm").is_none();
+    let pages = || objects(bytes).filter(|object| is_of(object, b"/Page")).count() as u64;
+    counted.or_else(|| is_open.then(pages).filter(some))
 }
 
-/// The dictionaries of a type, each from the object that it is to its end.
-fn dictionaries<'b>(bytes: &'b [u8], name: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
-    const TYPE: &[u8] = b"/Type";
-    memchr::memmem::find_iter(bytes, TYPE).filter_map(move |at| {
-        let rest = bytes.get(at + TYPE.len()..)?.trim_ascii_start();
-        let next = rest.strip_prefix(name)?.first();
-        if next.is_some_and(u8::is_ascii_alphanumeric) {
+/// The objects of a file, each from its beginning to its end.
+fn objects(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    const END: &[u8] = b"endobj";
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
             return None;
         }
-        let start = memchr::memmem::rfind(bytes.get(..at)?, b"obj").unwrap_or(0);
-        let whole = bytes.get(start..)?;
-        whole.get(..memchr::memmem::find(whole, b"endobj").unwrap_or(whole.len()))
+        let end = memchr::memmem::find(rest, END);
+        let (object, after) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
+        rest = after.get(END.len()..).unwrap_or_default();
+        let start = memchr::memmem::rfind(object, b"obj").unwrap_or(0);
+        object.get(start..)
+    })
+}
+
+/// Whether an object is of this type.
+fn is_of(object: &[u8], name: &[u8]) -> bool {
+    const TYPE: &[u8] = b"/Type";
+    memchr::memmem::find_iter(object, TYPE).any(|at| {
+        let rest = object.get(at + TYPE.len()..).unwrap_or_default().trim_ascii_start();
+        let next = rest.strip_prefix(name).map(<[u8]>::first);
+        next.is_some_and(|next| next.is_none_or(|byte| !byte.is_ascii_alphanumeric()))
+    })
+}
+
+/// The first number that stands under a key.
+fn number(object: &[u8], key: &[u8]) -> Option<u64> {
+    memchr::memmem::find_iter(object, key).find_map(|at| {
+        let digits = object.get(at + key.len()..)?.trim_ascii_start();
+        let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        std::str::from_utf8(digits.get(..length)?).ok()?.parse::<u64>().ok()
     })
 }
 
@@ -72,6 +95,14 @@ mod tests {
         let open = b"%PDF-1.7\n1 0 obj<</Type /Page>>endobj 2 0 obj<< /Type/Page /X 1>>endobj";
         assert_eq!(pdf_pages(open), Some(2));
         assert_eq!(pdf_pages(b"%PDF-1.7 nothing open"), None);
+        let linear = b"%PDF-1.5\n9 0 obj<</Linearized 1/L 99/O 10/N 100/T 7>>endobj \
+            10 0 obj<</Type/Page>>endobj 11 0 obj<</Type/ObjStm/N 3>>endobj";
+        assert_eq!(pdf_pages(linear), Some(100));
+        let packed = b"%PDF-1.5\n1 0 obj<</Type/Page>>endobj 2 0 obj<</Type/ObjStm>>endobj";
+        assert_eq!(pdf_pages(packed), None);
+        // A file of nothing but types is read once.
+        let types = [b"%PDF-1.4".as_slice(), &b"/Type/Pages".repeat(200_000)].concat();
+        assert_eq!(pdf_pages(&types), None);
         assert_eq!(pdf_pages(b"/Type /Page"), None);
     }
 

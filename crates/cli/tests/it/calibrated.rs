@@ -119,14 +119,14 @@ fn what_cannot_be_calibrated_is_said_and_nothing_is_counted() {
         }
     };
     let by = |of: &str| format!("calibrated:{of}");
-    let few = ["claude-opus-4-6: 1 exchange with usage, 20 are needed"];
+    let few = ["claude-opus-4-6: 1 exchange with usage, at least 20 are needed"];
     check(&["stats", &short, "--tokenizer", &by(&short)], &few);
     check(&["stats", &short, "--calibrate", &at("few.json")], &few);
     assert!(!fs::exists(at("few.json")).unwrap());
     let haiku = format!("{session}@claude-haiku-4-5-20251001");
     check(
         &["stats", &short, "--tokenizer", &by(&haiku)],
-        &["13 exchanges with usage, 20 are needed"],
+        &["13 exchanges with usage, at least 20 are needed"],
     );
     let unheard = format!("{session}@unheard-of");
     check(
