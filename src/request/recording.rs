@@ -60,6 +60,9 @@ pub struct Exchange {
     pub last_frame: Option<FrameSeq>,
     /// What came back.
     pub response: Response,
+    /// Of recorded traffic, where it stands in the source: its line, or the number of the element,
+    /// from one.
+    pub line: Option<u64>,
     /// When the request went out, or else the answer came, as the source has it.
     pub time: Option<String>,
     /// How long it took, in milliseconds.
@@ -231,6 +234,7 @@ impl Recording {
             provenance: Provenance::Reconstructed { lacks },
             last_frame: Some(to),
             response: Response { frames: vec![frame.sequence], ..Response::default() },
+            line: None,
             time: frame.timestamp.clone(),
             duration_ms: None,
             model: report.model,
@@ -292,6 +296,7 @@ impl Recording {
                     status: exchange.status,
                     frames: self.frames_of_answer(exchange, &begun),
                 },
+                line: Some(exchange.line).filter(|line| *line > 0),
                 time: exchange.started.clone(),
                 duration_ms: exchange.duration_ms,
                 model: exchange.model.clone(),

@@ -153,10 +153,11 @@ impl Reading<'_> {
     }
 
     /// OpenAI's, and everyone's who reports like them: the input holds what the cache served. The
-    /// names of Anthropic's beside `prompt_tokens` are a translation, which holds them too.
+    /// names of Anthropic's beside `prompt_tokens` are a translation, which holds them too. Proxies
+    /// that state the names of both APIs leave those of Responses at zero in a chat.
     fn openai(&mut self) {
         self.usage.input =
-            self.number(Member::Input, &["input_tokens", "prompt_tokens", "tokens_sent"]);
+            self.number(Member::Input, &["prompt_tokens", "input_tokens", "tokens_sent"]);
         self.usage.cache_read = self.number(
             Member::CacheRead,
             &[
@@ -183,7 +184,7 @@ impl Reading<'_> {
             self.number(Member::CacheWrite1h, &["cache_creation/ephemeral_1h_input_tokens"]);
         self.usage.output = self.number(
             Member::Output,
-            &["output_tokens", "completion_tokens", "outputTokens", "tokens_received"],
+            &["completion_tokens", "output_tokens", "outputTokens", "tokens_received"],
         );
         self.usage.reasoning = self.number(
             Member::Reasoning,

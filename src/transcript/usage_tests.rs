@@ -52,6 +52,10 @@ fn the_figures_mean_the_same_whoever_reports_them() {
         r#"{"input":563,"cacheRead":512,"output":116}"#,
     );
     check(
+        r#"{"prompt_tokens":940,"completion_tokens":56,"input_tokens":0,"output_tokens":0,"input_tokens_details":null}"#,
+        r#"{"input":940,"output":56}"#,
+    );
+    check(
         r#"{"prompt_tokens":19,"completion_tokens":21,"cached_tokens":10}"#,
         r#"{"input":19,"cacheRead":10,"output":21}"#,
     );

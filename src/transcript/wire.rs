@@ -2,7 +2,7 @@
 //!
 //! A conversation is its last request and the response to it, and becomes a session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     Api, chat,
@@ -36,6 +36,9 @@ pub(super) struct WireReader {
     threads: Threads,
     /// What the responses answered, with them, by id: a request may build on one.
     responses: HashMap<String, ThreadId>,
+    /// The responses that were taken, by their ids and what was said up to their ends: a recorder, or
+    /// two of them around one another, may write a response down twice.
+    taken: HashSet<(String, Print)>,
     /// Calls of a provider's tools with their outcome, by the id of the item.
     outcomes: HashMap<String, Value>,
 }
@@ -105,6 +108,12 @@ impl WireReader {
         let base = previous.and_then(|previous| self.responses.get(&previous).copied());
         let (request, prints) = self.threads.add(base, messages);
         let (thread, _) = self.threads.add(Some(request), reply);
+        let whole = self.threads.prints(thread).next();
+        if let (false, Some(id), Some(whole)) = (is_failed, &reply_id, whole)
+            && !self.taken.insert((id.clone(), whole))
+        {
+            return sink.skip("repeated response");
+        }
         if let (Api::Responses, Some(id)) = (api, reply_id) {
             self.responses.insert(id, thread);
         }

@@ -73,6 +73,11 @@ impl Calibrated {
         self.calibration.counts(recording)
     }
 
+    /// Whether it counts for this model.
+    pub(crate) fn is_of(&self, model: &str) -> bool {
+        *self.model == *model
+    }
+
     fn of_model(&self) -> Option<&ModelCalibration> {
         self.calibration.model(&self.model)
     }

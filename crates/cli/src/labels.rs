@@ -39,6 +39,11 @@ impl Label {
         Self { line, uuid: uuid.map(Arc::from), time: time.map(Arc::from), call }
     }
 
+    /// A place of which nothing but the line is known.
+    pub(crate) fn of_line(line: u64) -> Self {
+        Self { line: Some(line), ..Self::default() }
+    }
+
     pub(crate) fn line(&self) -> Option<u64> {
         self.line
     }

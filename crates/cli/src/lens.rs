@@ -128,8 +128,10 @@ impl Lens {
     /// What counts for a session.
     pub(crate) fn counts(&self, session: &str) -> Counts {
         let lacks = self.calibrated.as_ref().and_then(|calibrated| calibrated.lacks(session));
-        let (tokenizer, certainty) = (self.counter.id().to_owned(), self.of_contexts());
-        Counts { tokenizer, certainty, lacks }
+        // A factor of another session's model says nothing of this one.
+        let is_known = self.calibrated.is_none() || session.is_empty() || lacks.is_some();
+        let certainty = if is_known { self.of_contexts() } else { Certainty::Estimated };
+        Counts { tokenizer: self.counter.id().to_owned(), certainty, lacks }
     }
 
     /// What counts of contexts are: those of transcripts lack tools, so they are exact for nobody.

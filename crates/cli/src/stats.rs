@@ -16,7 +16,7 @@ use afterimage::{
     tokens::Certainty,
 };
 
-use std::{io::Write, path::Path};
+use std::{io::Write, path::Path, sync::Arc};
 
 use crate::{
     args, calibrated,
@@ -82,10 +82,16 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
 /// but plain messages: what providers make of calls, results and reasoning is not known.
 fn certainty(ledger: &Ledger, reported: &Reported<'_>, lens: &Lens) -> Certainty {
     let base = lens.counter.certainty();
+    let mut models = reported.sums.by_model.keys();
+    if let Some(calibrated) = &lens.calibrated {
+        // The model of the calibration speaks in the file, or it says nothing of it.
+        let is_its =
+            |model: &Option<Arc<str>>| model.as_deref().is_some_and(|of| calibrated.is_of(of));
+        return if models.any(is_its) { base } else { Certainty::Estimated };
+    }
     if base != Certainty::Exact {
         return base;
     }
-    let models = reported.sums.by_model.keys();
     let of = models.map(|model| {
         model.as_ref().map_or(Certainty::Estimated, |model| certainty_for(model, &*lens.counter))
     });
@@ -95,10 +101,14 @@ fn certainty(ledger: &Ledger, reported: &Reported<'_>, lens: &Lens) -> Certainty
 
 /// Fits our counts to what a session reports.
 fn calibrate(args: &args::Stats, path: &Path, out: &mut Output) -> Outcome {
+    let several = || Failure::new("expected one session to calibrate by, found several files");
+    if args.input.files.len() > 1 {
+        return Err(several().into());
+    }
     let mut is_first = true;
     input::each(&args.input, true, |source| {
         if !std::mem::take(&mut is_first) {
-            return Err(Failure::new("expected one session to calibrate by, found several").into());
+            return Err(several().into());
         }
         let recording = requests::read(source, &calibrated::base()?)?;
         calibrated::write(source, &recording, path, out)?;

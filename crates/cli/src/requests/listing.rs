@@ -111,10 +111,15 @@ impl<'l> Listing<'l> {
         Self { args, source, recording, counts, prices, printed, held, shape, labels }
     }
 
-    /// Where the answer of a request stands in the file.
+    /// Where a recorded request stands in the file, or else the answer of one that was worked out.
     pub(super) fn label(&self, exchange: &Exchange) -> Label {
         let of = |frame| self.labels.of(&exchange.session, frame, None);
-        exchange.answer().map_or_else(Label::default, of)
+        let label = exchange.answer().map_or_else(Label::default, of);
+        match exchange.line {
+            // The frames of a conversation stand where its last request does.
+            Some(line) => Label::of_line(line),
+            None => label,
+        }
     }
 
     /// What is reported of the exchanges that are asked for, and of answers that are in no list.
