@@ -13,7 +13,7 @@ use crate::{
 /// How long a cache keeps what was written for five minutes, and for an hour, in milliseconds.
 const FIVE_MINUTES: u64 = 5 * 60 * 1000;
 const HOUR: u64 = 60 * 60 * 1000;
-/// Who reports no writes caches by itself, from so many tokens on.
+/// A provider that reports no writes caches by itself, from so many tokens on.
 const LEAST: u64 = 1024;
 /// It caches whole blocks. OpenAI documents 128 tokens, and recorded reads of GPT-5.5 lie 512 apart, so
 /// less than such a block is never a loss.
