@@ -368,7 +368,7 @@ fn rounded(millionths: i128) -> i128 {
     (millionths + MILLION / 2).div_euclid(MILLION)
 }
 
-/// A coefficient in millionths. What no coefficient is becomes 0, which no slope may be.
+/// A coefficient in millionths; 0, which is no slope, where it is no number or too large.
 fn millionths(value: f64) -> i64 {
     let scaled = (value * 1e6).round();
     #[expect(clippy::cast_possible_truncation, reason = "it is checked to be small")]

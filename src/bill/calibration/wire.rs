@@ -200,7 +200,7 @@ fn text(fields: &mut Fields, key: &str) -> Result<Arc<str>> {
     Ok(Fields::required(fields.string(key)?, key, "a string")?.into())
 }
 
-/// A count, of at most 2^53: more is none that anybody reports.
+/// A count of at most 2^53: no provider reports more.
 fn number(fields: &mut Fields, key: &str) -> Result<u64> {
     let expected = "an integer from 0 to 2^53";
     let found = Fields::required(fields.u64(key)?, key, expected)?;

@@ -40,7 +40,7 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
             0xff => at += 1,
             // Marks without a length.
             0x01 | 0xd0..=0xd8 => at += 2,
-            // Starts of frames; between them stand tables, which are none.
+            // A frame starts here. The markers in between (C4, C8, CC) start tables.
             0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => {
                 return Some((big(bytes, at + 7, 2)?, big(bytes, at + 5, 2)?));
             }
