@@ -334,3 +334,35 @@ fn every_recording_is_read_back_with_the_same_requests() {
     }
     assert!(files.is_empty() || compared > 400 && calls > 100, "{compared} {calls}");
 }
+
+fn of_text(text: &str) -> Recording {
+    recording(Transcript::new(text.as_bytes()).unwrap(), usize::MAX)
+}
+
+#[test]
+fn two_recordings_of_one_otlp_document_share_no_ids() {
+    let chat = |answer: &str| {
+        format!(
+            r#"[{{"role":"user","content":"Is it open?"}},{{"role":"assistant","content":"{answer}"}}]"#
+        )
+    };
+    let (first, second) = (of_text(&chat("Yes.")), of_text(&chat("No.")));
+    let mut document = Vec::new();
+    let mut writer = OtlpWriter::new(&mut document).unwrap();
+    for recording in [&first, &second] {
+        writer.add(recording, |_| true, moment).unwrap();
+    }
+    assert_eq!(writer.finish().unwrap().sessions, 2);
+    let document = String::from_utf8(document).unwrap();
+    check_spans(&document, Path::new("two recordings"));
+    // The first one has the ids that it has alone.
+    let spans = |document: &str| {
+        let document: Value = serde_json::from_str(document).unwrap();
+        document["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone()
+    };
+    let (both, alone) = (spans(&document), spans(&written(&first).0));
+    assert_eq!(both[..2], alone);
+    assert_ne!(both[0]["traceId"], both[2]["traceId"]);
+    let read = of_text(&document);
+    assert_eq!(read.exchanges().len(), 2);
+}
