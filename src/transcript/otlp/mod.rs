@@ -85,7 +85,7 @@ impl OtlpReader {
             };
             match SpanRecord::of_log(log, line) {
                 // Nothing says which messages belong together.
-                Some((None, record)) if !record.events.is_empty() => {
+                Some((None, record)) if !record.logs.events.is_empty() => {
                     sink.skip("log record without a span");
                 }
                 Some((key, record)) => self.add(key, record, sink),
@@ -101,6 +101,7 @@ impl OtlpReader {
         // One without a time stands where the file has it.
         let mut last = 0;
         for record in &mut records {
+            record.settle();
             last = record.start.unwrap_or(last);
             record.order = last;
         }

@@ -313,3 +313,40 @@ fn damaged_spans_are_unknown_and_end_nothing() {
     let report = notes("{\"resourceSpans\":[]}\n{\"resourceMetrics\":[]}\n{\"a\":1}\n");
     assert_eq!((report.unknown_records, report.skipped.get("resourceMetrics")), (1, Some(&1)));
 }
+
+#[test]
+fn a_span_that_comes_again_after_its_log_records_is_the_same() {
+    let usage = || span(1, chat(vec![integer("gen_ai.usage.input_tokens", 3)]));
+    let log = object! {
+        "traceId": "0af7651916cd43dd8448eb211c80319c",
+        "spanId": format!("{:016x}", 1),
+        "eventName": "gen_ai.client.inference.operation.details",
+        "attributes": vec![text("gen_ai.input.messages", INPUT)],
+    };
+    let logs = document("logRecords", vec![log]);
+    let span = document("spans", vec![usage()]);
+    for lines in [[&span, &logs, &span], [&logs, &span, &span], [&span, &span, &logs]] {
+        let input = lines.map(String::as_str).join("\n");
+        let report = check("otlp", &input, "1/user*\n  event \"Is it open?\"");
+        assert_eq!((report.skipped.get("repeated span"), report.noted), (Some(&1), 0));
+    }
+}
+
+#[test]
+fn of_a_span_that_comes_again_with_other_events_the_last_holds() {
+    let of = |said: &str, tokens: u64| {
+        let mut span = span(1, chat(vec![integer("gen_ai.usage.input_tokens", tokens)]));
+        let event = object! {
+            "name": "gen_ai.user.message",
+            "attributes": vec![text("content", said)],
+        };
+        span.put("events", Value::Array(vec![event.into()]));
+        span
+    };
+    for tokens in [1, 2] {
+        let input = document("spans", vec![of("first", 1), of("last", tokens)]);
+        let report = check("otlp", &input, "1/user*\n  event \"last\"");
+        assert_eq!((report.skipped.get("repeated span"), report.noted), (None, 1));
+        assert_eq!(recorded(&input)[0].usage.as_ref().unwrap().input, Some(tokens));
+    }
+}
