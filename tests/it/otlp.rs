@@ -366,3 +366,33 @@ fn two_recordings_of_one_otlp_document_share_no_ids() {
     let read = of_text(&document);
     assert_eq!(read.exchanges().len(), 2);
 }
+
+#[test]
+fn many_calls_of_one_answer_are_otlp_spans_in_linear_time() {
+    const CALLS: usize = 4_000;
+    let list =
+        |entry: &dyn Fn(usize) -> String| (0..CALLS).map(entry).collect::<Vec<_>>().join(",");
+    let calls = list(&|n| {
+        format!(r#"{{"type":"tool_use","id":"c{n}","name":"look","input":{{"n":{n}}}}}"#)
+    });
+    let results =
+        list(&|n| format!(r#"{{"type":"tool_result","tool_use_id":"c{n}","content":"{n}"}}"#));
+    let line = |kind: &str, uuid: &str, parent: &str, second: u64, content: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"sessionId":"s","timestamp":"2026-01-01T00:00:0{second}.000Z","message":{{"role":"{kind}","content":{content}}}}}"#
+        )
+    };
+    let text = [
+        line("user", "a", "null", 1, r#""Look.""#),
+        line("assistant", "b", r#""a""#, 2, &format!("[{calls}]")),
+        line("user", "c", r#""b""#, 3, &format!("[{results}]")),
+    ];
+    let recording = of_text(&text.join("\n"));
+    let begins = std::time::Instant::now();
+    let (document, report) = written(&recording);
+    assert_eq!(report.tools, CALLS as u64);
+    assert!(document.contains(r#""stringValue":"{\"n\":3999}""#));
+    // Reading a frame anew for each call took minutes.
+    let took = begins.elapsed();
+    assert!(took.as_secs() < 20, "{took:?}");
+}
