@@ -350,3 +350,58 @@ fn of_a_span_that_comes_again_with_other_events_the_last_holds() {
         assert_eq!(recorded(&input)[0].usage.as_ref().unwrap().input, Some(tokens));
     }
 }
+
+#[test]
+fn a_request_that_nests_too_deep_is_read_again_and_told() {
+    let of = |levels: usize| {
+        let arguments = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        let messages = format!(
+            r#"[{{"role":"user","parts":[{{"type":"text","content":"a"}}]}},{{"role":"assistant","parts":[{{"type":"tool_call","id":"c","name":"f","arguments":{arguments}}}]}}]"#
+        );
+        let attributes = vec![
+            text("gen_ai.provider.name", "anthropic"),
+            text("gen_ai.input.messages", &messages),
+        ];
+        document("spans", vec![span(1, chat(attributes))])
+    };
+    for (levels, noted) in [(100, 0), (123, 0), (124, 1)] {
+        let input = of(levels);
+        let report = notes(&input);
+        assert_eq!(report.noted, noted, "{levels}");
+        let [exchange] = &recorded(&input)[..] else { panic!() };
+        let request = json::read(exchange.request.as_bytes()).unwrap();
+        assert_eq!(request.get("messages").and_then(Value::as_array).unwrap().len(), 2);
+        assert_eq!(exchange.request.contains(r#"["[1]"]"#), noted == 1);
+    }
+    assert_eq!(
+        notes(&of(124)).notes[0].text,
+        "the request nests deeper than 128 levels: what is deeper is kept as JSON text"
+    );
+}
+
+#[test]
+fn a_list_of_another_shape_is_told() {
+    let of = |input: &str, output: &str, tools: &str| {
+        let attributes = vec![
+            text("gen_ai.input.messages", input),
+            text("gen_ai.output.messages", output),
+            text("gen_ai.tool.definitions", tools),
+            integer("gen_ai.usage.input_tokens", 3),
+        ];
+        let report = notes(&document("spans", vec![span(1, chat(attributes))]));
+        report.notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
+    };
+    assert_eq!(of(INPUT, OUTPUT, "[]"), [""; 0]);
+    assert_eq!(of(INPUT, "null", "null"), [""; 0]);
+    assert_eq!(
+        of(INPUT, r#"{"role":"assistant"}"#, "7"),
+        [
+            "gen_ai.tool.definitions is a number, not an array: left out",
+            "gen_ai.output.messages is an object, not an array: left out",
+        ]
+    );
+    assert_eq!(
+        of(r#"{"role":"user"}"#, OUTPUT, "[]"),
+        ["gen_ai.input.messages is an object, not an array: left out"]
+    );
+}
