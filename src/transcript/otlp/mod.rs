@@ -13,7 +13,7 @@ mod reported;
 mod said;
 mod span;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 
@@ -108,7 +108,19 @@ impl OtlpReader {
         records.sort_by_key(|record| record.order);
         let is_number = |id: &str| id.bytes().all(|byte| byte.is_ascii_digit());
         let ids = records.iter().filter_map(SpanRecord::conversation);
-        let unnamed = ids.clone().any(|id| is_number(id) || id == UNNAMED).then_some(UNNAMED);
+        let mut ids: HashSet<String> = ids.map(str::to_owned).collect();
+        let unnamed = ids.iter().any(|id| is_number(id)).then(|| {
+            let mut name = UNNAMED.to_owned();
+            let mut numbers = 2_u64..;
+            while ids.contains(&name)
+                && let Some(number) = numbers.next()
+            {
+                name = format!("{UNNAMED}/{number}");
+            }
+            name
+        });
+        ids.extend(unnamed.clone());
+        let unnamed = unnamed.as_deref();
         let mut conversations: IndexMap<Option<String>, WireReader> = IndexMap::new();
         let mut unlisted: Vec<(Option<String>, u64, Box<Unlisted>)> = Vec::new();
         let mut others: HashMap<String, u64> = HashMap::new();
@@ -143,7 +155,9 @@ impl OtlpReader {
             let text = format!("{dropped} spans lost attributes before they were written");
             sink.note(1, &text);
         }
-        conversations.into_values().for_each(|reader| reader.give(sink));
+        for reader in conversations.into_values() {
+            reader.give_beside(|name| ids.contains(name), sink);
+        }
         for (id, line, call) in unlisted {
             sink.session(id.as_deref().or(unnamed).unwrap_or("1"));
             let Unlisted { model, usage, started, failure } = *call;

@@ -380,6 +380,54 @@ fn a_request_that_nests_too_deep_is_read_again_and_told() {
 }
 
 #[test]
+fn sessions_of_one_conversation_get_no_name_of_another() {
+    let of = |at: u64, id: Option<&str>, said: &str| {
+        let mut attributes =
+            chat(vec![text("gen_ai.input.messages", &INPUT.replace("Is it open?", said))]);
+        attributes.extend(id.map(|id| text("gen_ai.conversation.id", id)));
+        span(at, attributes)
+    };
+    let input = document(
+        "spans",
+        vec![
+            of(1, Some("a"), "one"),
+            of(2, Some("a/2"), "two"),
+            of(3, Some("a"), "three"),
+            of(4, Some("a"), "four"),
+        ],
+    );
+    let report = check(
+        "otlp",
+        &input,
+        r#"
+a/user*
+  event "one"
+a/3/user*
+  event "three"
+a/4/user*
+  event "four"
+a/2/user*
+  event "two""#,
+    );
+    assert_eq!(report.sessions, 4);
+    let input = document(
+        "spans",
+        vec![of(1, Some("7"), "one"), of(2, Some("unnamed"), "two"), of(3, None, "three")],
+    );
+    check(
+        "otlp",
+        &input,
+        r#"
+7/user*
+  event "one"
+unnamed/user*
+  event "two"
+unnamed/2/user*
+  event "three""#,
+    );
+}
+
+#[test]
 fn a_list_of_another_shape_is_told() {
     let of = |input: &str, output: &str, tools: &str| {
         let attributes = vec![
