@@ -1,6 +1,9 @@
 //! The calls of tools whose times a source tells.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use super::{
     span::{Attributes, SpanTimes},
@@ -43,10 +46,24 @@ impl CallPairs {
         let Some(start) = pairs.first().and_then(|_| time_of(history, frame, moment)) else {
             return Vec::new();
         };
+        // Each frame is read once, however many calls and results it holds.
+        let mut frames: HashMap<FrameSeq, Arc<Frame>> = HashMap::new();
+        for sequence in pairs.iter().map(|pair| pair.result.frame).chain([frame]) {
+            if let Entry::Vacant(vacant) = frames.entry(sequence)
+                && let Some(frame) = history.get(sequence)
+            {
+                vacant.insert(frame);
+            }
+        }
+        let ends = frames.keys().map(|frame| (*frame, time_of(history, *frame, moment)));
+        let ends: HashMap<FrameSeq, Option<u64>> = ends.collect();
+        let parts = frames.iter().map(|(sequence, frame)| (*sequence, parts(frame)));
+        let parts: HashMap<FrameSeq, Vec<&Facet>> = parts.collect();
+        let part = |place: PartPlace| parts.get(&place.frame)?.get(place.number as usize).copied();
         let execution = |pair: &Pair| {
-            let end = time_of(history, pair.result.frame, moment).filter(|end| *end >= start)?;
-            let (call, result) = (history.get(frame)?, history.get(pair.result.frame)?);
-            let (call, result) = (part(&call, pair.call)?, part(&result, pair.result)?);
+            let end = ends.get(&pair.result.frame).copied().flatten();
+            let end = end.filter(|end| *end >= start)?;
+            let (call, result) = (part(pair.call)?, part(pair.result)?);
             let told = call.call()?;
             let mut attributes = Attributes::default();
             attributes.put("gen_ai.operation.name", "execute_tool");
@@ -78,22 +95,21 @@ impl CallPairs {
     }
 }
 
-/// The call, or the result, at a place.
-fn part(frame: &Frame, place: PartPlace) -> Option<&Facet> {
-    let added = frame.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(facet) => Some(&**facet),
-        _ => None,
-    });
-    let mut halves = added.flat_map(halves);
-    halves.nth(place.number as usize)
+/// The calls and results that a frame shows, in order.
+fn parts(frame: &Frame) -> Vec<&Facet> {
+    let mut found = Vec::new();
+    for op in &frame.ops {
+        if let FacetChange::Add(facet) = &op.change {
+            add_parts(facet, &mut found);
+        }
+    }
+    found
 }
 
-/// The calls and results of a facet and of those within it, in order.
-fn halves(facet: &Facet) -> Vec<&Facet> {
-    let mut found = Vec::new();
+/// The facet, where it is a call or a result, and those within it.
+fn add_parts<'f>(facet: &'f Facet, found: &mut Vec<&'f Facet>) {
     if facet.call().is_some() || facet.is_result() {
         found.push(facet);
     }
-    facet.children.iter().for_each(|child| found.extend(halves(child)));
-    found
+    facet.children.iter().for_each(|child| add_parts(child, found));
 }

@@ -22,6 +22,8 @@ pub struct OtlpWriter<W> {
     is_by_line: bool,
     /// How many spans were written.
     spans: u64,
+    /// How many recordings were added.
+    recordings: u64,
     report: OtlpReport,
 }
 
@@ -69,12 +71,13 @@ impl<W: io::Write> OtlpWriter<W> {
     /// A writer of a document on each line, with one span, as collectors write files. It has no
     /// limit of length that readers of one document have.
     pub fn by_line(out: W) -> Self {
-        Self { out, is_by_line: true, spans: 0, report: OtlpReport::default() }
+        Self { out, is_by_line: true, spans: 0, recordings: 0, report: OtlpReport::default() }
     }
 
     /// Adds the sessions of a recording that are wanted, each with its requests. `moment` reads a
     /// time as a source writes it: nanoseconds since 1970. Each request is worked out, written and
-    /// let go.
+    /// let go. The ids depend on how many recordings were added before, so that those of two
+    /// recordings differ.
     ///
     /// # Errors
     /// Those of [`Recording::request`], and [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -95,6 +98,7 @@ impl<W: io::Write> OtlpWriter<W> {
         for (name, session) in sessions.iter().filter(|(name, _)| is_wanted(name)) {
             self.session(recording, name, session, &moment)?;
         }
+        self.recordings += 1;
         Ok(())
     }
 
@@ -122,7 +126,13 @@ impl<W: io::Write> OtlpWriter<W> {
         let begins = first.map(|first| recording.request(first.number)).transpose()?;
         let begins = begins.as_ref().map(Request::body).unwrap_or_default();
         let provider = first.map_or("openai", |first| chat::provider(first.api, format));
-        let trace = trace_id(&[format.name().as_bytes(), name.as_bytes(), begins.as_bytes()]);
+        let number = self.recordings.to_le_bytes();
+        let mut hashed = vec![format.name().as_bytes(), name.as_bytes(), begins.as_bytes()];
+        // The first recording has the ids that it has alone.
+        if self.recordings > 0 {
+            hashed.push(&number);
+        }
+        let trace = trace_id(&hashed);
         let root = span_id(&[trace.as_bytes(), b"invoke_agent"]);
         let times = times::of_session(recording, &session.exchanges, moment);
         let mut whole: Option<SpanTimes> = None;

@@ -151,8 +151,15 @@ impl WireReader {
 
     /// Gives out the conversations as sessions.
     pub(super) fn give(self, sink: &mut Sink) {
+        self.give_beside(|_| false, sink);
+    }
+
+    /// The same beside other sessions: where this conversation is several sessions, the later ones
+    /// get numbers that lead to no name of another.
+    pub(super) fn give_beside(self, is_taken: impl Fn(&str) -> bool, sink: &mut Sink) {
         let Self { name, conversations, exchanges, mut threads, outcomes, .. } = self;
         let mut budget = REPEATED;
+        let mut numbers = 2_u64..;
         let mut taken: Vec<Vec<Taken>> = Vec::new();
         taken.resize_with(conversations.len(), Vec::new);
         for exchange in exchanges {
@@ -165,7 +172,10 @@ impl WireReader {
             let line = conversation.line;
             sink.session(&match (&name, index + 1) {
                 (Some(name), 1) => name.clone(),
-                (Some(name), number) => format!("{name}/{number}"),
+                (Some(name), _) => {
+                    let mut names = numbers.by_ref().map(|number| format!("{name}/{number}"));
+                    names.find(|name| !is_taken(name)).unwrap_or_default()
+                }
                 (None, number) => number.to_string(),
             });
             let taken = taken.get_mut(index).map(std::mem::take).unwrap_or_default();

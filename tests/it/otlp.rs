@@ -334,3 +334,65 @@ fn every_recording_is_read_back_with_the_same_requests() {
     }
     assert!(files.is_empty() || compared > 400 && calls > 100, "{compared} {calls}");
 }
+
+fn of_text(text: &str) -> Recording {
+    recording(Transcript::new(text.as_bytes()).unwrap(), usize::MAX)
+}
+
+#[test]
+fn two_recordings_of_one_otlp_document_share_no_ids() {
+    let chat = |answer: &str| {
+        format!(
+            r#"[{{"role":"user","content":"Is it open?"}},{{"role":"assistant","content":"{answer}"}}]"#
+        )
+    };
+    let (first, second) = (of_text(&chat("Yes.")), of_text(&chat("No.")));
+    let mut document = Vec::new();
+    let mut writer = OtlpWriter::new(&mut document).unwrap();
+    for recording in [&first, &second] {
+        writer.add(recording, |_| true, moment).unwrap();
+    }
+    assert_eq!(writer.finish().unwrap().sessions, 2);
+    let document = String::from_utf8(document).unwrap();
+    check_spans(&document, Path::new("two recordings"));
+    // The first one has the ids that it has alone.
+    let spans = |document: &str| {
+        let document: Value = serde_json::from_str(document).unwrap();
+        document["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone()
+    };
+    let (both, alone) = (spans(&document), spans(&written(&first).0));
+    assert_eq!(both[..2], alone);
+    assert_ne!(both[0]["traceId"], both[2]["traceId"]);
+    let read = of_text(&document);
+    assert_eq!(read.exchanges().len(), 2);
+}
+
+#[test]
+fn many_calls_of_one_answer_are_otlp_spans_in_linear_time() {
+    const CALLS: usize = 4_000;
+    let list =
+        |entry: &dyn Fn(usize) -> String| (0..CALLS).map(entry).collect::<Vec<_>>().join(",");
+    let calls = list(&|n| {
+        format!(r#"{{"type":"tool_use","id":"c{n}","name":"look","input":{{"n":{n}}}}}"#)
+    });
+    let results =
+        list(&|n| format!(r#"{{"type":"tool_result","tool_use_id":"c{n}","content":"{n}"}}"#));
+    let line = |kind: &str, uuid: &str, parent: &str, second: u64, content: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"sessionId":"s","timestamp":"2026-01-01T00:00:0{second}.000Z","message":{{"role":"{kind}","content":{content}}}}}"#
+        )
+    };
+    let text = [
+        line("user", "a", "null", 1, r#""Look.""#),
+        line("assistant", "b", r#""a""#, 2, &format!("[{calls}]")),
+        line("user", "c", r#""b""#, 3, &format!("[{results}]")),
+    ];
+    let recording = of_text(&text.join("\n"));
+    let begins = std::time::Instant::now();
+    let (document, report) = written(&recording);
+    assert_eq!(report.tools, CALLS as u64);
+    assert!(document.contains(r#""stringValue":"{\"n\":3999}""#));
+    // Reading a frame anew for each call took minutes.
+    let took = begins.elapsed();
+    assert!(took.as_secs() < 20, "{took:?}");
+}

@@ -42,22 +42,30 @@ pub(crate) fn run(args: &args::Export) -> Outcome {
     } else {
         OtlpWriter::new(escaped).map_err(|error| stop(error, None))?
     };
-    input::each(&args.input.of_all_sessions(), true, |source| {
+    let read = input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = requests::read(source, &lens.counter)?;
         let wanted = args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
         if let Some(wanted) = wanted
             && recording.history(wanted).is_none()
+            && !recording.reported().any(|reported| *reported.session == *wanted)
         {
             let failure = source.fail(format!("there is no session {wanted:?}"));
             return Err(failure.hint("`afterimage requests FILE` lists the sessions").into());
         }
         let added = writer.add(&recording, is_wanted, nanoseconds);
         added.map_err(|error| stop(error, Some(source)))
-    })?;
+    });
+    if let Err(Stop::ClosedPipe | Stop::Output(_)) = read {
+        return read;
+    }
+    // What the other files gave is a whole document, though one of them was refused.
     let report = writer.finish().map_err(|error| stop(error, None))?;
-    say(&report);
-    Ok(out.flush()?)
+    if read.is_ok() || report.sessions > 0 {
+        say(&report);
+    }
+    out.flush()?;
+    read
 }
 
 fn say(report: &OtlpReport) {

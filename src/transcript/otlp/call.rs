@@ -7,7 +7,7 @@ use super::{
     span::SpanRecord,
 };
 use crate::{
-    json::{Object, ObjectExt, Value, object},
+    json::{MAX_DEPTH, Object, ObjectExt, Value, object},
     transcript::{Api, Usage, body::Payload, interaction::Interaction},
 };
 
@@ -106,20 +106,14 @@ impl SpanRecord {
         }
     }
 
-    /// What the span is. Notes are what was cut.
+    /// What the span is. Notes are what was cut, and what has another shape.
     pub(super) fn into_call(self, notes: &mut Vec<String>) -> Call {
         let operation = self.operation();
         let named = operation.as_deref().unwrap_or_default();
         if OTHERS.contains(&named) {
             return Call::Other(named.to_owned());
         }
-        let mut cut = |key: &str, text: &str| {
-            notes.push(format!(
-                "{key} is no whole JSON: it ends after {} characters, as where a limit cut it",
-                text.chars().count()
-            ));
-        };
-        let input = self.input(&mut cut);
+        let input = self.input(notes);
         let usage = self.usage();
         let is_inference = INFERENCES.contains(&named) || operation.is_none();
         let has_messages =
@@ -138,13 +132,18 @@ impl SpanRecord {
             };
         }
         let api = self.api();
-        let request = self.request(api, input.unwrap_or_default(), &mut cut);
-        let output = self.output(&mut cut);
+        let mut request = self.request(api, input.unwrap_or_default(), notes);
+        shorten(&mut request, "request", notes);
+        let output = self.output(notes);
         let failure = self.failure();
         let has_answer = !output.is_empty() || usage.is_some() || self.end.is_some();
         let response = match (failure.is_some() && output.is_empty(), has_answer) {
             (true, _) | (_, false) => Payload::Absent,
-            _ => Payload::Json(self.response(api, output, usage.as_ref())),
+            _ => {
+                let mut response = self.response(api, output, usage.as_ref());
+                shorten(&mut response, "response", notes);
+                Payload::Json(response)
+            }
         };
         let status = self.text(&["error.type"]).and_then(|kind| kind.parse().ok());
         Call::Exchange(Box::new(Interaction {
@@ -178,20 +177,12 @@ impl SpanRecord {
         self.start.filter(|_| !self.has_made_up_time()).map(rfc3339)
     }
 
-    /// The messages of the request; `None` where they were cut.
-    fn input(&self, cut: &mut impl FnMut(&str, &str)) -> Option<Vec<Said>> {
+    /// The messages of the request; `None` where they were cut, or are no list.
+    fn input(&self, notes: &mut Vec<String>) -> Option<Vec<Said>> {
         const INPUT: &str = "gen_ai.input.messages";
         if let Some(value) = self.attributes.get(INPUT) {
-            return match structured(value) {
-                Ok(Value::Array(list)) => {
-                    Some(list.into_iter().filter_map(Said::of_message).collect())
-                }
-                Ok(_) => None,
-                Err(text) => {
-                    cut(INPUT, text);
-                    None
-                }
-            };
+            let list = list(INPUT, value, notes)?;
+            return Some(list.into_iter().filter_map(Said::of_message).collect());
         }
         let mut found = older::numbered(&self.attributes, "gen_ai.prompt", "user");
         if found.is_empty() {
@@ -207,17 +198,11 @@ impl SpanRecord {
     }
 
     /// The messages of the response: one for each choice.
-    fn output(&self, cut: &mut impl FnMut(&str, &str)) -> Vec<Said> {
+    fn output(&self, notes: &mut Vec<String>) -> Vec<Said> {
         const OUTPUT: &str = "gen_ai.output.messages";
         if let Some(value) = self.attributes.get(OUTPUT) {
-            return match structured(value) {
-                Ok(Value::Array(list)) => list.into_iter().filter_map(Said::of_message).collect(),
-                Ok(_) => Vec::new(),
-                Err(text) => {
-                    cut(OUTPUT, text);
-                    Vec::new()
-                }
-            };
+            let list = list(OUTPUT, value, notes).unwrap_or_default();
+            return list.into_iter().filter_map(Said::of_message).collect();
         }
         let mut found = older::numbered(&self.attributes, "gen_ai.completion", "assistant");
         if found.is_empty() {
@@ -232,12 +217,12 @@ impl SpanRecord {
         found
     }
 
-    fn request(&self, api: Api, input: Vec<Said>, cut: &mut impl FnMut(&str, &str)) -> Value {
+    fn request(&self, api: Api, input: Vec<Said>, notes: &mut Vec<String>) -> Value {
         const SYSTEM: &str = "gen_ai.system_instructions";
         let mut body = Object::new();
         body.put_some("model", self.model());
         self.put_parameters(api, &mut body);
-        let tools = self.tools(api, cut);
+        let tools = self.tools(api, notes);
         if !tools.is_empty() {
             body.put("tools", tools);
         }
@@ -250,7 +235,7 @@ impl SpanRecord {
             Some(Err(text)) if !text.trim_start().starts_with(['[', '{']) => {
                 body.put("system", text);
             }
-            Some(Err(text)) => cut(SYSTEM, text),
+            Some(Err(text)) => notes.push(cut(SYSTEM, text)),
         }
         // The API has no instructions among its first messages.
         let leading = input.iter().take_while(|said| said.is_system()).count();
@@ -302,15 +287,10 @@ impl SpanRecord {
     }
 
     /// The tools in the form of the API.
-    fn tools(&self, api: Api, cut: &mut impl FnMut(&str, &str)) -> Vec<Value> {
+    fn tools(&self, api: Api, notes: &mut Vec<String>) -> Vec<Value> {
         const TOOLS: &str = "gen_ai.tool.definitions";
-        let defined = match self.attributes.get(TOOLS).map(structured) {
-            Some(Ok(Value::Array(list))) => list,
-            Some(Ok(_)) => Vec::new(),
-            Some(Err(text)) => {
-                cut(TOOLS, text);
-                Vec::new()
-            }
+        let defined = match self.attributes.get(TOOLS) {
+            Some(value) => list(TOOLS, value, notes).unwrap_or_default(),
             None => older::tools(&self.attributes),
         };
         defined.into_iter().map(|tool| in_form(tool, api)).collect()
@@ -359,6 +339,55 @@ impl SpanRecord {
         body.put_some("usage", usage.cloned());
         body.into()
     }
+}
+
+/// The list that an attribute holds. What was cut, or is something else, is noted.
+fn list(key: &str, value: &Value, notes: &mut Vec<String>) -> Option<Vec<Value>> {
+    match structured(value) {
+        Ok(Value::Array(list)) => return Some(list),
+        Ok(Value::Null) => {}
+        Ok(other) => notes.push(format!("{key} is {}, not an array: left out", other.kind())),
+        Err(text) => notes.push(cut(key, text)),
+    }
+    None
+}
+
+/// What is noted of a text that is no whole JSON.
+fn cut(key: &str, text: &str) -> String {
+    format!(
+        "{key} is no whole JSON: it ends after {} characters, as where a limit cut it",
+        text.chars().count()
+    )
+}
+
+/// Makes a body one that is read again. The form of an API puts a value some levels deeper than the
+/// attribute that held it.
+fn shorten(body: &mut Value, name: &str, notes: &mut Vec<String>) {
+    if flatten_below(body, MAX_DEPTH) {
+        notes.push(format!(
+            "the {name} nests deeper than {MAX_DEPTH} levels: what is deeper is kept as JSON text"
+        ));
+    }
+}
+
+/// Makes the lists and objects below so many levels strings: their JSON text. Says whether there
+/// were any.
+fn flatten_below(value: &mut Value, levels: usize) -> bool {
+    let is_nest = matches!(value, Value::Array(_) | Value::Object(_));
+    let Some(next) = levels.checked_sub(1) else {
+        if is_nest {
+            *value = Value::String(value.to_string());
+        }
+        return is_nest;
+    };
+    let mut is_deeper = false;
+    let mut flatten = |value: &mut Value| is_deeper |= flatten_below(value, next);
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(&mut flatten),
+        Value::Object(object) => object.values_mut().for_each(&mut flatten),
+        _ => {}
+    }
+    is_deeper
 }
 
 /// A definition of the conventions in the form of the API; one in a provider's form stays.

@@ -13,7 +13,7 @@ mod reported;
 mod said;
 mod span;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 
@@ -85,7 +85,7 @@ impl OtlpReader {
             };
             match SpanRecord::of_log(log, line) {
                 // Nothing says which messages belong together.
-                Some((None, record)) if !record.events.is_empty() => {
+                Some((None, record)) if !record.logs.events.is_empty() => {
                     sink.skip("log record without a span");
                 }
                 Some((key, record)) => self.add(key, record, sink),
@@ -101,13 +101,26 @@ impl OtlpReader {
         // One without a time stands where the file has it.
         let mut last = 0;
         for record in &mut records {
+            record.settle();
             last = record.start.unwrap_or(last);
             record.order = last;
         }
         records.sort_by_key(|record| record.order);
         let is_number = |id: &str| id.bytes().all(|byte| byte.is_ascii_digit());
         let ids = records.iter().filter_map(SpanRecord::conversation);
-        let unnamed = ids.clone().any(|id| is_number(id) || id == UNNAMED).then_some(UNNAMED);
+        let mut ids: HashSet<String> = ids.map(str::to_owned).collect();
+        let unnamed = ids.iter().any(|id| is_number(id)).then(|| {
+            let mut name = UNNAMED.to_owned();
+            let mut numbers = 2_u64..;
+            while ids.contains(&name)
+                && let Some(number) = numbers.next()
+            {
+                name = format!("{UNNAMED}/{number}");
+            }
+            name
+        });
+        ids.extend(unnamed.clone());
+        let unnamed = unnamed.as_deref();
         let mut conversations: IndexMap<Option<String>, WireReader> = IndexMap::new();
         let mut unlisted: Vec<(Option<String>, u64, Box<Unlisted>)> = Vec::new();
         let mut others: HashMap<String, u64> = HashMap::new();
@@ -142,7 +155,9 @@ impl OtlpReader {
             let text = format!("{dropped} spans lost attributes before they were written");
             sink.note(1, &text);
         }
-        conversations.into_values().for_each(|reader| reader.give(sink));
+        for reader in conversations.into_values() {
+            reader.give_beside(|name| ids.contains(name), sink);
+        }
         for (id, line, call) in unlisted {
             sink.session(id.as_deref().or(unnamed).unwrap_or("1"));
             let Unlisted { model, usage, started, failure } = *call;

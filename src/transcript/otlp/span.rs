@@ -10,9 +10,12 @@ pub(super) struct SpanRecord {
     pub(super) line: u64,
     pub(super) start: Option<u64>,
     pub(super) end: Option<u64>,
+    /// Those of the span; from [`Self::settle`] on those of the log records too.
     pub(super) attributes: Object,
-    /// Those of the span, and the log records, in order.
+    /// Those of the span, in order; from [`Self::settle`] on the log records too.
     pub(super) events: Vec<Event>,
+    /// The log records that name the span.
+    pub(super) logs: Logs,
     /// What is wrong, where the status says so.
     pub(super) failure: Option<String>,
     /// Whether the span was read, and not only records that name it.
@@ -23,6 +26,16 @@ pub(super) struct SpanRecord {
     pub(super) order: u64,
     /// Whether afterimage wrote it.
     pub(super) is_own: bool,
+}
+
+/// What log records say of a span. It is kept apart until all is read, since a span that comes again
+/// is compared with the span alone.
+#[derive(Debug, Default)]
+pub(super) struct Logs {
+    /// The time of the first one.
+    start: Option<u64>,
+    attributes: Object,
+    pub(super) events: Vec<Event>,
 }
 
 /// An event of a span, or a log record.
@@ -76,6 +89,7 @@ impl SpanRecord {
             end: nanoseconds(span.get("endTimeUnixNano")),
             attributes,
             events,
+            logs: Logs::default(),
             failure,
             has_span: true,
             dropped: span.get("droppedAttributesCount").and_then(Value::as_u64).unwrap_or(0),
@@ -94,46 +108,60 @@ impl SpanRecord {
         let time = nanoseconds(log.get("timeUnixNano"))
             .or_else(|| nanoseconds(log.get("observedTimeUnixNano")));
         let body = log.shift_remove("body").map_or(Value::Null, plain);
-        let mut record = Self { line, start: time, ..Self::default() };
+        let mut logs = Logs { start: time, ..Logs::default() };
         if name == "gen_ai.client.inference.operation.details" {
-            record.attributes = attributes;
+            logs.attributes = attributes;
         } else {
             if let Some(system) = attributes.get("gen_ai.system") {
-                record.attributes.put("gen_ai.system", system.clone());
+                logs.attributes.put("gen_ai.system", system.clone());
             }
-            record.events.push(Event { name, attributes, body });
+            logs.events.push(Event { name, attributes, body });
         }
-        Some((key, record))
+        Some((key, Self { line, logs, ..Self::default() }))
     }
 
     /// Adds what another record says of the same span. Says whether both are the span itself, and
     /// differ.
-    pub(super) fn merge(&mut self, other: Self) -> bool {
-        if self.has_span && other.has_span {
-            let is_same = self.attributes == other.attributes
-                && (self.start, self.end) == (other.start, other.end);
-            // An exporter that tries again writes a span twice; of others the last one holds.
-            if !is_same {
-                (self.attributes, self.start, self.end) =
-                    (other.attributes, other.start, other.end);
-                self.failure = other.failure;
-            }
-            return !is_same;
+    pub(super) fn merge(&mut self, mut other: Self) -> bool {
+        let logs = std::mem::take(&mut other.logs);
+        self.logs.add(logs);
+        if !other.has_span {
+            return false;
         }
-        if other.has_span {
-            (self.start, self.end, self.line) = (other.start, other.end, other.line);
-            (self.has_span, self.failure) = (true, other.failure);
-            (self.dropped, self.is_own) = (other.dropped, other.is_own);
-            let of_logs = std::mem::replace(&mut self.attributes, other.attributes);
-            self.attributes.put_unknown(&of_logs);
-            let of_logs = std::mem::replace(&mut self.events, other.events);
-            self.events.extend(of_logs);
-        } else {
-            self.attributes.put_unknown(&other.attributes);
-            self.events.extend(other.events);
-            self.start = self.start.or(other.start);
+        let is_again = self.has_span;
+        if is_again && self.is_same_span(&other) {
+            return false;
         }
-        false
+        // An exporter that tries again writes a span twice; of others the last one holds.
+        let logs = std::mem::take(&mut self.logs);
+        *self = Self { logs, ..other };
+        is_again
+    }
+
+    /// Whether another span says the same. Where it stands is no part of that, nor are log records.
+    fn is_same_span(&self, other: &Self) -> bool {
+        self.attributes == other.attributes
+            && self.events == other.events
+            && self.failure == other.failure
+            && (self.start, self.end) == (other.start, other.end)
+            && (self.dropped, self.is_own) == (other.dropped, other.is_own)
+    }
+
+    /// Joins the span with its log records. What the span says itself holds.
+    pub(super) fn settle(&mut self) {
+        let Logs { start, attributes, events } = std::mem::take(&mut self.logs);
+        self.start = self.start.or(start);
+        self.attributes.put_unknown(&attributes);
+        self.events.extend(events);
+    }
+}
+
+impl Logs {
+    /// Adds later records.
+    fn add(&mut self, other: Self) {
+        self.start = self.start.or(other.start);
+        self.attributes.put_unknown(&other.attributes);
+        self.events.extend(other.events);
     }
 }
 

@@ -313,3 +313,143 @@ fn damaged_spans_are_unknown_and_end_nothing() {
     let report = notes("{\"resourceSpans\":[]}\n{\"resourceMetrics\":[]}\n{\"a\":1}\n");
     assert_eq!((report.unknown_records, report.skipped.get("resourceMetrics")), (1, Some(&1)));
 }
+
+#[test]
+fn a_span_that_comes_again_after_its_log_records_is_the_same() {
+    let usage = || span(1, chat(vec![integer("gen_ai.usage.input_tokens", 3)]));
+    let log = object! {
+        "traceId": "0af7651916cd43dd8448eb211c80319c",
+        "spanId": format!("{:016x}", 1),
+        "eventName": "gen_ai.client.inference.operation.details",
+        "attributes": vec![text("gen_ai.input.messages", INPUT)],
+    };
+    let logs = document("logRecords", vec![log]);
+    let span = document("spans", vec![usage()]);
+    for lines in [[&span, &logs, &span], [&logs, &span, &span], [&span, &span, &logs]] {
+        let input = lines.map(String::as_str).join("\n");
+        let report = check("otlp", &input, "1/user*\n  event \"Is it open?\"");
+        assert_eq!((report.skipped.get("repeated span"), report.noted), (Some(&1), 0));
+    }
+}
+
+#[test]
+fn of_a_span_that_comes_again_with_other_events_the_last_holds() {
+    let of = |said: &str, tokens: u64| {
+        let mut span = span(1, chat(vec![integer("gen_ai.usage.input_tokens", tokens)]));
+        let event = object! {
+            "name": "gen_ai.user.message",
+            "attributes": vec![text("content", said)],
+        };
+        span.put("events", Value::Array(vec![event.into()]));
+        span
+    };
+    for tokens in [1, 2] {
+        let input = document("spans", vec![of("first", 1), of("last", tokens)]);
+        let report = check("otlp", &input, "1/user*\n  event \"last\"");
+        assert_eq!((report.skipped.get("repeated span"), report.noted), (None, 1));
+        assert_eq!(recorded(&input)[0].usage.as_ref().unwrap().input, Some(tokens));
+    }
+}
+
+#[test]
+fn a_request_that_nests_too_deep_is_read_again_and_told() {
+    let of = |levels: usize| {
+        let arguments = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        let messages = format!(
+            r#"[{{"role":"user","parts":[{{"type":"text","content":"a"}}]}},{{"role":"assistant","parts":[{{"type":"tool_call","id":"c","name":"f","arguments":{arguments}}}]}}]"#
+        );
+        let attributes = vec![
+            text("gen_ai.provider.name", "anthropic"),
+            text("gen_ai.input.messages", &messages),
+        ];
+        document("spans", vec![span(1, chat(attributes))])
+    };
+    for (levels, noted) in [(100, 0), (123, 0), (124, 1)] {
+        let input = of(levels);
+        let report = notes(&input);
+        assert_eq!(report.noted, noted, "{levels}");
+        let [exchange] = &recorded(&input)[..] else { panic!() };
+        let request = json::read(exchange.request.as_bytes()).unwrap();
+        assert_eq!(request.get("messages").and_then(Value::as_array).unwrap().len(), 2);
+        assert_eq!(exchange.request.contains(r#"["[1]"]"#), noted == 1);
+    }
+    assert_eq!(
+        notes(&of(124)).notes[0].text,
+        "the request nests deeper than 128 levels: what is deeper is kept as JSON text"
+    );
+}
+
+#[test]
+fn sessions_of_one_conversation_get_no_name_of_another() {
+    let of = |at: u64, id: Option<&str>, said: &str| {
+        let mut attributes =
+            chat(vec![text("gen_ai.input.messages", &INPUT.replace("Is it open?", said))]);
+        attributes.extend(id.map(|id| text("gen_ai.conversation.id", id)));
+        span(at, attributes)
+    };
+    let input = document(
+        "spans",
+        vec![
+            of(1, Some("a"), "one"),
+            of(2, Some("a/2"), "two"),
+            of(3, Some("a"), "three"),
+            of(4, Some("a"), "four"),
+        ],
+    );
+    let report = check(
+        "otlp",
+        &input,
+        r#"
+a/user*
+  event "one"
+a/3/user*
+  event "three"
+a/4/user*
+  event "four"
+a/2/user*
+  event "two""#,
+    );
+    assert_eq!(report.sessions, 4);
+    let input = document(
+        "spans",
+        vec![of(1, Some("7"), "one"), of(2, Some("unnamed"), "two"), of(3, None, "three")],
+    );
+    check(
+        "otlp",
+        &input,
+        r#"
+7/user*
+  event "one"
+unnamed/user*
+  event "two"
+unnamed/2/user*
+  event "three""#,
+    );
+}
+
+#[test]
+fn a_list_of_another_shape_is_told() {
+    let of = |input: &str, output: &str, tools: &str| {
+        let attributes = vec![
+            text("gen_ai.input.messages", input),
+            text("gen_ai.output.messages", output),
+            text("gen_ai.tool.definitions", tools),
+            integer("gen_ai.usage.input_tokens", 3),
+        ];
+        let report = notes(&document("spans", vec![span(1, chat(attributes))]));
+        report.notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
+    };
+    assert_eq!(of(INPUT, OUTPUT, "[]"), [""; 0]);
+    assert_eq!(of(INPUT, "null", "null"), [""; 0]);
+    assert_eq!(
+        of(INPUT, r#"{"role":"assistant"}"#, "7"),
+        [
+            "gen_ai.tool.definitions is a number, not an array: left out",
+            "gen_ai.output.messages is an object, not an array: left out",
+        ]
+    );
+    assert_eq!(
+        of(r#"{"role":"user"}"#, OUTPUT, "[]"),
+        ["gen_ai.input.messages is an object, not an array: left out"]
+    );
+}

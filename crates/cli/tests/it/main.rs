@@ -11,6 +11,7 @@ mod branches;
 mod calibrated;
 mod checkpoint;
 mod every_command;
+mod export_otlp;
 mod fitting;
 mod golden;
 mod journal;
