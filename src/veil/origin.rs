@@ -23,11 +23,10 @@ impl Frame {
     ///
     /// ```
     /// # use afterimage::transcript::Transcript;
-    /// let session = br#"{"type":"session","id":"s","timestamp":"t","cwd":"/x"}
-    /// {"type":"message","id":"m1","timestamp":"t1","message":{"role":"user","content":"hello"}}"#;
+    /// let session = br#"{"type":"user","uuid":"u1","sessionId":"s","timestamp":"t1","message":{"role":"user","content":"hello"}}"#;
     /// let record = Transcript::new(&session[..])?.next().unwrap()?;
     /// let origin = record.frame.origin();
-    /// assert_eq!((origin.line, origin.uuid, origin.time), (Some(2), Some("m1"), Some("t1")));
+    /// assert_eq!((origin.line, origin.uuid, origin.time), (Some(1), Some("u1"), Some("t1")));
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     pub fn origin(&self) -> Origin<'_> {
