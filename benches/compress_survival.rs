@@ -1,5 +1,5 @@
-//! How many of the identifiers that a session names again survive its compression, beside two
-//! baselines: a bare list of identifiers, and the last messages at the same size.
+//! What survives a compression, by finders that share nothing with the engines: identifiers that
+//! are named again, the user's words, rules, the last error, open items and files changed.
 //!
 //! `cargo bench --bench compress_survival` prints a table; with `-- PATTERN RATIO` it prints what
 //! the engine writes of the sessions whose name contains the pattern, and what that loses.
@@ -15,16 +15,33 @@ use afterimage::{
     compress::{CompressionJob, Engine, OutlineEngine},
     tokens::{Memo, TokenCounter, default_counter},
 };
-use survival::Session;
+use survival::{Moment, Session, words, work};
 
-type Way = fn(&CompressionJob, &dyn TokenCounter) -> String;
+type Way = fn(&Moment<'_>, &CompressionJob, &dyn TokenCounter) -> String;
 
 const WAYS: [(&str, Way); 4] = [
-    ("outline", outline),
-    ("outline, by 4,000", outlines),
-    ("bare list", survival::bare_list),
-    ("last messages", survival::last_messages),
+    ("outline", |_, job, counter| outline(job, counter)),
+    ("extract", survival::extract::extract),
+    ("bare list", |_, job, counter| survival::bare_list(job, counter)),
+    ("last messages", |_, job, counter| survival::last_messages(job, counter)),
 ];
+
+/// What is measured, in the order of [`measure`].
+const ROWS: [&str; 11] = [
+    "identifiers",
+    "first message, 5-grams",
+    "first message whole, where it fits 1/4",
+    "last instruction whole, where it fits 1/8",
+    "later words, 5-grams",
+    "last error",
+    "open items",
+    "files changed",
+    "files changed, where they fit 1/8",
+    "rules",
+    "rules, where they fit 1/4",
+];
+
+type Row = [Sum; 5];
 
 fn main() {
     let root = afterimage_testkit::data::beside("data");
@@ -40,44 +57,97 @@ fn main() {
     }
 }
 
-/// Identifiers kept, and needed.
+/// What was kept of what there was.
 #[derive(Clone, Copy, Default)]
-struct Sum(usize, usize);
+struct Sum(f64, f64);
 
 impl Sum {
-    fn add(&mut self, (kept, needed): (usize, usize)) {
-        (self.0, self.1) = (self.0 + kept, self.1 + needed);
+    fn add(&mut self, (kept, of): (f64, f64)) {
+        (self.0, self.1) = (self.0 + kept, self.1 + of);
     }
 }
 
 impl std::fmt::Display for Sum {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.3}", self.0 as f64 / self.1.max(1) as f64)
+        if self.1 == 0.0 { f.write_str("  -  ") } else { write!(f, "{:.3}", self.0 / self.1) }
     }
 }
 
 fn table(sessions: &[Session], counter: &Arc<dyn TokenCounter>) {
-    println!("kept of the identifiers that are named again and that the protected tail does not");
-    println!("show; in the last column, those that it shows are counted too");
+    let ways = std::env::var("AFTERIMAGE_BENCH_WAY").unwrap_or_default();
     for ratio in [5, 10, 20] {
-        println!("\n{ratio}:1                      A      B      C      D    all   +tail");
-        for (name, way) in WAYS {
-            let (mut groups, mut all, mut with_tail) = ([Sum::default(); 4], Sum(0, 0), Sum(0, 0));
+        println!("\n{ratio}:1 {:>60}      B      C      D    all  cases", "A");
+        for (name, way) in WAYS.iter().filter(|(name, _)| name.contains(&*ways)) {
+            let mut rows = [Row::default(); ROWS.len()];
             for session in sessions {
                 let group = survival::GROUPS.iter().position(|group| *group == session.group);
                 for moment in survival::moments(session) {
-                    let summary = way(&moment.job(ratio), counter);
-                    let (needed, again) = (moment.needed(), moment.used_again());
-                    let kept = (survival::kept(&needed, &summary), needed.len());
-                    groups[group.unwrap()].add(kept);
-                    all.add(kept);
-                    with_tail.add((survival::kept(&again, &summary), again.len()));
+                    let job = moment.job(ratio);
+                    let summary = way(&moment, &job, counter);
+                    let measured = measure(&moment, &job, &summary, counter);
+                    for (row, found) in rows.iter_mut().zip(measured) {
+                        row[group.unwrap()].add(found);
+                        row[4].add(found);
+                    }
                 }
             }
-            let groups: Vec<String> = groups.iter().map(Sum::to_string).collect();
-            println!("  {name:<20} {}  {all}  {with_tail}", groups.join("  "));
+            for (title, row) in ROWS.iter().zip(&rows) {
+                let shares: Vec<String> = row.iter().map(Sum::to_string).collect();
+                println!("  {name:<14} {title:<44} {}  {:.0}", shares.join("  "), row[4].1);
+            }
         }
     }
+}
+
+/// What `summary` keeps, by the rows of [`ROWS`]: identifiers and rules by their number, words by
+/// the session, so that no long message outweighs the others.
+fn measure(
+    moment: &Moment<'_>,
+    job: &CompressionJob,
+    summary: &str,
+    counter: &Arc<dyn TokenCounter>,
+) -> [(f64, f64); ROWS.len()] {
+    let limit = job.token_limit as usize;
+    let needed = moment.needed();
+    let said = moment.words();
+    let (first, later) = said.split_first().map_or(("", &[][..]), |(first, later)| (first, later));
+    let last = later.last().map_or("", String::as_str);
+    let share = |said: &str| match words::five_grams(said, summary) {
+        (_, 0) => (0.0, 0.0),
+        (kept, of) => (kept as f64 / of as f64, 1.0),
+    };
+    let whole = |said: &str, part: usize| {
+        let is_asked = !said.is_empty() && counter.count(said) <= limit / part;
+        (
+            f64::from(u8::from(is_asked && words::stands_in(said, summary))),
+            f64::from(u8::from(is_asked)),
+        )
+    };
+    let listed = |items: &[String], part: usize| {
+        if counter.count(&items.join("\n")) > limit / part {
+            return (0.0, 0.0);
+        }
+        let kept = items.iter().filter(|item| words::stands_in(item, summary)).count();
+        (kept as f64, items.len() as f64)
+    };
+    let files: Vec<String> = work::files_changed(moment.compressed).into_iter().collect();
+    let rules = words::rules(&said);
+    let error = work::last_error(moment.compressed, moment.is_text_only());
+    let error: Vec<String> =
+        error.into_iter().map(|line| line.chars().take(120).collect()).collect();
+    [
+        (survival::kept(&needed, summary) as f64, needed.len() as f64),
+        share(first),
+        whole(first, 4),
+        whole(last, 8),
+        share(&later.join("\n")),
+        listed(&error, 1),
+        listed(&work::open_items(moment.compressed), 1),
+        listed(&files, 1),
+        listed(&files, 8),
+        listed(&rules, 1),
+        listed(&rules, 4),
+    ]
 }
 
 fn show(session: &Session, ratio: u64, counter: &Arc<dyn TokenCounter>) {
@@ -97,30 +167,21 @@ fn show(session: &Session, ratio: u64, counter: &Arc<dyn TokenCounter>) {
             .map(String::as_str)
             .collect();
         println!("--- lost {} of {}: {}", lost.len(), needed.len(), lost.join(" "));
+        let files: Vec<String> = work::files_changed(moment.compressed).into_iter().collect();
+        let error = work::last_error(moment.compressed, moment.is_text_only());
+        for (what, items) in [
+            ("rule", words::rules(&moment.words())),
+            ("error", error.into_iter().map(|line| line.chars().take(120).collect()).collect()),
+            ("open item", work::open_items(moment.compressed)),
+            ("file", files),
+        ] {
+            for item in items.iter().filter(|item| !words::stands_in(item, &summary)) {
+                println!("--- lost {what}: {item}");
+            }
+        }
     }
 }
 
 fn outline(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
     OutlineEngine.summarize(job, counter).unwrap()
-}
-
-/// As a history is compressed in small steps: an outline of each 4,000 tokens, knowing nothing of
-/// the others.
-fn outlines(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
-    let ratio = job.original_tokens / job.token_limit;
-    let mut rest = job.passages.as_slice();
-    let mut summaries = Vec::new();
-    while !rest.is_empty() {
-        let mut tokens = 0;
-        let last = rest.iter().position(|passage| {
-            tokens += passage.snapshot.total_tokens();
-            tokens >= 4_000
-        });
-        let (piece, others) = rest.split_at(last.map_or(rest.len(), |last| last + 1));
-        rest = others;
-        let mut piece = CompressionJob::new(piece.to_vec(), 0).with_tail(job.tail.clone());
-        piece.token_limit = piece.original_tokens / ratio;
-        summaries.push(OutlineEngine.summarize(&piece, counter).unwrap_or_default());
-    }
-    summaries.join("\n")
 }

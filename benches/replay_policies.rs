@@ -1,10 +1,11 @@
 //! What contexts cost by policy, over the recordings: the share of tokens that are an unchanged
-//! prefix, and what is billed beside a window that slides, where a token from the cache costs a
-//! tenth. No times: the figures are counted, and the same on every run.
+//! prefix, and what is billed beside a window that slides and beside an agent without a budget. A
+//! token that is written to the cache costs 1.25, one that is read from it 0.1. No times: the figures
+//! are counted, and the same on every run.
 //!
-//! Each line is a policy at a budget; `AFTERIMAGE_BENCH_SWEEP=1` tries all policies, else only that
-//! which `Budget` and its `compression()` stand for, and the window that slides.
-//! `AFTERIMAGE_BENCH_FILES=N` takes every Nth file.
+//! Each line is a policy at a budget; `AFTERIMAGE_BENCH_SWEEP=1` tries other marks of `Budget` too.
+//! `AFTERIMAGE_BENCH_FILES=N` takes every Nth file. Sessions that cost more by blocks than without a
+//! budget are listed at the end of each budget.
 
 #[path = "../tests/it/support/sessions.rs"]
 mod sessions;
@@ -33,7 +34,7 @@ fn main() {
     let counter: Arc<dyn TokenCounter> = Arc::new(Memo::new(Bpe::o200k()));
     let is_sweep = variable("AFTERIMAGE_BENCH_SWEEP").is_some();
     println!(
-        "{:<54} {:>7} {:>6} {:>11} {:>7} {:>11} {:>8} {:>6} {:>5} {:>5} {:>5} {:>7}",
+        "{:<54} {:>7} {:>6} {:>11} {:>7} {:>11} {:>8} {:>7} {:>6} {:>6} {:>5} {:>5} {:>5} {:>7}",
         "policy",
         "budget",
         "turns",
@@ -41,6 +42,8 @@ fn main() {
         "cached",
         "billed",
         "sliding",
+        "raw",
+        "used",
         "blocks",
         "over",
         "unfit",
@@ -49,19 +52,26 @@ fn main() {
     );
     for tokens in [4_000, 8_000, 32_000] {
         let budget = Budget::new(tokens);
-        let sliding = play(&all, &counter, budget, &ReplayPolicy::Sliding);
-        let none = play(&all, &counter, budget, &ReplayPolicy::Unlimited);
-        print("unlimited", tokens, &none, &sliding);
-        print("sliding", tokens, &sliding, &sliding);
-        for (name, budget, policy) in policies(budget, is_sweep) {
-            print(&name, tokens, &play(&all, &counter, budget, &policy), &sliding);
+        let play = |budget, policy: &ReplayPolicy| play(&all, &counter, budget, policy);
+        let sliding = play(budget, &ReplayPolicy::Sliding);
+        let raw = play(budget, &ReplayPolicy::Unlimited);
+        let beside = (&sliding[..], &raw[..]);
+        for name in ReplayPolicy::NAMES {
+            let Some(policy) = ReplayPolicy::by_name(name, &budget) else { continue };
+            let played = play(budget, &policy);
+            print(name, tokens, &all, &played, beside);
+            if name == "blocks" {
+                list_dearer(&all, &played, &raw);
+            }
+        }
+        for (name, budget, policy) in sweep(budget, is_sweep) {
+            print(&name, tokens, &all, &play(budget, &policy), beside);
         }
     }
 }
 
-fn policies(budget: Budget, is_sweep: bool) -> Vec<(String, Budget, ReplayPolicy)> {
-    let mut policies =
-        vec![("blocks".to_owned(), budget, ReplayPolicy::Blocks(budget.compression()))];
+fn sweep(budget: Budget, is_sweep: bool) -> Vec<(String, Budget, ReplayPolicy)> {
+    let mut policies = Vec::new();
     if !is_sweep {
         return policies;
     }
@@ -97,50 +107,71 @@ fn policies(budget: Budget, is_sweep: bool) -> Vec<(String, Budget, ReplayPolicy
     policies
 }
 
-/// The figures of each group.
+/// The figures of each session.
 fn play(
     sessions: &[Session],
     counter: &Arc<dyn TokenCounter>,
     budget: Budget,
     policy: &ReplayPolicy,
 ) -> Vec<ReplayFigures> {
-    let mut sums = vec![ReplayFigures::default(); GROUPS.len()];
     let hud = Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build();
-    for session in sessions {
+    let play = |session: &Session| {
         let mut replay = Replay::new(hud.clone(), budget, policy.clone(), Arc::new(OutlineEngine));
         for frame in &session.frames {
             replay.push(frame.clone(), Millis::new(0)).unwrap();
         }
-        sums[session.group] += replay.figures();
-    }
-    sums
+        replay.figures()
+    };
+    sessions.iter().map(play).collect()
 }
 
-fn print(name: &str, budget: u64, groups: &[ReplayFigures], sliding: &[ReplayFigures]) {
-    let line = |name: &str, of: ReplayFigures, sliding: ReplayFigures| {
+/// Names the sessions that cost more than without a budget.
+fn list_dearer(sessions: &[Session], played: &[ReplayFigures], raw: &[ReplayFigures]) {
+    for ((session, of), raw) in sessions.iter().zip(played).zip(raw) {
+        let (billed, paid) = (of.billed_tokens(), raw.billed_tokens());
+        if billed > paid {
+            println!("    dearer than without a budget: {billed} of {paid}, {}", session.name);
+        }
+    }
+}
+
+fn print(
+    name: &str,
+    budget: u64,
+    sessions: &[Session],
+    played: &[ReplayFigures],
+    (sliding, raw): (&[ReplayFigures], &[ReplayFigures]),
+) {
+    let sum = |of: &[ReplayFigures], group: Option<usize>| {
+        let mut sum = ReplayFigures::default();
+        let own = sessions.iter().zip(of);
+        let own = own.filter(|(session, _)| group.is_none_or(|group| session.group == group));
+        own.for_each(|(_, figures)| sum += *figures);
+        sum
+    };
+    let groups = GROUPS.iter().enumerate();
+    let groups = groups.map(|(group, name)| (format!("    {name}"), Some(group)));
+    for (name, group) in std::iter::once((name.to_owned(), None)).chain(groups) {
+        let (of, sliding, raw) = (sum(played, group), sum(sliding, group), sum(raw, group));
+        if of.turns == 0 {
+            continue;
+        }
+        let beside =
+            |other: ReplayFigures| of.billed_tokens() as f64 / other.billed_tokens().max(1) as f64;
         println!(
-            "{name:<54} {budget:>7} {:>6} {:>11} {:>7.3} {:>11} {:>8.3} {:>6} {:>5} {:>5} {:>5} {:>7.3}",
+            "{name:<54} {budget:>7} {:>6} {:>11} {:>7.3} {:>11} {:>8.3} {:>7.3} {:>6.3} {:>6} {:>5} {:>5} {:>5} {:>7.3}",
             of.turns,
             of.tokens_sent,
             of.cached_ratio(),
             of.billed_tokens(),
-            of.billed_tokens() as f64 / sliding.billed_tokens() as f64,
+            beside(sliding),
+            beside(raw),
+            of.room_used().unwrap_or(0.0),
             of.compressions,
             of.over_budget,
             of.unfit,
             of.orphans,
             of.identifiers_kept as f64 / of.identifiers_needed.max(1) as f64,
         );
-    };
-    let sum = |groups: &[ReplayFigures]| {
-        let mut all = ReplayFigures::default();
-        groups.iter().for_each(|group| all += *group);
-        all
-    };
-    line(name, sum(groups), sum(sliding));
-    for (group, (of, sliding)) in groups.iter().zip(sliding).enumerate() {
-        if of.turns > 0 {
-            line(&format!("    {}", GROUPS[group]), *of, *sliding);
-        }
     }
 }

@@ -13,8 +13,36 @@ use crate::{
 /// How long a cache keeps what was written for five minutes, and for an hour, in milliseconds.
 const FIVE_MINUTES: u64 = 5 * 60 * 1000;
 const HOUR: u64 = 60 * 60 * 1000;
-/// A provider that reports no writes caches by itself, from so many tokens on.
-const LEAST: u64 = 1024;
+
+/// How long a cache keeps what a request wrote, in milliseconds: what the usage says, else what the
+/// provider publishes for the model. OpenAI keeps what GPT-5.6 and later ones were sent for 30 minutes,
+/// and what GPT-5.5 was sent for up to 24 hours; of older ones it keeps most for 5 to 10 minutes.
+fn lifetime(usage: &Usage, model: Option<&str>) -> u64 {
+    if usage.cache_write_1h.is_some_and(|tokens| tokens > 0) {
+        return HOUR;
+    }
+    match model.and_then(gpt_version) {
+        Some(version) if version >= (5, 6) => HOUR / 2,
+        Some((5, 5)) => 24 * HOUR,
+        _ => FIVE_MINUTES,
+    }
+}
+
+/// The version of a GPT, as in `openai/gpt-5.6-luna`; nothing behind the point is 0.
+fn gpt_version(model: &str) -> Option<(u64, u64)> {
+    let name = model.rsplit('/').next()?.strip_prefix("gpt-")?;
+    let version = name.split('-').next()?;
+    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// A provider that reports no writes caches by itself, from so many tokens on: Google's Gemini Pro
+/// from 4,096, others from 1,024.
+fn least(model: Option<&str>) -> u64 {
+    let is_pro = |model: &str| model.contains("gemini") && !model.contains("flash");
+    if model.is_some_and(is_pro) { 4096 } else { 1024 }
+}
+
 /// It caches whole blocks. OpenAI documents 128 tokens, and recorded reads of GPT-5.5 lie 512 apart, so
 /// less than such a block is never a loss.
 const BLOCK: u64 = 512;
@@ -61,10 +89,10 @@ impl BreakCause {
 
 /// What a request leaves in the cache at the least: what it read there and wrote. Who reports no
 /// writes caches the whole request, but for a block that is not full.
-fn left(usage: &Usage) -> u64 {
+fn left(usage: &Usage, model: Option<&str>) -> u64 {
     match (usage.cache_write, usage.input.unwrap_or(0)) {
         (Some(written), _) => written.saturating_add(usage.cache_read.unwrap_or(0)),
-        (None, input) if input < LEAST => 0,
+        (None, input) if input < least(model) => 0,
         (None, input) => input - (BLOCK - 1),
     }
 }
@@ -99,11 +127,10 @@ pub fn broken_caches(
         let (Some(first), Some(usage)) = (runs.first(), runs.last()) else { continue };
         let Some(read) = first.cache_read else { continue };
         let now = exchange.time.as_deref().and_then(&time);
-        let is_hour = usage.cache_write_1h.is_some_and(|tokens| tokens > 0);
         let next = Before {
             number: exchange.number,
-            left: left(usage),
-            lives: if is_hour { HOUR } else { FIVE_MINUTES },
+            left: left(usage, exchange.model.as_deref()),
+            lives: lifetime(usage, exchange.model.as_deref()),
             time: now,
         };
         let Some(last) = before.insert(Arc::clone(&exchange.session), next) else { continue };
@@ -223,6 +250,26 @@ mod tests {
         check(&[(0, 1, 0, 3000), (301, 10, 0, 70)], Some(1), "2 after 1 lost 80 changed");
         // Where the compaction keeps no message, and what stands before them was read, nothing is lost.
         check(&[(0, 1, 0, 3000), (301, 10, 50, 70)], Some(1), "");
+    }
+
+    #[test]
+    fn a_cache_lives_as_long_as_the_provider_publishes_for_the_model() {
+        let minutes = |model: &str| lifetime(&Usage::default(), Some(model)) / 60_000;
+        for (model, expected) in [
+            ("gpt-5.6-luna", 30),
+            ("openai/gpt-6", 30),
+            ("gpt-5.10", 30),
+            ("gpt-5.5-pro", 24 * 60),
+            ("gpt-5.4", 5),
+            ("gpt-5-mini-2025-08-07", 5),
+            ("gpt-4o", 5),
+            ("o4-mini", 5),
+            ("claude-opus-4-5", 5),
+        ] {
+            assert_eq!(minutes(model), expected, "{model}");
+        }
+        let usage = Usage { cache_write_1h: Some(1), ..Usage::default() };
+        assert_eq!(lifetime(&usage, None), HOUR);
     }
 
     #[test]

@@ -110,7 +110,7 @@ const SILENT: [&str; 28] = [
 /// Why the input of a request cannot be counted as its provider does.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Inexact {
+pub enum ExactnessGap {
     /// It was not recorded whole.
     Reconstructed,
     /// It names no model, or one whose tokenizer or overhead is not published.
@@ -129,7 +129,7 @@ pub enum Inexact {
     Tokenizer,
 }
 
-impl fmt::Display for Inexact {
+impl fmt::Display for ExactnessGap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Reconstructed => "the request was not recorded",
@@ -144,7 +144,7 @@ impl fmt::Display for Inexact {
     }
 }
 
-impl std::error::Error for Inexact {}
+impl std::error::Error for ExactnessGap {}
 
 /// The input of a recorded request to OpenAI, as the provider counts it: the texts and roles of its
 /// messages, three tokens for each message, and three for the reply.
@@ -153,22 +153,23 @@ impl std::error::Error for Inexact {}
 /// Costs one count of the texts.
 ///
 /// # Errors
-/// [`Inexact`]: what stands against it. The input of such a request is calibrated or estimated.
-pub fn exact_input(request: &Request) -> Result<u64, Inexact> {
+/// [`ExactnessGap`]: what stands against it. The input of such a request is calibrated or estimated.
+pub fn exact_input(request: &Request) -> Result<u64, ExactnessGap> {
     if matches!(request.provenance(), Provenance::Reconstructed { .. }) {
-        return Err(Inexact::Reconstructed);
+        return Err(ExactnessGap::Reconstructed);
     }
-    let body = json::read(request.body().as_bytes()).map_err(|_| Inexact::Other("body".into()))?;
-    let Value::Object(body) = body else { return Err(Inexact::Other("body".into())) };
+    let body =
+        json::read(request.body().as_bytes()).map_err(|_| ExactnessGap::Other("body".into()))?;
+    let Value::Object(body) = body else { return Err(ExactnessGap::Other("body".into())) };
     let key = match request.api() {
         Api::Chat => "messages",
         Api::Responses => "input",
-        Api::Messages => return Err(Inexact::Model),
+        Api::Messages => return Err(ExactnessGap::Model),
     };
     let tokenizer = body.get("model").and_then(Value::as_str).and_then(tokenizer_of);
-    let tokenizer = tokenizer.ok_or(Inexact::Model)?;
+    let tokenizer = tokenizer.ok_or(ExactnessGap::Model)?;
     look_at_parameters(&body)?;
-    let counter = by_name(tokenizer).ok_or(Inexact::Tokenizer)?;
+    let counter = by_name(tokenizer).ok_or(ExactnessGap::Tokenizer)?;
     let mut tokens = PER_REPLY;
     for message in messages(&body, key)? {
         let (role, text) = message;
@@ -195,7 +196,7 @@ fn is_date(text: &str) -> bool {
 }
 
 /// Refuses parameters that may add to the input.
-fn look_at_parameters(body: &Object) -> Result<(), Inexact> {
+fn look_at_parameters(body: &Object) -> Result<(), ExactnessGap> {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
         Value::Array(list) => list.is_empty(),
@@ -204,49 +205,49 @@ fn look_at_parameters(body: &Object) -> Result<(), Inexact> {
     for (key, _) in body.iter().filter(|(_, value)| !is_empty(value)) {
         match key.as_str() {
             "tools" | "functions" | "tool_choice" | "function_call" | "parallel_tool_calls" => {
-                return Err(Inexact::Tools);
+                return Err(ExactnessGap::Tools);
             }
-            "previous_response_id" | "conversation" | "prompt" => return Err(Inexact::Stored),
+            "previous_response_id" | "conversation" | "prompt" => return Err(ExactnessGap::Stored),
             name if SILENT.contains(&name) => {}
-            name => return Err(Inexact::Other(name.to_owned())),
+            name => return Err(ExactnessGap::Other(name.to_owned())),
         }
     }
     Ok(())
 }
 
 /// The roles and texts of the conversation.
-fn messages<'b>(body: &'b Object, key: &str) -> Result<Vec<(&'b str, &'b str)>, Inexact> {
+fn messages<'b>(body: &'b Object, key: &str) -> Result<Vec<(&'b str, &'b str)>, ExactnessGap> {
     match body.get(key) {
         Some(Value::String(text)) if key == "input" => Ok(vec![("user", text)]),
         Some(Value::Array(list)) => list.iter().map(message).collect(),
-        _ => Err(Inexact::Other(key.to_owned())),
+        _ => Err(ExactnessGap::Other(key.to_owned())),
     }
 }
 
-fn message(value: &Value) -> Result<(&str, &str), Inexact> {
-    let Value::Object(message) = value else { return Err(Inexact::Other("message".into())) };
+fn message(value: &Value) -> Result<(&str, &str), ExactnessGap> {
+    let Value::Object(message) = value else { return Err(ExactnessGap::Other("message".into())) };
     match value.str_at("type") {
         None | Some("message") => {}
-        Some("compaction" | "compaction_summary") => return Err(Inexact::Compaction),
-        Some("item_reference") => return Err(Inexact::Stored),
-        Some(kind) if kind.contains("call") => return Err(Inexact::Tools),
-        Some(kind) => return Err(Inexact::Other(kind.to_owned())),
+        Some("compaction" | "compaction_summary") => return Err(ExactnessGap::Compaction),
+        Some("item_reference") => return Err(ExactnessGap::Stored),
+        Some(kind) if kind.contains("call") => return Err(ExactnessGap::Tools),
+        Some(kind) => return Err(ExactnessGap::Other(kind.to_owned())),
     }
     for (key, value) in message.iter().filter(|(_, value)| !value.is_null()) {
         match key.as_str() {
             "role" | "content" | "type" => {}
-            "tool_calls" | "tool_call_id" | "function_call" => return Err(Inexact::Tools),
-            "audio" => return Err(Inexact::Media),
+            "tool_calls" | "tool_call_id" | "function_call" => return Err(ExactnessGap::Tools),
+            "audio" => return Err(ExactnessGap::Media),
             _ if matches!(value, Value::Array(list) if list.is_empty()) => {}
             // What a name costs is published as one token, and measured to be one or two.
-            name => return Err(Inexact::Other(name.to_owned())),
+            name => return Err(ExactnessGap::Other(name.to_owned())),
         }
     }
-    let role = value.str_at("role").ok_or_else(|| Inexact::Other("role".into()))?;
+    let role = value.str_at("role").ok_or_else(|| ExactnessGap::Other("role".into()))?;
     match role {
         "system" | "user" | "assistant" => {}
-        "tool" | "function" => return Err(Inexact::Tools),
-        _ => return Err(Inexact::Other("role".into())),
+        "tool" | "function" => return Err(ExactnessGap::Tools),
+        _ => return Err(ExactnessGap::Other("role".into())),
     }
     let text = match message.get("content") {
         Some(Value::String(text)) => text,
@@ -255,20 +256,20 @@ fn message(value: &Value) -> Result<(&str, &str), Inexact> {
             [part] => text_of(part)?,
             parts => {
                 parts.iter().try_for_each(|part| text_of(part).map(drop))?;
-                return Err(Inexact::Other("content".into()));
+                return Err(ExactnessGap::Other("content".into()));
             }
         },
-        _ => return Err(Inexact::Other("content".into())),
+        _ => return Err(ExactnessGap::Other("content".into())),
     };
     Ok((role, text))
 }
 
-fn text_of(part: &Value) -> Result<&str, Inexact> {
+fn text_of(part: &Value) -> Result<&str, ExactnessGap> {
     match part.str_at("type") {
         Some("text" | "input_text" | "output_text") => {
-            part.str_at("text").ok_or_else(|| Inexact::Other("content".into()))
+            part.str_at("text").ok_or_else(|| ExactnessGap::Other("content".into()))
         }
-        _ => Err(Inexact::Media),
+        _ => Err(ExactnessGap::Media),
     }
 }
 

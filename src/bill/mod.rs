@@ -38,11 +38,15 @@ mod sums;
 
 pub use broken::{BreakCause, BrokenCache, broken_caches};
 pub use calibration::{
-    CalibratedCount, Calibration, KindCounts, LastReport, ModelCalibration, RefusalReason, Refused,
-    TextKind,
+    CalibratedCount, Calibration, CalibrationBuilder, CountBasis, DistantInterval, KindCounts,
+    ModelCalibration, RefusalReason, ReportedRequest, SessionReport, TextKind, UncalibratedModel,
+    UsualLack,
 };
-pub use exact::{Inexact, certainty_for, exact_input};
-pub use media::{MediaCount, document_tokens, image_size, image_tokens, media_counts, pdf_pages};
+pub use exact::{ExactnessGap, certainty_for, exact_input};
+pub use media::{
+    ImageDetail, MediaCount, MediaGap, MediaItem, MediaKind, MediaRule, document_tokens,
+    image_size, image_tokens, image_tokens_at, media_counts, pdf_pages,
+};
 #[cfg(feature = "prices")]
 pub use price::{Bill, Price};
 #[cfg(feature = "prices")]

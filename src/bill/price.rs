@@ -167,14 +167,15 @@ impl<'p> Bill<'p> {
         self.incomplete > 0 || !self.unpriced.is_empty()
     }
 
-    /// The wire form. The key of the exchanges whose source names no model is the empty string.
+    /// The wire form. `total` is null where no exchange has a price. The key of the exchanges whose
+    /// source names no model is the empty string.
     pub fn to_json(&self) -> Object {
         let name = |model: Option<&str>| model.unwrap_or_default().to_owned();
         let unpriced = self.unpriced.iter();
         let by_model = self.by_model();
         object! {
             "date": self.prices.date(),
-            "total": self.total(),
+            "total": if self.priced > 0 { Value::from(self.total()) } else { Value::Null },
             "partial": self.is_partial(),
             "priced": self.priced,
             "incomplete": self.incomplete,

@@ -81,15 +81,27 @@ impl Prices {
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape. The same
-    /// for a currency that is not three capital letters, and for a name that is there twice. A price
-    /// must be a decimal number with up to six digits behind the point.
+    /// for a date that is no day, for a currency that is not three capital letters, for a table or an
+    /// entry that names no model, and for a name that is there twice. A price must be a decimal number
+    /// of zero or more with up to six digits behind the point.
     pub fn from_toml(text: &str) -> Result<Self> {
+        let on_line = |error: Error, at: Option<usize>| {
+            let before = at.and_then(|at| text.get(..at)).unwrap_or_default();
+            error.on_line(before.matches('\n').count() as u64 + 1)
+        };
         let table: TomlPrices = toml::from_str(text).map_err(|error| {
-            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-            let line = before.matches('\n').count() as u64 + 1;
-            shape(format!("not a table of prices: {}", error.message())).on_line(line)
+            let said = shape(format!("not a table of prices: {}", error.message()));
+            on_line(said, error.span().map(|span| span.start))
         })?;
         let TomlPrices { date, currency, provider } = table;
+        let date = day(&date).ok_or_else(|| {
+            let found = match &date {
+                toml::Value::String(text) => format!("{text:?}"),
+                toml::Value::Datetime(time) => time.to_string(),
+                other => other.type_str().to_owned(),
+            };
+            shape(format!("expected the day of the prices as in \"2026-11-23\", found {found}"))
+        })?;
         let currency = Currency::from_name(&currency).ok_or_else(|| {
             shape(format!("expected a currency of three capital letters, found {currency:?}"))
         })?;
@@ -97,11 +109,21 @@ impl Prices {
         for TomlProvider { name, source, prefixes, suffixes, model } in provider {
             let mut models = Vec::new();
             for model in model {
-                let names = model.names.join(", ");
-                let price = model.price().map_err(|wrong| shape(format!("{names}: {wrong}")))?;
-                models.push((model.names, price));
+                let at = Some(model.names.span().start);
+                let names = model.names.get_ref().join(", ");
+                if names.is_empty() || model.names.get_ref().iter().any(String::is_empty) {
+                    let error = shape(format!("{name}: a price is of a model without a name"));
+                    return Err(on_line(error, at));
+                }
+                let price = model.price();
+                let price =
+                    price.map_err(|wrong| on_line(shape(format!("{names}: {wrong}")), at))?;
+                models.push((model.names.into_inner(), price));
             }
             prices.providers.push(Provider { name, source, prefixes, suffixes, models });
+        }
+        if prices.providers.iter().all(|provider| provider.models.is_empty()) {
+            return Err(shape("expected the price of a model, found none".to_owned()));
         }
         let mut seen = std::collections::HashSet::new();
         let names = prices.providers.iter().flat_map(|provider| &provider.models);
@@ -182,6 +204,25 @@ fn without<'n>(name: &'n str, suffix: &str) -> Option<&'n str> {
     end.bytes().zip(suffix.bytes()).all(is_same).then_some(rest)
 }
 
+/// The day that a table is of: a text `YYYY-MM-DD`, or a date of TOML.
+fn day(value: &toml::Value) -> Option<String> {
+    let text = match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Datetime(day) if day.time.is_none() => day.to_string(),
+        _ => return None,
+    };
+    let has_form = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    let part = |range| text.get(range).and_then(|part: &str| part.parse::<u8>().ok());
+    let is_day = has_form
+        && part(5..7).is_some_and(|month| (1..=12).contains(&month))
+        && part(8..10).is_some_and(|day| (1..=31).contains(&day));
+    is_day.then_some(text)
+}
+
 fn shape(message: String) -> Error {
     Error::new(ErrorKind::Shape, message)
 }
@@ -189,7 +230,7 @@ fn shape(message: String) -> Error {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TomlPrices {
-    date: String,
+    date: toml::Value,
     currency: String,
     #[serde(default)]
     provider: Vec<TomlProvider>,
@@ -212,7 +253,7 @@ struct TomlProvider {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TomlModel {
-    names: Vec<String>,
+    names: toml::Spanned<Vec<String>>,
     input: Decimal,
     cache_read: Option<Decimal>,
     cache_write_5m: Option<Decimal>,
@@ -234,22 +275,22 @@ struct TomlTier {
     output: Decimal,
 }
 
+/// A price as it is written: a number, or a text with one.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Decimal {
-    Integer(u64),
-    Float(f64),
-    Text(String),
-}
+struct Decimal(toml::Value);
 
 impl Decimal {
     /// The price of one token, in 10^-12 of the currency.
     fn rate(&self) -> Result<u128, String> {
-        let text = match self {
-            Self::Integer(number) => number.to_string(),
-            Self::Float(number) => number.to_string(),
-            Self::Text(text) => text.clone(),
+        let text = match &self.0 {
+            toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Float(number) => number.to_string(),
+            toml::Value::String(text) => text.clone(),
+            other => return Err(format!("expected a price, found {}", other.type_str())),
         };
+        if text.starts_with('-') {
+            return Err(format!("expected a price of zero or more, found {text}"));
+        }
         let money = Money::from_decimal(&text, Currency::USD);
         let pico = money.map(Money::pico).filter(|pico| pico % MILLION == 0);
         let pico = pico.filter(|pico| *pico <= u128::from(u64::MAX));

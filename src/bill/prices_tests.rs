@@ -126,7 +126,30 @@ fn a_table_that_is_wrong_says_where() {
         "{}",
         said(&TABLE.replace("= 0.3", "= 0.0000003"))
     );
-    assert!(said(&TABLE.replace("= 0.3", "= -0.3")).contains("six digits"));
+    for (price, says) in [
+        ("-0.3", "zero or more, found -0.3"),
+        ("-1", "zero or more, found -1"),
+        ("inf", "six digits behind the point, found inf"),
+        ("nan", "six digits behind the point, found NaN"),
+        ("true", "expected a price, found boolean"),
+        ("2026-11-23", "expected a price, found datetime"),
+        ("[1]", "expected a price, found array"),
+    ] {
+        let error = said(&TABLE.replace("= 0.3", &format!("= {price}")));
+        assert!(error.contains(says) && error.contains("line"), "{price}: {error}");
+    }
+    let date = |date: &str| {
+        let line = TABLE.lines().find(|line| line.contains("date =")).unwrap();
+        Prices::from_toml(&TABLE.replace(line, &format!("date = {date}")))
+    };
+    assert_eq!(date("2026-11-23").unwrap().date(), "2026-11-23");
+    for wrong in ["\"\"", "\"yesterday\"", "2026", "2026-11-23T08:00:00Z", "[]"] {
+        let error = date(wrong).unwrap_err().to_string();
+        assert!(error.contains("the day of the prices"), "{wrong}: {error}");
+    }
+    assert!(said("date = \"2026-11-23\"\ncurrency = \"USD\"").contains("found none"));
+    let nameless = TABLE.replace("[\"tide-4\", \"tide-4-1\"]", "[]");
+    assert!(nameless != TABLE && said(&nameless).contains("without a name"), "{nameless}");
     assert!(said(&TABLE.replace("\"tide-4-1\"", "\"tide-4\"")).contains("two prices"));
     assert!(said(&TABLE.replace("tokens = 1000", "tokens = 0")).contains("does not rise"));
     assert!(said(&TABLE.replace("prefixes", "prefix")).contains("prefix"));

@@ -107,7 +107,8 @@ impl CompressionBlock {
                 let passage = |(sequence, snapshot): (FrameSeq, FrameSnapshot)| {
                     let role =
                         snapshot.chunks().find_map(|chunk| chunk.role()).unwrap_or(Role::User);
-                    Passage { from: sequence, to: sequence, role, snapshot: Arc::new(snapshot) }
+                    let snapshot = Arc::new(snapshot);
+                    Passage { from: sequence, to: sequence, role, source: None, snapshot }
                 };
                 let shown = range.snapshots().filter(|(_, snapshot)| !snapshot.is_empty());
                 let passages: Vec<Passage> = shown.map(passage).collect();
@@ -119,6 +120,11 @@ impl CompressionBlock {
                 Ok(passages)
             }
         }
+    }
+
+    /// Whether it has this id, or a block in it.
+    pub(crate) fn holds(&self, id: &str) -> bool {
+        *self.id == *id || self.inner.iter().any(|inner| inner.holds(id))
     }
 
     pub(super) fn let_go(&mut self, originals: Originals) {

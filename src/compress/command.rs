@@ -7,7 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{CompressionJob, Engine, engine::bounded, prompt};
+use super::{
+    CompressionJob, Engine,
+    checked::checked,
+    engine::{Asked, bounded},
+    prompt,
+};
 use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 
 /// An engine of a program: it reads the [`prompt`] from its standard input and writes the summary
@@ -18,6 +23,9 @@ use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 /// An exit status other than zero is an error; the end of what it wrote to its standard error
 /// stands in every error. A program that does not read its input is no error. The environment and
 /// the working directory are those of the caller.
+///
+/// Answers are checked as those of [`FnEngine`](super::FnEngine) are: the program runs once more
+/// where an answer lost something.
 ///
 /// Needs the feature `command`.
 ///
@@ -34,6 +42,7 @@ pub struct CommandEngine {
     program: OsString,
     arguments: Vec<OsString>,
     time_limit: Duration,
+    is_checked: bool,
 }
 
 /// An answer is read up to this many bytes for each token that it may have, and
@@ -67,6 +76,7 @@ impl CommandEngine {
             program,
             arguments: arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect(),
             time_limit: Self::DEFAULT_TIME_LIMIT,
+            is_checked: true,
         }
     }
 
@@ -81,6 +91,22 @@ impl CommandEngine {
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
+    }
+
+    /// The same engine, whose answers stand as they are.
+    #[must_use]
+    pub fn unchecked(self) -> Self {
+        Self { is_checked: false, ..self }
+    }
+
+    /// Runs the program on the prompt of a job.
+    fn ask(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+        let most = job.token_limit.saturating_mul(BYTES_PER_TOKEN).saturating_add(SPARE_OUTPUT);
+        let answer = self.run(prompt(job, counter), most)?;
+        String::from_utf8(answer).map_err(|error| {
+            let message = format!("{}: the answer is not UTF-8", self.id);
+            Error::new(ErrorKind::Utf8, message).with_source(error)
+        })
     }
 
     /// Runs the program on `input`. Returns its output of at most `most` bytes.
@@ -145,13 +171,21 @@ impl Engine for CommandEngine {
     }
 
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
-        let most = job.token_limit.saturating_mul(BYTES_PER_TOKEN).saturating_add(SPARE_OUTPUT);
-        let answer = self.run(prompt(job, counter), most)?;
-        let answer = String::from_utf8(answer).map_err(|error| {
-            let message = format!("{}: the answer is not UTF-8", self.id);
-            Error::new(ErrorKind::Utf8, message).with_source(error)
-        })?;
-        bounded(&self.id, answer, job, counter)
+        self.summarize_noting(job, counter, &mut |_| {})
+    }
+
+    fn summarize_noting(
+        &self,
+        job: &CompressionJob,
+        counter: &dyn TokenCounter,
+        note: &mut dyn FnMut(Asked<'_>),
+    ) -> Result<String> {
+        let mut ask = |job: &CompressionJob| {
+            let answer = self.ask(job, counter);
+            note(Asked { job, answer: answer.as_deref().unwrap_or_default() });
+            bounded(&self.id, answer?, job, counter)
+        };
+        if self.is_checked { checked(job, counter, &mut ask) } else { ask(job) }
     }
 }
 

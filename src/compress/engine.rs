@@ -16,6 +16,32 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// # Errors
     /// Whatever keeps it from answering; the job may then be tried again.
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String>;
+
+    /// As [`summarize`](Engine::summarize); `note` hears of each request to a model, since an engine
+    /// may need several for one summary. An engine around another one passes it on.
+    ///
+    /// # Errors
+    /// Those of [`summarize`](Engine::summarize).
+    fn summarize_noting(
+        &self,
+        job: &CompressionJob,
+        counter: &dyn TokenCounter,
+        note: &mut dyn FnMut(Asked<'_>),
+    ) -> Result<String> {
+        let answer = self.summarize(job, counter);
+        note(Asked { job, answer: answer.as_deref().unwrap_or_default() });
+        answer
+    }
+}
+
+/// A request for a summary that a model was sent.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What was asked: with a [`CompressionJob::revision`] where it was asked for once more.
+    pub job: &'a CompressionJob,
+    /// What came back; empty where it failed.
+    pub answer: &'a str,
 }
 
 /// The answer of an engine to a job.

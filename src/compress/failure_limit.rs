@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{CompressionJob, Engine};
+use super::{CompressionJob, Engine, engine::Asked};
 use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 
 /// An engine that is not asked again once it failed so often in a row: one that hangs would
@@ -39,12 +39,21 @@ impl<E: Engine> Engine for FailureLimit<E> {
     }
 
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+        self.summarize_noting(job, counter, &mut |_| {})
+    }
+
+    fn summarize_noting(
+        &self,
+        job: &CompressionJob,
+        counter: &dyn TokenCounter,
+        note: &mut dyn FnMut(Asked<'_>),
+    ) -> Result<String> {
         if self.failures.load(Ordering::Relaxed) >= self.most {
             let (id, most) = (self.engine.id(), self.most);
             let message = format!("not asked: {id} failed {most} times in a row");
             return Err(Error::new(ErrorKind::Engine, message));
         }
-        let answer = self.engine.summarize(job, counter);
+        let answer = self.engine.summarize_noting(job, counter, note);
         match &answer {
             Ok(_) => self.failures.store(0, Ordering::Relaxed),
             Err(_) => drop(self.failures.fetch_add(1, Ordering::Relaxed)),
@@ -61,6 +70,15 @@ impl Engine for Box<dyn Engine> {
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
         (**self).summarize(job, counter)
     }
+
+    fn summarize_noting(
+        &self,
+        job: &CompressionJob,
+        counter: &dyn TokenCounter,
+        note: &mut dyn FnMut(Asked<'_>),
+    ) -> Result<String> {
+        (**self).summarize_noting(job, counter, note)
+    }
 }
 
 impl<E: Engine + ?Sized> Engine for &E {
@@ -70,5 +88,14 @@ impl<E: Engine + ?Sized> Engine for &E {
 
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
         (**self).summarize(job, counter)
+    }
+
+    fn summarize_noting(
+        &self,
+        job: &CompressionJob,
+        counter: &dyn TokenCounter,
+        note: &mut dyn FnMut(Asked<'_>),
+    ) -> Result<String> {
+        (**self).summarize_noting(job, counter, note)
     }
 }

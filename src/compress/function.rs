@@ -4,7 +4,11 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use super::{CompressionJob, Engine, engine::bounded};
+use super::{
+    CompressionJob, Engine,
+    checked::checked,
+    engine::{Asked, bounded},
+};
 use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 
 /// An engine of a closure: whatever calls a model in your program.
@@ -13,6 +17,11 @@ use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 /// ends this answer and not the program (unless that is built to abort). What the closure was
 /// changing when it panicked is as the panic left it. An answer that is blank or longer than the
 /// job's limit is an error too.
+///
+/// Answers are checked: the closure is asked once more where an answer lost rules, paths, numbers or
+/// names that stand nowhere else, by a job with a [`CompressionJob::revision`], of which
+/// [`prompt`](super::prompt) writes the text. What is still missing is appended. See
+/// [`AnswerCheck`](super::AnswerCheck); [`FnEngine::unchecked`] takes answers as they are.
 ///
 /// ```
 /// use afterimage::{
@@ -30,6 +39,7 @@ use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 pub struct FnEngine<F> {
     id: Box<str>,
     function: F,
+    is_checked: bool,
 }
 
 impl<F> FnEngine<F> {
@@ -39,7 +49,13 @@ impl<F> FnEngine<F> {
         F: Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E> + Send + Sync,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        Self { id: id.into(), function }
+        Self { id: id.into(), function, is_checked: true }
+    }
+
+    /// The same engine, whose answers stand as they are.
+    #[must_use]
+    pub fn unchecked(self) -> Self {
+        Self { is_checked: false, ..self }
     }
 }
 
@@ -53,16 +69,39 @@ where
     }
 
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+        self.summarize_noting(job, counter, &mut |_| {})
+    }
+
+    fn summarize_noting(
+        &self,
+        job: &CompressionJob,
+        counter: &dyn TokenCounter,
+        note: &mut dyn FnMut(Asked<'_>),
+    ) -> Result<String> {
+        let mut ask = |job: &CompressionJob| {
+            let answer = self.ask(job, counter);
+            note(Asked { job, answer: answer.as_deref().unwrap_or_default() });
+            bounded(&self.id, answer?, job, counter)
+        };
+        if self.is_checked { checked(job, counter, &mut ask) } else { ask(job) }
+    }
+}
+
+impl<F> FnEngine<F> {
+    fn ask<E>(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String>
+    where
+        F: Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let failed =
             |why: &dyn fmt::Display| Error::new(ErrorKind::Engine, format!("{}: {why}", self.id));
-        let answer = match catch_unwind(AssertUnwindSafe(|| (self.function)(job, counter))) {
+        match catch_unwind(AssertUnwindSafe(|| (self.function)(job, counter))) {
             Ok(answer) => answer.map_err(|error| {
                 let error = error.into();
                 failed(&error).with_source(error)
-            })?,
-            Err(panic) => return Err(failed(&format_args!("panicked: {}", said(&*panic)))),
-        };
-        bounded(&self.id, answer, job, counter)
+            }),
+            Err(panic) => Err(failed(&format_args!("panicked: {}", said(&*panic)))),
+        }
     }
 }
 

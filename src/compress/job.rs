@@ -1,13 +1,18 @@
 use std::sync::Arc;
 
-use super::NetOps;
+use super::{Essential, Ledger, NetOps, Revision};
 use crate::{
     id::{FacetId, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot},
+    tokens::TokenCounter,
+    veil::Source,
 };
 
 /// A range of frames that is to be summarised: everything that an engine may look at, as plain
 /// data. Nothing in it is from after the moment of the plan.
+///
+/// One that [`CompressionTransform::next_job`](super::CompressionTransform::next_job) handed out is
+/// under way as long as a copy of it lives: to drop it without an answer gives its range back.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub struct CompressionJob {
@@ -35,6 +40,22 @@ pub struct CompressionJob {
     pub tail: Vec<Passage>,
     /// Which try this is, from one.
     pub attempt: u32,
+    #[expect(dead_code, reason = "it lives as long as a copy of the job: the plan watches it")]
+    pub(super) lease: Option<Arc<()>>,
+
+    /// Where things stand after the range, where that is said behind the blocks anyway: then an
+    /// engine need not say it.
+    pub ledger: Option<Arc<Ledger>>,
+    /// Where things stood before the range, where that is known.
+    pub before: Option<Arc<Ledger>>,
+    /// The tokens that are left for the ledger in the context, where it is said there.
+    pub ledger_tokens: u64,
+    /// The words of the user that stand in the context besides any block.
+    pub words: Vec<Passage>,
+    /// The summary that is to be written again, and what it lost.
+    pub revision: Option<Arc<Revision>>,
+    /// Whether an engine that checks its answers does so for this job.
+    pub is_checked: bool,
 }
 
 /// A piece of a history with what it rendered to: a frame, or a block that stands for several.
@@ -46,6 +67,9 @@ pub struct Passage {
     pub to: FrameSeq,
     /// Who speaks it.
     pub role: Role,
+    /// Where the frame is from, where that is known: an event of the environment is spoken as the
+    /// user's, and is none of the user's words. `None` for a block.
+    pub source: Option<Source>,
     /// What the model saw of it.
     pub snapshot: Arc<FrameSnapshot>,
 }
@@ -74,7 +98,61 @@ impl CompressionJob {
             net_ops: NetOps::default(),
             tail: Vec::new(),
             attempt: 1,
+            lease: None,
+            ledger: None,
+            before: None,
+            ledger_tokens: 0,
+            words: Vec::new(),
+            revision: None,
+            is_checked: true,
         }
+    }
+
+    /// Sets where things stand, where that is said elsewhere in the context.
+    pub fn with_ledger(mut self, ledger: Arc<Ledger>) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    /// Sets where things stood before the range.
+    pub fn with_ledger_before(mut self, ledger: Arc<Ledger>) -> Self {
+        self.before = Some(ledger);
+        self
+    }
+
+    /// Sets what the context says besides blocks: these words of the user, and the ledger in so many
+    /// tokens. A summary need not say it again.
+    pub fn with_context(mut self, words: Vec<Passage>, ledger_tokens: u64) -> Self {
+        (self.words, self.ledger_tokens) = (words, ledger_tokens);
+        self
+    }
+
+    /// The same job without a check of its answer, for whoever checks it in another way.
+    pub fn unchecked(mut self) -> Self {
+        self.is_checked = false;
+        self
+    }
+
+    /// The job of writing this answer again with what it lost.
+    pub fn revising(mut self, answer: &str, lost: Vec<Essential>) -> Self {
+        self.revision = Some(Arc::new(Revision { answer: answer.to_owned(), lost }));
+        self
+    }
+
+    /// The user's words that stand in the context besides any block.
+    pub(super) fn said_words(&self) -> String {
+        let texts: Vec<&str> = self.words.iter().map(|words| words.snapshot.text()).collect();
+        texts.join("\n")
+    }
+
+    /// What the ledger in the context still says when twice as much is in it.
+    pub(super) fn said_ledger(&self, counter: &dyn TokenCounter) -> String {
+        let limit = self.ledger_tokens / 2;
+        let Some(ledger) = self.ledger.as_ref().filter(|_| limit > 0) else { return String::new() };
+        let shown = self.words.iter().map(|words| words.from).collect();
+        let lines = ledger.lines(limit, &shown, counter);
+        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        texts.join("\n")
     }
 
     /// Sets what the model reads after the range.

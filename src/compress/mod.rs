@@ -11,36 +11,52 @@
 //! | [`FnEngine`] | | with a closure |
 //! | `CommandEngine` | `command` | with a program that reads the [`prompt()`] |
 //! | `CheckpointEngine` of the module `checkpoint` | `checkpoint` | with one running checkpoint, for which another engine reads what is new |
+//!
+//! Answers of models are checked: an [`AnswerCheck`] knows what they must not lose. [`Checked`]
+//! checks those of any other engine.
 
+mod answer_check;
 mod block;
+mod checked;
 #[cfg(feature = "command")]
 mod command;
 mod engine;
 mod failure_limit;
 mod function;
 mod job;
+mod ledger;
 mod net;
 mod options;
 mod outline;
 mod prompt;
+pub(crate) mod saved;
 mod state;
 mod transform;
 mod unit;
 mod walk;
+mod words;
 
+pub use answer_check::{AnswerCheck, Essential, EssentialKind, Revision};
 pub use block::CompressionBlock;
+pub use checked::Checked;
 #[cfg(feature = "command")]
 pub use command::CommandEngine;
-pub use engine::{Engine, Summary};
+pub use engine::{Asked, Engine, Summary};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
+pub use ledger::{Ledger, LedgerLine};
+pub(crate) use ledger::{brief, is_failure, rules};
 pub use net::NetOps;
 pub use options::CompressionOptions;
 pub use outline::OutlineEngine;
 pub(crate) use outline::identifiers;
-pub use prompt::{PROMPT_TEMPLATE, PromptParts, prompt};
+pub use prompt::{PROMPT_TEMPLATE, PromptParts, REVISION_TEMPLATE, prompt};
+pub(crate) use prompt::{again, keep, mark, stands, transcript_of};
 pub use state::CompressionState;
-pub use transform::{CompressionTransform, Epoch, RangeState};
+pub use transform::{
+    CompressionTransform, Epoch, RangePlan, RangeState, SealedPlan, StayReason, StayingFrames,
+};
 pub(crate) use unit::Unit;
 pub(crate) use walk::Step;
+pub(crate) use words::said_by_user;

@@ -28,6 +28,11 @@ impl NetOps {
         self.0.shrink_to_fit();
     }
 
+    /// Ops that refer to no history.
+    pub(super) fn live(ops: Vec<FacetOp>) -> Self {
+        Self(ops.into_iter().map(HeldOp::Live).collect())
+    }
+
     pub(super) fn joined<'n>(all: impl Iterator<Item = &'n Self>) -> Self {
         Self(all.flat_map(|ops| ops.0.iter().cloned()).collect())
     }

@@ -13,10 +13,15 @@ pub struct CompressionOptions {
     pub max_pending: usize,
     /// The most jobs that are under way at a time. 1 by default.
     pub max_active: usize,
-    /// How often a job is tried before its range is left as it is. 2 by default.
+    /// How often a job is tried before its range has failed. 2 by default.
     pub tries: u32,
     /// How long a job that failed waits, in milliseconds. 30,000 by default.
     pub retry_delay_ms: i64,
+    /// A range that failed is tried again: after twice `retry_delay_ms`, and after twice as long
+    /// each time that it fails again, up to so many milliseconds. When one of several fails again,
+    /// the others wait as long, so that an engine which is down is asked once at a time; when one
+    /// is answered, the others are due. 600,000 by default; 0: never.
+    pub retry_most_ms: i64,
     /// The newest frames that are never compressed. 8 by default. In a
     /// [`ContextWindow`](crate::window::ContextWindow) they are only as many as
     /// [`Budget::recent`](crate::window::Budget::recent) has room for.
@@ -30,6 +35,10 @@ pub struct CompressionOptions {
     pub high_tokens: u64,
     /// Once started, it goes on until they come to no more than this. 0 by default.
     pub low_tokens: u64,
+    /// Whether the user's first message and last instruction stay as they are: no block stands for
+    /// them, for the instruction until another one follows. A
+    /// [`ContextWindow`](crate::window::ContextWindow) always keeps them. `false` by default.
+    pub keep_words: bool,
     /// The highest level of blocks: 1 compresses frames alone, 2 also blocks of frames. 3 by
     /// default.
     pub max_level: u32,
@@ -45,11 +54,13 @@ impl Default for CompressionOptions {
             max_active: 1,
             tries: 2,
             retry_delay_ms: 30_000,
+            retry_most_ms: 600_000,
             protected_frames: 8,
             ratio: 5,
             max_block_tokens: u64::MAX,
             high_tokens: 0,
             low_tokens: 0,
+            keep_words: false,
             max_level: 3,
         }
     }

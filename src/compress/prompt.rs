@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use super::{CompressionJob, outline::likely_names};
+use super::{CompressionJob, Ledger, Passage, job::chunks, outline::likely_names};
 use crate::{
     id::{FacetId, Role},
     snapshot::PartRef,
@@ -32,11 +32,34 @@ Facets: {facets}
 
 Likely to be needed again: {keep}
 
-The history stands between the two lines {mark}.
+{stands}
 
+Between the lines {mark} stand where things stood before the history, where they stand after it, and \
+the history.
+
+{mark}
+{before}
+{mark}
+{after}
 {mark}
 {text}
 {mark}
+{again}"
+    };
+}
+
+/// What is asked for once more, whose fields the compiler fills in.
+macro_rules! again {
+    () => {
+        "
+You wrote the summary between the next two lines {mark}. Letter by letter it lost what is listed \
+below them. Write it again, within {limit} tokens: keep what it says, and say each of these beside \
+what it names. Where there is no room, say other things shorter.
+
+{mark}
+{answer}
+{mark}
+{lost}
 "
     };
 }
@@ -45,8 +68,14 @@ The history stands between the two lines {mark}.
 /// [`PromptParts`].
 pub const PROMPT_TEMPLATE: &str = template!();
 
+/// What follows the prompt where a summary is to be written again, with its fields in braces.
+pub const REVISION_TEMPLATE: &str = again!();
+
 /// How many facets a prompt names.
 const FACETS: usize = 40;
+
+/// The tokens of where things stand, at least.
+const LEAST_LEDGER: u64 = 200;
 
 /// What a prompt says of a job, for programs that write their own.
 ///
@@ -65,20 +94,71 @@ pub struct PromptParts {
     /// The identifiers that are most likely to be needed again, with commas: at most half of the
     /// job's token limit.
     pub keep: String,
-    /// A word that is not in the passages, to fence them.
+    /// Whether the agent reads where things stand besides the summary.
+    pub stands: String,
+    /// Where things stood before the passages, in at most the job's token limit.
+    pub before: String,
+    /// Where things stand after the passages, in at most the job's token limit.
+    pub after: String,
+    /// A word that is in none of the texts, to fence them.
     pub mark: String,
     /// The passages, each chunk under a line that says who speaks: `[user]`, `[agent]`,
     /// `[agent calls NAME]`, `[result]`. Other lines that begin with a bracket are set in by a space.
     pub text: String,
+    /// What is asked for once more, as [`REVISION_TEMPLATE`] says it; empty for the first request.
+    pub again: String,
 }
 
 impl PromptParts {
     /// The parts for a job. The same job gives the same parts.
+    ///
+    /// Reads the passages for a ledger where the job has none.
     pub fn of(job: &CompressionJob, counter: &dyn TokenCounter) -> Self {
-        let text = transcript_of(job);
+        let text = transcript_of(&job.passages);
         let (facets, keep) = (facets(&job.source_facets), keep(job, counter));
-        Self { facets, keep, mark: mark(&text), text }
+        let (before, after) = ledgers(job, counter);
+        let answer = job.revision.as_ref().map_or("", |revision| revision.answer.as_str());
+        let mark = mark(&[&before, &after, &text, answer]);
+        let again = again(job, &mark);
+        let stands = stands(job).to_owned();
+        Self { facets, keep, stands, before, after, mark, text, again }
     }
+}
+
+/// Where things stood before a job's passages, and where they stand after them.
+fn ledgers(job: &CompressionJob, counter: &dyn TokenCounter) -> (String, String) {
+    let limit = job.token_limit.max(LEAST_LEDGER);
+    let text = |ledger: &Ledger| ledger.text(limit, counter);
+    let before = job.before.as_deref().and_then(text);
+    let after = if let Some(ledger) = job.ledger.as_deref() {
+        text(ledger)
+    } else {
+        let mut ledger = job.before.as_deref().cloned().unwrap_or_default();
+        job.passages.iter().for_each(|passage| ledger.read(passage));
+        text(&ledger)
+    };
+    let said = |text: Option<String>| text.unwrap_or_else(|| "Nothing is noted.".to_owned());
+    (said(before), said(after))
+}
+
+/// Whether the agent reads where things stand anyway.
+pub(crate) fn stands(job: &CompressionJob) -> &'static str {
+    match job.ledger {
+        Some(_) => {
+            "The agent reads where things stand after the history besides your summary: do not \
+             repeat it, and contradict it nowhere."
+        }
+        None => "Say where things stand after the history: the agent reads it nowhere else.",
+    }
+}
+
+/// What is asked for once more; empty for the first request.
+pub(crate) fn again(job: &CompressionJob, mark: &str) -> String {
+    let Some(revision) = &job.revision else { return String::new() };
+    let lost: Vec<String> =
+        revision.lost.iter().map(|lost| format!("- {}", lost.text.replace('\n', " "))).collect();
+    let (lost, answer, limit) = (lost.join("\n"), &revision.answer, job.token_limit);
+    format!(again!(), mark = mark, answer = answer, lost = lost, limit = limit)
 }
 
 /// [`PROMPT_TEMPLATE`] filled in for a job.
@@ -86,7 +166,8 @@ impl PromptParts {
 /// The prompt is as long as the job's text, plus what stands around it. The same job gives the same
 /// prompt.
 pub fn prompt(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
-    let PromptParts { facets, keep, mark, text } = PromptParts::of(job, counter);
+    let PromptParts { facets, keep, stands, before, after, mark, text, again } =
+        PromptParts::of(job, counter);
     format!(
         template!(),
         from = job.from,
@@ -96,14 +177,22 @@ pub fn prompt(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
         limit = job.token_limit,
         facets = facets,
         keep = keep,
+        stands = stands,
         mark = mark,
+        before = before,
+        after = after,
         text = text,
+        again = again,
     )
 }
 
-/// A text that holds the first half of its own hash would take some 2¹²⁸ tries to make.
-fn mark(text: &str) -> String {
-    let hash = blake3::hash(text.as_bytes()).to_hex();
+/// Texts that hold the first half of their own hash would take some 2¹²⁸ tries to make.
+pub(crate) fn mark(texts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for text in texts {
+        hasher.update(text.as_bytes());
+    }
+    let hash = hasher.finalize().to_hex();
     format!("history-{}", hash.get(..32).unwrap_or_default())
 }
 
@@ -116,7 +205,7 @@ fn facets(ids: &[FacetId]) -> String {
     }
 }
 
-fn keep(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
+pub(crate) fn keep(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
     let names = likely_names(job, counter);
     let mut left = job.token_limit / 2;
     let mut kept: Vec<&str> = Vec::new();
@@ -132,9 +221,9 @@ fn keep(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
 }
 
 /// The passages as a model reads them: who speaks, then the text.
-fn transcript_of(job: &CompressionJob) -> String {
+pub(crate) fn transcript_of(passages: &[Passage]) -> String {
     let mut text = String::new();
-    for (role, chunk) in job.chunks() {
+    for (role, chunk) in chunks(passages) {
         let speaker = match role {
             Role::User => "user",
             Role::Assistant => "agent",

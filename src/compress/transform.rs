@@ -1,24 +1,37 @@
 mod adopt;
+mod between;
 mod branch;
+mod cut;
+mod effect;
+mod jobs;
+mod load;
+mod on_demand;
+mod range;
+mod retry;
+mod save;
+mod undo;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     ops::Range,
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
+use self::range::{Covers, PlannedRange, RangeLimits};
+pub use self::{
+    on_demand::{RangePlan, StayReason, StayingFrames},
+    range::RangeState,
+};
 use super::{
-    CompressionBlock, CompressionJob, CompressionOptions, CompressionState, NetOps, Passage,
-    Summary, Unit,
-    block::{Originals, content_hash},
+    CompressionBlock, CompressionOptions, CompressionState, Unit,
     walk::{Step, Walk},
 };
 use crate::{
-    Error, ErrorKind, Result,
-    id::{FacetId, FacetType, FrameSeq, Millis, Role},
+    Result,
+    id::{FacetId, FacetType, FrameSeq},
     json::{Object, ObjectExt, Value},
-    snapshot::{ArchiveReader, FrameSnapshot, Substitution},
-    veil::{Facet, History, Saliency},
+    snapshot::FrameSnapshot,
+    veil::{Facet, Frame, History, VisibleFacets},
 };
 
 /// Compresses the older frames of one history: plans ranges, hands out jobs, takes summaries, and
@@ -29,6 +42,10 @@ use crate::{
 /// [`CompressionTransform::complete`] and [`CompressionTransform::fail`] take the answer;
 /// [`CompressionTransform::apply`] lets blocks take effect, all at once, since each time the
 /// provider's prompt cache is lost from the first changed frame on.
+///
+/// No range stays stuck. One whose tries failed is tried again after a while
+/// ([`CompressionOptions::retry_most_ms`]), and one whose job was dropped without an answer waits
+/// for another.
 #[derive(Clone, Debug, Default)]
 pub struct CompressionTransform {
     options: CompressionOptions,
@@ -36,9 +53,13 @@ pub struct CompressionTransform {
     /// The first frame that no range was planned for and none was passed over.
     front: usize,
     ranges: Vec<PlannedRange>,
-    /// The numbers of those that wait, and of those that were handed out.
+    /// The frames, by first index, that ranges on demand took before the planning came to them.
+    taken: BTreeMap<usize, usize>,
+    /// The numbers of those that wait, of those that were handed out, each with what lives as long
+    /// as a copy of its job, and of those that failed and are tried again.
     pending: BTreeSet<usize>,
-    under_way: BTreeSet<usize>,
+    under_way: BTreeMap<usize, Weak<()>>,
+    failed: BTreeSet<usize>,
     /// The blocks that are in effect, by their first frame.
     applied: BTreeMap<FrameSeq, Arc<CompressionBlock>>,
     /// The blocks that a block of blocks was planned for.
@@ -48,6 +69,8 @@ pub struct CompressionTransform {
     /// The tokens of the frames that no block in effect stands for, and of those blocks.
     live_tokens: u64,
     counted: usize,
+    /// How many of the newest frames were not looked at, since one has no snapshot.
+    unsealed: usize,
     /// The frames that were asked whether they tell of a compaction or of a branch.
     adopted: usize,
     /// The indices of those that tell of a compaction.
@@ -63,58 +86,13 @@ pub struct CompressionTransform {
     epoch: u64,
 }
 
-/// A range that is planned once and never again.
-#[derive(Clone, Debug)]
-struct PlannedRange {
-    id: Arc<str>,
-    covers: Covers,
-    level: u32,
-    tokens: u64,
-    original_tokens: u64,
-    limit: u64,
-    /// The frames after it that were there when it was planned.
-    seen: usize,
-    state: RangeState,
-}
-
-/// How the next range is cut.
-#[derive(Clone, Copy)]
-struct RangeLimits {
-    protected_frames: usize,
-    min_frames: usize,
-    /// A range of so many tokens goes no further.
-    enough: u64,
-}
-
-/// What a range replaces.
-#[derive(Clone, Debug)]
-enum Covers {
-    Frames(Range<usize>),
-    Blocks(Vec<Arc<CompressionBlock>>),
-}
-
-/// Where a planned range is.
+/// What [`CompressionTransform::plan_sealing`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RangeState {
-    /// It waits to be handed out, until this moment at least.
-    Pending {
-        /// How often it was tried before.
-        tried: u32,
-        /// Not to be handed out before.
-        not_before: Millis,
-    },
-    /// It was handed out.
-    InProgress {
-        /// Which try this is, from one.
-        attempt: u32,
-    },
-    /// Its summary is there.
-    Ready,
-    /// It was tried as often as the options say, and stays as it is.
-    Failed {
-        /// Why, the last time.
-        reason: String,
-    },
+pub struct SealedPlan {
+    /// How many ranges were planned.
+    pub ranges: usize,
+    /// The frames that were sealed, in order.
+    pub sealed: Vec<FrameSeq>,
 }
 
 /// What the application of blocks changed.
@@ -131,7 +109,8 @@ pub struct Epoch {
 impl CompressionTransform {
     /// A transform for one history.
     pub fn new(options: CompressionOptions) -> Self {
-        Self { options, ..Self::default() }
+        let walk = Walk::new(options.keep_words);
+        Self { options, walk, ..Self::default() }
     }
 
     /// The options.
@@ -143,11 +122,15 @@ impl CompressionTransform {
     /// never cuts a call from its result, and never holds the operator's words, pinned facets or
     /// one of the newest frames. A frame is planned once.
     ///
+    /// It goes up to the first frame that has no snapshot; that one and those after it count as
+    /// protected frames until they are sealed. See [`CompressionTransform::first_unsealed`], and
+    /// [`CompressionTransform::plan_sealing`], which seals them.
+    ///
     /// Runs in time proportional to what is new: O(1) where nothing is.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where a frame was not captured, [`ErrorKind::Sequence`] where the
-    /// history is another one. Nothing is planned then.
+    /// [`ErrorKind::Sequence`](crate::ErrorKind::Sequence) where the history is another one. Nothing
+    /// is planned then.
     pub fn plan(&mut self, history: &History) -> Result<usize> {
         self.look(history)?;
         let before = self.ranges.len();
@@ -157,7 +140,7 @@ impl CompressionTransform {
             enough: u64::MAX,
         };
         while !self.is_settled && self.wants_more() {
-            let Some(range) = self.next_range(cut).or_else(|| self.next_blocks()) else {
+            let Some(range) = self.next_range(cut).or_else(|| self.next_blocks(history)) else {
                 // To go on bit by bit with each new frame would cost the cache each time.
                 self.is_started = false;
                 self.is_settled = true;
@@ -166,6 +149,55 @@ impl CompressionTransform {
             self.schedule(range);
         }
         Ok(self.ranges.len() - before)
+    }
+
+    /// As [`CompressionTransform::plan`], after sealing every frame that has no snapshot with what
+    /// `seal` makes of it and of what it shows: for example with
+    /// [`Hud::render_frame`](crate::hud::Hud::render_frame). Each is rendered from the veil as it
+    /// was at that frame, once ever, and no other frame is.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use afterimage::{
+    ///     compress::{CompressionOptions, CompressionTransform}, hud::Hud,
+    ///     id::{FacetType, Millis}, tokens::Chars4,
+    ///     veil::{Facet, FacetOp, Frame, History, Source},
+    /// };
+    ///
+    /// let (hud, now, mut history) = (Hud::new(Arc::new(Chars4)), Millis::new(0), History::new());
+    /// for n in 0..12_u64 {
+    ///     let said = Facet::new(format!("said-{n}"), FacetType::EVENT, "calm ".repeat(90));
+    ///     history.push(Frame::new(n, Source::User).with(FacetOp::add(said)))?;
+    /// }
+    /// let options = CompressionOptions { protected_frames: 2, ..CompressionOptions::default() };
+    /// let mut transform = CompressionTransform::new(options);
+    /// assert_eq!(transform.plan(&history)?, 0);
+    /// assert_eq!(transform.first_unsealed(&history), Some(0.into()));
+    /// let planned =
+    ///     transform.plan_sealing(&mut history, |frame, shown| hud.render_frame(frame, shown, now))?;
+    /// assert_eq!((planned.ranges, planned.sealed.len()), (1, 12));
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `seal`, with the frames before that one sealed and nothing planned, and those of
+    /// [`CompressionTransform::plan`].
+    pub fn plan_sealing(
+        &mut self,
+        history: &mut History,
+        seal: impl FnMut(&Frame, &VisibleFacets) -> Result<FrameSnapshot>,
+    ) -> Result<SealedPlan> {
+        let sealed = history.seal_all(seal)?;
+        Ok(SealedPlan { ranges: self.plan(history)?, sealed })
+    }
+
+    /// The first frame of the history that has no snapshot and so was not looked at; `None` where
+    /// all of them were.
+    pub fn first_unsealed(&self, history: &History) -> Option<FrameSeq> {
+        let frames = history.frames();
+        let mut rest = self.walk.steps().len()..frames.len();
+        let first = rest.find(|at| frames.snapshot(*at).is_none() && !frames.is_forgotten(*at));
+        first.and_then(|at| frames.sequence(at))
     }
 
     /// As [`CompressionTransform::plan`], but for ranges that save `tokens` in all, whatever the
@@ -182,7 +214,7 @@ impl CompressionTransform {
     ) -> Result<usize> {
         self.look(history)?;
         Ok(self.plan_ranges(tokens, protected_frames, |of, cut| {
-            of.next_range(cut).or_else(|| of.next_blocks())
+            of.next_range(cut).or_else(|| of.next_blocks(history))
         }))
     }
 
@@ -229,6 +261,8 @@ impl CompressionTransform {
     /// Those of [`CompressionTransform::plan`].
     pub(crate) fn look(&mut self, history: &History) -> Result<()> {
         self.walk.follow(history)?;
+        self.unsealed = history.frames().len() - self.walk.steps().len();
+        self.take_back_dropped();
         self.is_settled &= self.walk.steps().len() == self.counted;
         let new = self.walk.steps().iter().skip(self.counted);
         self.live_tokens = new.fold(self.live_tokens, |sum, step| sum.saturating_add(step.tokens));
@@ -249,6 +283,26 @@ impl CompressionTransform {
         self.walk.steps()
     }
 
+    /// The index of the user's first message, where it is kept apart.
+    pub(crate) fn task(&self) -> Option<usize> {
+        self.walk.task()
+    }
+
+    /// The index of the user's last instruction, where it is kept apart.
+    pub(crate) fn instruction(&self) -> Option<usize> {
+        self.walk.instruction()
+    }
+
+    /// Whether the frame with this index holds words of the user.
+    pub(crate) fn is_words(&self, index: usize) -> bool {
+        self.walk.is_words(index)
+    }
+
+    /// The last block in effect that this transform made, and not another program.
+    pub(crate) fn last_own_block(&self) -> Option<&Arc<CompressionBlock>> {
+        self.applied.values().rev().find(|block| !self.imported.contains(&block.id))
+    }
+
     /// These frames as they go together, in order.
     pub(crate) fn units(&self) -> &[Unit] {
         self.walk.units()
@@ -264,10 +318,9 @@ impl CompressionTransform {
     fn enter_state(&mut self, number: usize, state: RangeState) {
         self.pending.remove(&number);
         self.under_way.remove(&number);
-        match state {
-            RangeState::Pending { .. } => drop(self.pending.insert(number)),
-            RangeState::InProgress { .. } => drop(self.under_way.insert(number)),
-            RangeState::Ready | RangeState::Failed { .. } => {}
+        self.failed.remove(&number);
+        if let RangeState::Pending { .. } = state {
+            self.pending.insert(number);
         }
         if let Some(range) = self.ranges.get_mut(number) {
             range.state = state;
@@ -281,7 +334,7 @@ impl CompressionTransform {
         }
         // What is planned counts as if it were done.
         let saved = |range: &PlannedRange| match range.state {
-            RangeState::Failed { .. } => 0,
+            RangeState::Failed { .. } | RangeState::Undone => 0,
             _ => range.tokens.saturating_sub(range.limit),
         };
         let open = self.ranges.iter().enumerate().rev().take(64);
@@ -294,198 +347,6 @@ impl CompressionTransform {
             expected > self.options.high_tokens
         };
         self.is_started
-    }
-
-    /// The next range of frames, front to back.
-    fn next_range(&mut self, cut: RangeLimits) -> Option<PlannedRange> {
-        let options = &self.options;
-        let steps = self.walk.steps();
-        let end = steps.len().saturating_sub(cut.protected_frames);
-        loop {
-            // A result whose call stays, stays with it.
-            let begins =
-                |at: usize| at.checked_sub(1).is_none_or(|before| is_closed(steps, before));
-            while steps.get(self.front).is_some_and(|step| step.is_fixed() || !begins(self.front)) {
-                self.front += 1;
-            }
-            let free = steps.get(self.front..end)?;
-            if free.len() < cut.min_frames.max(1) {
-                return None;
-            }
-            let (mut tokens, mut closed) = (0_u64, None);
-            let mut is_stopped = false;
-            for (at, step) in free.iter().enumerate() {
-                let with = tokens.saturating_add(step.tokens);
-                if step.is_fixed() || (with > options.max_range_tokens && closed.is_some()) {
-                    is_stopped = true;
-                    break;
-                }
-                tokens = with;
-                if step.is_closed {
-                    closed = Some((at + 1, tokens));
-                    if tokens >= cut.enough {
-                        is_stopped = true;
-                        break;
-                    }
-                }
-            }
-            let Some((count, tokens)) = closed else {
-                if !is_stopped {
-                    return None;
-                }
-                // Calls that wait up to a frame that stays: they stay too.
-                self.front += free.iter().take_while(|step| !step.is_fixed()).count();
-                continue;
-            };
-            if tokens < options.trigger_tokens {
-                if !is_stopped {
-                    return None;
-                }
-                self.front += count;
-                continue;
-            }
-            let frames = self.front..self.front + count;
-            self.front = frames.end;
-            let (from, to) =
-                (steps.get(frames.start)?.sequence, steps.get(frames.end - 1)?.sequence);
-            return Some(PlannedRange {
-                id: format!("block-{from}-{to}").into(),
-                covers: Covers::Frames(frames),
-                level: 1,
-                tokens,
-                original_tokens: tokens,
-                limit: (tokens / options.ratio.max(2)).min(options.max_block_tokens),
-                seen: steps.len(),
-                state: RangeState::Pending { tried: 0, not_before: Millis::new(i64::MIN) },
-            });
-        }
-    }
-
-    /// The oldest run of adjacent blocks of one level that are worth a block of their own; one that
-    /// is larger than blocks may be is worth it alone.
-    fn next_blocks(&self) -> Option<PlannedRange> {
-        let options = &self.options;
-        let planned = |block: &Arc<CompressionBlock>| {
-            self.merged.contains(&block.id) || branch::is_one(block)
-        };
-        let is_worth_it = |run: &[Arc<CompressionBlock>], tokens: u64| {
-            run.len() > 1 && tokens >= options.trigger_tokens
-                || !run.is_empty() && tokens > options.max_block_tokens
-        };
-        let mut run: Vec<Arc<CompressionBlock>> = Vec::new();
-        let mut tokens = 0_u64;
-        let next_frame = |block: &CompressionBlock| {
-            let steps = self.walk.steps();
-            let at = steps.partition_point(|step| step.sequence <= block.to);
-            steps.get(at).map(|step| step.sequence)
-        };
-        for block in self.applied.values() {
-            let follows = run.last().is_none_or(|last| {
-                last.level == block.level && next_frame(last) == Some(block.from)
-            });
-            let fits =
-                run.is_empty() || tokens.saturating_add(block.tokens) <= options.max_range_tokens;
-            if !follows || !fits || planned(block) || block.level >= options.max_level {
-                if is_worth_it(&run, tokens) {
-                    break;
-                }
-                (run, tokens) = (Vec::new(), 0);
-                if planned(block) || block.level >= options.max_level {
-                    continue;
-                }
-            }
-            tokens = tokens.saturating_add(block.tokens);
-            run.push(Arc::clone(block));
-        }
-        let (first, last) = (run.first()?, run.last()?);
-        if !is_worth_it(&run, tokens) {
-            return None;
-        }
-        let level = first.level + 1;
-        Some(PlannedRange {
-            id: format!("block-{}-{}.{level}", first.from, last.to).into(),
-            level,
-            tokens,
-            original_tokens: run.iter().fold(0, |sum, block| sum + block.original_tokens),
-            limit: (tokens / options.ratio.max(2)).min(options.max_block_tokens),
-            seen: self.walk.steps().len(),
-            state: RangeState::Pending { tried: 0, not_before: Millis::new(i64::MIN) },
-            covers: Covers::Blocks(run),
-        })
-    }
-
-    /// Hands out the next job that waits, as long as no more are under way than the options say.
-    ///
-    /// Shares the snapshots of the range; copies no text. Leads the veil through the frames once.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Sequence`] where the history is another one, and those of its ops.
-    pub fn next_job(&mut self, history: &History, now: Millis) -> Result<Option<CompressionJob>> {
-        if self.under_way.len() >= self.options.max_active {
-            return Ok(None);
-        }
-        let is_due = |range: &&PlannedRange| match range.state {
-            RangeState::Pending { not_before, .. } => not_before <= now,
-            _ => false,
-        };
-        let due = |number: &usize| Some((*number, self.ranges.get(*number).filter(is_due)?));
-        let Some((number, range)) = self.pending.iter().find_map(due) else { return Ok(None) };
-        let range = range.clone();
-        let RangeState::Pending { tried, .. } = range.state else { return Ok(None) };
-        let (passages, net_ops, tail_from) = match &range.covers {
-            Covers::Frames(frames) => (
-                self.walk.passages(history, frames.clone())?,
-                self.walk.net_ops(history, frames.clone())?,
-                frames.end,
-            ),
-            Covers::Blocks(blocks) => {
-                let passages = blocks.iter().map(|block| Passage {
-                    from: block.from,
-                    to: block.to,
-                    role: Role::User,
-                    snapshot: Arc::clone(&block.snapshot),
-                });
-                let last = blocks.last().map(|block| block.to);
-                let steps = self.walk.steps();
-                let end = steps.partition_point(|step| Some(step.sequence) <= last);
-                let shown = passages.filter(|passage| !passage.snapshot.is_empty());
-                (shown.collect(), NetOps::joined(blocks.iter().map(|of| &of.net_ops)), end)
-            }
-        };
-        let protected = range.seen.saturating_sub(self.options.protected_frames).max(tail_from);
-        let tail = self.walk.passages(history, protected..range.seen)?;
-        let mut source_facets = indexmap::IndexSet::new();
-        match &range.covers {
-            Covers::Frames(_) => {
-                let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
-                source_facets.extend(chunks.flat_map(|chunk| chunk.owned_facet_ids()));
-            }
-            Covers::Blocks(blocks) => {
-                source_facets.extend(blocks.iter().flat_map(|block| block.source_facets.clone()));
-            }
-        }
-        let (Some(first), Some(last)) = (self.first_of(&range), self.last_of(&range)) else {
-            return Ok(None);
-        };
-        self.enter_state(number, RangeState::InProgress { attempt: tried + 1 });
-        Ok(Some(CompressionJob {
-            id: range.id,
-            from: first,
-            to: last,
-            level: range.level,
-            passages,
-            original_tokens: range.original_tokens,
-            token_limit: range.limit,
-            source_facets: source_facets.into_iter().collect(),
-            net_ops,
-            tail,
-            attempt: tried + 1,
-        }))
-    }
-
-    /// Whether a job that was handed out waits for its answer.
-    pub(crate) fn is_under_way(&self) -> bool {
-        !self.under_way.is_empty()
     }
 
     fn first_of(&self, range: &PlannedRange) -> Option<FrameSeq> {
@@ -502,182 +363,6 @@ impl CompressionTransform {
             }
             Covers::Blocks(blocks) => blocks.last().map(|block| block.to),
         }
-    }
-
-    /// Takes the summary of a job that was handed out. `render` makes of the block's facet what
-    /// stands in contexts, for example with `Hud::render_facet`; so the summary is guarded against
-    /// forged tags and counted like any other text. The block takes effect with
-    /// [`CompressionTransform::apply`].
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] where the job is not under way. [`ErrorKind::Limit`] where the
-    /// summary is empty, not shorter than what it stands for, or, rendered, longer than the job's
-    /// limit; and those of `render`: tell [`CompressionTransform::fail`] then, or try another
-    /// summary. Nothing has changed.
-    pub fn complete(
-        &mut self,
-        job: &CompressionJob,
-        summary: Summary<'_>,
-        now: Millis,
-        render: impl FnOnce(&Facet) -> Result<FrameSnapshot>,
-    ) -> Result<Arc<CompressionBlock>> {
-        let (number, range) = self.handed_out(job)?;
-        let Summary { text, engine } = summary;
-        let summary = text.trim();
-        let refused =
-            |message: String| Err(Error::new(ErrorKind::Limit, message).at_frame(job.from.get()));
-        if summary.is_empty() {
-            return refused(format!("the summary of {} is empty", job.id));
-        }
-        let facet = summary_facet(job, summary);
-        let snapshot = render(&facet)?;
-        let tokens = snapshot.total_tokens();
-        if tokens >= range.tokens || tokens > job.token_limit.max(1) {
-            return refused(format!(
-                "expected a summary of {} in at most {} tokens, found {tokens}",
-                job.id, job.token_limit
-            ));
-        }
-        let (originals, inner) = match &range.covers {
-            Covers::Frames(_) => (Originals::Held(job.passages.clone()), Vec::new()),
-            Covers::Blocks(blocks) => (Originals::Inner, blocks.clone()),
-        };
-        let block = Arc::new(CompressionBlock {
-            id: Arc::clone(&job.id),
-            from: job.from,
-            to: job.to,
-            level: job.level,
-            facet: Arc::new(facet),
-            snapshot: Arc::new(snapshot),
-            source_facets: job.source_facets.clone(),
-            content_hash: content_hash(&job.passages),
-            original_tokens: job.original_tokens,
-            tokens,
-            net_ops: job.net_ops.clone(),
-            engine: engine.to_owned(),
-            created_at: now,
-            originals,
-            inner,
-        });
-        self.enter_state(number, RangeState::Ready);
-        self.ready.insert(number, Arc::clone(&block));
-        Ok(block)
-    }
-
-    /// Takes note that a job failed. Its range waits for another try, or stays as it is after the
-    /// last.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] where the job is not under way.
-    pub fn fail(
-        &mut self,
-        job: &CompressionJob,
-        reason: impl Into<String>,
-        now: Millis,
-    ) -> Result<()> {
-        let (number, _) = self.handed_out(job)?;
-        let delay = self.options.retry_delay_ms;
-        let state = if job.attempt >= self.options.tries {
-            RangeState::Failed { reason: reason.into() }
-        } else {
-            let not_before = Millis::new(now.get().saturating_add(delay));
-            RangeState::Pending { tried: job.attempt, not_before }
-        };
-        self.enter_state(number, state);
-        Ok(())
-    }
-
-    fn handed_out(&self, job: &CompressionJob) -> Result<(usize, PlannedRange)> {
-        let is_it = |range: &&PlannedRange| {
-            range.id == job.id && range.state == RangeState::InProgress { attempt: job.attempt }
-        };
-        let numbers = self.under_way.iter();
-        let mut found = numbers.filter_map(|at| Some((*at, self.ranges.get(*at).filter(is_it)?)));
-        found.next().map(|(number, range)| (number, range.clone())).ok_or_else(|| {
-            let message = format!(
-                "the job {} is not running in attempt {}; ask `next_job` for another",
-                job.id, job.attempt
-            );
-            Error::new(ErrorKind::Conflict, message).at_frame(job.from.get())
-        })
-    }
-
-    /// Lets all blocks that are ready take effect. `None` where there are none.
-    pub fn apply(&mut self) -> Option<Epoch> {
-        let ready = std::mem::take(&mut self.ready);
-        let from = ready.values().map(|block| block.from).min()?;
-        self.is_settled = false;
-        let mut blocks = Vec::new();
-        for (number, block) in ready {
-            let before = self.ranges.get(number).map_or(0, |range| range.tokens);
-            self.live_tokens = self.live_tokens.saturating_sub(before).saturating_add(block.tokens);
-            for replaced in block.blocks() {
-                self.applied.remove(&replaced.from);
-            }
-            // The block has the blocks that it stands for; held here too, they could not be let go.
-            let steps = self.walk.steps();
-            let frames = steps.partition_point(|step| step.sequence < block.from)
-                ..steps.partition_point(|step| step.sequence <= block.to);
-            if let Some(range) = self.ranges.get_mut(number) {
-                range.covers = Covers::Frames(frames);
-            }
-            blocks.push(Arc::clone(&block.id));
-            self.applied.insert(block.from, block);
-        }
-        self.epoch += 1;
-        Some(Epoch { number: self.epoch, from, blocks })
-    }
-
-    /// The blocks in effect as a renderer takes them, in order.
-    pub fn substitutions(&self) -> Vec<Substitution> {
-        self.applied.values().map(|block| block.substitution()).collect()
-    }
-
-    /// The blocks in effect, in order.
-    pub fn blocks(&self) -> impl Iterator<Item = &Arc<CompressionBlock>> {
-        self.applied.values()
-    }
-
-    /// The block with this id, in effect or inside of one that is.
-    pub fn block(&self, id: &str) -> Option<&Arc<CompressionBlock>> {
-        fn find<'b>(
-            block: &'b Arc<CompressionBlock>,
-            id: &str,
-        ) -> Option<&'b Arc<CompressionBlock>> {
-            if *block.id == *id {
-                return Some(block);
-            }
-            block.blocks().iter().find_map(|inner| find(inner, id))
-        }
-        let in_effect = self.applied.values().find(|block| *block.id == *id);
-        in_effect.or_else(|| self.applied.values().find_map(|block| find(block, id)))
-    }
-
-    /// Gives back the memory of the originals of a block in effect, once `archive` holds the same
-    /// text: they expand from there.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] where no block in effect has this id, and those of
-    /// [`CompressionBlock::expand_from`]: the originals are then held as before.
-    pub fn spill(&mut self, id: &str, archive: &ArchiveReader) -> Result<()> {
-        let block = self.in_effect(id)?;
-        block.expand_from(archive)?;
-        block.let_go(Originals::Spilled);
-        Ok(())
-    }
-
-    /// Gives up the originals of a block in effect, and of the blocks inside of it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] where no block in effect has this id.
-    pub fn forget(&mut self, id: &str) -> Result<()> {
-        self.in_effect(id)?.let_go(Originals::Forgotten);
-        Ok(())
-    }
-
-    fn in_effect(&mut self, id: &str) -> Result<&mut CompressionBlock> {
-        let block = self.applied.values_mut().find(|block| *block.id == *id).map(Arc::make_mut);
-        block.ok_or_else(|| Error::new(ErrorKind::Conflict, format!("no block {id} is in effect")))
     }
 
     /// The block that stands for a frame, with the frame's own tokens: what
@@ -710,6 +395,7 @@ impl CompressionTransform {
                 RangeState::InProgress { .. } => ("inProgress", None),
                 RangeState::Ready => ("ready", None),
                 RangeState::Failed { reason } => ("failed", Some(reason.as_str())),
+                RangeState::Undone => ("undone", None),
             };
             state.put("state", name);
             state.put_some("from", self.first_of(range).map(FrameSeq::get));
@@ -723,16 +409,4 @@ impl CompressionTransform {
         };
         self.ranges.iter().map(facet).collect()
     }
-}
-
-fn is_closed(steps: &[Step], at: usize) -> bool {
-    steps.get(at).is_some_and(|step| step.is_closed)
-}
-
-/// The facet of a summary.
-fn summary_facet(job: &CompressionJob, summary: &str) -> Facet {
-    let mut facet = Facet::new(FacetId::from(&*job.id), FacetType::SUMMARY, summary);
-    facet.target_facet_ids.clone_from(&job.source_facets);
-    facet.saliency = Some(Saliency { reference: true, ..Saliency::default() });
-    facet
 }

@@ -3,12 +3,12 @@ use std::{
     ops::Range,
 };
 
-use super::{NetOps, Passage, Unit, net, unit::Units};
+use super::{NetOps, Passage, Unit, net, unit::Units, words::WordPlaces};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    veil::{Facet, FacetChange, Frame, History, Veil},
+    veil::{Facet, FacetChange, Frame, Frames, History, Veil},
 };
 
 /// The frames of a history as compression sees them, walked once.
@@ -21,6 +21,9 @@ pub(super) struct Walk {
     led: usize,
     /// How often the history had forgotten something when it was looked at.
     forgets: u64,
+    words: WordPlaces,
+    /// Whether the user's first message stays.
+    keeps_words: bool,
 }
 
 /// A frame, without its text.
@@ -31,10 +34,12 @@ pub(crate) struct Step {
     pub(crate) role: Role,
     /// Whether it stays as it is: the operator's words, and pinned facets.
     pub(crate) stays: bool,
-    /// Whether every call before the end of the frame has its result by then.
+    /// Whether every call before the end of the frame has its result by then, or gets none.
     pub(crate) is_closed: bool,
     /// The first frame with a call that a result in this one answers.
     answers: Option<usize>,
+    /// Whether it is the user's first message, which is shortened and never replaced.
+    pub(crate) is_task: bool,
     standing: Standing,
 }
 
@@ -54,21 +59,46 @@ impl Step {
         self.stays || self.standing != Standing::Itself
     }
 
+    /// A frame that was forgotten: nobody asks for more of it than where it is.
+    fn forgotten(sequence: FrameSeq) -> Self {
+        let (standing, is_task) = (Standing::Itself, false);
+        let (role, stays, is_closed, answers) = (Role::User, false, true, None);
+        Self { sequence, tokens: 0, role, stays, is_closed, answers, is_task, standing }
+    }
+
+    /// Whether it is on a branch that the session left.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.standing == Standing::Outside
+    }
+
     #[cfg(test)]
     pub(super) fn sample(sequence: u64, stays: bool, is_closed: bool) -> Self {
         let (tokens, role, answers) = (1, Role::User, None);
         let (sequence, standing) = (sequence.into(), Standing::Itself);
-        Self { sequence, tokens, role, stays, is_closed, answers, standing }
+        Self { sequence, tokens, role, stays, is_closed, answers, is_task: false, standing }
     }
 }
 
 impl Walk {
-    /// Looks at the frames that were not there before. Runs in time proportional to their chunks.
+    /// A walk that leaves the user's first message alone, if `keeps_words`.
+    pub(super) fn new(keeps_words: bool) -> Self {
+        Self { keeps_words, ..Self::default() }
+    }
+
+    /// Looks at the frames that were not there before, up to the first that has no snapshot. Runs in
+    /// time proportional to their chunks.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where a frame was not captured, [`ErrorKind::Sequence`] where the
-    /// history is not the one that was walked before.
+    /// [`ErrorKind::Sequence`] where the history is not the one that was walked before.
     pub(super) fn follow(&mut self, history: &History) -> Result<()> {
+        self.follow_to(history, history.frames().len())
+    }
+
+    /// As [`Walk::follow`], but no further than the frame at `end`.
+    ///
+    /// # Errors
+    /// Those of [`Walk::follow`].
+    pub(super) fn follow_to(&mut self, history: &History, end: usize) -> Result<()> {
         if self.forgets != history.forgets() {
             self.forgets = history.forgets();
             history.refresh(&mut self.veil);
@@ -85,15 +115,53 @@ impl Walk {
             );
             return Err(Error::new(ErrorKind::Sequence, message));
         }
-        let new = self.steps.len()..frames.len();
+        let new = self.steps.len()..end.min(frames.len()).max(self.steps.len());
         for (index, frame) in new.clone().zip(frames.slice(new)) {
-            let snapshot = frame.rendered_snapshot.as_ref();
-            let snapshot = snapshot.ok_or_else(|| not_captured(frame.sequence))?;
-            let step = self.step(index, &frame, snapshot, history);
+            let Some(snapshot) = &frame.rendered_snapshot else {
+                if frames.is_forgotten(index) {
+                    self.steps.push(Step::forgotten(frame.sequence));
+                    continue;
+                }
+                break;
+            };
+            let mut step = self.step(index, &frame, snapshot, history);
+            let is_words = self.words.read(index, &frame.source, snapshot);
+            step.is_task = self.keeps_words && is_words && self.words.first() == Some(index);
             self.steps.push(step);
+            if history.pairs().went_on_at(index) {
+                self.give_up_calls(index, history);
+            }
         }
         self.units.follow(&self.steps);
         Ok(())
+    }
+
+    /// The agent goes on at `end`: calls of the turn before that wait hold nothing open any more.
+    /// Linear in the frames since nothing waited.
+    fn give_up_calls(&mut self, end: usize, history: &History) {
+        let before = self.steps.get(..end).unwrap_or_default();
+        let start = before.iter().rposition(|step| step.is_closed).map_or(0, |last| last + 1);
+        let mut waiting = vec![0_i64; end - start];
+        let mut count = |sequence: FrameSeq, by: i64| {
+            let at = self.steps.partition_point(|step| step.sequence < sequence);
+            if let Some(count) = at.checked_sub(start).and_then(|at| waiting.get_mut(at)) {
+                *count += by;
+            }
+        };
+        for step in self.steps.get(start..end).unwrap_or_default() {
+            let pairs = history.pairs().in_frame(step.sequence).iter();
+            for pair in pairs.filter(|pair| pair.in_time) {
+                count(pair.call.frame, 1);
+                count(pair.result.frame, -1);
+            }
+        }
+        let mut open = 0;
+        let turn = self.steps.get_mut(start..end).unwrap_or_default();
+        for (step, change) in turn.iter_mut().zip(waiting) {
+            open += change;
+            step.is_closed = open == 0;
+        }
+        self.units.forget(start);
     }
 
     fn step(
@@ -120,8 +188,80 @@ impl Walk {
             stays,
             is_closed: history.pairs().waiting_after(index) == 0,
             answers,
+            is_task: false,
             standing: Standing::Itself,
         }
+    }
+
+    /// The frames that stay as they are, in runs, by their indices.
+    pub(super) fn staying(&self) -> Vec<Range<usize>> {
+        self.runs_of(|step| step.stays)
+    }
+
+    /// The frames that imported blocks stand for, in runs, by their indices.
+    pub(super) fn imported(&self) -> Vec<Range<usize>> {
+        self.runs_of(|step| step.standing == Standing::Imported)
+    }
+
+    fn runs_of(&self, is_one: impl Fn(&Step) -> bool) -> Vec<Range<usize>> {
+        let runs = self.steps.chunk_by(|a, b| is_one(a) == is_one(b));
+        let runs = runs.scan(0, |start, run| {
+            let frames = *start..*start + run.len();
+            *start = frames.end;
+            Some((run.first().is_some_and(&is_one), frames))
+        });
+        runs.filter(|(is_one, _)| *is_one).map(|(_, frames)| frames).collect()
+    }
+
+    /// Sets what was known of the frames when they were looked at first: which stay may depend on
+    /// the facets that held then.
+    pub(super) fn restore(
+        &mut self,
+        stays: &[Range<usize>],
+        imported: &[Range<usize>],
+        outside: &[Range<usize>],
+    ) {
+        self.units.forget(0);
+        for step in &mut self.steps {
+            (step.stays, step.standing) = (false, Standing::Itself);
+        }
+        let mut set = |ranges: &[Range<usize>], change: fn(&mut Step)| {
+            for frames in ranges {
+                let steps = self.steps.get_mut(frames.clone()).unwrap_or_default();
+                steps.iter_mut().for_each(change);
+            }
+        };
+        set(stays, |step| step.stays = true);
+        set(imported, |step| step.standing = Standing::Imported);
+        set(outside, |step| step.standing = Standing::Outside);
+        self.units.follow(&self.steps);
+    }
+
+    /// Whether the history has forgotten one of the frames.
+    pub(super) fn forgotten(&self, frames: &Frames<'_>) -> bool {
+        self.forgets > 0 && (0..self.steps.len()).any(|at| frames.is_forgotten(at))
+    }
+
+    /// The index of the user's first message, where it is kept apart.
+    pub(super) fn task(&self) -> Option<usize> {
+        self.words.first().filter(|_| self.keeps_words)
+    }
+
+    /// The index of the user's last instruction, where it is kept apart.
+    pub(super) fn instruction(&self) -> Option<usize> {
+        self.words.last().filter(|_| self.keeps_words)
+    }
+
+    /// Whether a frame holds words of the user.
+    pub(super) fn is_words(&self, index: usize) -> bool {
+        self.words.holds(index)
+    }
+
+    /// Whether a block of blocks may take a frame in as it is.
+    pub(super) fn may_go(&self, index: usize) -> bool {
+        let is_apart =
+            |step: &Step| step.is_fixed() || step.is_task || self.instruction() == Some(index);
+        self.steps.get(index).is_some_and(|step| !is_apart(step))
     }
 
     /// An imported block stands for these frames from now on.
@@ -217,7 +357,8 @@ impl Walk {
         let all = history.frames();
         let passage = |(step, index): (&Step, usize)| {
             let snapshot = all.snapshot(index).ok_or_else(|| not_captured(step.sequence))?;
-            Ok(Passage { from: step.sequence, to: step.sequence, role: step.role, snapshot })
+            let (from, to, role) = (step.sequence, step.sequence, step.role);
+            Ok(Passage { from, to, role, source: all.source(index), snapshot })
         };
         let shown = |passage: &Result<Passage>| {
             passage.as_ref().map_or(true, |passage| !passage.snapshot.is_empty())

@@ -105,7 +105,7 @@ impl<'a> Blocks<'_, 'a> {
             ("name", ids::tool_name(call.name, &item.owner, self.report)),
             ("input", self.input(item)),
         ]);
-        let taken: [Member; 2] = [("caller", members::object), ("server_name", members::text)];
+        let taken: [Member; 2] = [("caller", members::caller), ("server_name", members::text)];
         members::take_over_block(&mut block, item, &taken, self.report);
         Some(block)
     }
@@ -141,7 +141,7 @@ impl<'a> Blocks<'_, 'a> {
             block.put("is_error", OwnedJson::Bool(true));
         }
         let taken: &[Member] = if of_provider {
-            &[("caller", members::object), ("is_error", members::flag)]
+            &[("caller", members::caller), ("is_error", members::flag)]
         } else {
             &[("is_error", members::flag)]
         };

@@ -1,7 +1,7 @@
 //! Images, from whatever way a source has them to the way of a provider.
 
 use super::{owned::OwnedJson, turns::Item};
-use crate::{hud::Owner, json::Value};
+use crate::{hud::Owner, veil::MediaBlock};
 
 /// The kinds of images that all providers take.
 const MEDIA_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -24,27 +24,19 @@ impl<'a> Image<'a> {
     /// provider takes, or is no image at all.
     pub(super) fn of(item: &Item<'a>) -> Option<Self> {
         let block = item.source()?.native.as_ref()?;
-        let text = |pointer: &str| block.pointer(pointer).and_then(Value::as_str);
-        let media_type = ["/source/media_type", "/mimeType", "/media_type"];
-        let media_type = media_type.into_iter().find_map(text);
-        let data = ["/source/data", "/data", "/result"].into_iter().find_map(text);
-        if let Some(base64) = data {
-            return Self::from_data(base64, media_type);
+        let MediaBlock { media_type, data, address } = MediaBlock::of(block);
+        match (data, address) {
+            (Some(base64), _) => Self::from_data(base64, media_type),
+            (None, Some(address)) => Self::from_url(address, media_type),
+            (None, None) => None,
         }
-        let places = ["/image_url/url", "/image_url", "/image", "/source/url", "/url"];
-        let place = places.into_iter().find_map(text)?;
-        Self::from_url(place, media_type)
     }
 
     fn from_url(url: &'a str, media_type: Option<&'a str>) -> Option<Self> {
-        match url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
-            Some((head, base64)) => {
-                let declared = head.split(';').next().filter(|kind| !kind.is_empty());
-                Self::from_data(base64, declared.or(media_type))
-            }
-            None if url.contains("://") => Some(Self::Url(url)),
-            None => Self::from_data(url, media_type),
+        if url.contains("://") && !url.starts_with("data:") {
+            return Some(Self::Url(url));
         }
+        Self::from_data(url, media_type)
     }
 
     fn from_data(base64: &'a str, media_type: Option<&'a str>) -> Option<Self> {

@@ -31,6 +31,15 @@ pub(super) fn object(value: &Value) -> bool {
     value.as_object().is_some()
 }
 
+/// Who called a tool, as Anthropic has it: the model, or code that it ran.
+pub(super) fn caller(value: &Value) -> bool {
+    match value.str_at("type") {
+        Some("direct") => true,
+        Some(kind) => kind.starts_with("code_execution_") && value.str_at("tool_id").is_some(),
+        None => false,
+    }
+}
+
 pub(super) fn object_or_null(value: &Value) -> bool {
     value.is_null() || object(value)
 }

@@ -67,8 +67,9 @@ pub use report::{ExportReport, Repair, RepairKind};
 
 use crate::{
     Error, ErrorKind, Result,
-    hud::{RenderedContext, Span},
+    hud::{ProviderFraming, RenderedContext, Span},
     json::{Object, ObjectExt, Value},
+    tokens::TokenCounter,
     veil::History,
 };
 
@@ -157,6 +158,13 @@ impl ExportedRequest {
     /// The JSON alone. Copies every text.
     pub fn value(&self) -> Value {
         self.root.to_value()
+    }
+
+    /// Its tokens: every text in it by `counter`, and what the provider adds around messages.
+    /// Data that no tokenizer reads costs nothing, as in [`prefix_report`].
+    pub fn tokens(&self, counter: &dyn TokenCounter, framing: ProviderFraming) -> u64 {
+        let rules = PrefixRules { per_message: framing.per_message, ..PrefixRules::EXACT };
+        prefix_report(self, self, counter, rules).tokens + framing.per_reply
     }
 
     /// Who wrote each string: a list of `path` (a JSON pointer) and `spans`, in the order in which

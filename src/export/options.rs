@@ -4,15 +4,18 @@ use crate::id::FrameSeq;
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ExportOptions {
-    /// What becomes of a call that was never answered, once something follows it.
+    /// What becomes of a call that was never answered.
     pub unanswered: UnansweredCalls,
     /// What becomes of a result whose call the context does not hold.
     pub orphans: Orphans,
+    /// Whether calls after which nothing comes stay open: for a context that is looked at, and not
+    /// sent. Providers refuse them. Otherwise they are calls that were never answered.
+    pub keep_open: bool,
     /// Where `cache_control` stands. Read by the Anthropic export alone.
     pub breakpoints: Breakpoints,
 }
 
-/// What becomes of a call that was never answered. A call after which nothing comes stays open.
+/// What becomes of a call that was never answered.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub enum UnansweredCalls {

@@ -86,11 +86,13 @@ pub(super) fn pair<'a>(
     for turn in turns {
         pairing.take(turn);
     }
-    // A call after which nobody spoke stays open; a provider's own does where nothing came at all.
+    // A provider's own call after which nothing came at all stays open: the provider answers it.
     let Run { followed, answered, .. } = pairing.run;
     let calls = &pairing.calls;
-    let is_closed =
-        |number: &usize| followed || answered && calls.get(*number).is_some_and(|call| call.inline);
+    let is_closed = |number: &usize| {
+        let inline = calls.get(*number).is_some_and(|call| call.inline);
+        followed || if inline { answered } else { !options.keep_open }
+    };
     pairing.run.open.retain(is_closed);
     pairing.close();
     let Pairing { mut turns, calls, .. } = pairing;

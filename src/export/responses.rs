@@ -1,5 +1,7 @@
 //! `input` items of OpenAI's Responses.
 
+use std::collections::HashSet;
+
 use super::{
     ExportOptions, ExportedRequest, Form,
     ids::{self, IdRules},
@@ -9,7 +11,7 @@ use super::{
     pairing::{self, PairRules, PairedTurns},
     parsed,
     report::ExportReport,
-    turns::{Item, Kind, Turn, Voice, form_of, is_void},
+    turns::{Item, Kind, Turn, Voice, form_of},
 };
 use crate::{
     hud::Owner,
@@ -21,6 +23,10 @@ const RULES: PairRules =
 
 /// Items that are kept whole and given back whole.
 const WHOLE: [&str; 2] = ["compaction", "mcp_list_tools"];
+/// What OpenAI says of how far an item is.
+const STATES: [&str; 3] = ["in_progress", "completed", "incomplete"];
+/// What OpenAI says that a message is for.
+const PHASES: [&str; 2] = ["commentary", "final_answer"];
 /// Calls of OpenAI's own tools whose outcome is no part of the item, or may be missing.
 const HOSTED: [&str; 2] = ["web_search_call", "file_search_call"];
 
@@ -42,7 +48,8 @@ pub(super) fn write<'a>(
         }
     }
     let paired = pairing::pair(turns, pairs, &RULES, options, &mut report);
-    let mut writer = Writer { paired: &paired, report: &mut report, items: Vec::new() };
+    let mut writer =
+        Writer { paired: &paired, report: &mut report, items: Vec::new(), ids: HashSet::new() };
     for turn in &paired.turns {
         writer.turn(turn);
     }
@@ -78,6 +85,8 @@ struct Writer<'w, 'a> {
     paired: &'w PairedTurns<'a>,
     report: &'w mut ExportReport,
     items: Vec<OwnedJson>,
+    /// The ids of the agent's messages so far.
+    ids: HashSet<String>,
 }
 
 impl<'a> Writer<'_, 'a> {
@@ -99,10 +108,10 @@ impl<'a> Writer<'_, 'a> {
                     let result = self.result(item, number);
                     self.items.extend(result);
                 }
-                Kind::Opaque if is_hosted(turn) => {
-                    let call = hosted(turn, item);
-                    self.items.push(call);
-                }
+                Kind::Opaque if is_hosted(turn) => match hosted(turn, item, self.report) {
+                    Some(call) => self.items.push(call),
+                    None => self.report.drop("hosted_call"),
+                },
                 Kind::Opaque if is_whole(item) => {
                     self.message(turn, std::mem::take(&mut parts));
                     let whole = item.block().map(|block| OwnedJson::of_value(&block, &item.owner));
@@ -119,11 +128,13 @@ impl<'a> Writer<'_, 'a> {
         if parts.is_empty() {
             return;
         }
+        if turn.voice == Voice::Agent {
+            return self.agents_message(turn, parts);
+        }
         let role = match turn.voice {
             Voice::System if turn.is_developers() => "developer",
             Voice::System => "system",
-            Voice::Agent => "assistant",
-            Voice::User | Voice::Tool => "user",
+            Voice::User | Voice::Tool | Voice::Agent => "user",
         };
         let is_plain = parts.len() == 1 && form_of(turn) != Some(ContentForm::Parts);
         let text =
@@ -134,6 +145,44 @@ impl<'a> Writer<'_, 'a> {
             ("role", OwnedJson::form(role)),
             ("content", content),
         ]));
+    }
+
+    /// What the agent said: as the item that it was, where the source has the id and the status that
+    /// OpenAI asks for, else in the plain form, which holds one text.
+    fn agents_message(&mut self, turn: &Turn<'a>, parts: Vec<OwnedJson>) {
+        let member = |key: &str| turn.imported.and_then(|imported| imported.get(key)?.as_str());
+        let phase = member("phase").filter(|phase| PHASES.contains(phase));
+        let id = member("id").filter(|id| turn.item_type() == Some("message") && !id.is_empty());
+        let status = member("status").filter(|status| STATES.contains(status));
+        // The second part of a message that a call parts has no id of its own.
+        let own = id.zip(status).filter(|(id, _)| self.ids.insert((*id).to_owned()));
+        let contents = if own.is_some() {
+            vec![OwnedJson::List(parts)]
+        } else {
+            parts.into_iter().filter_map(|part| self.plain(part)).collect()
+        };
+        for content in contents {
+            let mut said = OwnedJson::map([("type", OwnedJson::form("message"))]);
+            if let Some((id, status)) = own {
+                said.put("id", OwnedJson::framing(id, "member"));
+                said.put("status", OwnedJson::framing(status, "member"));
+            }
+            said.put("role", OwnedJson::form("assistant"));
+            said.put("content", content);
+            if let Some(phase) = phase {
+                said.put("phase", OwnedJson::framing(phase, "member"));
+            }
+            self.items.push(said);
+        }
+    }
+
+    /// The text of a part of the agent's, which the plain form has without what was cited.
+    fn plain(&mut self, mut part: OwnedJson) -> Option<OwnedJson> {
+        let cited = part.remove("annotations");
+        if matches!(cited, Some(OwnedJson::List(cited)) if !cited.is_empty()) {
+            self.report.leave_out("annotations");
+        }
+        part.remove("text")
     }
 
     fn part(&mut self, voice: Voice, item: &Item<'a>) -> Option<OwnedJson> {
@@ -172,21 +221,23 @@ impl<'a> Writer<'_, 'a> {
     }
 
     /// Reasoning that the provider can read again. What it only showed is left out: without the
-    /// rest it would be looked up among what the provider stores.
+    /// rest it would be looked up among what the provider stores. So is what lost its id, which
+    /// OpenAI asks for.
     fn reasoning(&mut self, turn: &Turn<'a>) -> Option<OwnedJson> {
         let hidden = turn.items.iter().find_map(|item| {
             let content = item.encrypted()?;
             (item.kind == Kind::Opaque).then(|| OwnedJson::of_text(content, &item.owner))
         });
-        let Some(hidden) = hidden else {
+        let id = turn.imported.and_then(|imported| imported.get("id")?.as_str());
+        let id = id.filter(|id| !id.is_empty());
+        let Some((hidden, id)) = hidden.zip(id) else {
             self.report.drop("reasoning");
             return None;
         };
-        let mut reasoning = OwnedJson::map([("type", OwnedJson::form("reasoning"))]);
-        let id = turn.imported.and_then(|imported| imported.get("id")?.as_str());
-        if let Some(id) = id {
-            reasoning.put("id", OwnedJson::framing(id, "member"));
-        }
+        let mut reasoning = OwnedJson::map([
+            ("type", OwnedJson::form("reasoning")),
+            ("id", OwnedJson::framing(id, "member")),
+        ]);
         let parts = |field: &str, usual: &str| -> Vec<OwnedJson> {
             let of_field = turn.items.iter().filter(|item| item.field() == Some(field));
             of_field
@@ -268,23 +319,54 @@ fn is_whole(item: &Item<'_>) -> bool {
     }
 }
 
-/// A call of one of OpenAI's own tools, as it was.
-fn hosted(turn: &Turn<'_>, item: &Item<'_>) -> OwnedJson {
-    let mut call = OwnedJson::Map(Vec::new());
-    if let Some(kind) = turn.item_type() {
-        call.put("type", OwnedJson::framing(kind, "member"));
-    }
+/// What OpenAI takes of a search of the web, by what it was.
+const ACTIONS: [(&str, &[&str]); 3] = [
+    ("search", &["type", "query", "queries", "sources"]),
+    ("open_page", &["type", "url"]),
+    ("find_in_page", &["type", "pattern", "url"]),
+];
+
+/// A call of one of OpenAI's own tools, as it was; `None` where it lacks what OpenAI asks for.
+fn hosted(turn: &Turn<'_>, item: &Item<'_>, report: &mut ExportReport) -> Option<OwnedJson> {
+    let kind = turn.item_type()?;
+    let is_search = kind == "file_search_call";
+    let mut call = OwnedJson::map([("type", OwnedJson::framing(kind, "member"))]);
     let members = turn.imported.iter().flat_map(|imported| &imported.members);
-    for (key, value) in members.filter(|(key, value)| !is_void(key, value)) {
-        call.put(key, OwnedJson::of_value(value, &Owner::Framing("member")));
+    for (key, value) in members {
+        let is_taken = match key.as_str() {
+            "id" | "status" => !value.as_str().is_none_or(str::is_empty),
+            "results" => is_search && value.as_array().is_some(),
+            _ => false,
+        };
+        if is_taken {
+            call.put(key, OwnedJson::of_value(value, &Owner::Framing("member")));
+        } else {
+            report.leave_out(key);
+        }
     }
-    let field = item.field().unwrap_or("arguments");
-    if !item.text.as_str().is_empty() {
-        let is_json = item.form() == Some(ContentForm::Json);
-        let arguments = is_json.then(|| parsed::parse(&item.text, &item.owner)).flatten();
-        call.put(field, arguments.unwrap_or_else(|| item.text()));
+    call.get("id").and(call.get("status"))?;
+    let is_json = item.form() == Some(ContentForm::Json);
+    let asked = is_json.then(|| parsed::parse(&item.text, &item.owner)).flatten()?;
+    if is_search {
+        call.put("queries", Some(asked).filter(|asked| matches!(asked, OwnedJson::List(_)))?);
+    } else {
+        call.put("action", action(asked)?);
     }
-    call
+    Some(call)
+}
+
+/// What a search of the web did, without what OpenAI does not take of it.
+fn action(asked: OwnedJson) -> Option<OwnedJson> {
+    let OwnedJson::Map(members) = asked else { return None };
+    let asked = OwnedJson::Map(members.clone());
+    let kind = asked.get("type")?;
+    let (_, taken) = ACTIONS.iter().find(|(name, _)| kind.is_str(name))?;
+    let is_taken = |(key, value): &(String, OwnedJson)| {
+        taken.contains(&key.as_str()) && !matches!(value, OwnedJson::Null)
+    };
+    let action = OwnedJson::Map(members.into_iter().filter(is_taken).collect());
+    let is_find = kind.is_str("find_in_page");
+    (!is_find || action.get("pattern").and(action.get("url")).is_some()).then_some(action)
 }
 
 fn image(item: &Item<'_>) -> Option<OwnedJson> {

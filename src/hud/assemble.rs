@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     id::{ChunkType, FacetType, FrameSeq, Millis, Role},
-    snapshot::{Chunk, FrameSnapshot, Substitution, check_range},
+    snapshot::{Chunk, FrameSnapshot, Substitution, SubstitutionKind, check_range},
     text::TextRange,
     tokens::CountedText,
     veil::{Facet, Frames, History, Source, Veil},
@@ -54,7 +54,11 @@ pub struct RenderRequest {
 impl RenderRequest {
     /// Those of `all` blocks all of whose frames are asked for.
     fn blocks<'s>(&self, all: &'s [Substitution]) -> Result<Vec<&'s Substitution>> {
-        let follows = |(a, b): (&Substitution, &Substitution)| a.to < b.from;
+        // A ledger stands behind the block that ends with its frame.
+        let is_behind = |a: &Substitution, b: &Substitution| {
+            b.stands == SubstitutionKind::Ledger && a.to == b.from && b.from == b.to
+        };
+        let follows = |(a, b): (&Substitution, &Substitution)| a.to < b.from || is_behind(a, b);
         if !all.iter().zip(all.iter().skip(1)).all(follows) || all.iter().any(|of| of.from > of.to)
         {
             let message = "expected blocks that stand for frames apart, in order, found others";
@@ -429,7 +433,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        snapshot::{FrameSnapshotBuilder, SubstitutionKind},
+        snapshot::FrameSnapshotBuilder,
         tokens::Chars4,
         veil::{FacetOp, Frame},
     };

@@ -21,7 +21,8 @@ pub enum CapturePolicy {
     /// nobody looks at cost nothing.
     OnFirstRender,
     /// As `OnFirstRender`, but the last so many frames of the history stay without a snapshot, and
-    /// are rendered anew for each context.
+    /// are rendered anew for each context. A `window::ContextWindow` has to
+    /// count each frame, and seals these too when it first looks at them.
     OlderThan(usize),
 }
 
@@ -115,6 +116,15 @@ impl Hud {
     /// Those of the format, with frame and facet. Frames before that one are then sealed.
     pub fn capture_missing(&self, history: &mut History, now: Millis) -> Result<usize> {
         self.seal_missing(history, None, now)
+    }
+
+    /// As [`Hud::capture_missing`], but for every frame that has no snapshot, whatever the policy.
+    /// Answers with which they were. Costs nothing where all have one.
+    ///
+    /// # Errors
+    /// Those of the format, with frame and facet. Frames before that one are then sealed.
+    pub fn seal_all(&self, history: &mut History, now: Millis) -> Result<Vec<FrameSeq>> {
+        history.seal_all(|frame, shown| self.render_frame(frame, shown, now))
     }
 
     /// As [`Hud::render`], after sealing what the policy selects of the frames that are rendered.

@@ -38,11 +38,15 @@ const PARAMETERS: [(&str, &[&str]); 9] = [
 ///
 /// # Errors
 /// Those of [`Recording::request`]; a body that is no JSON leaves out what it would say.
-pub(super) fn attributes(recording: &Recording, exchange: &Exchange) -> Result<Attributes> {
+pub(super) fn attributes(
+    recording: &Recording,
+    exchange: &Exchange,
+    conversation: &str,
+) -> Result<Attributes> {
     let request = recording.request(exchange.number)?;
     let mut attributes = Attributes::default();
     let provider = provider(exchange.api, recording.format());
-    put_head(&mut attributes, provider, &exchange.session, exchange.model.as_deref());
+    put_head(&mut attributes, provider, conversation, exchange.model.as_deref());
     put_request(&mut attributes, &request);
     put_response(&mut attributes, recording, exchange);
     if let Some(usage) = &exchange.usage {
@@ -64,9 +68,13 @@ pub(super) fn attributes(recording: &Recording, exchange: &Exchange) -> Result<A
 }
 
 /// The attributes of the span of an exchange whose usage alone is known.
-pub(super) fn of_unlisted(reported: &ReportedExchange, provider: &str) -> Attributes {
+pub(super) fn of_unlisted(
+    reported: &ReportedExchange,
+    provider: &str,
+    conversation: &str,
+) -> Attributes {
     let mut attributes = Attributes::default();
-    put_head(&mut attributes, provider, &reported.session, reported.model.as_deref());
+    put_head(&mut attributes, provider, conversation, reported.model.as_deref());
     if let Some(usage) = &reported.usage {
         put_usage(&mut attributes, usage);
     }
@@ -76,10 +84,10 @@ pub(super) fn of_unlisted(reported: &ReportedExchange, provider: &str) -> Attrib
     attributes
 }
 
-fn put_head(attributes: &mut Attributes, provider: &str, session: &str, model: Option<&str>) {
+fn put_head(attributes: &mut Attributes, provider: &str, conversation: &str, model: Option<&str>) {
     attributes.put("gen_ai.operation.name", "chat");
     attributes.put("gen_ai.provider.name", provider);
-    attributes.put("gen_ai.conversation.id", session);
+    attributes.put("gen_ai.conversation.id", conversation);
     attributes.put_some("gen_ai.request.model", model);
 }
 

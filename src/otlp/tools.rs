@@ -12,7 +12,7 @@ use super::{
 use crate::{
     id::FrameSeq,
     json::Value,
-    veil::{Facet, FacetChange, Frame, History, Pair, PartPlace},
+    veil::{Facet, FacetChange, Frame, History, Pair, PartPlace, calls_and_results},
 };
 
 /// The pairs of calls and results of a session, by the frame of the call.
@@ -97,19 +97,9 @@ impl CallPairs {
 
 /// The calls and results that a frame shows, in order.
 fn parts(frame: &Frame) -> Vec<&Facet> {
-    let mut found = Vec::new();
-    for op in &frame.ops {
-        if let FacetChange::Add(facet) = &op.change {
-            add_parts(facet, &mut found);
-        }
-    }
-    found
-}
-
-/// The facet, where it is a call or a result, and those within it.
-fn add_parts<'f>(facet: &'f Facet, found: &mut Vec<&'f Facet>) {
-    if facet.call().is_some() || facet.is_result() {
-        found.push(facet);
-    }
-    facet.children.iter().for_each(|child| add_parts(child, found));
+    let added = frame.ops.iter().filter_map(|op| match &op.change {
+        FacetChange::Add(facet) => Some(&**facet),
+        _ => None,
+    });
+    calls_and_results(added)
 }

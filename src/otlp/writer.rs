@@ -1,4 +1,4 @@
-use std::{io, sync::Arc};
+use std::{collections::HashSet, io, sync::Arc};
 
 use indexmap::IndexMap;
 
@@ -24,6 +24,8 @@ pub struct OtlpWriter<W> {
     spans: u64,
     /// How many recordings were added.
     recordings: u64,
+    /// The ids of the conversations that were written.
+    conversations: HashSet<String>,
     report: OtlpReport,
 }
 
@@ -71,13 +73,15 @@ impl<W: io::Write> OtlpWriter<W> {
     /// A writer of a document on each line, with one span, as collectors write files. It has no
     /// limit of length that readers of one document have.
     pub fn by_line(out: W) -> Self {
-        Self { out, is_by_line: true, spans: 0, recordings: 0, report: OtlpReport::default() }
+        let (spans, recordings, conversations, report) = Default::default();
+        Self { out, is_by_line: true, spans, recordings, conversations, report }
     }
 
     /// Adds the sessions of a recording that are wanted, each with its requests. `moment` reads a
     /// time as a source writes it: nanoseconds since 1970. Each request is worked out, written and
     /// let go. The ids depend on how many recordings were added before, so that those of two
-    /// recordings differ.
+    /// recordings differ. A session whose name one of another recording has is the conversation
+    /// `NAME/2`, or the next number: each reads back as a session of its own.
     ///
     /// # Errors
     /// Those of [`Recording::request`], and [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -133,6 +137,7 @@ impl<W: io::Write> OtlpWriter<W> {
             hashed.push(&number);
         }
         let trace = trace_id(&hashed);
+        let conversation = self.conversation(name);
         let root = span_id(&[trace.as_bytes(), b"invoke_agent"]);
         let times = times::of_session(recording, &session.exchanges, moment);
         let mut whole: Option<SpanTimes> = None;
@@ -146,7 +151,7 @@ impl<W: io::Write> OtlpWriter<W> {
         let last = times.last().copied();
         for (exchange, (times, source)) in session.exchanges.iter().zip(times) {
             grow(times);
-            let mut attributes = chat::attributes(recording, exchange)?;
+            let mut attributes = chat::attributes(recording, exchange, &conversation)?;
             self.put_time(&mut attributes, source);
             let failure = match &exchange.outcome {
                 ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
@@ -186,7 +191,7 @@ impl<W: io::Write> OtlpWriter<W> {
         let (times, source) = times::after(last);
         for (index, reported) in session.unlisted.iter().enumerate() {
             grow(times);
-            let mut attributes = chat::of_unlisted(reported, provider);
+            let mut attributes = chat::of_unlisted(reported, provider, &conversation);
             self.put_time(&mut attributes, source);
             self.report.unlisted += 1;
             self.span(Span {
@@ -203,7 +208,7 @@ impl<W: io::Write> OtlpWriter<W> {
         let mut attributes = Attributes::default();
         attributes.put("gen_ai.operation.name", "invoke_agent");
         attributes.put("gen_ai.provider.name", provider);
-        attributes.put("gen_ai.conversation.id", name);
+        attributes.put("gen_ai.conversation.id", conversation);
         attributes.put("afterimage.format", format.name());
         self.report.sessions += 1;
         self.span(Span {
@@ -216,6 +221,19 @@ impl<W: io::Write> OtlpWriter<W> {
             attributes,
             failure: None,
         })
+    }
+
+    /// The id of the conversation that a session is.
+    fn conversation(&mut self, name: &str) -> String {
+        let mut id = name.to_owned();
+        let mut numbers = 2_u64..;
+        while self.conversations.contains(&id)
+            && let Some(number) = numbers.next()
+        {
+            id = format!("{name} ({number})");
+        }
+        self.conversations.insert(id.clone());
+        id
     }
 
     fn put_time(&mut self, attributes: &mut Attributes, source: TimeSource) {

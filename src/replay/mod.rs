@@ -29,10 +29,24 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod asked;
+mod audit;
+mod dropping;
 mod figures;
+mod keep_user;
+mod keeper;
+mod masking;
+mod measuring;
+mod media;
 mod needs;
 mod player;
-mod sliding;
+mod policy;
+mod rates;
+pub mod survival;
 
+pub use asked::SummaryCalls;
+pub use audit::{AuditedName, LossAudit, NameFate};
 pub use figures::ReplayFigures;
-pub use player::{Replay, ReplayPolicy, ReplayedTurn};
+pub use player::{Replay, ReplayedTurn};
+pub use policy::ReplayPolicy;
+pub use rates::ReplayRates;

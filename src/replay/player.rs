@@ -3,28 +3,25 @@ use std::{
     sync::Arc,
 };
 
-use super::{ReplayFigures, needs::Names, sliding::Sliding};
+use super::{
+    ReplayFigures, ReplayPolicy, SummaryCalls,
+    asked::NotingEngine,
+    keeper::{Asking, Keeper, Request},
+    measuring::Measuring,
+    media::Media,
+    needs::Names,
+};
 use crate::{
-    ErrorKind, Result,
-    compress::{CompressionOptions, CompressionTransform, Engine, Epoch, RangeState},
+    Result,
+    compress::{Engine, Epoch},
+    export::{Export, ExportOptions, ExportedRequest, Form},
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     request::{Answers, Reports},
     snapshot::FrameSnapshot,
     veil::{Frame, History, Source},
-    window::{Budget, ContextWindow, DroppedFrames, RecordedCompactions, ShortenedFrame},
+    window::{Budget, DroppedFrames, ShortenedFrame},
 };
-
-/// How contexts are kept within the budget.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ReplayPolicy {
-    /// By a [`ContextWindow`]: blocks stand for older frames.
-    Blocks(CompressionOptions),
-    /// The oldest frames are left out, as many as it takes, calls with their results.
-    Sliding,
-    /// Not at all, but for the compactions that the recording tells of.
-    Unlimited,
-}
 
 /// Replays one session.
 #[derive(Debug)]
@@ -32,12 +29,17 @@ pub struct Replay {
     hud: Hud,
     budget: Budget,
     framing: ProviderFraming,
+    form: Option<Form>,
     engine: Arc<dyn Engine>,
+    calls: SummaryCalls,
     keeper: Keeper,
     history: History,
+    /// The tokens of all of it, as messages.
+    whole: u64,
     /// The frames of calls with those of their results, and the other way round.
     partners: HashMap<FrameSeq, Vec<FrameSeq>>,
     names: Names,
+    measuring: Option<Measuring>,
     session: Arc<str>,
     answers: Answers,
     reports: Reports,
@@ -50,23 +52,10 @@ pub struct Replay {
     last: Option<RenderedContext>,
     is_fit: bool,
     held: HashSet<FrameSeq>,
+    media: Media,
+    /// The last frame before the last request.
+    until: Option<FrameSeq>,
     figures: ReplayFigures,
-}
-
-#[derive(Debug)]
-struct Request {
-    context: Option<RenderedContext>,
-    epoch: Option<Epoch>,
-    dropped: Arc<Vec<DroppedFrames>>,
-    shortened: Arc<Vec<ShortenedFrame>>,
-}
-
-#[derive(Debug)]
-enum Keeper {
-    Blocks(Box<ContextWindow>),
-    /// The transform finds out which frames go together.
-    Sliding(Sliding, Box<CompressionTransform>),
-    Unlimited(Box<RecordedCompactions>),
 }
 
 /// A turn of the agent with the request before it.
@@ -75,6 +64,10 @@ enum Keeper {
 pub struct ReplayedTurn<'r> {
     /// The context; `None` where what must stay does not fit.
     pub context: Option<&'r RenderedContext>,
+    /// The same in the form of a provider, where one was asked for.
+    pub exported: Option<ExportedRequest>,
+    /// The tokens of that, with what the provider adds; 0 where none was asked for.
+    pub exported_tokens: u64,
     /// What changed of the request before.
     pub epoch: Option<Epoch>,
     /// What is left out. Shared with the turns before and after, as long as nothing changes.
@@ -88,24 +81,24 @@ pub struct ReplayedTurn<'r> {
 impl Replay {
     /// A replay that captures frames with `hud`, and compresses with `engine`.
     pub fn new(hud: Hud, budget: Budget, policy: ReplayPolicy, engine: Arc<dyn Engine>) -> Self {
-        let keeper = match policy {
-            ReplayPolicy::Blocks(options) => {
-                Keeper::Blocks(Box::new(ContextWindow::new(hud.clone(), budget, options)))
-            }
-            ReplayPolicy::Sliding => Keeper::Sliding(Sliding::default(), Box::default()),
-            ReplayPolicy::Unlimited => Keeper::Unlimited(Box::default()),
-        };
-        let (history, partners, names, session, answers, reports) = Default::default();
+        let keeper = Keeper::new(&hud, budget, policy);
+        let (history, whole, partners, names, session, answers, reports) = Default::default();
+        let measuring = None;
         let (request, last, unsent, is_fit, held, figures) = Default::default();
+        let (media, until) = Default::default();
         Self {
             hud,
             budget,
             framing: ProviderFraming::default(),
+            form: None,
             engine,
+            calls: SummaryCalls::default(),
             keeper,
             history,
+            whole,
             partners,
             names,
+            measuring,
             session,
             answers,
             reports,
@@ -114,18 +107,15 @@ impl Replay {
             last,
             is_fit,
             held,
+            media,
+            until,
             figures,
         }
     }
 
     /// The ranges that the engine could not summarise, each with why the last time.
     pub fn failed(&self) -> Vec<(Arc<str>, String)> {
-        let Keeper::Blocks(window) = &self.keeper else { return Vec::new() };
-        let failed = window.transform().ranges().filter_map(|(id, state)| match state {
-            RangeState::Failed { reason } => Some((Arc::clone(id), reason.clone())),
-            _ => None,
-        });
-        failed.collect()
+        self.keeper.failed()
     }
 
     /// What it came to so far.
@@ -144,6 +134,35 @@ impl Replay {
         Self { framing, ..self }
     }
 
+    /// How a model is asked for summaries, so that the bill has what that costs; otherwise summaries
+    /// cost nothing.
+    #[must_use]
+    pub fn summary_calls(self, calls: SummaryCalls) -> Self {
+        Self { calls, ..self }
+    }
+
+    /// Writes each request in the form of a provider too, and fits it with what that adds: ids and
+    /// names of tools, and what repairs a history. It takes frames in the format `native`.
+    /// [`Form::Messages`] and [`Form::Plain`] are the context itself.
+    #[must_use]
+    pub fn form(self, form: Form) -> Self {
+        Self { form: Some(form), ..self }
+    }
+
+    /// What the images, sounds and documents of a frame cost: they take room in the budget, as long
+    /// as a request holds the frame as it is.
+    #[must_use]
+    pub fn media(self, of: impl Fn(&Frame) -> u64 + Send + 'static) -> Self {
+        Self { media: Media::new(of), ..self }
+    }
+
+    /// Measures what requests still say of what the session said before: of those that hold less than
+    /// all of it, the first and every eighth. Each costs time in the whole session.
+    #[must_use]
+    pub fn measure_survival(self) -> Self {
+        Self { measuring: Some(Measuring::default()), ..self }
+    }
+
     /// Takes the next frame. Where it begins a turn of the agent, the request that would have been
     /// sent before it is made first; it is the answer.
     ///
@@ -151,7 +170,7 @@ impl Replay {
     /// is. Without a policy the request holds all of it.
     ///
     /// # Errors
-    /// Those of capture and of the renderer.
+    /// Those of capture, of the renderer and of an [`Export`].
     pub fn push(&mut self, frame: Frame, now: Millis) -> Result<Option<ReplayedTurn<'_>>> {
         let is_agents = frame.source == Source::Agent;
         let begins = self.reports.would_begin(&self.session, &self.answers, &frame);
@@ -159,13 +178,17 @@ impl Replay {
             self.request = Some(self.make_request(now)?);
         }
         let frame = self.hud.capture(&mut self.history, frame, now)?;
+        self.media.push(&frame);
         let Some(said) = &frame.rendered_snapshot else { return Ok(None) };
         if said.is_empty() {
             // The request stands until the agent says something.
             return Ok(None);
         }
         let made = self.sent_request(begins);
+        let tokens = said.exact_tokens().unwrap_or(said.total_tokens());
+        self.whole += tokens + self.framing.per_message;
         if is_agents {
+            self.figures.tokens_answered += tokens;
             self.count_names(said);
         }
         self.reports.push(&self.session, &mut self.answers, &frame, true);
@@ -176,8 +199,13 @@ impl Replay {
             self.partners.entry(result).or_default().push(call);
         }
         self.names.push(frame.sequence, said);
+        if let Some(measuring) = &mut self.measuring {
+            measuring.push(&frame, said, self.hud.role_of(&frame.source));
+        }
         Ok(made.map(|made| ReplayedTurn {
             context: self.last.as_ref().filter(|_| self.is_fit),
+            exported: made.exported,
+            exported_tokens: made.tokens,
             epoch: made.epoch,
             dropped: made.dropped,
             shortened: made.shortened,
@@ -208,33 +236,55 @@ impl Replay {
         self.figures.identifiers_kept += kept;
     }
 
+    /// The request of this turn. One that is too much with what its provider's form adds, and with
+    /// its images, is made again in less room.
+    ///
+    /// Room is set aside for the images of the last request, and for those that came since, but never
+    /// all of it: where frames go, so do theirs.
     fn make_request(&mut self, now: Millis) -> Result<Request> {
-        let Self { hud, budget, history, .. } = self;
-        let asked = RenderRequest { framing: self.framing, ..RenderRequest::default() };
-        match &mut self.keeper {
-            Keeper::Unlimited(compactions) => {
-                compactions.follow(hud, history, now)?;
-                let blocks = compactions.blocks();
-                Ok(Request::of(Some(hud.render_with(history, &asked, blocks, now)?)))
+        let room = self.budget.room();
+        let stays = |frame| self.held.contains(&frame) || self.until.is_none_or(|to| frame > to);
+        let images = self.media.tokens(stays).min(room / 2);
+        let Self { hud, history, framing, keeper, media, .. } = self;
+        let mut request = RenderRequest { framing: *framing, ..RenderRequest::default() };
+        request.framing.per_reply = request.framing.per_reply.saturating_add(images);
+        let asking = Asking { hud, history, request: &request, room, now };
+        keeper.begin_turn(&asking)?;
+        let engine = NotingEngine::new(&*self.engine, self.calls, self.last.as_ref());
+        let mut before = None;
+        let made = loop {
+            let mut made = keeper.request(hud, history, (&request, room), &engine, now)?;
+            made.whole = self.whole;
+            made.epoch = joined(before.take(), made.epoch.take());
+            made.aside = request.framing.per_reply.saturating_sub(framing.per_reply);
+            let Some(context) = &made.context else { break made };
+            made.exported =
+                self.form.map(|form| exported(history, context, form)).transpose()?.flatten();
+            let images = media.held_by(context);
+            let texts = match &made.exported {
+                Some(exported) => {
+                    made.tokens = exported.tokens(&**hud.counter(), *framing);
+                    made.tokens
+                }
+                None if images == 0 => break made,
+                None => context.tokens().total.saturating_sub(made.aside),
+            };
+            let tokens = texts.saturating_add(images);
+            if tokens <= room || keeper.is_unlimited() {
+                break made;
             }
-            Keeper::Sliding(sliding, transform) => {
-                transform.look(history)?;
-                let units = transform.units();
-                let (context, dropped) =
-                    sliding.render(hud, history, budget, units, &asked, now)?.unzip();
-                Ok(Request { dropped: dropped.unwrap_or_default(), ..Request::of(context) })
+            if request.framing.per_reply > room {
+                break Request { epoch: made.epoch, ..Request::default() };
             }
-            Keeper::Blocks(window) => match window.render(history, &asked, &*self.engine, now) {
-                Ok(fitted) => Ok(Request {
-                    context: Some(fitted.context),
-                    epoch: fitted.epoch,
-                    dropped: fitted.dropped,
-                    shortened: fitted.shortened,
-                }),
-                Err(error) if error.kind() == ErrorKind::OverBudget => Ok(Request::of(None)),
-                Err(error) => Err(error),
-            },
-        }
+            let more = (tokens - room).max(room / 100).max(1);
+            // Where frames go, so do their images: at most half of what is left at a time.
+            let most = (room.saturating_sub(made.aside) / 2).max(1);
+            let more = if images > 0 { more.min(most) } else { more };
+            request.framing.per_reply = request.framing.per_reply.saturating_add(more);
+            before = made.epoch;
+        };
+        self.figures.add_spent(engine.spent());
+        Ok(made)
     }
 
     /// Adds a request to the figures; it is the last from then on.
@@ -246,17 +296,29 @@ impl Replay {
             return;
         };
         self.is_fit = true;
-        let total = context.tokens().total;
-        let framing = self.framing;
+        let media = self.media.held_by(&context);
+        let total = context.tokens().total.saturating_sub(made.aside);
+        self.figures.media_tokens += media;
+        self.until = self.history.frames().last().map(|frame| frame.sequence);
+        let (framing, room) = (self.framing, self.budget.room());
         let prefix = self
             .last
             .as_ref()
             .map_or(0, |last| context.unchanged_prefix(last, framing, &**self.hud.counter()));
         self.figures.tokens_sent += total;
         self.figures.tokens_cached += prefix.min(total);
-        self.figures.over_budget += u64::from(total > self.budget.room());
+        let all = total.max(made.tokens).saturating_add(media);
+        self.figures.over_budget += u64::from(all > room);
+        // A request that was never sent may have had the blocks that this one has.
         let has_blocks = made.epoch.as_ref().is_some_and(|epoch| !epoch.blocks.is_empty());
-        self.figures.compressions += u64::from(has_blocks);
+        self.figures.compressions += u64::from(made.is_compressed || has_blocks);
+        if let Some(measuring) = self.measuring.as_mut().filter(|_| made.whole > total) {
+            self.figures.survival += measuring.look(&context);
+        }
+        if made.whole > room {
+            self.figures.full_sent += total;
+            self.figures.full_room += room;
+        }
         self.held = context.frame_to_message().keys().copied().collect();
         let shortened = made.shortened.iter().map(|what| what.frame);
         let there: HashSet<FrameSeq> = self.held.iter().copied().chain(shortened).collect();
@@ -279,9 +341,18 @@ fn joined(earlier: Option<Epoch>, later: Option<Epoch>) -> Option<Epoch> {
     }
 }
 
-impl Request {
-    fn of(context: Option<RenderedContext>) -> Self {
-        let (epoch, dropped, shortened) = Default::default();
-        Self { context, epoch, dropped, shortened }
-    }
+/// The context in the form of a provider; `None` where that is the context itself.
+fn exported(
+    history: &History,
+    context: &RenderedContext,
+    form: Form,
+) -> Result<Option<ExportedRequest>> {
+    let options = ExportOptions::default();
+    let export = || Export::of(history, context);
+    Ok(Some(match form {
+        Form::OpenaiChat => export()?.openai_chat(&options),
+        Form::Responses => export()?.responses(&options),
+        Form::Anthropic => export()?.anthropic(&options),
+        Form::Messages | Form::Plain => return Ok(None),
+    }))
 }

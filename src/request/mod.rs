@@ -27,6 +27,7 @@
 mod answers;
 mod cache_break;
 mod compare;
+mod overhead;
 mod parts;
 mod recording;
 mod reports;
@@ -36,8 +37,9 @@ mod request;
 pub(crate) use answers::{Answer, Answers, adds_system};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
+pub use overhead::RequestOverhead;
 pub use parts::{PartKind, RequestPart};
 pub use recording::{Exchange, ExchangeOutcome, Recording, Response};
-pub use reports::ReportedExchange;
 pub(crate) use reports::Reports;
+pub use reports::{ReportedExchange, answering_model};
 pub use request::{Lack, Provenance, Request, RequestTokens};

@@ -100,7 +100,7 @@ pub enum ExchangeOutcome {
     /// The model answered, and the session went on without the answer: another request took the
     /// place of this one.
     Superseded,
-    /// It did not: a status, an error, no response.
+    /// It did not: a status, an error, no response, or one that broke off.
     Failed {
         /// What is wrong.
         reason: String,

@@ -122,6 +122,13 @@ impl Report {
     }
 }
 
+/// The model that answered with a frame, where its source says so; a name that a client put in for
+/// itself, as `<synthetic>`, is none.
+pub fn answering_model(frame: &Frame) -> Option<String> {
+    let said = (frame.source == Source::Agent).then(|| Report::of(frame).model).flatten();
+    said.filter(|model| !model.is_empty() && !model.starts_with('<'))
+}
+
 /// What a frame says that the session came to besides its answers: a usage, or several with their
 /// models.
 fn of_session(frame: &Frame) -> impl Iterator<Item = (Option<&str>, Usage)> {

@@ -16,6 +16,7 @@ mod builder;
 mod chunk;
 mod chunk_ref;
 mod frame_snapshot;
+mod mask;
 mod query;
 mod shorten;
 mod split;
@@ -35,6 +36,7 @@ pub(crate) use chunk::{Chunk, Facets};
 pub use chunk::{FacetIds, Part, PartRef, RenderedChunk, Structure};
 pub use chunk_ref::{ChunkFacets, ChunkInfo, ChunkRef};
 pub use frame_snapshot::{Chunks, FrameSnapshot, Rendering, SnapshotIdentity};
+pub(crate) use mask::ToolOutput;
 pub(crate) use query::check_range;
 pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,

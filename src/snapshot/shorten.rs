@@ -20,7 +20,7 @@ type Cut = (usize, usize);
 impl FrameSnapshot {
     /// The snapshot with the middle of its longest texts left out, so that it comes to about
     /// `limit` tokens; `None` where that makes it no shorter. Where text is missing stands what
-    /// `marker` says of the number of tokens, as formatting of the facet.
+    /// `marker` says of the number of tokens and of what is left out, as formatting of the facet.
     ///
     /// Tags, tool calls, images and opaque blocks stay whole: half of a call's arguments is no
     /// call.
@@ -28,7 +28,7 @@ impl FrameSnapshot {
         &self,
         counter: &dyn TokenCounter,
         limit: u64,
-        marker: impl Fn(u64) -> String,
+        marker: impl Fn(u64, &str) -> String,
     ) -> Option<Self> {
         let own = self.own();
         let OwnBody { text: whole, chunks } = &*own;
@@ -49,10 +49,11 @@ impl FrameSnapshot {
                 tiling.add_counted(text, plain, nesting);
                 continue;
             };
+            let left_out = text.get(head..tail)?;
             let (head, tail) = (text.get(..head)?, text.get(tail..)?);
             let counted = |text: &str| counter.count(text) as u64;
             let kept = [counted(head), counted(tail)];
-            let marker = marker(chunk.tokens.saturating_sub(kept.iter().sum()));
+            let marker = marker(chunk.tokens.saturating_sub(kept.iter().sum()), left_out);
             let said =
                 Chunk { chunk_type: Some(ChunkType::FORMATTING), rare: None, ..plain.clone() };
             for (text, tokens, chunk) in [
@@ -101,13 +102,13 @@ fn is_long_text(chunk: &Chunk) -> bool {
 }
 
 /// Where a chunk is nested, once those before it stand at `places`.
-fn nesting(chunk: &Chunk, places: &[usize]) -> Option<Nesting> {
+pub(super) fn nesting(chunk: &Chunk, places: &[usize]) -> Option<Nesting> {
     let structure = chunk.rare.as_ref()?.structure.as_ref()?;
     Some(Nesting { level: structure.level, parent: *places.get(structure.parent?)? })
 }
 
 /// The chunk without its place, which is another in the new snapshot.
-fn without_structure(chunk: &Chunk) -> Chunk {
+pub(super) fn without_structure(chunk: &Chunk) -> Chunk {
     let rare = chunk.rare.clone().and_then(|rare| Rare { structure: None, ..*rare }.boxed());
     Chunk { rare, range: TextRange::default(), ..chunk.clone() }
 }

@@ -12,6 +12,9 @@ pub enum SubstitutionKind {
     Shortened,
     /// Nothing.
     Dropped,
+    /// Where things stand: it replaces nothing, and stands behind the block that ends with the same
+    /// frame.
+    Ledger,
 }
 
 /// A text that stands in a context in place of a range of frames.

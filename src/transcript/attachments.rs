@@ -3,7 +3,7 @@
 //! A record holds the text alone. The harness wraps it in words of its own (`<system-reminder>`),
 //! which no record has.
 
-use super::{chat, parts, sink::FrameDraft};
+use super::{chat, draft::FrameDraft, parts};
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},

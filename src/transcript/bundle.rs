@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::sink::FrameDraft;
+use super::draft::FrameDraft;
 use crate::{
     id::FacetType,
     json::{ObjectExt, Value},

@@ -1,8 +1,9 @@
 //! Chat lists: the messages of OpenAI's chat completions and of everyone who writes like them.
 
 use super::{
+    draft::{CompactionRecord, FrameDraft},
     parts::{self, Arguments, with_origin},
-    sink::{CompactionRecord, FrameDraft, Sink},
+    sink::Sink,
 };
 use crate::{
     id::FacetType,

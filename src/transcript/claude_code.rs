@@ -4,10 +4,11 @@ use super::{
     attachments,
     branches::{Branches, Parent},
     chat,
+    draft::{CompactionRecord, FrameDraft, Replaced},
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
-    sink::{CompactionRecord, FrameDraft, Replaced, Sink},
+    sink::Sink,
     starts::Starts,
 };
 use crate::{

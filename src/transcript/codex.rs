@@ -5,9 +5,10 @@ use super::{
     chat,
     codex_answer::CodexAnswer,
     codex_turns::CodexTurns,
+    draft::{CompactionRecord, FrameDraft},
     items,
     parts::{self, take_text},
-    sink::{CompactionRecord, FrameDraft, Sink},
+    sink::Sink,
 };
 use crate::{
     id::FacetType,

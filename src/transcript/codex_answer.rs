@@ -1,9 +1,6 @@
 //! The items of an answer in a rollout, until its usage is known: the record of that comes after them.
 
-use super::{
-    joining,
-    sink::{FrameDraft, Sink},
-};
+use super::{draft::FrameDraft, joining, sink::Sink};
 use crate::{
     json::{Object, ObjectExt, Value},
     veil::Source,

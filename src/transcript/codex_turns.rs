@@ -1,6 +1,6 @@
 //! Where the turns of a rollout begin: a later record may take the last of them back.
 
-use super::{live_messages::LiveMessages, sink::FrameDraft};
+use super::{draft::FrameDraft, live_messages::LiveMessages};
 use crate::veil::{Facet, Source};
 
 /// What the harness puts before the prompt of a turn begins with one of these, in the name of the

@@ -2,8 +2,9 @@
 
 use super::{
     copilot_usage::CopilotUsage,
+    draft::FrameDraft,
     parts::{self, Arguments, with_origin},
-    sink::{FrameDraft, Sink},
+    sink::Sink,
     take,
 };
 use crate::{

@@ -1,7 +1,16 @@
 //! One recorded request and its response, taken apart.
 
-use super::{Api, Usage, body::Payload, interaction::Interaction, responses, sse};
+use super::{
+    Api, Usage,
+    body::Payload,
+    interaction::Interaction,
+    responses,
+    sse::{self, StreamedResponse},
+};
 use crate::json::{self, ObjectExt, Value};
+
+/// What is wrong with a response whose stream has no end. What had come of it is kept.
+pub(super) const BROKEN_OFF: &str = "broken off: the stream has no end";
 
 /// A request and what came back.
 pub(super) struct Exchange {
@@ -19,7 +28,8 @@ pub(super) struct Exchange {
     pub(super) previous: Option<String>,
     pub(super) model: Option<String>,
     pub(super) usage: Option<Usage>,
-    /// What is wrong with the response, where something is.
+    /// What is wrong with the response, where something is. One that broke off has a reply all the
+    /// same.
     pub(super) failure: Option<String>,
 }
 
@@ -40,14 +50,21 @@ pub(super) fn read(interaction: &Interaction) -> Result<Exchange, &'static str> 
     let Value::Object(mut request) = request else {
         return Err("a request that is no object");
     };
-    let came = api.response(&interaction.response);
-    let usage = interaction
+    let came = api.streamed(&interaction.response);
+    let is_broken_off = came.as_ref().is_some_and(|came| !came.is_whole);
+    let came = came.map(|came| came.response);
+    let mut usage = interaction
         .usage
         .as_ref()
         .or_else(|| came.as_ref().and_then(|response| response.get("usage")))
         .and_then(Usage::of);
     let failure = interaction.failure.clone().or_else(|| failure(interaction, came.as_ref()));
     let response = came.filter(|_| failure.is_none());
+    let failure = failure.or_else(|| is_broken_off.then(|| BROKEN_OFF.to_owned()));
+    if let Some(usage) = usage.as_mut().filter(|_| is_broken_off) {
+        // The beginning of a stream tells what was read, and of the output the first token at most.
+        (usage.output, usage.reasoning) = (None, None);
+    }
     let reply_id = response.as_ref().and_then(|response| response.str_at("id")).map(str::to_owned);
     let messages = match request.shift_remove(api.conversation_key()) {
         Some(Value::Array(list)) => list,
@@ -87,16 +104,22 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
 impl Api {
     /// The response as one object; of a stream what it would have been in one.
     pub(super) fn response(self, response: &Payload) -> Option<Value> {
-        let response = match response {
+        self.streamed(response).map(|streamed| streamed.response)
+    }
+
+    /// The same, and whether a stream came to its end.
+    fn streamed(self, response: &Payload) -> Option<StreamedResponse> {
+        let whole = |response| StreamedResponse { response, is_whole: true };
+        let streamed = match response {
             Payload::Text(text) => match (json::read_mended(text.as_bytes()), self) {
-                (Ok((response, _)), _) => Some(response),
+                (Ok((response, _)), _) => Some(whole(response)),
                 (Err(_), Self::Chat) => sse::chat_completion(text),
                 (Err(_), Self::Messages) => sse::anthropic_message(text),
                 (Err(_), Self::Responses) => sse::response(text),
             },
-            response => response.value(),
+            response => response.value().map(whole),
         }?;
-        response.as_object().is_some().then_some(response)
+        streamed.response.as_object().is_some().then_some(streamed)
     }
 
     /// The messages or items of a response.

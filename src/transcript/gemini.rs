@@ -6,11 +6,12 @@ use indexmap::IndexMap;
 
 use super::{
     branches::Branches,
+    draft::{CompactionRecord, FrameDraft, Replaced},
     gemini_message::{give, is_notice},
     joining,
     live_messages::LiveMessages,
     recent::Recent,
-    sink::{CompactionRecord, FrameDraft, Replaced, Sink},
+    sink::Sink,
     take,
 };
 use crate::json::{Object, Value};

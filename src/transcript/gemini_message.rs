@@ -2,8 +2,9 @@
 
 use super::{
     chat,
+    draft::{CompactionRecord, FrameDraft},
     parts::{self, Arguments, with_origin},
-    sink::{CompactionRecord, FrameDraft, Sink},
+    sink::Sink,
     take,
 };
 use crate::{

@@ -186,6 +186,7 @@ impl<R: BufRead> Transcript<R> {
     fn join_next(&mut self) -> bool {
         while let (Some(opens), Some(file)) = (self.opens, self.more.pop_front()) {
             let opened = opens(&file);
+            self.sink.read_file(&file.file_name().unwrap_or_default().to_string_lossy());
             self.file = Some(file);
             self.is_joined = true;
             match opened {

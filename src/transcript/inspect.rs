@@ -4,9 +4,10 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{
     chat,
+    draft::FrameDraft,
     names::{Names, label},
     parts::{self, Arguments, with_origin},
-    sink::{FrameDraft, Sink},
+    sink::Sink,
     take,
 };
 use crate::{

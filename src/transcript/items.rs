@@ -5,8 +5,8 @@
 
 use super::{
     blocks, chat,
+    draft::{CompactionRecord, FrameDraft},
     parts::{self, Arguments, take_text, with_origin},
-    sink::{CompactionRecord, FrameDraft},
 };
 use crate::{
     id::FacetType,

@@ -2,10 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{
-    recent::Recent,
-    sink::{FrameDraft, Sink},
-};
+use super::{draft::FrameDraft, recent::Recent, sink::Sink};
 use crate::{
     json::{Object, ObjectExt, Value},
     veil::Facet,

@@ -3,11 +3,12 @@
 use super::{
     branches::Branches,
     chat,
+    draft::FrameDraft,
     joining::{self, BYTES, RECORDS},
     kimi_context::{Entry, KimiContext},
     parts::{self, Arguments, with_origin},
     recent::Recent,
-    sink::{FrameDraft, Sink},
+    sink::Sink,
     take,
 };
 use crate::{

@@ -1,8 +1,8 @@
 //! What the context of Kimi holds, as far as its records take some of it back or replace it.
 
 use super::{
+    draft::{CompactionRecord, Replaced},
     live_messages::LiveMessages,
-    sink::{CompactionRecord, Replaced},
 };
 use crate::json::{Object, Value};
 

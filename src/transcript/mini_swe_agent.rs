@@ -1,10 +1,6 @@
 //! mini-swe-agent trajectories: a chat list whose reasoning stands in a copy of the response.
 
-use super::{
-    chat, parts,
-    sink::{FrameDraft, Sink},
-    take,
-};
+use super::{chat, draft::FrameDraft, parts, sink::Sink, take};
 use crate::json::{Object, ObjectExt, Value};
 
 /// Where the provider's answer has the reasoning that `content` lacks.

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::{
+    draft::FrameDraft,
     names::{Names, label},
     parts::{self, with_origin},
-    sink::{FrameDraft, Sink},
+    sink::Sink,
     take,
 };
 use crate::{

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::sink::FrameDraft;
+use super::draft::FrameDraft;
 use crate::veil::{OpenCalls, PartContent, Source};
 
 /// How many calls of a session may wait for their result; the oldest are given up first.

@@ -3,9 +3,10 @@
 use super::{
     branches::{Branches, Parent},
     chat,
+    draft::{CompactionRecord, FrameDraft, Replaced},
     parts::{self, take_text, with_origin},
     recent::Recent,
-    sink::{CompactionRecord, FrameDraft, Replaced, Sink},
+    sink::Sink,
 };
 use crate::{
     id::FacetType,
@@ -141,6 +142,7 @@ impl super::Decoder for PiReader {
 /// The time of the entry, and what else it says, beside the message.
 fn described(mut draft: FrameDraft, mut record: Object) -> FrameDraft {
     draft.timestamp = take_text(&mut record, "timestamp");
+    draft.uuid = take_text(&mut record, "id");
     if draft.is_message {
         record.shift_remove("type");
     }

@@ -1,6 +1,10 @@
 use std::sync::Arc;
 
-use super::{Api, TranscriptFormat, Usage, exchange::Exchange, interaction::Interaction};
+use super::{
+    Api, TranscriptFormat, Usage,
+    exchange::{BROKEN_OFF, Exchange},
+    interaction::Interaction,
+};
 use crate::{
     id::FrameSeq,
     json::{ObjectExt, Value},
@@ -24,7 +28,8 @@ pub struct RecordedExchange {
     pub response: Option<Arc<str>>,
     /// The status of the response.
     pub status: Option<u64>,
-    /// What is wrong with the response: a status, an error, or that none came.
+    /// What is wrong with the response: a status, an error, that none came, or that its stream broke
+    /// off. Of the last one there is an answer all the same: what had come of it.
     pub failure: Option<String>,
     /// When the request went out, as the recording has it.
     pub started: Option<String>,
@@ -67,6 +72,11 @@ impl RecordedExchange {
             answer: None,
             is_listed: true,
         }
+    }
+
+    /// Whether anything was answered.
+    pub(super) fn has_answer(&self) -> bool {
+        self.failure.as_deref().is_none_or(|reason| reason == BROKEN_OFF)
     }
 
     /// An exchange of which the usage alone is known; `line` is its place in the recording.

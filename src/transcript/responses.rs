@@ -1,9 +1,6 @@
 //! Items of the Responses API. Codex rollouts and recorded traffic are made of them too.
 
-use super::{
-    chat, items,
-    sink::{FrameDraft, Sink},
-};
+use super::{chat, draft::FrameDraft, items, sink::Sink};
 use crate::json::{Object, ObjectExt, Value};
 
 /// Reads a list of items, a request (`input`), a response (`output`), or both in one object.

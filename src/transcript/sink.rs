@@ -1,6 +1,6 @@
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -8,6 +8,8 @@ use super::{
     Record,
     branches::{Branches, Fork},
     bundle::Bundle,
+    draft::{CompactionRecord, FrameDraft, Replaced},
+    import_report::{ImportReport, RecordNote, UnknownRecord},
     joining,
     pairing::Pairing,
     parts,
@@ -18,7 +20,7 @@ use super::{
 };
 use crate::{
     id::{FacetId, FacetType, FrameSeq},
-    json::{Object, ObjectExt, Value},
+    json::{ObjectExt, Value},
     veil::{
         Branch, Compaction, Facet, FacetOp, Frame, Imported, PartContent, Source, SubagentStart,
         without,
@@ -37,6 +39,8 @@ const OTHER_KINDS: &str = "other";
 /// How many characters a kind, and a reason, may have: both quote the input.
 const KIND_LENGTH: usize = 80;
 const REASON_LENGTH: usize = 240;
+/// And the name of a file: systems have none that is longer.
+const FILE_LENGTH: usize = 255;
 
 /// How deep a value within a frame may nest. Frames are written as JSON, in which what they hold
 /// stands some levels deeper, and are read again up to [`MAX_DEPTH`](crate::json::MAX_DEPTH).
@@ -45,186 +49,14 @@ const LEVELS: usize = 100;
 /// The highest sequence that a frame keeps: what every reader of JSON holds exactly.
 const MAX_SEQUENCE: u64 = 1 << 53;
 
-/// What an import saw besides the frames that it gave.
-#[non_exhaustive]
-#[derive(Clone, Debug, Default)]
-pub struct ImportReport {
-    /// Records that are known and that no frame holds, by kind: the first 200 kinds, and `other`.
-    /// [`ImportReport::is_unsent`] says which of them the model never saw.
-    pub skipped: BTreeMap<String, u64>,
-    /// How many records were not understood; all are kept as facets of type `unknown`: the first
-    /// thousand one by one, later ones that follow each other together.
-    pub unknown_records: u64,
-    /// The first thousand of them.
-    pub unknown: Vec<UnknownRecord>,
-    /// How many sessions were seen.
-    pub sessions: u64,
-    /// How many frames of our own had a sequence that was not greater than the last of their
-    /// session, and got the next.
-    pub renumbered: u64,
-    /// How many things were wrong in records that were read all the same, and did no harm.
-    pub noted: u64,
-    /// The first thousand of them.
-    pub notes: Vec<RecordNote>,
-    /// How many escapes in the input were half of a surrogate pair, and became U+FFFD.
-    pub mended_surrogates: u64,
-}
-
-/// The kinds of skipped records of which it is known that the program sends nothing to a model.
-const UNSENT: [&str; 31] = [
-    "agent-name",
-    "ai-title",
-    "attachment/command_permissions",
-    "attachment/dynamic_skill",
-    "attachment/hook_cancelled",
-    "attachment/hook_error_during_execution",
-    "attachment/hook_non_blocking_error",
-    "attachment/hook_permission_decision",
-    "attachment/hook_success",
-    "attachment/hook_system_message",
-    "attachment/structured_output",
-    "bridge-session",
-    "custom-title",
-    "file-history-snapshot",
-    "frame-link",
-    "label",
-    "mode",
-    "model_change",
-    "permission-mode",
-    "pr-link",
-    "progress",
-    "queue-operation",
-    "relocated",
-    "session",
-    "session_info",
-    "started",
-    "system/stop_hook_summary",
-    "system/turn_duration",
-    "tag",
-    "thinking_level_change",
-    "worktree-state",
-];
-
-impl ImportReport {
-    /// Whether it is known of skipped records of this kind that the model never saw them. Of the
-    /// others it is not: a transcript may hold them in another form, or not all of what was sent.
-    pub fn is_unsent(kind: &str) -> bool {
-        UNSENT.contains(&kind)
-    }
-}
-
-/// Something that is wrong in a record and does no harm: the record was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordNote {
-    /// The line in the file, from one.
-    pub line: u64,
-    /// What it is.
-    pub text: String,
-}
-
-/// A record that was not understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownRecord {
-    /// The line in the file, from one.
-    pub line: u64,
-    /// Why.
-    pub reason: String,
-}
-
-/// A frame in the making: what a reader knows of one message or record.
-#[derive(Debug)]
-pub(super) struct FrameDraft {
-    pub(super) source: Source,
-    pub(super) line: u64,
-    pub(super) timestamp: Option<String>,
-    pub(super) uuid: Option<String>,
-    /// Whether the source counts it as a message.
-    pub(super) is_message: bool,
-    /// What the source says of the message besides its content.
-    pub(super) payload: Object,
-    /// What the message holds, in order. Ids are given when the frame is made.
-    pub(super) facets: Vec<Facet>,
-    /// That a summary took the place of earlier frames here.
-    pub(super) compacted: Option<CompactionRecord>,
-    /// The ranges of earlier frames that are not in the context from here on, where they change.
-    pub(super) outside: Option<Vec<(u64, u64)>>,
-    /// What started the session, of the first frame of a subagent.
-    pub(super) started: Option<Start>,
-}
-
-/// The frames that a summary replaced.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Replaced {
-    /// All that came before.
-    All,
-    /// Those before the first record that was kept, by its line.
-    BeforeLine(u64),
-    /// Those before the first frame that was kept; none before frame 0.
-    BeforeFrame(u64),
-}
-
-/// A compaction as its source tells it.
-#[derive(Debug)]
-pub(super) struct CompactionRecord {
-    /// The program that made the summary.
-    pub(super) engine: &'static str,
-    /// What the summary replaced.
-    pub(super) replaced: Replaced,
-    /// What stood in place of the frames, where the message itself does not hold it.
-    pub(super) summary: Option<Facet>,
-    /// Earlier frames that were kept, where the message is read at its own place, after them.
-    pub(super) in_place: Option<Vec<u64>>,
-}
-
-impl CompactionRecord {
-    /// The message replaced all that came before.
-    pub(super) fn of(engine: &'static str) -> Self {
-        Self { engine, replaced: Replaced::All, summary: None, in_place: None }
-    }
-
-    /// All that came before is ignored by the API; the message stays where it is.
-    pub(super) fn in_place(engine: &'static str) -> Self {
-        Self { in_place: Some(Vec::new()), ..Self::of(engine) }
-    }
-}
-
-impl FrameDraft {
-    pub(super) fn message(source: Source, line: u64) -> Self {
-        let (timestamp, uuid, payload, facets) = Default::default();
-        let (compacted, outside, started) = Default::default();
-        Self {
-            source,
-            line,
-            timestamp,
-            uuid,
-            is_message: true,
-            payload,
-            facets,
-            compacted,
-            outside,
-            started,
-        }
-    }
-
-    /// A frame that its source does not count as a message.
-    pub(super) fn record(source: Source, line: u64) -> Self {
-        Self { is_message: false, ..Self::message(source, line) }
-    }
-
-    /// A frame that shows nothing, of a record that changes the context.
-    pub(super) fn of_record(line: u64, timestamp: Option<String>, record: Object) -> Self {
-        let mut draft = Self { timestamp, ..Self::record(Source::Environment, line) };
-        draft.payload.put("record", record);
-        draft
-    }
-}
-
 /// Where readers put what they read.
 #[derive(Debug, Default)]
 pub(super) struct Sink {
     pub(super) ready: VecDeque<Record>,
     pub(super) report: ImportReport,
     session: Option<Arc<str>>,
+    /// The name of the file that is read, where it is another than the session's own.
+    file: Option<Box<str>>,
     /// Every session so far: they may interleave.
     sessions: HashSet<Arc<str>>,
     pairing: Pairing,
@@ -262,6 +94,11 @@ impl Sink {
         for draft in std::mem::take(&mut self.early) {
             self.push(draft);
         }
+    }
+
+    /// What follows stands in another file than what came before.
+    pub(super) fn read_file(&mut self, name: &str) {
+        self.file = Some(clip(name, FILE_LENGTH).into());
     }
 
     /// From now on exchanges are kept.
@@ -423,7 +260,8 @@ impl Sink {
         let mut frame = Frame::new(self.sequence, source);
         frame.timestamp = timestamp;
         frame.uuid = uuid;
-        frame.imported = Some(Box::new(Imported::of_members(line, is_message, payload)));
+        let imported = Imported::of_members(line, is_message, payload);
+        frame.imported = Some(Box::new(Imported { file: self.file.clone(), ..imported }));
         frame.events.extend(outside.map(Branch::event));
         frame.events.extend(started.map(|start| self.start(start)));
         frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));

@@ -1,12 +1,19 @@
 //! Streamed responses: server-sent events, joined to what the response would have been in one.
 //!
-//! A stream that broke off gives what had come so far; one that gave nothing but an error gives
-//! nothing.
+//! A stream that broke off gives what had come so far, and says so; one that gave nothing but an
+//! error gives nothing.
 
 use std::collections::BTreeMap;
 
 use super::parts::take_text;
 use crate::json::{self, Object, ObjectExt, Value};
+
+/// A response that was put together from a stream.
+pub(super) struct StreamedResponse {
+    pub(super) response: Value,
+    /// Whether the stream says where it ends. One that does not broke off.
+    pub(super) is_whole: bool,
+}
 
 /// The data of the events, in order; what is not JSON (`[DONE]`) is passed over.
 fn events(stream: &str) -> Vec<Value> {
@@ -29,7 +36,10 @@ fn events(stream: &str) -> Vec<Value> {
 
 /// A streamed chat completion as it would have been in one: its first choice, joined, with the id,
 /// the model and the usage that the stream tells.
-pub(super) fn chat_completion(stream: &str) -> Option<Value> {
+pub(super) fn chat_completion(stream: &str) -> Option<StreamedResponse> {
+    let mut is_whole = stream
+        .lines()
+        .any(|line| line.strip_prefix("data:").is_some_and(|data| data.trim() == "[DONE]"));
     let mut message: Option<Object> = None;
     let mut calls: BTreeMap<u64, Object> = BTreeMap::new();
     let mut completion = Object::new();
@@ -49,6 +59,7 @@ pub(super) fn chat_completion(stream: &str) -> Option<Value> {
             _ => None,
         };
         let Some(Value::Object(choice)) = choice else { continue };
+        is_whole |= choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
         let Some(Value::Object(mut delta)) = choice.shift_remove("delta") else { continue };
         let message = message.get_or_insert_default();
         if let Some(Value::Array(pieces)) = delta.shift_remove("tool_calls") {
@@ -70,7 +81,7 @@ pub(super) fn chat_completion(stream: &str) -> Option<Value> {
     let mut choice = Object::new();
     choice.put("message", message);
     completion.put("choices", Value::Array(vec![choice.into()]));
-    Some(completion.into())
+    Some(StreamedResponse { response: completion.into(), is_whole })
 }
 
 /// Adds the pieces of `delta`: texts that come in pieces are joined, lists grow, objects join in
@@ -92,7 +103,8 @@ fn join(whole: &mut Object, delta: Object) {
 }
 
 /// The message of a streamed response of the Messages API.
-pub(super) fn anthropic_message(stream: &str) -> Option<Value> {
+pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
+    let mut is_whole = false;
     let mut message: Option<Object> = None;
     let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
     for event in events(stream) {
@@ -114,7 +126,10 @@ pub(super) fn anthropic_message(stream: &str) -> Option<Value> {
                     block.add(delta);
                 }
             }
+            "message_stop" => is_whole = true,
             "message_delta" => {
+                // It comes once, when all is said, with what was put out.
+                is_whole = true;
                 if let (Some(message), Some(delta)) = (&mut message, part("delta")) {
                     message.extend(delta);
                 }
@@ -131,7 +146,7 @@ pub(super) fn anthropic_message(stream: &str) -> Option<Value> {
     }
     let mut message = message?;
     message.put("content", blocks.into_values().map(Block::end).collect::<Value>());
-    Some(message.into())
+    Some(StreamedResponse { response: message.into(), is_whole })
 }
 
 struct Block {
@@ -169,7 +184,7 @@ impl Block {
 
 /// The response of a streamed call of the Responses API; the items that were done, where the
 /// stream does not end with it.
-pub(super) fn response(stream: &str) -> Option<Value> {
+pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
     let (mut last, mut done) = (None, Vec::new());
     for event in events(stream) {
         let Value::Object(mut event) = event else { continue };
@@ -181,18 +196,19 @@ pub(super) fn response(stream: &str) -> Option<Value> {
             _ => {}
         }
     }
+    let is_whole = last.is_some();
     let has_output = last.as_ref().is_some_and(|response| {
         response.get("output").and_then(Value::as_array).is_some_and(|output| !output.is_empty())
     });
     if has_output || done.is_empty() {
-        return last;
+        return last.map(|response| StreamedResponse { response, is_whole });
     }
     let mut response = match last {
         Some(Value::Object(response)) => response,
         _ => Object::new(),
     };
     response.put("output", done);
-    Some(response.into())
+    Some(StreamedResponse { response: response.into(), is_whole })
 }
 
 #[cfg(test)]
@@ -202,6 +218,15 @@ mod tests {
     #[track_caller]
     fn check(found: Option<Value>, expected: &str) {
         assert_eq!(found.map_or_else(|| "nothing".to_owned(), |value| value.to_string()), expected);
+    }
+
+    /// A response whose stream has an end.
+    #[track_caller]
+    fn whole(found: Option<StreamedResponse>) -> Option<Value> {
+        found.map(|found| {
+            assert!(found.is_whole);
+            found.response
+        })
     }
 
     fn message_of(completion: &Value) -> Option<Value> {
@@ -228,10 +253,10 @@ data: {"choices":[],"usage":{}}
 data: [DONE]
 "#;
         check(
-            chat_completion(stream).as_ref().and_then(message_of),
+            whole(chat_completion(stream)).as_ref().and_then(message_of),
             r#"{"role":"assistant","content":"Hey","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}"#,
         );
-        check(chat_completion("data: {\"error\":{\"message\":\"no\"}}\r\n\r\n"), "nothing");
+        check(whole(chat_completion("data: {\"error\":{\"message\":\"no\"}}\r\n\r\n")), "nothing");
     }
 
     #[test]
@@ -264,13 +289,13 @@ data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"outpu
 
 data: {"type":"message_stop"}"#;
         check(
-            anthropic_message(stream),
+            whole(anthropic_message(stream)),
             r#"{"id":"m","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"S="},{"type":"tool_use","id":"t","name":"f","input":{"a":1}},{"type":"text","text":"","citations":[{"c":1}]}],"stop_reason":"tool_use","usage":{"output_tokens":3}}"#,
         );
         check(
-            anthropic_message(
+            whole(anthropic_message(
                 "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
-            ),
+            )),
             "nothing",
         );
     }
@@ -282,11 +307,30 @@ data: {"type":"message_stop"}"#;
         let completed =
             "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"output\":[]}}\n\n";
         check(
-            response(&format!("{done}{completed}")),
+            whole(response(&format!("{done}{completed}"))),
             r#"{"id":"r","output":[{"type":"message"}]}"#,
         );
-        check(response(done), r#"{"output":[{"type":"message"}]}"#);
-        check(response(completed), r#"{"id":"r","output":[]}"#);
-        check(response("nonsense"), "nothing");
+        let items = response(done).map(|found| found.response);
+        check(items, r#"{"output":[{"type":"message"}]}"#);
+        check(whole(response(completed)), r#"{"id":"r","output":[]}"#);
+        check(whole(response("nonsense")), "nothing");
+    }
+
+    #[test]
+    fn a_stream_without_its_end_broke_off() {
+        let start = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"output_tokens\":1}}}\n\n";
+        let stop = "data: {\"type\":\"message_stop\"}\n\n";
+        let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"He\"}}]}\n\n";
+        let done = "data: [DONE]\n\n";
+        let item = "data: {\"type\":\"response.output_item.done\",\"item\":{}}\n\n";
+        let completed = "data: {\"type\":\"response.completed\",\"response\":{}}\n\n";
+        for (read, first, last) in [
+            (anthropic_message as fn(&str) -> Option<StreamedResponse>, start, stop),
+            (chat_completion, begun, done),
+            (response, item, completed),
+        ] {
+            assert!(!read(first).unwrap().is_whole, "{first}");
+            assert!(read(&format!("{first}{last}")).unwrap().is_whole, "{last}");
+        }
     }
 }

@@ -2,7 +2,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use indexmap::IndexMap;
 
-use super::sink::FrameDraft;
+use super::draft::FrameDraft;
 use crate::{
     json::{Object, Value},
     veil::Facet,

@@ -2,8 +2,9 @@
 
 use super::{
     chat,
+    draft::FrameDraft,
     names::{Names, label},
-    sink::{FrameDraft, Sink},
+    sink::Sink,
     take,
 };
 use crate::{

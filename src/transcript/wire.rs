@@ -203,7 +203,7 @@ impl WireReader {
             // Of several answers to the same messages the last one is in the conversation.
             let answers: HashMap<Print, u64> = taken
                 .iter()
-                .filter(|taken| taken.exchange.failure.is_none())
+                .filter(|taken| taken.exchange.has_answer())
                 .filter_map(|taken| Some((*taken.prints.last()?, taken.exchange.line)))
                 .collect();
             for Taken { mut exchange, base, prints, has_system, .. } in taken {

@@ -287,16 +287,23 @@ impl History {
         mut seal: impl FnMut(&Frame, &VisibleFacets) -> Result<Arc<FrameSnapshot>>,
     ) -> Result<usize> {
         let is_next = |frame: &Frame| frame.rendered_snapshot.is_none() && is_wanted(frame);
-        let (from, _) = self.veil_before(self.packed.len());
         let packed = self.packed.len();
-        let rest = self.live.get(from.saturating_sub(packed)..until.saturating_sub(packed));
-        let Some(last) = rest.unwrap_or_default().iter().rposition(|frame| is_next(frame)) else {
-            return Ok(0);
+        // All frames before it have a snapshot.
+        let known = self.followed.as_ref().map_or(packed, |(at, _)| packed.max(*at));
+        let rest = self.live.get(known - packed..until.saturating_sub(packed)).unwrap_or_default();
+        let Some(first) = rest.iter().position(|frame| is_next(frame)) else { return Ok(0) };
+        let last = rest.iter().rposition(|frame| is_next(frame)).unwrap_or(first);
+        let (first, last) = (known + first, known + last);
+        // The veil holds every facet: it is copied where it is not followed on from alone.
+        let near = self.veil_before(first).0;
+        let (from, mut veil) = match self.followed.take_if(|(at, _)| *at == near) {
+            Some(followed) => followed,
+            None => (near, self.veil_before(first).1.clone()),
         };
-        let last = from.max(packed) + last;
-        let (from, veil) = self.veil_before(packed);
-        let mut veil = veil.clone();
-        self.expect_known(from..packed)?;
+        if let Err(error) = self.expect_known(from..first) {
+            self.followed = Some((from, veil));
+            return Err(error);
+        }
         // The first frame that stays without a snapshot, from which the next call goes on.
         let mut first_left = None;
         let mut sealed = 0;
@@ -333,6 +340,25 @@ impl History {
         }
         self.followed = Some(first_left.unwrap_or((last + 1, veil)));
         self.pack(self.live.len().saturating_sub(LIVE) / BATCH * BATCH);
+        Ok(sealed)
+    }
+
+    /// Seals every frame that has no snapshot with what `seal` makes of it and of what it shows.
+    /// Answers with which they were. Where `seal` fails, the frames before that one are sealed.
+    pub(crate) fn seal_all(
+        &mut self,
+        mut seal: impl FnMut(&Frame, &VisibleFacets) -> Result<FrameSnapshot>,
+    ) -> Result<Vec<FrameSeq>> {
+        let mut sealed = Vec::new();
+        self.seal_missing(
+            self.frames().len(),
+            |_| true,
+            |frame, shown| {
+                let snapshot = seal(frame, shown)?;
+                sealed.push(frame.sequence);
+                Ok(Arc::new(snapshot))
+            },
+        )?;
         Ok(sealed)
     }
 

@@ -12,6 +12,8 @@ serde_through_json!(Imported);
 pub struct Imported {
     /// The line in the file, or the number of the element, from one.
     pub line: u64,
+    /// The name of that file, where it is another than that of the session: a subagent's.
+    pub file: Option<Box<str>>,
     /// Whether the source counts the frame as a message.
     pub is_message: bool,
     /// The role of the message, as the source names it.
@@ -43,7 +45,7 @@ impl Imported {
         if form.is_some() {
             members.shift_remove("form");
         }
-        Self { line, is_message, role, kind, form, members, extra: Object::new() }
+        Self { line, file: None, is_message, role, kind, form, members, extra: Object::new() }
     }
 
     /// A member that has no typed place.
@@ -55,6 +57,7 @@ impl Imported {
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("line", self.line);
+        object.put_some("file", self.file.as_deref());
         object.put("message", self.is_message);
         object.put_some("role", self.role.as_deref());
         object.put_some("type", self.kind.as_deref());
@@ -75,6 +78,7 @@ impl Imported {
         let mut fields = Fields::of(value, "what an import says of a frame")?;
         Ok(Self {
             line: fields.u64("line")?.unwrap_or_default(),
+            file: wire::text(&mut fields, "file")?,
             is_message: fields.bool("message")?.unwrap_or_default(),
             role: wire::text(&mut fields, "role")?,
             kind: wire::text(&mut fields, "type")?,

@@ -13,10 +13,12 @@ pub struct Media {
     pub tokens: Option<u64>,
 }
 
-/// Where blocks have the media type, the data in base64, and an address that may be a data URL.
-const TYPES: [&str; 4] = ["/source/media_type", "/mimeType", "/media_type", "/inlineData/mimeType"];
-const DATA: [&str; 5] =
-    ["/source/data", "/data", "/inlineData/data", "/input_audio/data", "/result"];
+/// Where blocks have the media type, the data in base64, and an address that may be a data URL. No
+/// other place in the library lists them.
+const TYPES: [&str; 5] =
+    ["/source/media_type", "/mimeType", "/media_type", "/inlineData/mimeType", "/file/type"];
+const DATA: [&str; 6] =
+    ["/source/data", "/data", "/inlineData/data", "/input_audio/data", "/file/base64", "/result"];
 const ADDRESSES: [&str; 9] = [
     "/image_url/url",
     "/image_url",
@@ -29,16 +31,33 @@ const ADDRESSES: [&str; 9] = [
     "/file_data",
 ];
 
+/// What a provider's block says of an image, a sound or a document, as it is written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MediaBlock<'b> {
+    pub(crate) media_type: Option<&'b str>,
+    /// The data in base64; that of a text document is the text.
+    pub(crate) data: Option<&'b str>,
+    /// Where the block has an address or a data URL: what stands there.
+    pub(crate) address: Option<&'b str>,
+}
+
+impl<'b> MediaBlock<'b> {
+    pub(crate) fn of(block: &'b Value) -> Self {
+        let first = |places: &[&str]| {
+            places.iter().find_map(|place| block.pointer(place).and_then(Value::as_str))
+        };
+        let address = first(&ADDRESSES);
+        let (declared, embedded) = address.and_then(data_url).unzip();
+        let declared = declared.filter(|declared| !declared.is_empty());
+        Self { media_type: first(&TYPES).or(declared), data: first(&DATA).or(embedded), address }
+    }
+}
+
 impl Media {
     /// What a provider's block says of its data.
     pub(crate) fn of_block(block: &Value) -> Self {
-        let text = |places: &[&str]| {
-            places.iter().find_map(|place| block.pointer(place).and_then(Value::as_str))
-        };
-        let address = text(&ADDRESSES).and_then(data_url);
-        let data = text(&DATA).or(address.map(|(_, data)| data));
-        let is_text = text(&["/source/type"]) == Some("text");
-        let media_type = text(&TYPES).or(address.map(|(declared, _)| declared));
+        let MediaBlock { media_type, data, .. } = MediaBlock::of(block);
+        let is_text = block.pointer("/source/type").and_then(Value::as_str) == Some("text");
         let bytes = data.map(|data| if is_text { data.len() } else { base64_len(data) } as u64);
         Self { media_type: media_type.map(Box::from), bytes, tokens: None }
     }

@@ -1,6 +1,6 @@
 //! Where an imported frame, or a facet of it, stands in its source.
 
-use super::{FacetChange, Frame};
+use super::{Facet, FacetChange, Frame};
 use crate::json::{Object, Value};
 
 /// Where a frame, or a facet of it, stands in the file that it was imported from.
@@ -15,6 +15,8 @@ pub struct Origin<'f> {
     pub uuid: Option<&'f str>,
     /// When it happened, as the source wrote it.
     pub time: Option<&'f str>,
+    /// The name of the file, where it is another than that of the session: a subagent's.
+    pub file: Option<&'f str>,
 }
 
 impl Frame {
@@ -31,28 +33,39 @@ impl Frame {
     /// ```
     pub fn origin(&self) -> Origin<'_> {
         let line = self.imported.as_ref().map(|imported| imported.line).filter(|line| *line > 0);
-        Origin { line, uuid: self.uuid.as_deref(), time: self.timestamp.as_deref() }
+        let file = self.imported.as_ref().and_then(|imported| imported.file.as_deref());
+        Origin { line, uuid: self.uuid.as_deref(), time: self.timestamp.as_deref(), file }
     }
 
     /// Where a facet that the frame adds stands in its source; [`Frame::origin`] for any other.
-    /// Linear in the facets of the frame.
+    /// Linear in the facets of the frame: who asks for several takes [`Frame::facet_origins`].
     pub fn origin_of(&self, facet: &str) -> Origin<'_> {
+        let found = self.facet_origins().find(|(added, _)| added.holds(facet));
+        found.map_or_else(|| self.origin(), |(_, origin)| origin)
+    }
+
+    /// The facets that the frame adds, in their order, and where each stands in its source, with
+    /// what is inside of it. O(1) each.
+    pub fn facet_origins(&self) -> impl Iterator<Item = (&Facet, Origin<'_>)> {
         let whole = self.origin();
         let parts = self.imported.as_ref().and_then(|imported| imported.get("parts"));
-        let Some(parts) = parts.and_then(Value::as_array) else { return whole };
+        let parts = parts.and_then(Value::as_array).into_iter().flatten();
+        let mut parts = parts.filter_map(Value::as_object);
+        // The part of the next facet, and how many facets it has left.
+        let (mut part, mut left) = (None, 0);
         let added = self.ops.iter().filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(facet),
+            FacetChange::Add(facet) => Some(&**facet),
             _ => None,
         });
-        let Some(index) = added.into_iter().position(|added| added.holds(facet)) else {
-            return whole;
-        };
-        let mut end = 0;
-        let part = parts.iter().filter_map(Value::as_object).find(|part| {
-            end += part.get("blocks").and_then(Value::as_u64).unwrap_or_default();
-            (index as u64) < end
-        });
-        part.map_or(whole, |part| Origin::of_part(part, whole))
+        added.map(move |facet| {
+            while left == 0 {
+                part = parts.next();
+                let blocks = |part: &Object| part.get("blocks").and_then(Value::as_u64);
+                left = part.map_or(u64::MAX, |part| blocks(part).unwrap_or_default());
+            }
+            left -= 1;
+            (facet, part.map_or(whole, |part| Origin::of_part(part, whole)))
+        })
     }
 }
 
@@ -64,6 +77,7 @@ impl<'f> Origin<'f> {
             line: part.get("line").and_then(Value::as_u64).or(whole.line),
             uuid: text("uuid").or(whole.uuid),
             time: text("timestamp").or(whole.time),
+            file: whole.file,
         }
     }
 }

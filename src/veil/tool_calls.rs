@@ -25,6 +25,16 @@ pub struct ToolCall {
     pub subject: Option<Arc<str>>,
 }
 
+impl ToolCall {
+    /// What a call says of itself.
+    pub(crate) fn of(call: &Call<'_>) -> Self {
+        let path = named(call, &Call::PATHS, LONGEST_PATH);
+        let subject = path.clone().or_else(|| named(call, &SUBJECTS, LONGEST));
+        let subject = subject.or_else(|| first(call));
+        Self { tool: call.name.into(), path, subject }
+    }
+}
+
 /// A facet that is a call, a result of one, or inside of either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FacetCall {
@@ -79,10 +89,7 @@ impl FacetCalls {
         found: &mut Vec<FacetCall>,
     ) {
         let call = if let Some(call) = facet.call() {
-            let path = named(&call, &Call::PATHS, LONGEST_PATH);
-            let subject = path.clone().or_else(|| named(&call, &SUBJECTS, LONGEST));
-            let subject = subject.or_else(|| first(&call));
-            let made = ToolCall { tool: call.name.into(), path, subject };
+            let made = ToolCall::of(&call);
             self.open.call(call.id, call.name, made.clone());
             Some((Some(made), true))
         } else if around.is_none() && facet.is_result() {

@@ -8,11 +8,14 @@ use crate::{
     veil::History,
 };
 
-/// Who takes the room of a context that does not fit, in tokens.
+/// Who takes the room of a request whose context does not fit, in tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
-    /// What a context may have.
+    /// What a request may have.
     pub room: u64,
+    /// What the request adds to its messages ([`Budget::tools`](super::Budget::tools)): definitions
+    /// of tools, schemas of structured output.
+    pub tools: u64,
     /// The operator's words: the system prompt of the request, and those in the history.
     pub system_prompt: u64,
     /// Pinned facets in the history.
@@ -34,9 +37,9 @@ pub struct Breakdown {
 impl Breakdown {
     /// The tokens of all of it.
     pub fn total(&self) -> u64 {
-        let Self { room: _, system_prompt, pinned, blocks, recent, others, tail, framing, .. } =
-            self;
-        [system_prompt, pinned, blocks, recent, others, tail, framing].into_iter().sum()
+        let Self { tools, system_prompt, pinned, blocks, recent, others, tail, framing, .. } = self;
+        let parts = [tools, system_prompt, pinned, blocks, recent, others, tail, framing];
+        parts.into_iter().fold(0, |sum, part| sum.saturating_add(*part))
     }
 
     pub(super) fn error(&self) -> Error {
@@ -48,10 +51,17 @@ impl fmt::Display for Breakdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "expected a context of at most {} tokens, found {} that must stay (system prompt {}, \
-             pinned {}, blocks {}, newest frames {}, other frames {}, tail {}, framing {}",
+            "expected a context of at most {} tokens, found {} that must stay (",
             self.room,
             self.total(),
+        )?;
+        if self.tools > 0 {
+            write!(f, "tools {}, ", self.tools)?;
+        }
+        write!(
+            f,
+            "system prompt {}, pinned {}, blocks {}, newest frames {}, other frames {}, tail {}, \
+             framing {}",
             self.system_prompt,
             self.pinned,
             self.blocks,
@@ -79,11 +89,11 @@ impl ContextWindow {
     /// Those of [`ContextWindow::next_job`].
     pub fn breakdown(
         &mut self,
-        history: &History,
+        history: &mut History,
         request: &RenderRequest,
         now: Millis,
     ) -> Result<Breakdown> {
-        self.transform.look(history)?;
+        self.seal(history, now)?;
         let context = self.context(history, request, now)?;
         Ok(self.breakdown_of(request, &context))
     }
@@ -100,7 +110,8 @@ impl ContextWindow {
             steps.get(at).is_some_and(|step| step.sequence == frame && step.stays)
         };
         let mut of = Breakdown {
-            room: self.budget.room(),
+            room: self.budget.room_of_requests(),
+            tools: self.budget.tools,
             framing: context.tokens().framing,
             ..Breakdown::default()
         };

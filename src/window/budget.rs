@@ -4,8 +4,9 @@ use crate::compress::CompressionOptions;
 const ANOTHER_TURN: u64 = 2_400;
 
 /// What a context may cost, in tokens: by the exact count of its messages with what the provider
-/// adds around them. An export holds names and ids of tools besides, and signatures: leave room for
-/// them where a context goes out as one.
+/// adds around them. A request holds definitions of tools besides: [`Budget::taking`] leaves room
+/// for them. An export holds names and ids of calls, and signatures: leave room for them where a
+/// context goes out as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(from = "BudgetFields", rename_all = "camelCase")]
 pub struct Budget {
@@ -13,6 +14,9 @@ pub struct Budget {
     pub max_tokens: u64,
     /// What is left for the answer.
     pub reserve_for_output: u64,
+    /// What a request adds to its messages: definitions of tools, schemas of structured output.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tools: u64,
     /// A context of more tokens is compressed.
     pub high: u64,
     /// How far a compression plans to go; it ends where half the way from the high mark is done.
@@ -21,6 +25,14 @@ pub struct Budget {
     pub recent: u64,
     /// A result of a tool of more tokens is shortened in its middle when it first comes.
     pub largest_result: u64,
+    /// The user's first message stands whole where it has no more tokens than this, else its head,
+    /// its rules and its end.
+    pub first_words: u64,
+    /// The same for the user's last instruction.
+    pub last_words: u64,
+    /// The most tokens of the ledger behind the last block: where things stand. Without any there
+    /// is none, and each block says how things stood.
+    pub ledger: u64,
 }
 
 /// What a budget is read from: the marks that are absent follow from the tokens.
@@ -30,20 +42,29 @@ struct BudgetFields {
     max_tokens: u64,
     #[serde(default)]
     reserve_for_output: u64,
+    #[serde(default)]
+    tools: u64,
     high: Option<u64>,
     low: Option<u64>,
     recent: Option<u64>,
     largest_result: Option<u64>,
+    first_words: Option<u64>,
+    last_words: Option<u64>,
+    ledger: Option<u64>,
 }
 
 impl From<BudgetFields> for Budget {
     fn from(fields: BudgetFields) -> Self {
         let budget = Self::with_reserve(fields.max_tokens, fields.reserve_for_output);
+        let budget = budget.taking(fields.tools);
         Self {
             high: fields.high.unwrap_or(budget.high),
             low: fields.low.unwrap_or(budget.low),
             recent: fields.recent.unwrap_or(budget.recent),
             largest_result: fields.largest_result.unwrap_or(budget.largest_result),
+            first_words: fields.first_words.unwrap_or(budget.first_words),
+            last_words: fields.last_words.unwrap_or(budget.last_words),
+            ledger: fields.ledger.unwrap_or(budget.ledger),
             ..budget
         }
     }
@@ -61,14 +82,18 @@ impl Budget {
     /// As [`Budget::new`], with so many of the tokens left for the answer.
     pub const fn with_reserve(max_tokens: u64, reserve_for_output: u64) -> Self {
         let room = max_tokens.saturating_sub(reserve_for_output);
-        let share = room / 10 * 3;
+        let share = room / 25 * 2;
         Self {
             max_tokens,
             reserve_for_output,
+            tools: 0,
             high: room - if share < ANOTHER_TURN { share } else { ANOTHER_TURN },
-            low: room / 20 * 3,
-            recent: room / 16,
+            low: room / 20,
+            recent: room / 32,
             largest_result: room / 16,
+            first_words: room / 4,
+            last_words: room / 8,
+            ledger: room / 12,
         }
     }
 
@@ -78,15 +103,59 @@ impl Budget {
         Self {
             max_tokens,
             reserve_for_output: 0,
+            tools: 0,
             high: max_tokens,
             low: max_tokens / 10 * 9,
             recent: max_tokens / 2,
             largest_result: max_tokens,
+            first_words: max_tokens / 4,
+            last_words: max_tokens / 8,
+            ledger: max_tokens / 4,
+        }
+    }
+
+    /// Takes these tokens off the room of contexts, and a part of each mark with them: what a
+    /// request adds to its messages. A `RequestOverhead` of the module `request` counts the
+    /// definitions of tools and the schemas of a request.
+    ///
+    /// Without room for anything else a [`ContextWindow`](super::ContextWindow) answers
+    /// [`ErrorKind::OverBudget`](crate::ErrorKind::OverBudget).
+    ///
+    /// ```
+    /// use afterimage::window::Budget;
+    ///
+    /// let budget = Budget::new(8_000).taking(3_000);
+    /// assert_eq!((budget.max_tokens, budget.tools, budget.room()), (8_000, 3_000, 5_000));
+    /// assert_eq!(budget.high, Budget::new(5_000).high);
+    /// ```
+    #[must_use]
+    pub fn taking(self, tokens: u64) -> Self {
+        let before = self.room();
+        let budget = Self { tools: self.tools.saturating_add(tokens), ..self };
+        let after = budget.room();
+        let share = |mark: u64| {
+            let share = u128::from(mark) * u128::from(after) / u128::from(before.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        Self {
+            high: share(budget.high),
+            low: share(budget.low),
+            recent: share(budget.recent),
+            largest_result: share(budget.largest_result),
+            first_words: share(budget.first_words),
+            last_words: share(budget.last_words),
+            ledger: share(budget.ledger),
+            ..budget
         }
     }
 
     /// The tokens that a context may have.
     pub fn room(&self) -> u64 {
+        self.room_of_requests().saturating_sub(self.tools)
+    }
+
+    /// The tokens that a context may have with what its request adds.
+    pub(super) fn room_of_requests(&self) -> u64 {
         self.max_tokens.saturating_sub(self.reserve_for_output)
     }
 
@@ -112,4 +181,9 @@ impl Budget {
     pub(super) fn target(&self) -> u64 {
         self.low.min(self.trigger())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
+    compress::rules,
     id::FrameSeq,
-    snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
+    snapshot::{FrameSnapshot, Substitution, SubstitutionKind, ToolOutput},
     tokens::TokenCounter,
 };
 
@@ -29,17 +30,35 @@ impl DroppedFrames {
     }
 }
 
-/// A frame of whose texts the middle is left out.
+/// A frame of whose texts the middle is left out, or whose results of tools are one line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShortenedFrame {
     /// The frame.
     pub frame: FrameSeq,
-    /// The id that its marker names: `shortened-FRAME`.
+    /// The id that its marker names: `shortened-FRAME`, or `masked-FRAME` where its results are one
+    /// line each.
     pub id: Arc<str>,
     /// The tokens of the frame: the exact count of its text.
     pub original_tokens: u64,
     /// What is left of them.
     pub tokens: u64,
+}
+
+impl ShortenedFrame {
+    /// Whether each result of a tool in it is one line.
+    pub fn is_masked(&self) -> bool {
+        *self.id == *masked_id(self.frame)
+    }
+}
+
+/// The id of a frame of whose texts the middle is left out.
+pub(super) fn shortened_id(frame: FrameSeq) -> Arc<str> {
+    format!("shortened-{frame}").into()
+}
+
+/// The id of a frame whose results are one line each.
+pub(super) fn masked_id(frame: FrameSeq) -> Arc<str> {
+    format!("masked-{frame}").into()
 }
 
 /// What replaces a range of frames.
@@ -108,16 +127,71 @@ impl Change {
         limit: u64,
         counter: &dyn TokenCounter,
     ) -> Option<Self> {
-        let id: Arc<str> = format!("shortened-{frame}").into();
-        let marker = |tokens| format!("\n[… {tokens} tokens left out; expand {id} …]\n");
-        let snapshot = original.shortened(counter, limit, marker)?;
-        let tokens = |of: &FrameSnapshot| of.exact_tokens().unwrap_or(of.total_tokens());
-        let what = ShortenedFrame {
-            frame,
-            original_tokens: tokens(original),
-            tokens: tokens(&snapshot),
-            id: Arc::clone(&id),
+        Self::shorten_with(frame, original, limit, counter, |_| String::new())
+    }
+
+    /// As [`Change::shorten`], for the user's words: where their middle is left out, the rules in it
+    /// stand, in at most a quarter of the tokens.
+    pub(super) fn shorten_words(
+        frame: FrameSeq,
+        original: &FrameSnapshot,
+        limit: u64,
+        counter: &dyn TokenCounter,
+    ) -> Option<Self> {
+        let share = limit / 4;
+        let rules_of = |text: &str| {
+            let mut left = usize::try_from(share).unwrap_or(usize::MAX);
+            let mut said = String::new();
+            for rule in rules(text) {
+                let cost = counter.count(rule) + 2;
+                if cost <= left {
+                    left -= cost;
+                    said.push_str(rule);
+                    said.push('\n');
+                }
+            }
+            said
         };
-        Some(Self::Shortened { what, snapshot: Arc::new(snapshot) })
+        Self::shorten_with(frame, original, limit - share, counter, rules_of)
+    }
+
+    fn shorten_with(
+        frame: FrameSeq,
+        original: &FrameSnapshot,
+        limit: u64,
+        counter: &dyn TokenCounter,
+        of_left_out: impl Fn(&str) -> String,
+    ) -> Option<Self> {
+        let id = shortened_id(frame);
+        let marker = |tokens: u64, left_out: &str| {
+            format!("\n[… {tokens} tokens left out; expand {id} …]\n{}", of_left_out(left_out))
+        };
+        let snapshot = original.shortened(counter, limit, marker)?;
+        Some(Self::shorter(frame, Arc::clone(&id), original, snapshot))
+    }
+
+    /// The frame whose snapshot is `original`, with the line that `line` makes of the id and of each
+    /// result in its place. `None` where that is no shorter.
+    pub(super) fn mask(
+        frame: FrameSeq,
+        original: &FrameSnapshot,
+        counter: &dyn TokenCounter,
+        line: impl Fn(&str, ToolOutput<'_>) -> String,
+    ) -> Option<Self> {
+        let id = masked_id(frame);
+        let snapshot = original.masked(counter, |output| line(&id, output))?;
+        Some(Self::shorter(frame, Arc::clone(&id), original, snapshot))
+    }
+
+    fn shorter(
+        frame: FrameSeq,
+        id: Arc<str>,
+        original: &FrameSnapshot,
+        snapshot: FrameSnapshot,
+    ) -> Self {
+        let tokens = |of: &FrameSnapshot| of.exact_tokens().unwrap_or(of.total_tokens());
+        let (original_tokens, tokens) = (tokens(original), tokens(&snapshot));
+        let what = ShortenedFrame { frame, id, original_tokens, tokens };
+        Self::Shortened { what, snapshot: Arc::new(snapshot) }
     }
 }

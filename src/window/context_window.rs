@@ -1,22 +1,20 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
-    Breakdown, Budget, DroppedFrames, ShortenedFrame, change::Change, standing::Fallbacks,
+    Breakdown, Budget, DroppedFrames, ShortenedFrame, change::Change, ledger::WindowLedger,
+    standing::Fallbacks,
 };
 use crate::{
     Error, ErrorKind, Result,
     compress::{
         CompressionBlock, CompressionJob, CompressionOptions, CompressionTransform, Engine, Epoch,
-        Passage, Summary,
+        LedgerLine, Passage, Summary,
     },
     hud::{Hud, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis, Role},
     snapshot::{FrameSnapshot, FrameSnapshotBuilder},
     veil::History,
 };
-
-/// So many of the newest frames are compressed last, however large they are.
-const LEAST_PROTECTED: usize = 2;
 
 /// Keeps the contexts of one history within a budget.
 #[derive(Debug)]
@@ -28,20 +26,25 @@ pub struct ContextWindow {
     /// blocks that were dropped themselves.
     pub(super) changes: BTreeMap<FrameSeq, Change>,
     /// Whether the high mark was passed, and the low one not met since.
-    is_compressing: bool,
+    pub(super) is_compressing: bool,
     /// How many frames were looked at for results that are too large.
     pub(super) looked_at: usize,
     /// The last frame that a context held.
-    seen: Option<FrameSeq>,
+    pub(super) seen: Option<FrameSeq>,
     /// The epochs of the contexts so far.
-    epochs: u64,
+    pub(super) epochs: u64,
     /// Who took the room where the last context did not fit.
     pub(super) refused: Option<Breakdown>,
     /// What changed since the last context.
-    pending: Option<Epoch>,
+    pub(super) pending: Option<Epoch>,
     /// What stands for frames, and how often that changed.
     pub(super) standing: Option<Fallbacks>,
     pub(super) version: u64,
+    /// What blocks in effect took the place of, besides frames and blocks: it comes back with them.
+    pub(super) replaced: BTreeMap<Arc<str>, Vec<Change>>,
+    /// The frames that were sealed since the last context.
+    pub(super) sealed: Vec<FrameSeq>,
+    pub(super) ledger: WindowLedger,
     /// A snapshot without text, for what is left out.
     pub(super) nothing: Arc<FrameSnapshot>,
 }
@@ -67,14 +70,21 @@ pub struct FittedContext {
     pub dropped: Arc<Vec<DroppedFrames>>,
     /// The frames that are shortened, in order; those since long ago too.
     pub shortened: Arc<Vec<ShortenedFrame>>,
+    /// The frames that had no snapshot, and were sealed for this context, in order.
+    pub sealed: Arc<[FrameSeq]>,
+    /// The lines of the ledger behind the last block, in order, each with the frame that it is from;
+    /// none where no block stands in the context. Shared as long as nothing changes.
+    pub ledger: Arc<Vec<LedgerLine>>,
     /// The errors that [`ContextWindow::render`] got from the engine in place of summaries.
     pub failures: Arc<[Error]>,
 }
 
 impl ContextWindow {
-    /// A window for one history that `hud` captured. The water marks and the
-    /// fewest frames of `options` are not used: the budget decides.
-    pub fn new(hud: Hud, budget: Budget, options: CompressionOptions) -> Self {
+    /// A window for one history that `hud` captured, or captures now: frames that have no snapshot
+    /// are sealed when the window first looks at them, each once ever, from the veil of its moment.
+    /// The water marks and the fewest frames of `options` are not used: the budget decides.
+    pub fn new(hud: Hud, budget: Budget, mut options: CompressionOptions) -> Self {
+        options.keep_words = true;
         let nothing = FrameSnapshotBuilder::new(&**hud.counter()).build(Millis::new(0));
         Self {
             hud,
@@ -89,6 +99,9 @@ impl ContextWindow {
             pending: None,
             standing: None,
             version: 0,
+            replaced: BTreeMap::new(),
+            sealed: Vec::new(),
+            ledger: WindowLedger::default(),
             nothing: Arc::new(nothing),
         }
     }
@@ -108,17 +121,17 @@ impl ContextWindow {
     /// [`FittedContext::failures`] has its errors. The window's own substitutions replace those of
     /// the request.
     ///
-    /// Renders each context that it weighs from the frames' snapshots: no frame is rendered or
-    /// counted again. Costs time in the frames of the context and in those that are new, however
+    /// Seals the frames of the history that have no snapshot, whatever the policy;
+    /// [`FittedContext::sealed`] says which. Renders each context that it weighs from the frames'
+    /// snapshots: no frame is rendered or counted again. Costs time in the frames of the context and in those that are new, however
     /// long the history is; an epoch costs what stands for frames besides.
     ///
     /// # Errors
     /// [`ErrorKind::OverBudget`] where what must stay does not fit; see
-    /// [`ContextWindow::breakdown`]. [`ErrorKind::Shape`] where a frame was not captured,
-    /// [`ErrorKind::Sequence`] where the history is another one, and those of the renderer.
+    /// [`ContextWindow::breakdown`]. [`ErrorKind::Sequence`] where the history is another one, and those of the renderer.
     pub fn render(
         &mut self,
-        history: &History,
+        history: &mut History,
         request: &RenderRequest,
         engine: &dyn Engine,
         now: Millis,
@@ -175,7 +188,7 @@ impl ContextWindow {
     /// Those of [`ContextWindow::render`], but for [`ErrorKind::OverBudget`].
     pub fn next_job(
         &mut self,
-        history: &History,
+        history: &mut History,
         request: &RenderRequest,
         now: Millis,
     ) -> Result<Option<CompressionJob>> {
@@ -187,13 +200,15 @@ impl ContextWindow {
 
     fn next(
         &mut self,
-        history: &History,
+        history: &mut History,
         request: &RenderRequest,
         now: Millis,
     ) -> Result<NextStep> {
         self.look(history, now)?;
         loop {
             if let Some(job) = self.transform.next_job(history, now)? {
+                let has_ledger = self.budget.ledger > 0;
+                let job = if has_ledger { self.with_ledger(history, job) } else { job };
                 return Ok(NextStep::Job(job));
             }
             if self.transform.is_under_way() {
@@ -211,81 +226,6 @@ impl ContextWindow {
                 return Ok(NextStep::Finish(Some((self.version, context))));
             }
         }
-    }
-
-    /// Looks at the frames that are new, and takes over the compactions that they tell of.
-    fn look(&mut self, history: &History, now: Millis) -> Result<()> {
-        self.transform.look(history)?;
-        loop {
-            let Self { hud, transform, .. } = self;
-            let (tags, asked) = (history.veil().tags(), transform.asked());
-            let adopted = transform
-                .adopt(history, now, |facet| hud.render_facet(facet, Role::User, tags, now));
-            match adopted {
-                Ok(None) => break,
-                Ok(epoch) => self.take_effect(epoch),
-                // A range is planned for some of the frames: their compaction waits for it.
-                Err(error) if error.kind() == ErrorKind::Conflict => break,
-                // One that is damaged is passed over.
-                Err(_) if self.transform.asked() > asked => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.shorten_new(history);
-        Ok(())
-    }
-
-    /// Plans what brings a context closer to the low mark; says whether there was anything.
-    fn plan(
-        &mut self,
-        history: &History,
-        request: &RenderRequest,
-        context: &RenderedContext,
-    ) -> Result<bool> {
-        let total = context.tokens().total;
-        let excess = total.saturating_sub(self.budget.target());
-        let mut protected = self.protected_frames();
-        if self.transform.plan_frames_saving(history, excess, protected)? > 0 {
-            return Ok(true);
-        }
-        // Before blocks say less for its sake, what takes most of the room does.
-        let free = self.free(request, context);
-        let is_over = total > self.budget.room();
-        if is_over && self.shorten(history, context, free / 2, free / 2) {
-            return Ok(true);
-        }
-        if self.transform.plan_saving(history, excess, protected)? > 0 {
-            return Ok(true);
-        }
-        if !is_over {
-            return Ok(false);
-        }
-        if self.shorten(history, context, free / 2, free / 4) {
-            return Ok(true);
-        }
-        while protected > 0 {
-            protected /= 2;
-            if self.transform.plan_saving(history, excess, protected)? > 0 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// How many of the newest frames are compressed last.
-    fn protected_frames(&self) -> usize {
-        let steps = self.transform.steps();
-        let most = self.transform.options().protected_frames;
-        let mut tokens = 0;
-        let newest = steps.iter().rev().take(most).take_while(|step| {
-            tokens += match self.change_of(step.sequence) {
-                Some(Change::Shortened { what, .. }) => what.tokens,
-                Some(Change::Dropped(_)) => 0,
-                None => step.tokens,
-            };
-            tokens <= self.budget.recent
-        });
-        newest.count().max(most.min(LEAST_PROTECTED))
     }
 
     /// Takes the summary of a job: as [`CompressionTransform::complete`], rendered by the
@@ -323,11 +263,10 @@ impl ContextWindow {
     ///
     /// # Errors
     /// [`ErrorKind::OverBudget`] where what must stay does not fit: nothing is dropped then.
-    /// [`ErrorKind::Shape`] where a frame was not captured, [`ErrorKind::Sequence`] where the
-    /// history is another one, and those of the renderer.
+    /// [`ErrorKind::Sequence`] where the history is another one, and those of the renderer.
     pub fn finish(
         &mut self,
-        history: &History,
+        history: &mut History,
         request: &RenderRequest,
         now: Millis,
     ) -> Result<FittedContext> {
@@ -337,7 +276,7 @@ impl ContextWindow {
     /// As [`ContextWindow::finish`]; `known` is the context as it stood at a version.
     fn finish_with(
         &mut self,
-        history: &History,
+        history: &mut History,
         request: &RenderRequest,
         known: Option<(u64, RenderedContext)>,
         now: Millis,
@@ -359,7 +298,9 @@ impl ContextWindow {
         let epoch = self.pending.take();
         self.epochs += u64::from(epoch.is_some());
         let Fallbacks { dropped, shortened, .. } = self.standing();
-        Ok(FittedContext { context, epoch, dropped, shortened, failures: Arc::default() })
+        let sealed = std::mem::take(&mut self.sealed).into();
+        let (ledger, failures) = (self.ledger.lines(), Arc::default());
+        Ok(FittedContext { context, epoch, dropped, shortened, sealed, ledger, failures })
     }
 
     /// Drops and shortens until the context fits; changes nothing where it cannot.
@@ -370,9 +311,9 @@ impl ContextWindow {
         context: RenderedContext,
         now: Millis,
     ) -> Result<RenderedContext> {
-        let before = (self.changes.clone(), self.pending.clone());
+        let before = (self.changes.clone(), self.pending.clone(), self.ledger.clone());
         self.fit(history, request, context, now).inspect_err(|_| {
-            (self.changes, self.pending) = before;
+            (self.changes, self.pending, self.ledger) = before;
             self.unsettle();
         })
     }
@@ -384,10 +325,12 @@ impl ContextWindow {
     }
 
     /// Takes note of blocks that took effect. What was done to their frames before is over.
-    fn take_effect(&mut self, epoch: Option<Epoch>) {
+    pub(super) fn take_effect(&mut self, epoch: Option<Epoch>) {
         let Some(epoch) = epoch else { return };
+        self.ledger.outdate();
         let blocks = epoch.blocks.iter().filter_map(|id| self.transform.block(id));
-        let ranges: Vec<_> = blocks.map(|block| block.from..=block.to).collect();
+        let ranges: Vec<_> =
+            blocks.map(|block| (Arc::clone(&block.id), block.from..=block.to)).collect();
         // A compaction of another program may begin or end inside of what was dropped together.
         self.unsettle();
         // A block that a branch undid was dropped with it.
@@ -396,9 +339,17 @@ impl ContextWindow {
             let block = change.dropped().and_then(|dropped| dropped.block.as_deref());
             block.is_none_or(|id| transform.block(id).is_some())
         });
-        let over = ranges.into_iter().filter_map(|range| self.take_back(range));
-        let from = over.fold(epoch.from, FrameSeq::min);
-        self.note(from, epoch.blocks);
+        let mut first = epoch.from;
+        for (id, range) in ranges {
+            let over = self.take_back(range);
+            if let Some(from) = over.iter().map(Change::from).min() {
+                first = first.min(from);
+                self.replaced.insert(id, over);
+            }
+        }
+        let Self { replaced, transform, .. } = self;
+        replaced.retain(|id, _| transform.block(id).is_some());
+        self.note(first, epoch.blocks);
     }
 
     /// Remembers that contexts are no longer what they were from this frame on.
@@ -419,12 +370,13 @@ impl ContextWindow {
         request: &RenderRequest,
         now: Millis,
     ) -> Result<RenderedContext> {
+        self.refresh_ledger(history, now)?;
         let substitutions = self.standing().substitutions;
         self.hud.render_with(history, request, &substitutions, now)
     }
 
     /// The original frames of a block, or of what was shortened or dropped, by the id that stands
-    /// in the context.
+    /// in the context. Those of the `ledger` are the frames that its lines are from.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where nothing in effect has the id, and those of
@@ -433,20 +385,37 @@ impl ContextWindow {
         if let Some(block) = self.transform.block(id) {
             return block.expand();
         }
+        if self.ledger.substitution().is_some_and(|ledger| *ledger.block == *id) {
+            return Ok(self.ledger_frames(history));
+        }
+        self.expand_change(history, id)
+    }
+
+    /// The original frames of what was shortened or dropped, by its id.
+    fn expand_change(&self, history: &History, id: &str) -> Result<Vec<Passage>> {
         let Some(change) = self.changes.values().find(|change| *change.id() == *id) else {
             let message = format!("expected the id of a block in effect, found {id:?}");
             return Err(Error::new(ErrorKind::OutOfRange, message));
         };
-        let range = change.from()..=change.to();
+        Ok(self.passages_in(history, change.from()..=change.to()))
+    }
+
+    /// The frames of a range that show something, as they were captured.
+    pub(super) fn passages_in(
+        &self,
+        history: &History,
+        range: RangeInclusive<FrameSeq>,
+    ) -> Vec<Passage> {
         let frames = history.frames();
         let inside = frames.first_from(*range.start())..frames.first_after(*range.end());
         let passage = |index: usize| {
             let (snapshot, sequence) = (frames.snapshot(index)?, frames.sequence(index)?);
             let role = snapshot.chunks().find_map(|chunk| chunk.role());
+            let source = frames.source(index);
             let role =
-                role.unwrap_or_else(|| self.hud.role_of(&frames.source(index).unwrap_or_default()));
-            Some(Passage { from: sequence, to: sequence, role, snapshot })
+                role.unwrap_or_else(|| self.hud.role_of(&source.clone().unwrap_or_default()));
+            Some(Passage { from: sequence, to: sequence, role, source, snapshot })
         };
-        Ok(inside.filter_map(passage).filter(|passage| !passage.snapshot.is_empty()).collect())
+        inside.filter_map(passage).filter(|passage| !passage.snapshot.is_empty()).collect()
     }
 }

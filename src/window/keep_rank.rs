@@ -12,6 +12,8 @@ use crate::{
 /// then age.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) struct KeepRank {
+    /// Whether it holds the user's first message or last instruction.
+    is_words: bool,
     is_recent: bool,
     is_reference: bool,
     /// Below zero where it loses its worth fast.
@@ -23,7 +25,8 @@ pub(super) struct KeepRank {
 impl KeepRank {
     /// Of a block that stands for frames.
     pub(super) fn of_block(from: FrameSeq, is_recent: bool) -> Self {
-        Self { is_recent, is_reference: true, lasting: 0.0, kind: 0, from: from.get() }
+        let (is_words, from) = (false, from.get());
+        Self { is_words, is_recent, is_reference: true, lasting: 0.0, kind: 0, from }
     }
 
     /// Of frames: as much as the facet in them that is worth most.
@@ -39,6 +42,7 @@ impl KeepRank {
             _ => None,
         });
         let none = Self {
+            is_words: false,
             is_recent,
             is_reference: false,
             lasting: f64::NEG_INFINITY,
@@ -58,9 +62,14 @@ impl KeepRank {
         Self { lasting: 0.0, kind: kind(&FacetType::STATE), ..worth }
     }
 
+    /// The rank of frames that hold the user's first message or last instruction, or not.
+    pub(super) fn keep(self, is_words: bool) -> Self {
+        Self { is_words, ..self }
+    }
+
     /// Whether more of the kind may go than must, so that it happens less often.
     pub(super) fn is_cheap(&self) -> bool {
-        !self.is_recent && !self.is_reference
+        !self.is_words && !self.is_recent && !self.is_reference
     }
 
     pub(super) fn order(&self, other: &Self) -> std::cmp::Ordering {

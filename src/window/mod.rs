@@ -37,11 +37,14 @@
 //! let budget = Budget::new(800);
 //! let options = CompressionOptions { protected_frames: 4, ..budget.compression() };
 //! let mut window = ContextWindow::new(hud, budget, options);
-//! let fitted = window.render(&history, &RenderRequest::default(), &OutlineEngine, Millis::new(0))?;
+//! let fitted = window.render(&mut history, &RenderRequest::default(), &OutlineEngine, Millis::new(0))?;
 //! assert!(fitted.context.tokens().total <= 800);
 //! assert_eq!(window.transform().blocks().count(), 1);
 //! # Ok::<(), afterimage::Error>(())
 //! ```
+//!
+//! [`ContextWindow::receipt`] says what a context no longer says, and
+//! [`ContextWindow::originals`] finds it again: a search, and pages of a few tokens.
 //!
 //! A program that calls its model itself, for example without blocking, asks for
 //! [`ContextWindow::next_job`] until there is none, and then for [`ContextWindow::finish`].
@@ -51,8 +54,15 @@ mod budget;
 mod change;
 mod context_in_force;
 mod context_window;
+mod continued;
 mod keep_rank;
+mod ledger;
+mod mask;
+mod on_demand;
+mod plan;
+mod receipt;
 mod recorded_compactions;
+mod save;
 mod shrink;
 mod standing;
 mod without_text;
@@ -63,6 +73,12 @@ pub use change::{DroppedFrames, ShortenedFrame};
 pub(crate) use context_in_force::context_items;
 pub use context_in_force::{ContextInForce, ContextItem, ContextSize, LeftAt};
 pub use context_window::{ContextWindow, FittedContext};
+pub use continued::{CONTINUED_TEMPLATE, ContinuedPrompt};
+pub use on_demand::RangePreview;
+pub use receipt::{
+    FoundText, FramePage, LossReceipt, LostKind, LostText, OriginalsState, ReplacedFrames,
+    ReplacementKind, WindowOriginals,
+};
 pub use recorded_compactions::RecordedCompactions;
 #[cfg(feature = "storage")]
 pub(crate) use without_text::tells_of_context;

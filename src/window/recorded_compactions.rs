@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Result,
+    Error, ErrorKind, Result,
     compress::CompressionTransform,
     hud::Hud,
     id::{Millis, Role},
@@ -50,7 +50,8 @@ impl RecordedCompactions {
     /// were any. Of a damaged one nothing is taken over. Looks at each frame once.
     ///
     /// # Errors
-    /// Those of [`CompressionTransform::adopt`], but for damaged compactions.
+    /// [`ErrorKind::Shape`] where a frame has no snapshot, after those before it were followed; and
+    /// those of [`CompressionTransform::adopt`], but for damaged compactions.
     pub fn follow(&mut self, hud: &Hud, history: &History, now: Millis) -> Result<bool> {
         let mut has_changed = false;
         loop {
@@ -59,7 +60,14 @@ impl RecordedCompactions {
                 .transform
                 .adopt(history, now, |facet| hud.render_facet(facet, Role::User, tags, now));
             match adopted {
-                Ok(None) => return Ok(has_changed),
+                Ok(None) => {
+                    // Nobody knows what a frame tells of that was not looked at.
+                    let Some(frame) = self.transform.first_unsealed(history) else {
+                        return Ok(has_changed);
+                    };
+                    let message = "expected a captured frame, found one without a snapshot";
+                    return Err(Error::new(ErrorKind::Shape, message).at_frame(frame.get()));
+                }
                 Ok(Some(_)) => {
                     self.blocks = Arc::new(self.transform.substitutions());
                     has_changed = true;

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
-use super::{ContextWindow, DroppedFrames, change::Change, keep_rank::KeepRank};
+use super::{Breakdown, ContextWindow, DroppedFrames, change::Change, keep_rank::KeepRank};
 use crate::{
     Result,
     compress::CompressionBlock,
@@ -39,6 +39,37 @@ impl ContextWindow {
         shortened.into_iter().for_each(|change| self.enter(change));
     }
 
+    /// Shortens the user's first message and last instruction to their shares; says whether either
+    /// was longer.
+    pub(super) fn shorten_words(&mut self, history: &History) -> bool {
+        let steps = self.transform.steps();
+        let (first, last) = (self.transform.task(), self.transform.instruction());
+        let shares = [(first, self.budget.first_words), (last, self.budget.last_words)];
+        let mut shorter = Vec::new();
+        for (at, share) in shares {
+            let Some(step) = at.and_then(|at| steps.get(at)) else { continue };
+            if at == last && first == last && share == self.budget.last_words
+                || step.tokens <= share.max(LEAST_TOKENS)
+                || step.stays
+                || self.change_of(step.sequence).is_some()
+                || self.transform.compression_state(step.sequence).is_some()
+            {
+                continue;
+            }
+            let Some(snapshot) = history.snapshot(step.sequence) else { continue };
+            let counter = &**self.hud.counter();
+            let share = share.max(LEAST_TOKENS);
+            let words = Change::shorten_words(step.sequence, &snapshot, share, counter);
+            // Each of many texts would have its rules: those of such a message are left out.
+            let fits = |change: &Change| change.shortened().is_some_and(|of| of.tokens <= share);
+            let plain = || Change::shorten(step.sequence, &snapshot, share, counter);
+            shorter.extend(words.filter(fits).or_else(plain));
+        }
+        let is_shorter = !shorter.is_empty();
+        shorter.into_iter().for_each(|change| self.enter(change));
+        is_shorter
+    }
+
     /// Drops and shortens until the context fits, which is `context` at first.
     pub(super) fn fit(
         &mut self,
@@ -47,6 +78,14 @@ impl ContextWindow {
         mut context: RenderedContext,
         now: Millis,
     ) -> Result<RenderedContext> {
+        if self.budget.room() == 0 && self.budget.tools > 0 {
+            // Whatever is left out, nothing fits.
+            let all = self.breakdown_of(request, &context);
+            let breakdown = Breakdown { blocks: 0, others: 0, largest: Vec::new(), ..all };
+            let error = breakdown.error();
+            self.refused = Some(breakdown);
+            return Err(error);
+        }
         // What may be left of a frame: first an eighth of the free room, so that each of the newest
         // keeps its share; less only where that is still too much.
         let mut share = 8;
@@ -54,10 +93,22 @@ impl ContextWindow {
             if context.tokens().total <= self.budget.room() {
                 return Ok(context);
             }
+            // Where things stand says less before frames go.
+            let eighth = self.budget.room() / 8;
+            if self.ledger.tokens() > eighth && self.ledger.limit.is_none() {
+                self.ledger.shrink_to(eighth);
+                context = self.context(history, request, now)?;
+                continue;
+            }
             let least = (self.free(request, &context) / share).max(LEAST_TOKENS);
             if self.drop_some(history, request, &context)
                 || self.shorten(history, &context, 0, least)
             {
+                context = self.context(history, request, now)?;
+                continue;
+            }
+            if least == LEAST_TOKENS && self.ledger.behind().is_some() {
+                self.ledger.shrink_to(0);
                 context = self.context(history, request, now)?;
                 continue;
             }
@@ -87,8 +138,14 @@ impl ContextWindow {
         let shorter = largest.into_iter().find_map(|(frame, tokens)| {
             let snapshot = history.snapshot(frame)?;
             let limit = tokens.saturating_sub(excess).max(least);
-            let change = Change::shorten(frame, &snapshot, limit, &**self.hud.counter())?;
-            change.shortened().is_some_and(|what| what.tokens < tokens).then_some(change)
+            // Each text that is cut takes a marker, so that a limit close to what is left may come
+            // to no less.
+            let halved = |limit: &u64| (*limit > least).then(|| (limit / 2).max(least));
+            let shortened = |limit: u64| {
+                let change = Change::shorten(frame, &snapshot, limit, &**self.hud.counter())?;
+                change.shortened().is_some_and(|what| what.tokens < tokens).then_some(change)
+            };
+            std::iter::successors(Some(limit), halved).find_map(shortened)
         });
         let is_shorter = shorter.is_some();
         shorter.into_iter().for_each(|change| self.enter(change));
@@ -149,7 +206,9 @@ impl ContextWindow {
                 .fold((0, 0), |(count, sum), (_, tokens)| (count + 1, sum + tokens));
             let is_recent = range.end > recent;
             let frames = history.frames().slice(range);
-            let worth = KeepRank::of_frames(frames, from, is_recent);
+            let is_words = [self.transform.task(), self.transform.instruction()];
+            let is_words = is_words.into_iter().flatten().any(|at| unit.range().contains(&at));
+            let worth = KeepRank::of_frames(frames, from, is_recent).keep(is_words);
             let tokens = tokens + messages * per_message;
             candidates.push((worth, DroppedFrames { from, to, tokens, block: None }));
         }
@@ -212,29 +271,31 @@ impl ContextWindow {
         Some(change).filter(|change| frame <= change.to())
     }
 
-    /// Takes back what was done to any of these frames; says from which frame on. Runs in time
+    /// Takes back what was done to any of these frames, and says what that was. Runs in time
     /// proportional to what is taken back: changes never overlap.
-    pub(super) fn take_back(&mut self, range: RangeInclusive<FrameSeq>) -> Option<FrameSeq> {
-        let mut first = None;
+    pub(super) fn take_back(&mut self, range: RangeInclusive<FrameSeq>) -> Vec<Change> {
+        let mut taken = Vec::new();
         while let Some((from, change)) = self.changes.range(..=*range.end()).next_back()
             && change.to() >= *range.start()
         {
-            first = Some(*from);
-            self.changes.remove(&from.clone());
+            let from = *from;
+            taken.extend(self.changes.remove(&from));
             self.unsettle();
         }
-        first
+        taken.reverse();
+        taken
     }
 
     /// Lets a change take effect in place of what was done to its frames before.
-    fn enter(&mut self, change: Change) {
-        let from = self.take_back(change.from()..=change.to());
-        self.note(from.unwrap_or(change.from()).min(change.from()), Vec::new());
+    pub(super) fn enter(&mut self, change: Change) {
+        let over = self.take_back(change.from()..=change.to());
+        let from = over.iter().map(Change::from).fold(change.from(), FrameSeq::min);
+        self.note(from, Vec::new());
         self.changes.insert(change.from(), change);
         self.unsettle();
     }
 }
 
-fn tokens_of(snapshot: &FrameSnapshot) -> u64 {
+pub(super) fn tokens_of(snapshot: &FrameSnapshot) -> u64 {
     snapshot.exact_tokens().unwrap_or(snapshot.total_tokens())
 }

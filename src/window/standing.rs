@@ -48,6 +48,11 @@ impl ContextWindow {
         for (from, change) in &self.changes {
             all.insert(*from, change.substitution(&self.nothing));
         }
-        all.into_values().collect()
+        let mut all: Vec<Substitution> = all.into_values().collect();
+        if let Some(ledger) = self.ledger.substitution() {
+            let at = all.partition_point(|of| of.from <= ledger.to);
+            all.insert(at, ledger);
+        }
+        all
     }
 }

@@ -246,12 +246,14 @@ fn responses_item(
         *answered = true;
     }
     match kind {
+        "message" if item.get("role").is_some_and(|role| role == "assistant") => {
+            responses_said(item, ids)
+        }
         "message" => {
             members(item, &["type", "role", "content"])?;
             let kinds: &[&str] = match text(item, "role")? {
                 "user" => &["input_text", "input_image"],
                 "system" | "developer" => &["input_text"],
-                "assistant" => &["output_text"],
                 other => return Err(format!("role {other:?}")),
             };
             responses_content(item.get("content"), kinds, false)
@@ -278,14 +280,36 @@ fn responses_item(
         }
         "reasoning" => {
             members(item, &["type", "id", "summary", "content", "encrypted_content"])?;
+            ensure!(!text(item, "id")?.is_empty(), "reasoning without an id");
             list(&item["summary"])?;
             ensure!(!text(item, "encrypted_content")?.is_empty(), "nothing encrypted");
             ensure!(next.is_some_and(is_of_agent), "reasoning without what followed");
             Ok(())
         }
-        "web_search_call" | "file_search_call" => Ok(()),
+        "web_search_call" | "file_search_call" => {
+            let asked = if kind == "web_search_call" { "action" } else { "queries" };
+            members(item, &["type", "id", "status", "results", asked])?;
+            ensure!(!text(item, "id")?.is_empty(), "a call without an id");
+            text(item, "status")?;
+            ensure!(item.contains_key(asked), "a call without {asked}");
+            Ok(())
+        }
         other => Err(format!("an item of type {other:?}")),
     }
+}
+
+/// A message of the agent: as the item that it was, with its id and status, or in the plain form.
+fn responses_said(item: &Map<String, Value>, ids: &mut HashSet<String>) -> Verdict {
+    let is_plain = item["content"].is_string();
+    let own: &[&str] = if is_plain { &[] } else { &["id", "status"] };
+    members(item, &[&["type", "role", "content", "phase"], own].concat())?;
+    if !is_plain {
+        let id = text(item, "id")?;
+        ensure!(!id.is_empty() && ids.insert(format!("message {id}")), "id {id:?}");
+        let status = text(item, "status")?;
+        ensure!(["in_progress", "completed", "incomplete"].contains(&status), "status {status:?}");
+    }
+    responses_content(item.get("content"), &["output_text"], false)
 }
 
 fn responses_content(content: Option<&Value>, kinds: &[&str], may_be_empty: bool) -> Verdict {
@@ -503,7 +527,8 @@ fn anthropic_block(block: &Map<String, Value>, role: &str, marks: &mut usize) ->
         }
         ("assistant", "compaction") => true,
         ("assistant", kind) if kind.ends_with("_tool_result") => {
-            members(block, &["type", "tool_use_id", "content", "caller", "is_error"])?;
+            let known = ["type", "tool_use_id", "content", "caller", "is_error", "cache_control"];
+            members(block, &known)?;
             block.contains_key("content")
         }
         ("user", "document" | "search_result" | "container_upload" | "tool_reference")

@@ -97,7 +97,7 @@ fn requests_hold_what_is_on_their_branch_whoever_is_asked() {
             assert_eq!(rendered(&so_far, &mut compactions), expected);
             assert_eq!(rendered(&so_far, &mut RecordedCompactions::default()), expected);
             let fitted = RequestFitter::new(hud(), room);
-            let fitted = fitted.fit(&so_far, &OutlineEngine, NOW, |_| {}).unwrap();
+            let fitted = fitted.fit(&mut so_far, &OutlineEngine, NOW, |_| {}).unwrap();
             let Fit::Fits(fitted) = fitted.fit else { panic!("it fits") };
             assert_eq!(words(&fitted.context), expected);
             assert_eq!(replayed.unwrap(), expected);

@@ -6,7 +6,10 @@ use std::{fmt::Write, path::Path, sync::Arc};
 
 use afterimage::{
     ErrorKind,
-    bill::{Calibration, Inexact, RefusalReason, TextKind, exact_input},
+    bill::{
+        Calibration, CalibrationBuilder, CountBasis, ExactnessGap, RefusalReason, TextKind,
+        exact_input,
+    },
     id::Millis,
     request::Recording,
     tokens::{Bpe, Certainty, Chars4, Memo, TokenCounter},
@@ -141,16 +144,16 @@ fn inputs_that_are_said_to_be_exact_equal_the_reported_ones() {
     }
 }
 
-fn responses(body: &str) -> Result<u64, Inexact> {
+fn responses(body: &str) -> Result<u64, ExactnessGap> {
     recorded("https://api.openai.com/v1/responses", body)
 }
 
-fn chat(body: &str) -> Result<u64, Inexact> {
+fn chat(body: &str) -> Result<u64, ExactnessGap> {
     recorded("https://api.openai.com/v1/chat/completions", body)
 }
 
 /// The exact input of a request that was sent to an address.
-fn recorded(uri: &str, body: &str) -> Result<u64, Inexact> {
+fn recorded(uri: &str, body: &str) -> Result<u64, ExactnessGap> {
     let line = serde_json::json!({"interactions": [{"uri": uri, "request": body, "status": 200,
         "response": {"choices": [{"message": {"role": "assistant", "content": "Yes."}}]}}]});
     let transcript = Transcript::new(std::io::Cursor::new(line.to_string())).unwrap();
@@ -168,24 +171,24 @@ fn what_may_cost_something_unknown_is_never_exact() {
     // Five tokens of text, one of the role, three for the message and three for the reply.
     assert_eq!(says(""), Ok(12));
     assert_eq!(says(r#","temperature":0.5,"tools":[],"max_tokens":9"#), Ok(12));
-    assert_eq!(says(r#","tools":[{"type":"function"}]"#), Err(Inexact::Tools));
-    assert_eq!(says(r#","previous_response_id":"resp_1""#), Err(Inexact::Stored));
+    assert_eq!(says(r#","tools":[{"type":"function"}]"#), Err(ExactnessGap::Tools));
+    assert_eq!(says(r#","previous_response_id":"resp_1""#), Err(ExactnessGap::Stored));
     assert_eq!(
         says(r#","response_format":{"type":"json_schema"}"#),
-        Err(Inexact::Other("response_format".into()))
+        Err(ExactnessGap::Other("response_format".into()))
     );
     let with = |model: &str, message: &str| {
         chat(&format!(r#"{{"model":"{model}","messages":[{message}]}}"#))
     };
     let said = r#"{"role":"user","content":"Where is the harbour?"}"#;
-    assert_eq!(with("gpt-5", said), Err(Inexact::Model));
+    assert_eq!(with("gpt-5", said), Err(ExactnessGap::Model));
     assert_eq!(with("gpt-4o", &format!("{said},{said}")), Ok(21));
     let named = r#"{"role":"user","name":"ada","content":"x"}"#;
-    assert_eq!(with("gpt-4o", named), Err(Inexact::Other("name".into())));
+    assert_eq!(with("gpt-4o", named), Err(ExactnessGap::Other("name".into())));
     let image = r#"{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.example/a.png"}}]}"#;
-    assert_eq!(with("gpt-4o", image), Err(Inexact::Media));
+    assert_eq!(with("gpt-4o", image), Err(ExactnessGap::Media));
     let call = r#"{"role":"assistant","content":"x","tool_calls":[{"id":"1"}]}"#;
-    assert_eq!(with("gpt-4o", call), Err(Inexact::Tools));
+    assert_eq!(with("gpt-4o", call), Err(ExactnessGap::Tools));
 }
 
 /// A turn: how many characters the user says, the model, and the usage as JSON.
@@ -393,8 +396,8 @@ fn calibrations_are_read_strictly() {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(says), "{error}");
     };
-    check("\"calibration\":1", "\"calibration\":2", ErrorKind::Version, "version 1");
-    check("\"calibration\":1,", "", ErrorKind::Shape, "calibration");
+    check("\"calibration\":2", "\"calibration\":1", ErrorKind::Version, "version 2");
+    check("\"calibration\":2,", "", ErrorKind::Shape, "calibration");
     check("\"chars4\"", "\"calibrated:chars4*1.200000\"", ErrorKind::Shape, "/tokenizer");
     check("\"models\"", "\"model\"", ErrorKind::Shape, "models");
     check("\"slope\":1", "\"slope\":9", ErrorKind::Shape, "/models/0/slope");
@@ -412,7 +415,215 @@ fn calibrations_are_read_strictly() {
     for end in (0..written.len()).step_by(7) {
         assert!(Calibration::from_json(&written.as_bytes()[..end]).is_err());
     }
-    let by_kind: u64 = calibration.sessions()[0].counts.tokens.iter().sum();
-    assert_eq!(by_kind, calibration.sessions()[0].counts.total());
+    let by_kind: u64 = calibration.sessions()[0].last.counts.tokens.iter().sum();
+    assert_eq!(by_kind, calibration.sessions()[0].last.counts.total());
     assert_eq!(TextKind::of_chunk(Some("action")), TextKind::Calls);
+}
+
+/// One figure of a written calibration replaced: the path, what is expected, what was found.
+#[test]
+fn figures_that_contradict_each_other_are_refused_by_their_names() {
+    let calibration = of(&turns(&planted(60, 1_200_000, 9, 5_000, 30), |_, tokens| input(tokens)));
+    let written: serde_json::Value =
+        serde_json::from_str(&calibration.to_json().to_string()).unwrap();
+    assert!(written["models"][0]["distant"].as_array().unwrap().len() >= 3, "{written}");
+    let check = |pointer: &str, value: &str, says: &[&str]| {
+        let mut changed = written.clone();
+        *changed.pointer_mut(pointer).unwrap() = serde_json::from_str(value).unwrap();
+        let error = Calibration::from_json(changed.to_string().as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Shape, "{error}");
+        for word in says {
+            assert!(error.to_string().contains(word), "{word} in {error}");
+        }
+    };
+    let model = |name: &str| format!("/models/0/{name}");
+    let checked = written["models"][0]["checked"].as_u64().unwrap();
+    let of_checked = format!("at least 85 % of {checked} checked, found 1");
+    check(&model("held"), "1", &["/models/0/held", &of_checked]);
+    check(&model("held"), "100000", &["/models/0/held", "those that were checked, found 100000"]);
+    check(&model("checked"), "0", &["/models/0/checked", "from 1 to 60, the exchanges, found 0"]);
+    check(&model("checked"), "61", &["/models/0/checked", "found 61"]);
+    check(&model("exchanges"), "3", &["/models/0/exchanges", "at least 20 exchanges, found 3"]);
+    check(
+        &model("kinds/results"),
+        "-5000000",
+        &["/models/0/kinds/results", "millionths from 100000 to 5000000, found -5000000"],
+    );
+    check(&model("kinds/reasoning"), "30000000", &["/models/0/kinds/reasoning"]);
+    check(&model("perMessage"), "10000000001", &["/models/0/perMessage", "found 10000000001"]);
+    check(&model("kindsPerMessage"), "-99999999999", &["/models/0/kindsPerMessage"]);
+    check(&model("medianError"), "1000001", &["/models/0/medianError"]);
+    check(&model("usualStep"), "0", &["/models/0/usualStep", "at least one token, found 0"]);
+    check(&model("slope"), "1e999", &["/models/0/slope"]);
+    check(&model("slope"), "1.5", &["/models/0/slope"]);
+    check(&model("slope"), "\"NaN\"", &["/models/0/slope", "found a string"]);
+    check(&model("interval"), "9007199254740993", &["/models/0/interval"]);
+    check(&model("distant/1/interval"), "0", &["/models/0/distant/1/interval", "a nearer one"]);
+    check(&model("distant/1/exchanges"), "2", &["/models/0/distant/1/exchanges", "more than 2"]);
+    check(&model("distant/0/held"), "1000", &["/models/0/distant/0/held"]);
+    check("/sessions/0/last/request", "0", &["/sessions/0/last/request", "the first request"]);
+    check("/sessions/0/first/reported", "0", &["/sessions/0/first/reported"]);
+    check("/sessions/0/client", "null", &["/sessions/0/client", "found nothing"]);
+
+    // A member that is there twice, wherever it is: nobody knows which is meant.
+    let text = written.to_string();
+    for (from, at) in [
+        ("\"calibration\":2", "/calibration"),
+        ("\"slope\":", "/models/0/slope"),
+        ("\"prose\":", "/models/0/kinds/prose"),
+        ("\"client\":", "/sessions/0/client"),
+    ] {
+        let start = text.find(from).unwrap();
+        let end = start + text[start..].find([',', '}']).unwrap();
+        let twice = format!("{},{}", &text[start..end], &text[start..]);
+        let doubled = format!("{}{twice}", &text[..start]);
+        let error = Calibration::from_json(doubled.as_bytes()).unwrap_err();
+        let says = error.to_string();
+        assert!(says.contains(at) && says.contains("each member once"), "{from} {says}");
+    }
+}
+
+/// A program that heard nothing of the last ten or twenty exchanges, or of a compaction.
+#[test]
+fn intervals_widen_with_the_distance_and_hold_there_too() {
+    let (mut table, mut compactions, mut kept) = (String::new(), 0, 0);
+    let mut far = [(0_u64, 0_u64); 2];
+    let has_data = for_each_recording(|path, recording| {
+        let calibration = Calibration::of(recording).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy();
+        for model in calibration.models() {
+            // Exchanges that were held out in one piece with others.
+            for of in &model.distant {
+                writeln!(
+                    table,
+                    "{name:.24} {}: at {} ± {}, {} of {} held",
+                    model.model, of.exchanges, of.interval, of.held, of.checked
+                )
+                .unwrap();
+                let at = [10, 20].iter().position(|far| *far == of.exchanges);
+                if let Some(at) = at {
+                    far[at] = (far[at].0 + of.held, far[at].1 + of.checked);
+                }
+            }
+            let widths: Vec<u64> = [1, 2, 3, 5, 8, 10, 15, 20, 40, 90, 1_000]
+                .map(|exchanges| model.interval_after(exchanges, 0))
+                .to_vec();
+            assert!(widths.is_sorted() && widths[0] == model.interval, "{widths:?}");
+            assert!(model.interval_after(1, 100_000) >= model.interval_after(2, 0));
+        }
+        let near = calibration.counts(recording).unwrap();
+        for exchange in recording.exchanges() {
+            let Some(previous) = recording.previous(exchange.number) else { continue };
+            let tokens = |number| recording.tokens(number).unwrap().total();
+            let count = near[exchange.number - 1];
+            let input = exchange.usage.as_ref().and_then(|usage| usage.input);
+            let Some((count, input)) = count.zip(input) else { continue };
+            let is_other = recording.exchanges()[previous - 1].model != exchange.model;
+            if is_other || tokens(exchange.number) * 2 >= tokens(previous) {
+                continue;
+            }
+            compactions += 1;
+            kept += u32::from((count.low..=count.high).contains(&input));
+            writeln!(table, "{name:.24} {}: {count:?}, {input} reported", exchange.number).unwrap();
+        }
+    });
+    if !has_data {
+        return;
+    }
+    println!("{table}\nat 10 and 20: {far:?}; across compactions {kept} of {compactions}");
+    for (held, checked) in far {
+        assert!(checked >= 400 && held * 100 >= checked * 85, "{held} of {checked}\n{table}");
+    }
+    assert!(compactions >= 4 && kept * 100 >= compactions * 85, "{table}");
+}
+
+/// Reads a recording by its path in the folder of data.
+fn recording(group: &str, path: &str) -> Option<Recording> {
+    let counter: Arc<dyn TokenCounter> = Arc::new(Memo::new(Bpe::o200k()));
+    let transcript = Transcript::open(data::recordings(group)?.join(path)).unwrap();
+    Some(Recording::read(transcript, counter, |_| Millis::new(0)).unwrap())
+}
+
+/// Each session in turn is predicted by a calibration of the others of its client and model.
+#[test]
+fn the_first_request_of_a_session_follows_from_other_sessions_of_its_client() {
+    let mini = [
+        "django__django-11163",
+        "django__django-16560",
+        "pytest-dev__pytest-6197",
+        "sympy__sympy-13091",
+    ]
+    .map(|name| ("D-swe-agent", format!("mini/{name}.traj.json")));
+    let claude = |names: &[&str]| -> Vec<(&'static str, String)> {
+        names.iter().map(|name| ("B-anthropic", format!("claude-code/{name}.jsonl"))).collect()
+    };
+    let sonnet = claude(&[
+        "agentcmd/full-session-two",
+        "agentcmd/full-session-three",
+        "codemie/session-9eda1058",
+        "codemie/session-624a4a58",
+        "codemie/incremental-simple/turn-1",
+    ]);
+    let opus = claude(&["spotter/8463c716-a2ea-4c14-9efa-87158ebd9f20", "spotter/short"]);
+    let (mut all, mut inside, mut better, mut far) = (0, 0, 0, (0, 0));
+    for group in [mini.to_vec(), sonnet, opus] {
+        let read: Option<Vec<Recording>> =
+            group.iter().map(|(group, path)| recording(group, path)).collect();
+        let Some(recordings) = read else { return };
+        for (left_out, held_out) in recordings.iter().enumerate() {
+            let mut builder = CalibrationBuilder::default();
+            let others = recordings.iter().enumerate().filter(|(index, _)| *index != left_out);
+            others.for_each(|(_, other)| builder.add(other).unwrap());
+            let calibration = builder.build();
+            let first = held_out.exchanges().iter().find(|exchange| exchange.usage.is_some());
+            let first = first.unwrap();
+            let input = first.usage.as_ref().and_then(|usage| usage.input).unwrap();
+            let plain = held_out.tokens(first.number).unwrap().total();
+            let Some(count) = calibration.counts(held_out).unwrap()[first.number - 1] else {
+                // The others have too few exchanges: it is estimated, and nothing is said of it.
+                println!("{}: {plain} estimated, {input} reported", group[left_out].1);
+                continue;
+            };
+            println!("{}: {count:?} for {plain} counted, {input} reported", group[left_out].1);
+            assert!(matches!(count.basis, CountBasis::Sessions { count } if count > 0));
+            all += 1;
+            inside += u32::from((count.low..=count.high).contains(&input));
+            better += u32::from(count.tokens.abs_diff(input) < plain.abs_diff(input));
+            // The slopes are of other sessions, and the report is ten exchanges old.
+            let later = calibration.counts_after(held_out, 10).unwrap();
+            for (exchange, count) in held_out.exchanges().iter().zip(later) {
+                let input = exchange.usage.as_ref().and_then(|usage| usage.input);
+                let Some((count, input)) = count.zip(input) else { continue };
+                if let CountBasis::Report { .. } = count.basis {
+                    far.0 += u32::from((count.low..=count.high).contains(&input));
+                    far.1 += 1;
+                }
+            }
+        }
+    }
+    println!("{inside} of {all} inside, {better} nearer; ten exchanges later {far:?}");
+    assert!(all >= 7 && inside * 100 >= all * 85, "{inside} of {all}");
+    assert!(better * 100 >= all * 85, "{better} of {all}");
+    assert!(far.1 >= 300 && far.0 * 100 >= far.1 * 85, "{far:?}");
+}
+
+#[test]
+fn a_session_says_nothing_of_its_own_first_request() {
+    let planted = planted(40, 1_200_000, 9, 5_000, 30);
+    let calibration = of(&turns(&planted, |_, tokens| input(tokens)));
+    let usual = calibration.usual_lack(("pi", "claude-test-1"), false, None).unwrap();
+    assert_eq!((usual.sessions, usual.tokens.abs_diff(5_000) < 400), (1, true), "{usual:?}");
+    let own = calibration.sessions()[0].first;
+    assert_eq!(calibration.usual_lack(("pi", "claude-test-1"), false, Some(&own)), None);
+    assert_eq!(calibration.usual_lack(("pi", "claude-test-1"), true, None), None);
+    assert_eq!(calibration.usual_lack(("codex", "claude-test-1"), false, None), None);
+    let recording = session(&turns(&planted, |_, tokens| input(tokens)));
+    let counts = calibration.counts(&recording).unwrap();
+    assert!(counts[0].is_none() && counts[1].is_some());
+
+    // A copy of the session's beginning is no other session.
+    let mut builder = CalibrationBuilder::default();
+    builder.add(&recording).unwrap();
+    builder.add(&session(&turns(&planted[..25], |_, tokens| input(tokens)))).unwrap();
+    assert_eq!(builder.build(), calibration);
 }

@@ -305,7 +305,7 @@ fn a_summary_cannot_forge_structure() {
 
 #[test]
 fn originals_spill_into_an_archive_and_are_forgotten_only_when_told() {
-    let history = captured(&turns(12));
+    let mut history = captured(&turns(12));
     let mut archive = SnapshotArchive::new();
     for frame in history.frames() {
         archive.push(frame.sequence, frame.rendered_snapshot.as_ref().unwrap()).unwrap();
@@ -315,15 +315,18 @@ fn originals_spill_into_an_archive_and_are_forgotten_only_when_told() {
     let block = transform.blocks().next().unwrap().clone();
     let originals = block.expand().unwrap();
     let empty = SnapshotArchive::new();
-    assert_eq!(transform.spill(&block.id, &empty).unwrap_err().kind(), ErrorKind::Conflict);
-    transform.spill(&block.id, &archive).unwrap();
+    assert_eq!(
+        transform.spill(&mut history, &block.id, &empty).unwrap_err().kind(),
+        ErrorKind::Conflict
+    );
+    transform.spill(&mut history, &block.id, &archive).unwrap();
     let spilled = transform.block(&block.id).unwrap().clone();
     assert_eq!(spilled.expand().unwrap_err().kind(), ErrorKind::Stored);
     let texts = |passages: &[afterimage::compress::Passage]| {
         passages.iter().map(|of| of.snapshot.clone()).collect::<Vec<_>>()
     };
     assert_eq!(texts(&spilled.expand_from(&archive).unwrap()), texts(&originals));
-    transform.forget(&block.id).unwrap();
+    transform.forget(&mut history, &block.id).unwrap();
     let forgotten = transform.block(&block.id).unwrap();
     assert_eq!(forgotten.expand().unwrap_err().kind(), ErrorKind::Dropped);
     assert_eq!(forgotten.expand_from(&archive).unwrap_err().kind(), ErrorKind::Dropped);

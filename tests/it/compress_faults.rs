@@ -194,8 +194,10 @@ fn assert_planned_once(transform: &CompressionTransform) {
     assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0), "{ranges:?}");
 }
 
-fn check(frames: &[Frame], faults: Vec<Fault>, options: CompressionOptions) -> Log {
+fn check(frames: &[Frame], faults: Vec<Fault>, mut options: CompressionOptions) -> Log {
     let (tries, hud) = (options.tries, hud());
+    // What failed is not tried again: `engine_failures` is about that.
+    options.retry_most_ms = 0;
     let mut transform = CompressionTransform::new(options);
     let (engine, mut now) = (Faulty::new(faults), 0);
     // The history goes on while things fail.

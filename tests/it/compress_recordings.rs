@@ -76,8 +76,10 @@ fn lossless_block_and_same_state_over_recordings() {
         for block in transform.blocks().flat_map(all) {
             let (originals, expanded) = compressing::originals(&history, &block);
             assert_eq!(expanded, originals, "{name}: {}", block.id);
-            assert!(block.tokens < block.original_tokens, "{name}: {}", block.id);
-            blocks += 1;
+            // A frame that goes into a block of blocks as it is costs what it costs.
+            let is_shorter = block.tokens < block.original_tokens || block.engine == "verbatim";
+            assert!(is_shorter, "{name}: {}", block.id);
+            blocks += usize::from(block.engine != "verbatim");
         }
         let state = compressing::state_by_blocks(&history, &transform);
         assert_eq!(state, compressing::state(&history), "{name}");

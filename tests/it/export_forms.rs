@@ -178,7 +178,7 @@ fn a_rollout_comes_back_as_items() {
 {"type":"function_call_output","call_id":"c1","output":"a.txt"}
 {"type":"message","role":"user","content":"[result of an earlier call]\nwhose?"}
 repaired [{"frame":7,"call":"c9","kind":"result_as_text"}]
-dropped {"reasoning_at_end":1}"#,
+dropped {"reasoning":1}"#,
     );
 }
 
@@ -187,6 +187,7 @@ fn the_calls_of_a_run_are_one_chat_message() {
     let options = ExportOptions {
         unanswered: UnansweredCalls::Drop,
         orphans: Orphans::Drop,
+        keep_open: true,
         breakpoints: Breakpoints::None,
     };
     check(

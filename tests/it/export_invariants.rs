@@ -45,9 +45,14 @@ fn options() -> impl Strategy<Value = ExportOptions> {
         Just(Breakpoints::Blocks),
         frames.prop_map(Breakpoints::Stable)
     ];
-    (unanswered, orphans, breakpoints).prop_map(|(unanswered, orphans, breakpoints)| {
-        ExportOptions { unanswered, orphans, breakpoints }
-    })
+    (unanswered, orphans, any::<bool>(), breakpoints).prop_map(
+        |(unanswered, orphans, keep_open, breakpoints)| ExportOptions {
+            unanswered,
+            orphans,
+            keep_open,
+            breakpoints,
+        },
+    )
 }
 
 fn request() -> impl Strategy<Value = RenderRequest> {
@@ -296,6 +301,10 @@ proptest! {
             let export = |context| form(&Export::of(&history, context).unwrap(), &options);
             for pair in contexts.windows(2) {
                 let (one, next) = (export(&pair[0]), export(&pair[1]));
+                // Anthropic takes no white space at the end of agent's words that a request ends in.
+                if one.report().normalised.contains_key("white_space_at_end") {
+                    continue;
+                }
                 let report = prefix_report(&one, &next, &Chars4, PrefixRules::EXACT);
                 prop_assert_eq!(report.divergence, None, "{}\n{}", one.value(), next.value());
             }
@@ -332,7 +341,7 @@ fn tags_are_never_sent_as_if_the_agent_had_written_them() {
 }
 
 #[test]
-fn a_placeholder_appears_once_something_follows_the_call() {
+fn a_call_stays_open_only_where_that_is_asked_for_and_nothing_follows_it() {
     let hud = hud(None);
     let call = Facet::tool_call("c", Some("c1"), "look", json::read(b"{}").unwrap());
     let ask = Facet::new("a", "event", "Well?");
@@ -343,14 +352,16 @@ fn a_placeholder_appears_once_something_follows_the_call() {
     ];
     let history = capture(&hud, frames);
     let mut repairs = Vec::new();
-    for end in [1_u64, 2] {
+    for (end, keep_open) in [(1_u64, true), (1, false), (2, true)] {
         let range = Some(FrameSeq::from(0)..=FrameSeq::from(end));
         let context =
             render(&hud, &history, &RenderRequest { frames: range, ..RenderRequest::default() });
-        let chat = Export::of(&history, &context).unwrap().openai_chat(&ExportOptions::default());
+        let options = ExportOptions { keep_open, ..ExportOptions::default() };
+        let chat = Export::of(&history, &context).unwrap().openai_chat(&options);
         repairs.push(chat.report().repaired.iter().map(|repair| repair.kind).collect::<Vec<_>>());
     }
-    assert_eq!(repairs, [vec![], vec![RepairKind::Placeholder]]);
+    let placeholder = || vec![RepairKind::Placeholder];
+    assert_eq!(repairs, [vec![], placeholder(), placeholder()]);
 }
 
 #[test]
@@ -384,6 +395,8 @@ fn the_validators_refuse_what_the_providers_refuse() {
         format!("[{call},{call}]"),
         format!(r#"[{{"type":"reasoning","summary":[],"encrypted_content":"e"}},{user}]"#),
         r#"[{"type":"message","role":"user","content":[{"type":"output_text","text":"a"}]}]"#
+            .to_owned(),
+        r#"[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","annotations":[]}]}]"#
             .to_owned(),
     ] {
         assert!(validators::responses(&read(&bad)).is_err(), "{bad}");

@@ -76,6 +76,7 @@ fn every_export_of_every_recording_is_accepted_at_every_cut() {
         ExportOptions {
             unanswered: UnansweredCalls::Drop,
             orphans: Orphans::Drop,
+            keep_open: true,
             breakpoints: Breakpoints::Recorded,
         },
     ];
@@ -95,7 +96,7 @@ fn every_export_of_every_recording_is_accepted_at_every_cut() {
 
 /// Exported without marks of the cache, which are not the source's.
 fn unmarked() -> ExportOptions {
-    ExportOptions { breakpoints: Breakpoints::None, ..ExportOptions::default() }
+    ExportOptions { keep_open: true, breakpoints: Breakpoints::None, ..ExportOptions::default() }
 }
 
 fn exports(path: &PathBuf, form: fn(&Export<'_>) -> ExportedRequest) -> Vec<(Value, ExportReport)> {
@@ -573,10 +574,14 @@ fn a_request_begins_with_the_whole_of_the_one_before() {
     for path in files(&GROUPS) {
         for (session, history) in histories(&path).into_iter().take(12) {
             // A request is sent where the agent speaks next, and did not speak before.
-            let is_agent = |at: &usize| history.frames().get(*at).unwrap().source == Source::Agent;
-            let frames = history.frames().len();
-            let sent: Vec<usize> =
-                (1..frames).filter(|at| is_agent(at) && !is_agent(&(at - 1))).collect();
+            let frames: Vec<_> = history.frames().enumerate().collect();
+            let shows = |frame: &Frame| !frame.rendered_snapshot.as_ref().unwrap().is_empty();
+            let shown: Vec<_> = frames.iter().filter(|(_, frame)| shows(frame)).collect();
+            let begins = |pair: &[&(usize, Arc<Frame>)]| {
+                let is_agent = [0, 1].map(|at| pair[at].1.source == Source::Agent);
+                (is_agent == [false, true]).then_some(pair[1].0)
+            };
+            let sent: Vec<usize> = shown.windows(2).filter_map(begins).collect();
             let step = sent.len().div_ceil(8).max(1);
             let contexts: Vec<_> =
                 sent.iter().step_by(step).map(|cut| context(&history, *cut)).collect();

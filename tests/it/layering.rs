@@ -32,7 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("window", &["snapshot", "veil", "hud", "compress"]),
     ("export", &["snapshot", "veil", "hud", "compress"]),
     ("request", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript"]),
-    ("replay", &["snapshot", "veil", "hud", "compress", "window", "request"]),
+    ("replay", &["snapshot", "veil", "hud", "compress", "window", "export", "request"]),
     ("bill", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript", "request"]),
     ("otlp", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript", "request"]),
     ("timeline", &[]),

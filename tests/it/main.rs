@@ -13,6 +13,8 @@ mod broken_caches;
 #[cfg(feature = "bpe")]
 mod calibration;
 mod capture_policies;
+#[cfg(feature = "bpe")]
+mod checked_answers;
 #[cfg(all(feature = "bpe", feature = "checkpoint"))]
 mod checkpoint_draft;
 #[cfg(feature = "journal")]
@@ -25,7 +27,9 @@ mod compress_imported;
 mod compress_mixed;
 mod compress_pass;
 mod compress_recordings;
+mod continued_prompts;
 mod decided_requests;
+mod engine_failures;
 mod export_forms;
 mod export_invariants;
 mod export_load;
@@ -40,6 +44,7 @@ mod invariants;
 mod journal_timeline;
 #[cfg(feature = "journal")]
 mod journal_veil;
+mod ladder;
 mod layering;
 #[cfg(feature = "bpe")]
 mod media;
@@ -52,16 +57,25 @@ mod otlp;
 #[cfg(feature = "bpe")]
 mod outline;
 mod pairs;
+mod ranges_on_demand;
+#[cfg(feature = "bpe")]
+mod receipts;
 #[cfg(feature = "bpe")]
 mod recordings;
 mod recount;
 #[cfg(feature = "bpe")]
 mod replay;
+mod replay_policies;
+#[cfg(feature = "bpe")]
+mod request_overhead;
 mod requests;
 #[cfg(feature = "prices")]
 mod residency;
+mod saved_windows;
 mod scale;
+mod sealing;
 mod snapshot_spec;
+mod standing_words;
 mod taken_back;
 #[cfg(feature = "bpe")]
 mod transcripts;

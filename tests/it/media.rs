@@ -7,7 +7,7 @@ use afterimage::{
     bill::{MediaCount, media_counts},
     id::Millis,
     request::Recording,
-    tokens::{Bpe, TokenCounter},
+    tokens::{Bpe, Chars4, TokenCounter},
     transcript::Transcript,
 };
 use afterimage_testkit::data;
@@ -99,4 +99,28 @@ fn what_an_image_costs_is_unknown_where_its_size_or_rule_is() {
     let pdf = r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQgMSAwIG9iajw8L1R5cGUvUGFnZXMvQ291bnQgMj4+ZW5kb2Jq"}}"#;
     check("claude-sonnet-4-5", pdf, (1, 4_500, 0));
     check("gpt-4o", pdf, (1, 0, 1));
+}
+
+#[test]
+fn the_detail_of_a_block_counts_by_its_rule() {
+    let check = |model: &str, block: &str, expected: u64| {
+        let line = serde_json::json!({"interactions": [{"uri": "https://api.example/v1/responses",
+            "request": format!(r#"{{"model":"{model}","input":[{{"role":"user","content":[{block}]}}]}}"#),
+            "status": 200, "response": {"output": [{"type":"message","role": "assistant", "content": [{"type":"output_text","text":"Yes."}]}]}}]});
+        let transcript = Transcript::new(std::io::Cursor::new(line.to_string())).unwrap();
+        let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
+        let found = media_counts(&recording).unwrap();
+        assert_eq!((found[0].parts, found[0].tokens), (1, expected), "{model} {block}");
+    };
+    let block = |detail: &str| {
+        format!(
+            r#"{{"type":"input_image","image_url":"data:image/gif;base64,R0lGODlhIANYAg=="{detail}}}"#
+        )
+    };
+    check("gpt-4o", &block(""), 85 + 4 * 170);
+    check("gpt-4o", &block(r#","detail":"high""#), 85 + 4 * 170);
+    check("gpt-4o", &block(r#","detail":"low""#), 85);
+    // 25 by 19 patches of 32 pixels, or 16 by 12 of 512 by 384.
+    check("gpt-5.5", &block(r#","detail":"high""#), 570);
+    check("gpt-5.5", &block(r#","detail":"low""#), 231);
 }

@@ -128,13 +128,13 @@ fn long_history(bytes: usize) -> History {
 fn a_history_with_its_archive_and_blocks_holds_at_most_1_8_times_its_text() {
     for bytes in [520, 2_000] {
         let (held, (history, _archive, window)) = held(|| {
-            let history = long_history(bytes);
+            let mut history = long_history(bytes);
             let archive = history.archive().unwrap();
             let room = Budget::once(40_000);
             let mut window = ContextWindow::new(hud(), room, CompressionOptions::default());
             let request = RenderRequest::default();
-            opt_out(|| drop(window.render(&history, &request, &OutlineEngine, NOW)));
-            let fitted = window.render(&history, &request, &OutlineEngine, NOW);
+            opt_out(|| drop(window.render(&mut history, &request, &OutlineEngine, NOW)));
+            let fitted = window.render(&mut history, &request, &OutlineEngine, NOW);
             drop(fitted.unwrap());
             (history, archive, window)
         });
@@ -239,14 +239,13 @@ fn blocks_that_spill_or_forget_give_back_what_the_history_forgot() {
         assert!(frames > FRAMES / 2, "{frames}");
         let info = measure(|| {
             for (id, from, to) in &blocks {
-                history.forget(*from..=*to).unwrap();
-                if spills {
-                    transform.spill(id, &elsewhere).unwrap();
+                let totals = if spills {
+                    transform.spill(&mut history, id, &elsewhere).unwrap()
                 } else {
-                    transform.forget(id).unwrap();
-                }
+                    transform.forget(&mut history, id).unwrap()
+                };
+                assert_eq!(totals.frames, to.get() - from.get() + 1);
             }
-            transform.plan(&history).unwrap();
         });
         let share = text as f64 * frames as f64 / FRAMES as f64;
         let back = -info.bytes_current as f64 / share;

@@ -17,6 +17,7 @@ use afterimage::{
     id::{FrameSeq, Millis, Role},
     snapshot::{ChunkOptions, FrameSnapshotBuilder, Part, PartRef},
     tokens::{Chars4, Memo, TokenCounter, default_counter},
+    veil::Source,
 };
 use survival::Session;
 
@@ -82,7 +83,7 @@ fn passage(sequence: u64, role: Role, parts: &[(&str, Part)]) -> Passage {
     }
     let snapshot = Arc::new(builder.build(Millis::new(0)));
     let seq = FrameSeq::new(sequence);
-    Passage { from: seq, to: seq, role, snapshot }
+    Passage { from: seq, to: seq, role, source: None, snapshot }
 }
 
 fn user(text: &str) -> Passage {
@@ -95,6 +96,26 @@ fn call(id: &str, name: &str) -> Part {
 
 fn result(id: &str) -> Part {
     Part::Result { id: Some(id.into()) }
+}
+
+#[test]
+fn what_the_environment_says_is_none_of_the_users_words() {
+    let said = |sequence, source, text| Passage {
+        source: Some(source),
+        ..passage(sequence, Role::User, &[(text, Part::Text)])
+    };
+    let passages = vec![
+        said(1, Source::User, "Moor the ship at berth 7."),
+        said(2, Source::Environment, "Fog horn: two blasts. Ships must never leave now."),
+        said(3, Source::User, "Use the long lines."),
+        said(4, Source::Environment, "Fog horn: one blast."),
+    ];
+    let summary = OutlineEngine.summarize(&CompressionJob::new(passages, 200), &Chars4).unwrap();
+    assert_eq!(
+        summary,
+        "Asked first by the user:\nMoor the ship at berth 7.\n\
+         Asked last by the user:\nUse the long lines."
+    );
 }
 
 /// A task, a thought, a call and its result, and the user's answer.
@@ -131,25 +152,27 @@ fn outline(passages: Vec<Passage>, limit: u64) -> String {
 }
 
 #[test]
-fn an_outline_says_who_did_what_in_order() {
+fn a_summary_says_what_was_asked_what_was_done_and_what_came_of_it() {
     let expected = "\
-Outline (…: left out)
-User: I am mia_li_3668. Please cancel my order W7654321, it never came. Thank you!
-Agent: I will look the order up first.
-get_order(order_id: W7654321, verbose: true) → order_id: W7654321, item_id: 9991112223, price: \
-12.5, item_id: 8881112223, price: 20, payment: credit_card_4421486, last_four: 7447, placed: \
-2024-05-16, status: pending
-get_policy(kind: refunds) → Refunds take 5 days.
-Agent: Shall I cancel both items?
-User: Yes, both. Refund credit_card_4421486.";
+Asked first by the user:
+I am mia_li_3668. Please cancel my order W7654321, it never came.
+Thank you!
+Asked last by the user:
+Yes, both. Refund credit_card_4421486.
+Said last by the agent:
+Shall I cancel both items?
+Done, newest first:
+- get_policy(kind: refunds) → Refunds take 5 days.
+- get_order(order_id: W7654321, verbose: true) → order_id: W7654321, placed: 2024-05-16, status: \
+pending
+Names: item_id last_four refunds 7447 9991112223 8881112223";
     assert_eq!(outline(conversation(), 400), expected);
 }
 
 #[test]
-fn identifiers_stand_beside_what_they_name_where_little_fits() {
+fn the_words_of_the_user_stand_where_little_fits() {
     let text = outline(conversation(), 70);
-    for part in ["get_order(order_id: W7654321", "placed: 2024-05-16", "Refund credit_card_4421486"]
-    {
+    for part in ["I am mia_li_3668", "W7654321"] {
         assert!(text.contains(part), "{text}");
     }
     assert!(exact().count(&text) <= 70);
@@ -163,29 +186,28 @@ fn parameters_as_markup_are_arguments_like_others() {
     let edit = passage(2, Role::Assistant, &[(arguments, call("c1", "edit"))]);
     assert_eq!(
         outline(vec![user("Fix it."), edit], 100),
-        "User: Fix it.\nedit(path: src/tide.rs, line: 1474, to: a < b, note: cut off)"
+        "Asked first by the user:\nFix it.\nDone, newest first:\n- edit(src/tide.rs)\nNames: 1474"
     );
 }
 
 #[test]
-fn an_outline_of_outlines_tells_of_what_they_tell() {
+fn state_is_carried_where_summaries_are_merged() {
     let parts = |range: std::ops::Range<usize>| conversation()[range].to_vec();
     let first = outline(parts(0..4), 300);
     let second = outline(parts(4..6), 300);
-    assert!(first.starts_with("Outline"), "{first}");
     let told = "The user was told that refunds take time.";
     let mut job = CompressionJob::new(vec![user(&first), user(&second), user(told)], 1_000);
     job.level = 2;
     let both = OutlineEngine.summarize(&job, &exact()).unwrap();
-    let lines = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
-    let told = vec![told.to_owned()];
-    assert_eq!(lines(&both), [lines(&first), lines(&second), told].concat());
-    // Of little room, what happened takes the same share as it would of the frames.
+    for line in first.lines().chain(second.lines()).chain([told]) {
+        // What the agent said last is taken from the newest.
+        let is_list = line.starts_with("Names:") || line.ends_with(':');
+        let is_list = is_list || line == "I will look the order up first.";
+        assert!(is_list || both.contains(line), "{line:?} in\n{both}");
+    }
     job.token_limit = 60;
     let short = OutlineEngine.summarize(&job, &exact()).unwrap();
-    for part in ["User: am mia_li_3668", "get_order(order_id: W7654321"] {
-        assert!(short.contains(part), "{short}");
-    }
+    assert!(short.contains("W7654321"), "{short}");
 }
 
 /// Texts that nobody planned for.
@@ -264,8 +286,11 @@ fn an_outline_is_the_same_each_time() {
 
 /// What an outline may say of its own.
 const OWN_WORDS: &[&str] = &[
-    "Outline", "of", "what", "came", "before", "in", "order", "marks", "is", "left", "out", "User",
-    "Agent", "System", "Result", "fields", "Nothing", "to", "outline",
+    "Asked", "first", "by", "the", "user", "last", "Rules", "of", "Last", "error", "Failed", "and",
+    "not", "done", "since", "Plan", "steps", "Files", "changed", "read", "created", "deleted",
+    "Said", "agent", "Summary", "before", "The", "also", "said", "newest", "Reasons", "Done",
+    "Names", "plan", "patch", "failed", "no", "output", "lines", "items", "in", "x", "shell",
+    "Nothing", "to", "outline",
 ];
 
 #[test]
@@ -292,7 +317,9 @@ fn an_outline_holds_no_word_that_the_job_does_not_hold() {
         let outline = OutlineEngine.summarize(&job, &counter).unwrap();
         for word in words_of(&outline) {
             // A word that was cut is the beginning of one.
-            let is_known = words.contains(word) || OWN_WORDS.contains(&word);
+            // What is counted is a number.
+            let is_count = word.parse::<u32>().is_ok();
+            let is_known = words.contains(word) || OWN_WORDS.contains(&word) || is_count;
             assert!(is_known || source.contains(word), "{word:?} in\n{outline}");
         }
     }

@@ -9,15 +9,19 @@ use afterimage::{
     export::{Export, ExportOptions, RepairKind},
     hud::{Hud, NativeFormat, RenderRequest},
     id::Millis,
+    json::Value,
     replay::{Replay, ReplayPolicy},
     session::{Fit, RequestFitter},
     tokens::Chars4,
     transcript::Transcript,
-    veil::{FacetChange, Frame, History, PartPlace},
+    veil::{Facet, FacetChange, FacetOp, Frame, History, PartPlace, Source},
     window::Budget,
 };
 use afterimage_testkit::data;
+use proptest::prelude::*;
 use serde_json::json;
+
+use crate::support::histories;
 
 const NOW: Millis = Millis::new(0);
 const GROUPS: [&str; 4] = ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"];
@@ -74,7 +78,7 @@ fn calls_with_ids_and_results_without(count: usize) -> Vec<Frame> {
 #[test]
 fn results_without_ids_answer_calls_with_ids_whoever_is_asked() {
     let frames = calls_with_ids_and_results_without(30);
-    let history = history_of(frames.clone());
+    let mut history = history_of(frames.clone());
     let pairs = history.pairs().all();
     assert_eq!(pairs.len(), 30);
     for (number, pair) in (0..).zip(pairs) {
@@ -92,7 +96,7 @@ fn results_without_ids_answer_calls_with_ids_whoever_is_asked() {
         assert!(exported.report().repaired.is_empty(), "{:?}", exported.report().repaired);
     }
     let budget = Budget::once(1_200);
-    let fitted = RequestFitter::new(hud(), budget).fit(&history, &OutlineEngine, NOW, |_| {});
+    let fitted = RequestFitter::new(hud(), budget).fit(&mut history, &OutlineEngine, NOW, |_| {});
     assert!(matches!(fitted.unwrap().fit, Fit::Fits(_)));
     let policy = ReplayPolicy::Blocks(CompressionOptions::default());
     let mut replay = Replay::new(hud(), budget, policy, Arc::new(OutlineEngine));
@@ -113,6 +117,42 @@ fn pairs_are_the_same_whenever_frames_are_sealed() {
         assert_eq!(sealed.pairs().all(), unsealed.pairs().all(), "{}", path.display());
         assert_eq!(sealed.pairs().open(), unsealed.pairs().open(), "{}", path.display());
     });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 256,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn pairs_of_any_form_are_the_same_whenever_frames_are_sealed(
+        frames in histories::history(12),
+        is_native in any::<bool>(),
+    ) {
+        let sealing = if is_native { hud() } else { Hud::new(Arc::new(Chars4)) };
+        let (mut sealed, mut unsealed) = (History::new(), History::new());
+        for frame in frames {
+            sealing.capture(&mut sealed, frame.clone(), NOW).unwrap();
+            unsealed.push(frame).unwrap();
+            prop_assert_eq!(sealed.pairs().open(), unsealed.pairs().open());
+        }
+        prop_assert_eq!(sealed.pairs().all(), unsealed.pairs().all());
+    }
+}
+
+#[test]
+fn a_call_inside_of_a_result_is_none_of_the_agent_whoever_is_asked() {
+    let hud = Hud::new(Arc::new(Chars4));
+    let call = Facet::tool_call("seen-0.0.0", None, "get", Value::Null);
+    let folder = Facet::new("seen-0.0", "state", "").with_child(call);
+    let result = Facet::tool_result("seen-0", None, None, "").with_child(folder);
+    let frame = Frame::new(0, Source::Environment).with(FacetOp::add(result));
+    let (mut sealed, mut unsealed) = (History::new(), History::new());
+    hud.capture(&mut sealed, frame.clone(), NOW).unwrap();
+    unsealed.push(frame).unwrap();
+    assert_eq!((sealed.pairs().open(), unsealed.pairs().open()), (0, 0));
 }
 
 /// How many calls an export of any form answers.

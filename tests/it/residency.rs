@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc};
 
 use afterimage::{
-    bill::{Bill, Prices, Remainder, Residency, ResidencyLine, Share, UsageSums},
+    bill::{Bill, Prices, Remainder, Residency, ResidencyLine, Share, UsageSums, media_counts},
     id::Millis,
     request::Recording,
     tokens::Chars4,
@@ -76,8 +76,13 @@ fn residency_adds_up_to_the_reported_usage_of_every_recording() {
             priced += u64::from(residency.total().pico > 0);
             // What a request holds by our count is what `requests` says that it holds.
             let listed = recording.exchanges().iter().filter(|exchange| exchange.usage.is_some());
-            let counted: u64 =
-                listed.map(|exchange| recording.tokens(exchange.number).unwrap().total()).sum();
+            let media = media_counts(&recording).unwrap();
+            let counted: u64 = listed
+                .map(|exchange| {
+                    let texts = recording.tokens(exchange.number).unwrap().total();
+                    texts + media[exchange.number - 1].tokens
+                })
+                .sum();
             let laid_out = residency.lines.iter().map(|line| line.share.input).sum::<u64>();
             let expected = counted - residency.overcounted.1;
             assert_eq!(laid_out, expected, "{}", path.display());
@@ -194,6 +199,39 @@ fn definitions_of_tools_come_first_and_have_lines_of_their_own() {
 }
 
 #[test]
+fn a_line_belongs_to_the_turn_of_the_message_before_it() {
+    let said = r#"[{"type":"text","text":"cccccccc"}]"#;
+    let recording = pi(&[
+        Ok("one"),
+        Ok("and more of it"),
+        Err((said, [90, 0, 0, 2])),
+        Err((said, [90, 0, 0, 2])),
+        Ok("two"),
+        Err((said, [90, 0, 0, 2])),
+    ]);
+    let residency = Residency::of(&recording).unwrap();
+    let turns = residency.lines.iter().map(|line| line.turn.unwrap().get());
+    assert_eq!(turns.collect::<Vec<_>>(), [0, 0, 0, 0, 4, 4]);
+    let by_turn = residency.by(|line| line.turn);
+    let lines = by_turn.values().fold(Share::default(), |sum, share| sum.plus(*share));
+    assert_eq!(lines.plus(residency.remainders()), residency.total());
+}
+
+#[test]
+fn a_message_with_a_result_begins_no_turn() {
+    let usage = r#""usage":{"input_tokens":90,"output_tokens":5}"#;
+    let lines = [
+        r#"{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":"read it"}}"#.to_owned(),
+        format!(r#"{{"type":"assistant","sessionId":"s","uuid":"a","message":{{"id":"m","role":"assistant","model":"x","content":[{{"type":"tool_use","id":"c","name":"read","input":{{}}}}],{usage}}}}}"#),
+        r#"{"type":"user","sessionId":"s","uuid":"r","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"the tide is high"}]}}"#.to_owned(),
+        format!(r#"{{"type":"assistant","sessionId":"s","uuid":"b","message":{{"id":"n","role":"assistant","model":"x","content":[{{"type":"text","text":"High."}}],{usage}}}}}"#),
+    ];
+    let residency = Residency::of(&read_text(&lines.join("\n"))).unwrap();
+    assert!(residency.lines.len() >= 4, "{:#?}", residency.lines);
+    assert!(residency.lines.iter().all(|line| line.turn.is_some_and(|turn| turn.get() == 0)));
+}
+
+#[test]
 fn odd_figures_are_in_a_remainder_and_never_lost() {
     let prices = Prices::embedded().unwrap();
     let said = r#"[{"type":"text","text":"cccccccc"}]"#;
@@ -217,4 +255,58 @@ fn odd_figures_are_in_a_remainder_and_never_lost() {
     // Parts that are larger than the whole together.
     let text = r#"{"messages":[{"role":"user","content":"go"}]}"#;
     adds_up(&read_text(text), &prices, Path::new("none"));
+}
+
+#[test]
+fn an_image_costs_its_rule_in_every_request_after_it_on_a_row_of_its_own() {
+    let Some(folder) = data::recordings("B-anthropic") else { return };
+    let path = folder.join("claude-code/agentcmd/full-session-two.jsonl");
+    let residency = Residency::of(&read(Transcript::open(&path).unwrap())).unwrap();
+    let media: Vec<_> = residency.lines.iter().filter(|line| line.is_media).collect();
+    let [image] = media[..] else { panic!("{media:#?}") };
+    // 600 by 134 pixels: 22 by 5 patches. The call that read the file is named.
+    assert_eq!((image.tokens, image.chunk_type.as_deref()), (110, Some("media")));
+    assert_eq!(image.tool.as_deref(), Some("Read"), "{image:?}");
+    assert_eq!(image.share.input, 110 * image.requests);
+    assert!(image.requests > 3 && residency.unknown_media == 0, "{image:?}");
+    // The text that stands for it is another row of the same facet.
+    let text = line(&residency, |line| line.facet == image.facet && !line.is_media);
+    assert!(text.tokens > 0 && text.tokens < 30, "{text:?}");
+}
+
+/// A Claude Code session with an image of 800 by 600 pixels, and answers of these models.
+fn with_image(models: &[&str]) -> Residency {
+    let image = r#"{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"R0lGODlhIANYAg=="}}"#;
+    let mut lines = vec![format!(
+        r#"{{"type":"user","sessionId":"s","uuid":"u","message":{{"role":"user","content":[{image},{{"type":"text","text":"See."}}]}}}}"#
+    )];
+    for (index, model) in models.iter().enumerate() {
+        lines.push(format!(
+            r#"{{"type":"assistant","sessionId":"s","uuid":"a{index}","message":{{"id":"m{index}","role":"assistant","model":"{model}","content":[{{"type":"text","text":"Seen."}}],"usage":{{"input_tokens":5000,"output_tokens":4}}}}}}"#
+        ));
+        lines.push(format!(
+            r#"{{"type":"user","sessionId":"s","uuid":"u{index}","message":{{"role":"user","content":"And?"}}}}"#
+        ));
+    }
+    Residency::of(&read_text(&lines.join("\n"))).unwrap()
+}
+
+#[test]
+fn each_request_counts_an_image_by_the_rule_of_its_own_model() {
+    let claude = 29 * 22;
+    for (models, expected, unknown) in [
+        (&["claude-opus-4-5", "claude-opus-4-5"][..], 2 * claude, 0),
+        // They count by one rule, and by another.
+        (&["claude-opus-4-5", "claude-haiku-4-5"], 2 * claude, 0),
+        (&["claude-opus-4-5", "gpt-4o", "claude-opus-4-5"], 2 * claude + 85 + 4 * 170, 0),
+        // Nobody knows, and it is not zero.
+        (&["claude-opus-4-5", "unheard-of"], claude, 1),
+        (&["unheard-of", "unheard-of"], 0, 1),
+    ] {
+        let residency = with_image(models);
+        let image = line(&residency, |line| line.is_media);
+        assert_eq!((image.share.input, residency.unknown_media), (expected, unknown), "{models:?}");
+        assert_eq!(image.requests, models.len() as u64);
+        assert_eq!(residency.total().input, 5_000 * models.len() as u64);
+    }
 }

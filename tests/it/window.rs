@@ -22,7 +22,7 @@ use afterimage::{
     hud::{Hud, Message, NativeFormat, Owner, RenderRequest, RenderedContext, XmlFormat},
     id::{FacetType, FrameSeq, Millis, Role},
     json::Value,
-    snapshot::{PartRef, SnapshotOptions},
+    snapshot::{PartRef, SnapshotOptions, SubstitutionKind},
     tokens::{Chars4, TokenCounter},
     veil::{
         COMPACTION_TOPIC, Compaction, Facet, FacetChange, FacetOp, Frame, History, PartContent,
@@ -159,11 +159,15 @@ fn budget() -> impl Strategy<Value = Budget> {
             let of = |part: u64| tokens * part / 100;
             Budget {
                 max_tokens: tokens,
-                reserve_for_output: reserve,
+                reserve_for_output: reserve / 2,
+                tools: reserve / 2,
                 high: of(high),
                 low: of(low),
                 recent: of(recent),
                 largest_result: of(result),
+                first_words: tokens / 4,
+                last_words: tokens / 8,
+                ledger: tokens / 4,
             }
         },
     )
@@ -292,9 +296,9 @@ impl Watch {
         expands(window, history);
         let dropped: Vec<_> = fitted.dropped.iter().map(|of| (of.from, of.to)).collect();
         let shortened: Vec<_> = fitted.shortened.iter().map(|of| (of.frame, of.frame)).collect();
-        for (kind, listed) in [("dropped-", dropped), ("shortened-", shortened)] {
-            let of_kind = window.substitutions().into_iter();
-            let of_kind = of_kind.filter(|of| of.block.starts_with(kind));
+        let kinds = [SubstitutionKind::Dropped, SubstitutionKind::Shortened];
+        for (kind, listed) in kinds.into_iter().zip([dropped, shortened]) {
+            let of_kind = window.substitutions().into_iter().filter(|of| of.stands == kind);
             assert_eq!(of_kind.map(|of| (of.from, of.to)).collect::<Vec<_>>(), listed);
         }
     }
@@ -359,7 +363,9 @@ fn pairs_are_whole(window: &ContextWindow, history: &History, context: &Rendered
     let replaced = window.substitutions();
     let is_there = |frame: FrameSeq| {
         context.message_of(frame).is_some()
-            || replaced.iter().any(|of| of.from == frame && of.block.starts_with("shortened-"))
+            || replaced
+                .iter()
+                .any(|of| of.from == frame && of.stands == SubstitutionKind::Shortened)
     };
     for (call, result) in pairs(history) {
         let ids: Vec<_> = replaced.iter().map(|of| &of.block).collect();
@@ -372,7 +378,10 @@ fn pairs_are_whole(window: &ContextWindow, history: &History, context: &Rendered
 
 /// Whatever stands for frames gives them back.
 fn expands(window: &ContextWindow, history: &History) {
-    let replaced = window.substitutions().into_iter().map(|of| (of.block, of.from, of.to));
+    // A ledger stands for nothing.
+    let replaced = window.substitutions().into_iter();
+    let replaced = replaced.filter(|of| of.stands != SubstitutionKind::Ledger);
+    let replaced = replaced.map(|of| (of.block, of.from, of.to));
     let blocks = window.transform().blocks();
     let blocks = blocks.map(|block| (block.id.clone(), block.from, block.to));
     for (id, from, to) in replaced.chain(blocks) {
@@ -403,6 +412,9 @@ fn figures(error: &Error) -> BTreeMap<String, u64> {
     {
         number(part, &format!("{part} "));
     }
+    if text.contains("tools ") {
+        number("tools", "tools ");
+    }
     figures
 }
 
@@ -411,7 +423,9 @@ fn says_why(error: &Error, window: &ContextWindow, dropped: &HashSet<Arc<str>>) 
     assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
     let mut figures = figures(error);
     let (room, total) = (figures.remove("room").unwrap(), figures.remove("total").unwrap());
-    assert_eq!(room, window.budget().room());
+    let budget = window.budget();
+    assert_eq!(room, budget.max_tokens.saturating_sub(budget.reserve_for_output));
+    assert_eq!(figures.get("tools").copied().unwrap_or(0), budget.tools);
     assert!(total > room, "{error}");
     assert_eq!(figures.values().sum::<u64>(), total, "{error}");
     assert!(drops(window).is_subset(dropped), "{error}");
@@ -423,11 +437,17 @@ fn drops(window: &ContextWindow) -> HashSet<Arc<str>> {
 }
 
 /// The breakdown is that of the context as it stands.
-fn breaks_down(hud: &Hud, window: &mut ContextWindow, history: &History, asked: &RenderRequest) {
+fn breaks_down(
+    hud: &Hud,
+    window: &mut ContextWindow,
+    history: &mut History,
+    asked: &RenderRequest,
+) {
     let found: Breakdown = window.breakdown(history, asked, NOW).unwrap();
     let asked = RenderRequest { substitutions: window.substitutions(), ..asked.clone() };
     let context = hud.render(history, &asked, NOW).unwrap();
-    assert_eq!(found.total(), context.tokens().total);
+    assert_eq!(found.total() - found.tools, context.tokens().total);
+    assert_eq!(found.tools, window.budget().tools);
     assert_eq!(found.framing, context.tokens().framing);
     let prompt = asked.system_prompt.as_deref().unwrap_or_default();
     let messages = context.messages().iter();
@@ -462,7 +482,7 @@ proptest! {
             }
             let dropped = drops(&window);
             let now = Millis::new(at * 9_000);
-            match window.render(&history, &asked, &*engine(name), now) {
+            match window.render(&mut history, &asked, &*engine(name), now) {
                 Ok(fitted) => {
                     watch.fits(&window, &history, &fitted);
                     if is_native {
@@ -472,7 +492,7 @@ proptest! {
                 }
                 Err(error) => says_why(&error, &window, &dropped),
             }
-            breaks_down(&hud, &mut window, &history, &asked);
+            breaks_down(&hud, &mut window, &mut history, &asked);
             if is_over {
                 break;
             }
@@ -497,10 +517,12 @@ proptest! {
                 hud.capture(&mut history, frame, NOW).unwrap();
             }
             let now = Millis::new(at * 9_000);
-            if let Err(error) = window.render(&history, &request(), &*engine(name), now) {
+            if let Err(error) = window.render(&mut history, &request(), &*engine(name), now) {
                 prop_assert_eq!(error.kind(), ErrorKind::OverBudget);
             }
-            let stands = window.substitutions();
+            let mut stands = window.substitutions();
+            // A ledger stands for nothing.
+            stands.retain(|of| of.stands != SubstitutionKind::Ledger);
             prop_assert!(stands.windows(2).all(|two| two[0].to < two[1].from), "{:?}", stands);
             if left.peek().is_none() {
                 break;
@@ -528,7 +550,7 @@ proptest! {
                         hud.capture(&mut history, frame, NOW).unwrap();
                     }
                 }
-                3 | 4 => open.extend(window.next_job(&history, &request(), now).unwrap()),
+                3 | 4 => open.extend(window.next_job(&mut history, &request(), now).unwrap()),
                 5 => {
                     let Some(job) = open.pop() else { continue };
                     let summary = OutlineEngine.summarize(&job, &Chars4).unwrap_or_default();
@@ -554,19 +576,19 @@ proptest! {
                         let again = window.fail(job, "again", now);
                         prop_assert_eq!(again.unwrap_err().kind(), ErrorKind::Conflict);
                     }
-                    let other = captured(&hud, &[Frame::new(u64::MAX, Source::User)]);
+                    let mut other = captured(&hud, &[Frame::new(u64::MAX, Source::User)]);
                     if !history.frames().is_empty() && window.transform().ranges().count() > 0 {
                         let before = window.substitutions();
-                        let error = window.next_job(&other, &request(), now).unwrap_err();
+                        let error = window.next_job(&mut other, &request(), now).unwrap_err();
                         prop_assert_eq!(error.kind(), ErrorKind::Sequence);
-                        let error = window.finish(&other, &request(), now).unwrap_err();
+                        let error = window.finish(&mut other, &request(), now).unwrap_err();
                         prop_assert_eq!(error.kind(), ErrorKind::Sequence);
                         prop_assert_eq!(window.substitutions(), before);
                     }
                 }
                 _ => {
                     let dropped = drops(&window);
-                    match window.finish(&history, &request(), now) {
+                    match window.finish(&mut history, &request(), now) {
                         Ok(fitted) => watch.fits(&window, &history, &fitted),
                         Err(error) => says_why(&error, &window, &dropped),
                     }
@@ -619,10 +641,14 @@ fn whole(tokens: u64) -> Budget {
     Budget {
         max_tokens: tokens,
         reserve_for_output: 0,
+        tools: 0,
         high: tokens,
         low: tokens,
         recent: 0,
         largest_result: tokens,
+        first_words: tokens / 4,
+        last_words: tokens / 8,
+        ledger: tokens / 4,
     }
 }
 
@@ -648,20 +674,22 @@ fn the_least_worth_goes_first() {
         said(user, event, 10, text),
     ];
     let hud = native();
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     let total = hud.render(&history, &request(), NOW).unwrap().tokens().total;
     let options = CompressionOptions { protected_frames: 1, ..small() };
     let mut order: Vec<u64> = Vec::new();
     for tokens in (0..total).rev() {
         let mut window = ContextWindow::new(hud.clone(), whole(tokens), options.clone());
-        let Ok(fitted) = window.render(&history, &request(), &*engine("fails"), NOW) else { break };
+        let Ok(fitted) = window.render(&mut history, &request(), &*engine("fails"), NOW) else {
+            break;
+        };
         let there: Vec<u64> = fitted.dropped.iter().map(|of| of.from.get()).collect();
         assert!(order.iter().all(|frame| there.contains(frame)), "{order:?} then {there:?}");
         let new: Vec<u64> = there.into_iter().filter(|frame| !order.contains(frame)).collect();
         assert!(new.len() < 2, "{new:?} at once");
         order.extend(new);
     }
-    assert_eq!(order, [6, 5, 2, 3, 1, 9, 0, 8, 7]);
+    assert_eq!(order, [6, 5, 2, 3, 1, 9, 8, 7, 0]);
 }
 
 #[test]
@@ -671,11 +699,11 @@ fn one_context_is_filled_however_coarse_its_frames_are() {
         .map(|at| said(Source::User, FacetType::EVENT, at, &text.repeat(at as usize * 9)))
         .collect();
     let hud = native();
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     for max_tokens in (2_000..9_000).step_by(500) {
         let budget = Budget::once(max_tokens);
         let mut window = ContextWindow::new(hud.clone(), budget, budget.compression());
-        let fitted = window.render(&history, &request(), &OutlineEngine, NOW).unwrap();
+        let fitted = window.render(&mut history, &request(), &OutlineEngine, NOW).unwrap();
         let total = fitted.context.tokens().total;
         assert!(total * 4 >= max_tokens * 3, "{total} of {max_tokens}");
     }
@@ -706,9 +734,9 @@ fn a_marker_says_how_much_is_missing() {
                 called(1, "a", "{}"),
                 answered(2, "a", text),
             ];
-            let history = captured(&hud, &frames);
+            let mut history = captured(&hud, &frames);
             let mut window = ContextWindow::new(hud, whole(tokens), small());
-            let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
+            let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
             let [shortened] = fitted.shortened.as_slice() else { panic!("{tokens}") };
             let message = fitted.context.messages().last().unwrap();
             let content = message.content();
@@ -745,9 +773,9 @@ fn a_shortened_result_still_says_that_it_failed() {
     }
     let hud = native();
     let frames = [said(Source::User, FacetType::EVENT, 0, "Go in."), called(1, "a", "{}"), failed];
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     let mut window = ContextWindow::new(hud, whole(150), small());
-    let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
     assert_eq!(fitted.shortened.len(), 1);
     let export = Export::of(&history, &fitted.context).unwrap();
     let request = exporting::json(&export.anthropic(&ExportOptions::default()));
@@ -769,16 +797,16 @@ fn a_call_is_never_cut() {
             call,
             answered(2, "a", &"It was sent. ".repeat(60)),
         ];
-        let history = captured(&hud, &frames);
+        let mut history = captured(&hud, &frames);
         let mut window = ContextWindow::new(hud, whole(370), small());
-        let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
+        let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
         assert_eq!(fitted.shortened.len(), 2);
         let text: String =
             fitted.context.messages().iter().map(|of| of.content().into_owned()).collect();
         assert!(text.contains(&arguments) && !text.contains(&long));
         // With less room than the call takes there is none.
         let mut window = ContextWindow::new(window_hud(&history), whole(200), small());
-        let error = window.render(&history, &request(), &*engine("fails"), NOW).unwrap_err();
+        let error = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OverBudget);
         assert!(error.to_string().contains("the largest is frame 1"), "{error}");
     }
@@ -811,9 +839,9 @@ fn parts_of_a_result_stay_inside_of_it() {
         Frame::new(2, Source::Environment).with(FacetOp::add(result)),
     ];
     let hud = native();
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     let mut window = ContextWindow::new(hud, whole(500), small());
-    let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
     let message = fitted.context.messages().last().unwrap();
     let chunks: Vec<_> = message.chunks().map(|(_, chunk)| chunk).collect();
     for chunk in &chunks {
@@ -839,9 +867,9 @@ fn a_result_is_not_compressed_without_a_call_that_stays() {
     frames.push(answered(3, "a", &long));
     frames.extend((4..20).map(|at| said(Source::User, FacetType::EVENT, at, &long)));
     let hud = native();
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     let mut window = ContextWindow::new(hud, Budget::new(700), small());
-    let fitted = window.render(&history, &request(), &OutlineEngine, NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &OutlineEngine, NOW).unwrap();
     let mut watch = Watch::default();
     watch.fits(&window, &history, &fitted);
     assert!(window.transform().blocks().count() > 0);
@@ -863,11 +891,11 @@ fn a_long_result_answers_one_call() {
         frames.extend(pairs.map(|(_, at)| called(at, "", "{}")));
         frames.extend(pairs.map(|(text, at)| answered(at + 2, "", &text.repeat(60))));
     }
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     for tokens in [300, 400, 500, 700] {
         let options = CompressionOptions { max_range_tokens: 100, ..small() };
         let mut window = ContextWindow::new(hud.clone(), Budget::new(tokens), options);
-        let fitted = window.render(&history, &request(), &OutlineEngine, NOW).unwrap();
+        let fitted = window.render(&mut history, &request(), &OutlineEngine, NOW).unwrap();
         Watch::default().fits(&window, &history, &fitted);
     }
 }
@@ -879,9 +907,9 @@ fn results_of_pinned_facets_are_not_shortened() {
     let mut frames = vec![called(0, "a", "{}"), with(answered(1, "a", &map), &pinned)];
     frames.extend((2..30).map(|at| said(Source::User, FacetType::EVENT, at, "And then?")));
     let hud = native();
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     let mut window = ContextWindow::new(hud, Budget::new(400), small());
-    let fitted = window.render(&history, &request(), &OutlineEngine, NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &OutlineEngine, NOW).unwrap();
     assert_eq!(fitted.context.messages()[1].content(), map);
 }
 
@@ -893,10 +921,10 @@ fn the_newest_words_stay_though_nothing_is_shown_after_them() {
     frames.push(said(Source::User, FacetType::EVENT, 12, "What now?"));
     frames.extend((13..16).map(|at| Frame::new(at, Source::Environment)));
     let hud = native();
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     for tokens in [12, 20, 60, 100, 200] {
         let mut window = ContextWindow::new(hud.clone(), whole(tokens), small());
-        let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
+        let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
         assert_eq!(fitted.context.messages().last().unwrap().content(), "What now?");
     }
 }
@@ -908,9 +936,9 @@ fn many_results_at_once_are_shortened_as_far_as_it_takes() {
     frames.extend((0..12).map(|at| called(1 + at, &format!("id-{at}"), "{}")));
     frames.extend((0..12).map(|at| answered(13 + at, &format!("id-{at}"), &text)));
     let hud = native();
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     let mut window = ContextWindow::new(hud, whole(1_100), small());
-    let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
     assert_eq!(fitted.shortened.len(), 12);
     Watch::default().fits(&window, &history, &fitted);
 }
@@ -922,9 +950,9 @@ fn the_beginning_of_a_shortened_text_ends_in_no_tag() {
         let text = format!("{}{}", "-".repeat(shift), "<my_turnx>".repeat(120));
         let hud = xml();
         let frames = [said(Source::User, FacetType::EVENT, 0, &text)];
-        let history = captured(&hud, &frames);
+        let mut history = captured(&hud, &frames);
         let mut window = ContextWindow::new(hud, whole(160), small());
-        let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
+        let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
         let content = fitted.context.messages()[0].content().into_owned();
         let (head, _, _) = halves(&content, "shortened-0");
         assert!(!head.rsplit('>').next().unwrap().contains('<'), "{head}");
@@ -937,13 +965,13 @@ fn a_closure_that_panics_costs_a_try_and_no_more() {
     let hud = native();
     let frames: Vec<Frame> =
         (0..20).map(|at| said(Source::User, FacetType::EVENT, at, &long)).collect();
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     let mut window = ContextWindow::new(hud, Budget::new(600), small());
-    let fitted = window.render(&history, &request(), &*engine("panics"), NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &*engine("panics"), NOW).unwrap();
     assert!(!fitted.dropped.is_empty() && window.transform().blocks().count() == 0);
     // Another engine is asked for the same ranges once they are due.
     let later = Millis::new(60_000);
-    while window.next_job(&history, &request(), later).unwrap().is_some_and(|job| {
+    while window.next_job(&mut history, &request(), later).unwrap().is_some_and(|job| {
         assert_eq!(job.attempt, 2);
         let summary = OutlineEngine.summarize(&job, &Chars4).unwrap();
         window
@@ -965,21 +993,21 @@ fn what_is_finished_before_it_was_looked_at_fits_too() {
         said(Source::Agent, FacetType::SPEECH, 3, "Dust."),
         said(Source::User, FacetType::EVENT, 4, "And now?"),
     ];
-    let history = captured(&hud, &frames);
+    let mut history = captured(&hud, &frames);
     let mut window = ContextWindow::new(hud, Budget::new(300), small());
     let mut watch = Watch::default();
-    let fitted = window.finish(&history, &request(), NOW).unwrap();
+    let fitted = window.finish(&mut history, &request(), NOW).unwrap();
     watch.fits(&window, &history, &fitted);
-    let fitted = window.render(&history, &request(), &OutlineEngine, NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &OutlineEngine, NOW).unwrap();
     watch.fits(&window, &history, &fitted);
 }
 
 #[test]
-fn a_compaction_may_begin_inside_of_what_was_dropped() {
+fn a_compaction_may_take_over_some_of_what_was_dropped() {
     let long = "Words upon words, and none of them is needed. ".repeat(4);
     let mut frames = vec![
         said(Source::User, FacetType::EVENT, 0, "Look."),
-        // A call without a result, so that the compaction parts none.
+        // A call that the agent gave up, so that the compaction parts none.
         called(1, "a", "{}"),
         said(Source::User, FacetType::EVENT, 2, &long),
         called(3, "b", "{}"),
@@ -990,14 +1018,16 @@ fn a_compaction_may_begin_inside_of_what_was_dropped() {
     let mut history = captured(&hud, &frames);
     let options = CompressionOptions { trigger_tokens: 10_000, ..small() };
     let mut window = ContextWindow::new(hud.clone(), whole(120), options);
-    let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
-    assert!(fitted.dropped.iter().any(|of| (of.from.get(), of.to.get()) == (1, 4)));
+    let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
+    let is_dropped =
+        |from, to| fitted.dropped.iter().any(|of| (of.from.get(), of.to.get()) == (from, to));
+    assert!(is_dropped(2, 2) && is_dropped(3, 4), "{:?}", fitted.dropped);
     let mut told = Frame::new(8, Source::Environment);
     let summary = Facet::new("summary-8", FacetType::SUMMARY, "They looked.");
     told.events.push(Compaction::event(2.into(), 5.into(), "other", Some(&summary)));
     hud.capture(&mut history, told, NOW).unwrap();
-    let fitted = window.render(&history, &request(), &*engine("fails"), NOW).unwrap();
-    assert_eq!(fitted.epoch.map(|epoch| epoch.from.get()), Some(1));
+    let fitted = window.render(&mut history, &request(), &*engine("fails"), NOW).unwrap();
+    assert_eq!(fitted.epoch.map(|epoch| epoch.from.get()), Some(2));
     assert!(fitted.context.tokens().total <= 120);
     assert_eq!(window.transform().blocks().count(), 1);
 }
@@ -1030,10 +1060,10 @@ fn a_compaction_that_cuts_a_block_is_passed_over_and_later_ones_are_not() {
     let hud = native();
     let mut history = captured(&hud, &spoken(0..12));
     let mut window = ContextWindow::new(hud.clone(), whole(300), small());
-    window.render(&history, &request(), &OutlineEngine, NOW).unwrap();
+    window.render(&mut history, &request(), &OutlineEngine, NOW).unwrap();
     let block = window.transform().blocks().find(|block| block.from < block.to).unwrap().clone();
     hud.capture(&mut history, telling(12, block.from.get(), block.to.get() - 1), NOW).unwrap();
-    let fitted = window.render(&history, &request(), &OutlineEngine, NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &OutlineEngine, NOW).unwrap();
     assert_eq!(fitted.epoch, None);
     assert!(window.transform().blocks().any(|of| of.id == block.id));
     // One that is damaged does not stand in the way either.
@@ -1043,7 +1073,7 @@ fn a_compaction_that_cuts_a_block_is_passed_over_and_later_ones_are_not() {
     );
     hud.capture(&mut history, damaged, NOW).unwrap();
     hud.capture(&mut history, telling(14, 0, 11), NOW).unwrap();
-    let fitted = window.render(&history, &request(), &OutlineEngine, NOW).unwrap();
+    let fitted = window.render(&mut history, &request(), &OutlineEngine, NOW).unwrap();
     assert_eq!(fitted.epoch.map(|epoch| epoch.from.get()), Some(0));
     let blocks: Vec<_> =
         window.transform().blocks().map(|block| (block.from.get(), block.to.get())).collect();

@@ -13,7 +13,7 @@ use crate::{
     failure::Outcome,
     input::{self, InputRefusal, Source},
     json::object,
-    lens::{Counting, Lenses},
+    lens::{Counting, Counts, Lenses},
     moment::moment,
     output::Output,
     store, style,
@@ -26,9 +26,11 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     let mut builder = store::create(directory)?;
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
+    let mut counts = Vec::new();
     // An archive of a part of what was named would be taken for one of all.
     input::read(&args.input.with_exchanges(), true, InputRefusal::Ends, |source| {
         let lens = lenses.of(source)?;
+        counts.push(lens.own_counts());
         let from = TranscriptSource {
             file: source.name(),
             input_format: source.format(),
@@ -50,9 +52,9 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
     })?;
     let summary = builder.finish()?;
     if args.json {
-        out.json(json(directory, &summary))?;
+        out.json(json(directory, &summary, &counts))?;
     } else {
-        page(directory, &summary, &mut out)?;
+        page(directory, &summary, counts.first(), &mut out)?;
     }
     Ok(out.flush()?)
 }
@@ -65,14 +67,14 @@ fn push_exchanges(source: &mut Source, transcript: &mut TranscriptWriter<'_>) ->
     Ok(())
 }
 
-fn json(directory: &Path, summary: &ArchiveSummary) -> Object {
-    let files = summary.transcripts.iter().map(|file| {
+fn json(directory: &Path, summary: &ArchiveSummary, counts: &[Counts]) -> Object {
+    let files = summary.transcripts.iter().zip(counts).map(|(file, counts)| {
         let mut object = object! {
             "file": file.file.as_str(),
             "format": file.input_format.name(),
-            "tokenizer": file.tokenizer.as_str(),
-            "sessions": file.sessions.len() as u64,
         };
+        counts.put(&mut object);
+        object.insert("sessions".to_owned(), (file.sessions.len() as u64).into());
         object.extend(sums(file.totals()));
         object
     });
@@ -90,7 +92,12 @@ fn sums(totals: Totals) -> Object {
     object! { "frames": frames, "chunks": chunks, "bytes": bytes, "tokens": tokens }
 }
 
-fn page(directory: &Path, summary: &ArchiveSummary, out: &mut Output) -> Outcome {
+fn page(
+    directory: &Path,
+    summary: &ArchiveSummary,
+    counts: Option<&Counts>,
+    out: &mut Output,
+) -> Outcome {
     let table = Table::new([
         Column::number("SESSIONS", 8),
         Column::number("FRAMES", 7),
@@ -112,6 +119,9 @@ fn page(directory: &Path, summary: &ArchiveSummary, out: &mut Output) -> Outcome
     }
     let stored = summary.stored_bytes;
     let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    if let Some(counts) = counts {
+        writeln!(out, "{dim}Counted by {counts}{dim:#}")?;
+    }
     let name = directory.display().to_string();
     let (name, text) = (printable(&name), summary.totals().bytes);
     write!(out, "\n{bold}{name}{bold:#}  {} on disk", counted(stored, "byte"))?;

@@ -7,8 +7,8 @@ use std::{borrow::Cow, ffi::OsStr, path::PathBuf};
 
 use afterimage::{export::Form, transcript::TranscriptFormat};
 use clap::{
-    ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint,
-    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+    Arg, ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint,
+    builder::{ArgPredicate, PossibleValue, PossibleValuesParser, TypedValueParser},
     error::ErrorKind,
 };
 
@@ -54,6 +54,9 @@ pub(crate) enum Command {
     )]
     Render(Render),
     /// Find who wrote a text or a byte, or where a facet stands
+    ///
+    /// The last line says what counted the tokens, and how far off calibrated counts are; in JSON each
+    /// hit has `tokenizer`, `counts` and `error`.
     #[command(
         after_help = "Example: afterimage trace session.jsonl --text 'connection refused'",
         after_long_help = words::TRACE
@@ -79,7 +82,10 @@ pub(crate) enum Command {
     ///
     /// Prints the context after the last frame, as it fits. Blocks replace older frames. If that is
     /// not enough, `compress` leaves out what is worth least and shortens what is largest. `expand`
-    /// gives back what a block stands for.
+    /// gives back what a block stands for. Images and documents take room by their providers' rules,
+    /// and so do the tools of a recorded request.
+    /// A line below says what counted, and how far off calibrated counts are; in JSON `tokenizer`,
+    /// `counts` and `error` do.
     #[command(
         after_help = "Example: afterimage compress session.jsonl --budget 8k --as openai",
         after_long_help = words::COMPRESS
@@ -88,21 +94,35 @@ pub(crate) enum Command {
     /// Print the original text of a block, byte for byte
     ///
     /// Takes the options of `compress`, plans the same, and prints the text of the frames that the
-    /// block stands for, with nothing between them.
+    /// block stands for, with nothing between them. With `--around` or `--frame` it prints the part
+    /// that is looked for, in at most 1,000 tokens; a note says where it stands.
     #[command(
-        after_help = "Example: afterimage expand session.jsonl --budget 8000 --block block-1-24"
+        after_help = "Example: afterimage expand session.jsonl --budget 8000 --block block-1-24\n\
+                      Example: afterimage expand session.jsonl --budget 8000 --around src/main.rs"
     )]
     Expand(Expand),
     /// Simulate what the requests of a session would have cost, by policy
     ///
     /// Renders the context before each turn of the agent as a framework would have sent it. Adds up
     /// what was sent, and how much of it was an unchanged prefix of the request before (billed at a
-    /// tenth). Says which names that the agent went on to use were still there.
+    /// tenth). Says which names that the agent went on to use were still there, what counted, how
+    /// far off calibrated counts are, and what was taken off the budget.
     #[command(
-        after_help = "Example: afterimage replay session.jsonl --budget 32k --policy sliding",
+        after_help = "Example: afterimage replay session.jsonl --budget 32k --policy sliding,blocks",
         after_long_help = words::REPLAY
     )]
     Replay(Replay),
+    /// Compare two recordings of one task, without and with a compressor: what each cost, and what
+    /// the second lost
+    ///
+    /// Adds up the usage that both report. Looks for the names (ids, paths, numbers) that the agent of
+    /// A used after it had read them in the requests of B: which ones B never read, which ones it
+    /// still has at its end, and which ones it had and lost.
+    #[command(
+        after_help = "Example: afterimage audit without.jsonl with.jsonl",
+        after_long_help = words::AUDIT
+    )]
+    Audit(Audit),
     /// List the requests of a session: what each held, how it grew, and where it first differs
     ///
     /// Recorded traffic and requests that a client logged are listed as they are. From a transcript
@@ -512,8 +532,8 @@ pub(crate) struct Stats {
     /// Show which facets stood in the requests that were paid for, and what each cost
     #[arg(long, conflicts_with = "request")]
     pub(crate) residency: bool,
-    /// Fit our counts to the reported usage, write the calibration to this file, and say what it is
-    /// worth; `--tokenizer calibrated:FILE` counts by it
+    /// Fit our counts to the usage that all files report, write the calibration to this file, and say
+    /// what it is worth; `--tokenizer calibrated:FILE` counts by it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["request", "residency", "format", "tokenizer", "session", "json"])]
     pub(crate) calibrate: Option<PathBuf>,
     #[command(flatten)]
@@ -587,6 +607,10 @@ pub(crate) struct Fitting {
     /// large
     #[arg(long, value_name = "FRAMES")]
     pub(crate) keep_recent: Option<usize>,
+    /// How many tokens of the budget each request takes for its tools, where the recording does not
+    /// hold them
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) tools: Option<u64>,
     /// What writes the summaries: outline, which needs no model, or a command that reads a prompt
     #[arg(long, value_name = "outline|COMMAND", default_value = "outline")]
     pub(crate) engine: String,
@@ -598,6 +622,44 @@ pub(crate) struct Fitting {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     pub(crate) engine_timeout: u64,
+}
+
+/// Which frames are compressed whatever the budget, and which never are.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Selection {
+    /// Compress these frames, both ends included; without a budget nothing else is compressed
+    #[arg(long, value_name = "FROM..TO", value_parser = frame_range)]
+    pub(crate) range: Option<FrameRange>,
+    /// Keep a frame as it is: by its number, by the id of a facet in it, or by a text that it
+    /// holds; may be given several times
+    #[arg(long, value_name = "FRAME|FACET|TEXT")]
+    pub(crate) pin: Vec<String>,
+}
+
+/// Frames from the first to the second, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameRange {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// Reads `100..150`, `100..=150` or `100`.
+fn frame_range(text: &str) -> Result<FrameRange, String> {
+    let refused = || "expected the first and the last frame, for example 100..150".to_owned();
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| refused());
+    let (from, to) = (number(from)?, number(to.strip_prefix('=').unwrap_or(to))?);
+    if from > to {
+        return Err(format!("the range runs from {from} back to {to}"));
+    }
+    Ok(FrameRange { from, to })
+}
+
+/// A range needs no budget.
+fn budget_or_range(budget: Arg) -> Arg {
+    let none: &'static str = "18446744073709551615";
+    let budget = budget.required(false);
+    budget.default_value_if("range", ArgPredicate::IsPresent, Some(none)).hide_default_value(true)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -632,11 +694,22 @@ impl CompressAs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("budget", budget_or_range))]
+#[command(group(ArgGroup::new("aim").args(["budget", "range"]).required(true).multiple(true)))]
 pub(crate) struct Compress {
     #[command(flatten)]
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) fitting: Fitting,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Say what `--range` would do, and compress nothing
+    #[arg(long, requires = "range", conflicts_with = "what")]
+    pub(crate) preview: bool,
+    /// Say what the context no longer says, in place of printing it: what stands for frames, and
+    /// the rules, paths, names and numbers that can no longer be read; with --json beside the rest
+    #[arg(long, conflicts_with = "preview")]
+    pub(crate) receipt: bool,
     /// What to print; by default text
     #[arg(long = "as", value_enum, value_name = "WHAT")]
     pub(crate) what: Option<CompressAs>,
@@ -650,14 +723,39 @@ pub(crate) struct Compress {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("budget", budget_or_range))]
+#[command(group(ArgGroup::new("aim").args(["budget", "range"]).required(true).multiple(true)))]
+#[command(group(ArgGroup::new("part").args(["around", "frame"]).multiple(true)))]
 pub(crate) struct Expand {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// The id of the block, as `compress` prints it
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
-    pub(crate) block: String,
+    /// The id of the block, as `compress` prints it; without it --around and --frame look
+    /// everywhere
+    #[arg(
+        long,
+        value_name = "ID",
+        allow_hyphen_values = true,
+        required_unless_present_any = ["around", "frame"]
+    )]
+    pub(crate) block: Option<String>,
+    /// Print the part of the frame that says this text first, and no more tokens than --limit
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        value_parser = clap::builder::NonEmptyStringValueParser::new()
+    )]
+    pub(crate) around: Option<String>,
+    /// Print this frame alone, or the part of it with --around, and no more tokens than --limit
+    #[arg(long, value_name = "SEQUENCE")]
+    pub(crate) frame: Option<u64>,
+    /// How many tokens --around and --frame print at most; by default 1000
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, requires = "part")]
+    pub(crate) limit: Option<u64>,
     #[command(flatten)]
     pub(crate) fitting: Fitting,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
     /// The `--as` that `compress` was given: it plans exports over frames in the format native
     #[arg(long = "as", value_enum, value_name = "WHAT")]
     pub(crate) what: Option<CompressAs>,
@@ -666,15 +764,55 @@ pub(crate) struct Expand {
 }
 
 /// How contexts are kept within the budget.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyName {
-    /// Blocks stand for older frames, as `compress` does it
-    #[default]
-    Blocks,
-    /// The oldest frames are left out
-    Sliding,
     /// Nothing is left out, whatever the budget
     None,
+    /// The oldest frames are left out
+    Sliding,
+    /// The oldest frames are left out, but for the user's first message
+    FirstAndLast,
+    /// Results older than ten turns get one line each, ten turns at a time
+    Masking,
+    /// A summary stands for everything but what the user said
+    KeepUser,
+    /// The oldest half is left out when the room is full
+    Forget,
+    /// Blocks stand for older frames, as `compress` does it
+    Blocks,
+}
+
+/// How a model is asked for summaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AskedFor {
+    /// Summaries cost nothing
+    Free,
+    /// With a prompt that holds what is summarised: nothing of it is in the cache
+    Fresh,
+    /// After the last request, which the cache holds
+    Continued,
+}
+
+/// The requests of providers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RequestForm {
+    /// `messages` of OpenAI's Chat Completions
+    Openai,
+    /// `input` items of OpenAI's Responses
+    Responses,
+    /// `system` and `messages` of Anthropic's Messages
+    Anthropic,
+}
+
+impl RequestForm {
+    /// The form of the provider.
+    pub(crate) fn form(self) -> Form {
+        match self {
+            Self::Openai => Form::OpenaiChat,
+            Self::Responses => Form::Responses,
+            Self::Anthropic => Form::Anthropic,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -683,13 +821,72 @@ pub(crate) struct Replay {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) fitting: Fitting,
-    /// How contexts are kept within the budget
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) policy: PolicyName,
+    /// How contexts are kept within the budget; several are compared, with a comma between them
+    #[arg(
+        long = "policy",
+        value_enum,
+        value_name = "POLICY",
+        value_delimiter = ',',
+        default_value = "blocks"
+    )]
+    pub(crate) policies: Vec<PolicyName>,
+    /// How a model is asked for summaries, for the bill; by default fresh with a command as the
+    /// engine, else free
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) summaries: Option<AskedFor>,
+    /// The model whose prices the bill is by; without it, writes cost 1.25, reads 0.1, output 5
+    #[arg(long, value_name = "NAME", help_heading = "Prices")]
+    pub(crate) model: Option<String>,
+    /// The prices of models as TOML, in place of the table that comes along
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        requires = "model",
+        help_heading = "Prices"
+    )]
+    pub(crate) prices: Option<PathBuf>,
+    /// Also say what requests still hold of the user's words, rules, errors, plans and files
+    #[arg(long)]
+    pub(crate) survival: bool,
+    /// Make requests of a provider, which fit with the ids and names that they hold
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    pub(crate) form: Option<RequestForm>,
+    /// Write every request to a file in this directory: empty, or not there yet
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "form")]
+    pub(crate) emit: Option<PathBuf>,
     /// Which tokenizer counts; by default o200k
     #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
     pub(crate) tokenizer: Option<CountedBy>,
-    /// Print the figures as JSON: of each file, and of all
+    /// Print the figures as JSON: of each policy, for each file and for all
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// The recording without a compressor
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    pub(crate) without: PathBuf,
+    /// The recording with one
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    pub(crate) with: PathBuf,
+    /// The session of A; by default the one with the most requests
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) session_a: Option<String>,
+    /// The session of B; by default the one with the most requests
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) session_b: Option<String>,
+    /// How many of the names that were lost are listed
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) names: usize,
+    #[command(flatten)]
+    pub(crate) branches: Branches,
+    #[command(flatten)]
+    pub(crate) pricing: Pricing,
+    /// Print one JSON object, with all names
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! `--tokenizer calibrated:FILE`, and `stats --calibrate`: counts that were fitted to usage.
 
 use std::{
+    fmt,
     fs::File,
     io::{self, Read, Write},
     path::Path,
@@ -9,7 +10,8 @@ use std::{
 };
 
 use afterimage::{
-    bill::{CalibratedCount, Calibration, ModelCalibration, Refused},
+    bill::{CalibratedCount, Calibration, CalibrationBuilder, ModelCalibration, UncalibratedModel},
+    json::Object,
     log::{DiskFiles, write_atomic},
     request::Recording,
     tokens::{self, Memo, TokenCounter},
@@ -18,7 +20,8 @@ use afterimage::{
 use crate::{
     args::{Input, Tokenizer},
     failure::{Failure, Outcome},
-    input::{self, Source},
+    input,
+    json::object,
     output::Output,
     requests, style,
     text::{counted, grouped, percent, printable},
@@ -29,6 +32,9 @@ const MOST: u64 = 32 << 20;
 /// What a calibration begins with, white space aside, and how many bytes of a file show that.
 const BEGINNING: &[u8] = b"{\"calibration\":";
 const SHOWING: u64 = 256;
+
+/// How many sessions are listed.
+const MOST_SESSIONS: usize = 20;
 
 /// A calibration and the model that counts by it.
 #[derive(Debug)]
@@ -82,31 +88,133 @@ impl Calibrated {
         self.calibration.model(&self.model)
     }
 
-    /// What a request of the session holds that its transcript lacks, in tokens; `None` where the
-    /// calibration does not know the session.
-    pub(crate) fn lacks(&self, session: &str) -> Option<u64> {
-        let lacks = self.calibration.intercept(session, &self.model)?;
-        Some(u64::try_from(lacks).unwrap_or(0))
+    /// What a request of the session holds that its transcript lacks; by other sessions of its
+    /// client where the calibration does not know it, and `None` where there are none, or another
+    /// model answers in it.
+    pub(crate) fn lacks(
+        &self,
+        session: &str,
+        client: &str,
+        answering: Option<&str>,
+    ) -> Option<Lacking> {
+        let whole = |tokens: i64| u64::try_from(tokens).unwrap_or(0);
+        if let Some(own) = self.calibration.intercept(session, &self.model) {
+            return Some(Lacking { tokens: whole(own), others: None });
+        }
+        if answering.is_some_and(|answering| !self.is_of(answering)) {
+            return None;
+        }
+        let is_subagent = session.contains('/');
+        let usual = self.calibration.usual_lack((client, &self.model), is_subagent, None)?;
+        let others = Some((usual.sessions, usual.interval));
+        Some(Lacking { tokens: whole(usual.tokens), others })
+    }
+
+    /// How far off its counts are.
+    pub(crate) fn error(&self) -> Option<CountError> {
+        let of = self.of_model()?;
+        let ModelCalibration { interval, checked, held, median_error, .. } = *of;
+        let model = Arc::clone(&of.model);
+        Some(CountError { model, interval, compressed: None, checked, held, median_error })
+    }
+
+    /// The half-width of the interval of a request after a reported one, of whose context so many
+    /// tokens are gone since.
+    pub(crate) fn interval_without(&self, gone: u64) -> Option<u64> {
+        Some(self.of_model()?.interval_after(1, gone))
+    }
+
+    /// The model that it counts for.
+    pub(crate) fn model(&self) -> &str {
+        &self.model
     }
 
     /// What a message costs besides its text.
     pub(crate) fn per_message(&self) -> u64 {
         self.of_model().map_or(0, ModelCalibration::tokens_per_message)
     }
+}
 
+/// What a request holds that its transcript lacks, in tokens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lacking {
+    pub(crate) tokens: u64,
+    /// How many other sessions of the client say so, where the session itself did not report, and the
+    /// half-width of the interval that holds one more session nine times in ten.
+    pub(crate) others: Option<(u64, u64)>,
+}
+
+impl Lacking {
     /// The budget that is left for what the transcript holds.
     ///
     /// # Errors
     /// Who takes all of it.
-    pub(crate) fn room(&self, budget: u64, session: &str) -> Result<u64, Failure> {
-        let lacks = self.lacks(session).unwrap_or(0);
-        if let Some(room) = budget.checked_sub(lacks).filter(|room| *room > 0) {
+    pub(crate) fn room(self, budget: u64, session: &str) -> Result<u64, Failure> {
+        if budget == u64::MAX {
+            // No budget.
+            return Ok(budget);
+        }
+        if let Some(room) = budget.checked_sub(self.tokens).filter(|room| *room > 0) {
             return Ok(room);
         }
-        let (lacks, budget) = (counted(lacks, "token"), grouped(budget));
+        let (lacks, budget) = (counted(self.tokens, "token"), grouped(budget));
         let sentence = format!("what the transcript lacks takes {lacks}, the budget is {budget}");
         let failure = Failure::new(sentence).at("session", printable(session));
         Err(failure.hint("a larger `--budget` has room for it"))
+    }
+
+    /// Whose reports say so, for people; empty for the session's own.
+    pub(crate) fn from(self) -> String {
+        self.others.map_or_else(String::new, |(sessions, interval)| {
+            let (sessions, interval) = (counted(sessions, "other session"), grouped(interval));
+            format!(" (± {interval}, calibrated from {sessions})")
+        })
+    }
+}
+
+/// How far off calibrated counts are, by exchanges that were held out.
+#[derive(Clone, Debug)]
+pub(crate) struct CountError {
+    pub(crate) model: Arc<str>,
+    /// The half-width that holds nine in ten requests that follow a reported one.
+    pub(crate) interval: u64,
+    /// The same of a context that was compressed since.
+    pub(crate) compressed: Option<u64>,
+    pub(crate) checked: u64,
+    pub(crate) held: u64,
+    /// The median, in millionths of what was reported.
+    pub(crate) median_error: u64,
+}
+
+impl CountError {
+    pub(crate) fn to_json(&self) -> Object {
+        let mut json = object! {
+            "model": &*self.model,
+            "interval": self.interval,
+            "medianError": self.median_error,
+            "checked": self.checked,
+            "held": self.held,
+        };
+        if let Some(compressed) = self.compressed {
+            json.insert("intervalCompressed".to_owned(), compressed.into());
+        }
+        json
+    }
+}
+
+impl fmt::Display for CountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (interval, median) = (grouped(self.interval), self.median_error as f64 / 1e4);
+        let (held, checked) = (grouped(self.held), grouped(self.checked));
+        write!(
+            f,
+            "off by {median:.2} % in the median, the next request within ± {interval} tokens in \
+             {held} of {checked} held-out exchanges"
+        )?;
+        match self.compressed {
+            Some(compressed) => write!(f, ", and ± {} once compressed", grouped(compressed)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -116,18 +224,22 @@ fn read(path: &Path) -> Outcome<Calibration> {
         let bytes = input::regular(path, MOST)?;
         return Ok(Calibration::from_json(&bytes).map_err(|error| error.in_file(path))?);
     }
-    let mut found = None;
     let silent = Input { is_silent: true, ..Input::of(vec![path.to_owned()]) };
-    input::each(&silent, true, |source| {
+    match fit(&silent)? {
+        (_, 0) => Err(Failure::new("there is no session to calibrate by").file(path).into()),
+        (calibration, _) => Ok(calibration),
+    }
+}
+
+/// Fits counts to what all files report together; says how many there are.
+fn fit(input: &Input) -> Outcome<(Calibration, u64)> {
+    let (mut builder, mut files) = (CalibrationBuilder::default(), 0);
+    input::each(input, true, |source| {
         let recording = requests::read(source, &base()?)?;
-        let of = Calibration::of(&recording).map_err(|error| source.refuse(error))?;
-        if found.replace(of).is_some() {
-            let failure = Failure::new("expected one session to calibrate by, found several files");
-            return Err(failure.file(path).into());
-        }
-        Ok(())
+        files += 1;
+        builder.add(&recording).map_err(|error| source.refuse(error))
     })?;
-    found.ok_or_else(|| Failure::new("there is no session to calibrate by").file(path).into())
+    Ok((builder.build(), files))
 }
 
 /// Whether a file begins as a calibration does.
@@ -152,8 +264,8 @@ pub(crate) fn base() -> Outcome<Arc<dyn TokenCounter>> {
 /// Why counts stay estimated.
 fn estimated(calibration: &Calibration, model: Option<&str>) -> Failure {
     let refused = calibration.refused();
-    let of = |refused: &Refused| {
-        let Refused { model, exchanges, reason, .. } = refused;
+    let of = |refused: &UncalibratedModel| {
+        let UncalibratedModel { model, exchanges, reason, .. } = refused;
         let exchanges = counted(*exchanges, "exchange");
         format!("{}: {exchanges} with usage, {reason}", printable(model))
     };
@@ -168,19 +280,21 @@ fn estimated(calibration: &Calibration, model: Option<&str>) -> Failure {
     failure.hint("`--tokenizer o200k` counts by an exact tokenizer: an estimate for other models")
 }
 
-/// Writes the calibration of a recording, and says what it is worth.
-pub(crate) fn write(
-    source: &Source,
-    recording: &Recording,
-    path: &Path,
-    out: &mut Output,
-) -> Outcome {
+/// Writes the calibration of the files, and says what it is worth.
+pub(crate) fn write(input: &Input, path: &Path, out: &mut Output) -> Outcome {
     if input::is_stdin(path) {
         return Err(Failure::new("expected a file to write to, found `-`").into());
     }
-    let calibration = Calibration::of(recording).map_err(|error| source.refuse(error))?;
+    let (calibration, _) = fit(input)?;
     if calibration.models().is_empty() {
-        return Err(estimated(&calibration, None).at("file", source.name()).into());
+        let failure = estimated(&calibration, None);
+        let name = input.files.first().filter(|_| input.files.len() == 1);
+        let name = name.map(|name| name.display().to_string());
+        return Err(match name {
+            Some(name) => failure.at("file", name),
+            None => failure,
+        }
+        .into());
     }
     let mut bytes = calibration.to_json().to_string().into_bytes();
     bytes.push(b'\n');
@@ -217,19 +331,35 @@ pub(crate) fn write(
             ),
             ("error", error, "the median of held-out exchanges".to_owned()),
         ];
+        let distant = model.distant.iter().map(|of| {
+            let too_few = if of.held * 100 < of.checked * 85 { ", too few" } else { "" };
+            let says = format!(
+                "{} exchanges after the last report; {} of {} held{too_few}",
+                grouped(of.exchanges),
+                grouped(of.held),
+                grouped(of.checked)
+            );
+            ("", format!("± {}", grouped(of.interval)), says)
+        });
+        let rows = rows.into_iter().chain(distant);
         for (name, figure, says) in rows {
             writeln!(out, "  {name:<14}{figure:>12}  {dim}{says}{dim:#}")?;
         }
     }
-    let sessions = calibration.sessions().iter();
+    let all = calibration.sessions().len();
+    let sessions = calibration.sessions().iter().take(MOST_SESSIONS);
     let lacks =
         sessions.filter_map(|of| Some((of, calibration.intercept(&of.session, &of.model)?)));
     writeln!(out, "\n  {bold}WHAT TRANSCRIPTS LACK{bold:#}")?;
     for (of, tokens) in lacks {
-        let says = format!("{}, at request {}", printable(&of.session), of.request);
+        let says = format!("{}, at request {}", printable(&of.session), of.last.request);
         let sign = if tokens < 0 { "-" } else { "" };
         let tokens = format!("{sign}{}", grouped(tokens.unsigned_abs()));
         writeln!(out, "  {:<14}{tokens:>12}  {dim}{says}{dim:#}", "tokens")?;
+    }
+    if all > MOST_SESSIONS {
+        let more = counted((all - MOST_SESSIONS) as u64, "more session");
+        writeln!(out, "  {dim}and {more}{dim:#}")?;
     }
     for refused in calibration.refused() {
         let of = counted(refused.exchanges, "exchange");

@@ -1,6 +1,9 @@
 //! `afterimage compress`: a session within a budget.
 
 mod page;
+mod places;
+mod preview;
+mod receipt;
 
 use std::{fmt::Write as _, io::Write};
 
@@ -9,11 +12,13 @@ use afterimage::{
     export::{ExportReport, ExportedRequest, Repair},
     id::{FacetId, Role},
     json::{Object, Value},
+    request::RequestOverhead,
     session::Fit,
     window::{DroppedFrames, FittedContext, ShortenedFrame},
 };
 use sha2::{Digest, Sha256};
 
+use self::places::Places;
 use crate::{
     args::{self, CompressAs},
     failure::Outcome,
@@ -21,15 +26,34 @@ use crate::{
     json::object,
     output::{Output, note},
     requests,
+    stats::media_json,
     text::{counted, printable},
 };
 
 pub(crate) fn run(args: &args::Compress) -> Outcome {
     let mut out = Output::new(args.coloring.color);
+    if args.preview {
+        return fitting::preview_each(
+            &args.input,
+            (&args.fitting, &args.selection),
+            &args.rendering,
+            |previewed| {
+                if args.json {
+                    out.json(preview::json(previewed))
+                } else {
+                    preview::page(previewed, &mut out)
+                }
+            },
+        );
+    }
     let mut printer = Printer { args, is_view: out.paint.is_on(), wrote: false };
     let mut said = None;
-    let outcome =
-        fitting::each(&args.input, &args.fitting, args.what, &args.rendering, |session| {
+    let outcome = fitting::each(
+        &args.input,
+        (&args.fitting, &args.selection),
+        args.what,
+        &args.rendering,
+        |session| {
             // Of a session that does not fit no context is printed.
             if said.is_none() && matches!(session.fit, Fit::Fits(_)) {
                 let histories = std::iter::once(&session.history);
@@ -37,7 +61,8 @@ pub(crate) fn run(args: &args::Compress) -> Outcome {
             }
             printer.session(&session, &mut out)?;
             Ok(out.flush()?)
-        });
+        },
+    );
     if printer.wrote && !printer.is_view {
         out.write_all(b"\n")?;
     }
@@ -64,6 +89,9 @@ impl Printer<'_> {
         }
         let Fit::Fits(fitted) = &session.fit else { return Ok(()) };
         self.say(session, fitted);
+        if self.args.receipt {
+            return receipt::page(session, fitted, out);
+        }
         match self.args.what.unwrap_or(CompressAs::Text) {
             CompressAs::Text if self.is_view => page::text(session, fitted, out),
             CompressAs::Text => {
@@ -94,7 +122,7 @@ impl Printer<'_> {
         for (id, reason) in session.failed() {
             session.source.note(&format!("{name}: no summary of {id}: {}", printable(&reason)));
         }
-        if self.is_view {
+        if self.is_view || self.args.receipt {
             return;
         }
         let mut what = Vec::new();
@@ -118,6 +146,8 @@ impl Printer<'_> {
             report.shift_insert(0, "file".to_owned(), session.source.name().into());
         }
         session.counts.put(&mut report);
+        put_overhead(&mut report, session.overhead);
+        let [before, after] = session.media;
         let fitted = match &session.fit {
             Fit::Fits(fitted) => fitted,
             Fit::Unfit(breakdown) => {
@@ -125,13 +155,17 @@ impl Printer<'_> {
                 let mut of: Object =
                     parts.map(|(name, tokens)| (name.to_owned(), Value::from(tokens))).collect();
                 of.insert("total".to_owned(), breakdown.total().into());
+                let places = Places::of(&session.history);
                 let largest = breakdown.largest.iter().map(|(frame, tokens)| {
-                    object! { "frame": frame.get(), "tokens": *tokens }
+                    let mut json = object! { "frame": frame.get(), "tokens": *tokens };
+                    places.of_frame(*frame).first.put(&mut json);
+                    json
                 });
                 of.insert("largest".to_owned(), largest.collect());
                 report.extend(object! {
                     "budget": breakdown.room,
                     "tokensBefore": session.tokens_before,
+                    "media": object! { "before": media_json(before) },
                     "breakdown": of,
                 });
                 return Ok(report);
@@ -143,17 +177,25 @@ impl Printer<'_> {
         let failed = session.failed().into_iter().map(|(id, reason)| {
             object! { "id": &*id, "reason": reason }
         });
-        let blocks = session.blocks().map(|block| block_json(session, block));
+        let places = Places::of(&session.history);
+        let blocks = session.blocks().map(|block| block_json(session, block, &places));
         report.extend(object! {
-            "budget": session.window.budget().room(),
+            "budget": Some(session.window.budget().max_tokens).filter(|room| *room < u64::MAX),
             "tokensBefore": session.tokens_before,
             "tokensAfter": session.tokens_after,
+            "media": object! {
+                "before": media_json(before),
+                "after": media_json(after),
+            },
             "blocks": blocks.collect::<Outcome<Vec<Value>>>()?,
-            "dropped": fitted.dropped.iter().map(dropped_json).collect::<Value>(),
-            "shortened": fitted.shortened.iter().map(shortened_json).collect::<Value>(),
+            "dropped": fitted.dropped.iter().map(|of| dropped_json(of, &places)).collect::<Value>(),
+            "shortened": fitted.shortened.iter().map(|of| shortened_json(of, &places)).collect::<Value>(),
             "repaired": repaired,
             "failed": failed.collect::<Value>(),
         });
+        if self.args.receipt {
+            report.insert("receipt".to_owned(), receipt::of(session, fitted)?.to_json());
+        }
         match (what, exported) {
             (Some(CompressAs::Text), _) => {
                 let mut text = String::new();
@@ -181,16 +223,30 @@ impl Printer<'_> {
     }
 }
 
+/// Adds the members `tools` and `schemas`, where requests have some.
+pub(crate) fn put_overhead(json: &mut Object, overhead: RequestOverhead) {
+    let RequestOverhead { tools, around, schemas, .. } = overhead;
+    for (name, tokens) in [("tools", tools.saturating_add(around)), ("schemas", schemas)] {
+        if tokens > 0 {
+            json.insert(name.to_owned(), tokens.into());
+        }
+    }
+}
+
 fn repaired(report: &ExportReport) -> Vec<Value> {
     report.repaired.iter().map(Repair::to_json).collect()
 }
 
 /// A block with the SHA-256 of its original text, which is what `expand` prints.
-fn block_json(session: &Session<'_>, block: &CompressionBlock) -> Outcome<Value> {
+fn block_json(
+    session: &Session<'_>,
+    block: &CompressionBlock,
+    places: &Places<'_>,
+) -> Outcome<Value> {
     let text = session.original(&block.id).map_err(|error| session.source.refuse(error))?;
     let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
     let facets = block.source_facets.iter().map(FacetId::as_str);
-    Ok(Value::from(object! {
+    let mut json = object! {
         "id": &*block.id,
         "from": block.from.get(),
         "to": block.to.get(),
@@ -199,10 +255,12 @@ fn block_json(session: &Session<'_>, block: &CompressionBlock) -> Outcome<Value>
         "tokens": block.tokens,
         "sourceFacets": facets.collect::<Value>(),
         "sha256": hash,
-    }))
+    };
+    places.of_frames(block.from, block.to).put_range(&mut json);
+    Ok(json.into())
 }
 
-fn dropped_json(dropped: &DroppedFrames) -> Object {
+fn dropped_json(dropped: &DroppedFrames, places: &Places<'_>) -> Object {
     let mut object = object! {
         "id": &*dropped.id(),
         "from": dropped.from.get(),
@@ -212,16 +270,19 @@ fn dropped_json(dropped: &DroppedFrames) -> Object {
     if let Some(block) = &dropped.block {
         object.insert("block".to_owned(), (&**block).into());
     }
+    places.of_frames(dropped.from, dropped.to).put_range(&mut object);
     object
 }
 
-fn shortened_json(shortened: &ShortenedFrame) -> Object {
-    object! {
+fn shortened_json(shortened: &ShortenedFrame, places: &Places<'_>) -> Object {
+    let mut json = object! {
         "id": &*shortened.id,
         "frame": shortened.frame.get(),
         "originalTokens": shortened.original_tokens,
         "tokens": shortened.tokens,
-    }
+    };
+    places.of_frame(shortened.frame).first.put(&mut json);
+    json
 }
 
 /// The context with its blocks and what they say.
@@ -233,8 +294,9 @@ fn with_blocks(session: &Session<'_>, fitted: &FittedContext) -> Outcome<Object>
     if let Value::Object(context) = fitted.context.to_json() {
         line.extend(context);
     }
+    let places = Places::of(&session.history);
     let blocks = session.blocks().map(|block| {
-        let mut value = block_json(session, block)?;
+        let mut value = block_json(session, block, &places)?;
         if let Value::Object(object) = &mut value {
             object.insert("engine".to_owned(), block.engine.as_str().into());
             object.insert("summary".to_owned(), block.facet.content.as_str().into());

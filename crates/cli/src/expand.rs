@@ -1,25 +1,30 @@
-//! `afterimage expand`: the original text of a block.
+//! `afterimage expand`: the original text of a block, or the part of it that is looked for.
+
+mod part;
 
 use std::io::Write;
 
 use afterimage::{compress::CompressionBlock, session::Fit};
 
+use self::part::Part;
 use crate::{
     args::{self, Color},
     failure::{Failure, Outcome, Stop},
     fitting::{self, Session},
-    output::Output,
+    output::{Output, note},
 };
 
 pub(crate) fn run(args: &args::Expand) -> Outcome {
-    let id = args.block.as_str();
-    let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     let mut known: Vec<String> = Vec::new();
-    let fitted = fitting::each(&args.input, &args.fitting, args.what, &args.rendering, |session| {
+    let mut has_block = false;
+    let asked = (&args.fitting, &args.selection);
+    let fitted = fitting::each(&args.input, asked, args.what, &args.rendering, |session| {
         let ids = ids(&session);
-        if ids.iter().any(|known| known == id) {
-            let text = session.original(id).map_err(|error| session.source.refuse(error))?;
-            found.push((session.source.name(), text));
+        let is_here = |id: &String| ids.iter().any(|known| known == id);
+        if args.block.as_ref().is_none_or(is_here) {
+            has_block = true;
+            found.extend(Found::in_session(args, &session)?);
         }
         known.extend(ids);
         Ok(())
@@ -29,23 +34,59 @@ pub(crate) fn run(args: &args::Expand) -> Outcome {
         Ok(()) | Err(Stop::Unfit) if !found.is_empty() => {}
         fitted => fitted?,
     }
-    if let [(first, _), (second, _), ..] = found.as_slice() {
-        let failure = Failure::new(format!("there are several blocks {id}"));
-        let failure = failure.at("file", first).at("file", second);
+    if let [first, second, ..] = found.as_slice() {
+        let failure = Failure::new(match &args.block {
+            Some(id) => format!("there are several blocks {id}"),
+            None => "several sessions have it".to_owned(),
+        });
+        let failure = failure.at("file", &first.file).at("file", &second.file);
         return Err(failure.hint("name the one file that is meant").into());
     }
-    let Some((_, text)) = found.pop() else {
-        let failure = Failure::new(format!("there is no block {id:?}"));
-        let hint = if known.is_empty() {
-            "no block was needed: the context fits the budget as it is".to_owned()
-        } else {
-            format!("there are {}", known.join(", "))
-        };
-        return Err(failure.hint(hint).into());
+    let Some(found) = found.pop() else {
+        return Err(not_found(args, has_block, &known).into());
     };
     let mut out = Output::new(Color::Never);
-    out.write_all(&text)?;
-    Ok(out.flush()?)
+    out.write_all(&found.text)?;
+    out.flush()?;
+    if let Some(said) = found.said {
+        note(&said);
+    }
+    Ok(())
+}
+
+/// What a session has of what is asked for.
+struct Found {
+    file: String,
+    text: Vec<u8>,
+    /// Where it stands, of a part.
+    said: Option<String>,
+}
+
+impl Found {
+    fn in_session(args: &args::Expand, session: &Session<'_>) -> Outcome<Option<Self>> {
+        let file = session.source.name();
+        let block = args.block.as_deref();
+        if let Some(wanted) = Part::of(args) {
+            let part = wanted.find(session, block).map_err(|error| session.source.refuse(error))?;
+            let found = part.map(|(page, said)| Self { file, text: page.text.into(), said });
+            return Ok(found);
+        }
+        let Some(id) = block else { return Ok(None) };
+        let text = session.original(id).map_err(|error| session.source.refuse(error))?;
+        Ok(Some(Self { file, text, said: None }))
+    }
+}
+
+fn not_found(args: &args::Expand, has_block: bool, known: &[String]) -> Failure {
+    if let (Some(part), true) = (Part::of(args), has_block) {
+        return part.missing(args.block.as_deref());
+    }
+    let id = args.block.as_deref().unwrap_or_default();
+    Failure::new(format!("there is no block {id:?}")).hint(if known.is_empty() {
+        "no block was needed: the context fits the budget as it is".to_owned()
+    } else {
+        format!("there are {}", known.join(", "))
+    })
 }
 
 /// What can be expanded: blocks in effect and those in them, and what was shortened or left out.

@@ -171,7 +171,7 @@ fn guess(kind: afterimage::ErrorKind) -> Option<&'static str> {
             Some("a transcript is a JSON document, or JSON by line")
         }
         afterimage::ErrorKind::Damaged => Some(DAMAGED),
-        afterimage::ErrorKind::Version => Some("a newer afterimage has written it"),
+        afterimage::ErrorKind::Version => Some("another version of afterimage has written it"),
         _ => None,
     }
 }

@@ -1,23 +1,13 @@
 //! Sessions within a budget: what `compress` prints, and `expand` gives back.
 
+mod captured;
+mod pins;
 mod progress;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, ops::RangeInclusive, sync::Arc, time::Duration};
 
-use afterimage::{
-    compress::{
-        CommandEngine, CompressionBlock, CompressionOptions, Engine, FailureLimit, OutlineEngine,
-        RangeState,
-    },
-    export::ExportedRequest,
-    id::Millis,
-    session::{Fit, FittedRequest, FittingStep, RequestFitter},
-    veil::History,
-    window::{Breakdown, Budget, ContextWindow},
-};
-use indexmap::IndexMap;
-
-use self::progress::Progress;
+pub(crate) use self::captured::{histories, overhead_of};
+use self::{captured::Captured, pins::Pins, progress::Progress};
 use crate::{
     args::{self, CompressAs, Format, Input, Rendering},
     failure::{Failure, Outcome, Stop},
@@ -25,6 +15,19 @@ use crate::{
     lens::{Counting, Counts, Lens, Lenses},
     moment::moment,
     text::{counted, grouped},
+};
+use afterimage::{
+    bill::MediaCount,
+    compress::{
+        CommandEngine, CompressionBlock, CompressionOptions, Engine, FailureLimit, OutlineEngine,
+        RangeState,
+    },
+    export::ExportedRequest,
+    id::{FrameSeq, Millis},
+    request::RequestOverhead,
+    session::{Fit, FittedRequest, FittingStep, RequestFitter},
+    veil::History,
+    window::{Breakdown, Budget, ContextWindow, RangePreview},
 };
 
 /// An engine that failed so often in a row is not asked again: a command that hangs would take its
@@ -46,25 +49,34 @@ pub(crate) struct Session<'s> {
     pub(crate) tokens_after: u64,
     /// What counted, and what is not counted.
     pub(crate) counts: Counts,
+    /// What its requests add to their messages, which takes room in the budget.
+    pub(crate) overhead: RequestOverhead,
+    /// The images and documents of its context without a budget, and of what fits.
+    pub(crate) media: [MediaCount; 2],
 }
 
 /// Fits each session of each file, and hands it to `take`. Where one does not fit it is reported,
 /// the others are still fitted, and the outcome says so.
 pub(crate) fn each(
     input: &Input,
-    fitting: &args::Fitting,
+    (fitting, selection): (&args::Fitting, &args::Selection),
     what: Option<CompressAs>,
     rendering: &Rendering,
     mut take: impl FnMut(Session<'_>) -> Outcome,
 ) -> Outcome {
     let fitter = Fitter::new(fitting)?;
+    let mut pins = Pins::new(&selection.pin);
+    let mut has_range = selection.range.is_none();
     let rendering = rendering_for(what, rendering)?;
     let mut lenses = Lenses::new(&rendering, Counting::Always);
     let mut is_unfit = false;
     input::each(input, true, |source| {
         let lens = lenses.of(source)?;
-        for (name, history) in histories(source, &lens)? {
-            let room = match lens.room(fitting.budget, &name) {
+        for (name, captured) in captured::sessions(source, &lens, &mut pins)? {
+            let range = range_within(selection, &captured.history);
+            has_range |= range.is_some();
+            let counts = lens.counts(&name, source.format().name(), captured.model.as_deref());
+            let room = match counts.room(fitting.budget, &name) {
                 Ok(room) => room,
                 Err(failure) => {
                     is_unfit = true;
@@ -72,7 +84,8 @@ pub(crate) fn each(
                     continue;
                 }
             };
-            let session = fitter.fit(source, name, history, &lens, (room, what))?;
+            let session =
+                fitter.fit(source, (name, captured, counts), &lens, (room, what, range))?;
             if let Fit::Unfit(breakdown) = &session.fit {
                 is_unfit = true;
                 unfit(&session, breakdown).report();
@@ -81,7 +94,73 @@ pub(crate) fn each(
         }
         Ok(())
     })?;
+    expect_range(selection, has_range)?;
+    pins.expect_found()?;
     if is_unfit { Err(Stop::Unfit) } else { Ok(()) }
+}
+
+/// What compression of a range would do to a session.
+pub(crate) struct Previewed<'s> {
+    pub(crate) source: &'s Source,
+    pub(crate) name: Arc<str>,
+    pub(crate) preview: RangePreview,
+}
+
+/// Hands to `take` what `--range` would do to each session that has frames in it.
+pub(crate) fn preview_each(
+    input: &Input,
+    (fitting, selection): (&args::Fitting, &args::Selection),
+    rendering: &Rendering,
+    mut take: impl FnMut(&Previewed<'_>) -> Outcome,
+) -> Outcome {
+    let fitter = Fitter::new(fitting)?;
+    let mut pins = Pins::new(&selection.pin);
+    let mut lenses = Lenses::new(rendering, Counting::Always);
+    let mut has_range = false;
+    input::each(input, true, |source| {
+        let lens = lenses.of(source)?;
+        for (name, captured) in captured::sessions(source, &lens, &mut pins)? {
+            let Captured { mut history, model, overhead: recorded } = captured;
+            let Some(range) = range_within(selection, &history) else { continue };
+            has_range = true;
+            let counts = lens.counts(&name, source.format().name(), model.as_deref());
+            let room = counts.room(fitting.budget, &name)?;
+            let overhead = overhead(fitting, recorded, &counts);
+            let now = last_moment(&history);
+            let fitter = fitter.fitter(&lens, room, overhead);
+            let preview = fitter.preview_range(&mut history, range, now);
+            let preview = preview.map_err(|error| source.refuse(error))?;
+            take(&Previewed { source, name, preview })?;
+        }
+        Ok(())
+    })?;
+    expect_range(selection, has_range)?;
+    pins.expect_found()
+}
+
+/// The range that is asked for, where the session has a frame in it.
+fn range_within(
+    selection: &args::Selection,
+    history: &History,
+) -> Option<RangeInclusive<FrameSeq>> {
+    let args::FrameRange { from, to } = selection.range?;
+    let (from, to) = (FrameSeq::new(from), FrameSeq::new(to));
+    let frames = history.frames();
+    (frames.first_from(from) < frames.first_after(to)).then_some(from..=to)
+}
+
+fn expect_range(selection: &args::Selection, has_range: bool) -> Outcome {
+    match selection.range {
+        Some(args::FrameRange { from, to }) if !has_range => {
+            let failure = Failure::new(format!("no session has a frame from {from} to {to}"));
+            Err(failure.hint("`afterimage frames` lists them").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn last_moment(history: &History) -> Millis {
+    history.frames().last().map_or(Millis::new(0), |frame| moment(&frame))
 }
 
 /// The rendering that is asked for; exports of providers imply `native`.
@@ -98,18 +177,6 @@ fn rendering_for(what: Option<CompressAs>, rendering: &Rendering) -> Outcome<Ren
         rendering.format = Some(Format::Native);
     }
     Ok(rendering)
-}
-
-/// The sessions of a source, captured.
-pub(crate) fn histories(source: &mut Source, lens: &Lens) -> Outcome<IndexMap<Arc<str>, History>> {
-    let mut sessions: IndexMap<Arc<str>, History> = IndexMap::new();
-    while let Some(record) = source.next() {
-        let record = source.sealed(record?)?;
-        let history = sessions.entry(record.session).or_default();
-        let now = moment(&record.frame);
-        lens.hud.capture(history, record.frame, now).map_err(|error| source.refuse(error))?;
-    }
-    Ok(sessions)
 }
 
 /// The name of the engine that needs no model.
@@ -129,7 +196,28 @@ pub(crate) fn budget_of(
 ) -> Budget {
     let budget = budget(tokens);
     let recent = args.keep_recent.map_or(budget.recent, |_| budget.room());
-    Budget { recent, ..budget }
+    // Without a budget each block says how things stood: a ledger would have no bound.
+    let ledger = if budget.room() == u64::MAX { 0 } else { budget.ledger };
+    Budget { recent, ledger, ..budget }
+}
+
+/// A budget of which requests take so much for tools and schemas. No budget stays none.
+pub(crate) fn taking(budget: Budget, overhead: RequestOverhead) -> Budget {
+    if budget.room() == u64::MAX { budget } else { budget.taking(overhead.total()) }
+}
+
+/// What requests of a session add to their messages: what is asked for, else what was recorded. A
+/// calibration knows what is not in the definitions of tools.
+pub(crate) fn overhead(
+    args: &args::Fitting,
+    recorded: RequestOverhead,
+    counts: &Counts,
+) -> RequestOverhead {
+    match args.tools {
+        Some(tools) => RequestOverhead { tools, ..RequestOverhead::default() },
+        None if counts.lacks.is_some() => RequestOverhead { around: 0, schemas: 0, ..recorded },
+        None => recorded,
+    }
 }
 
 /// How to compress for it.
@@ -137,6 +225,11 @@ pub(crate) fn options(args: &args::Fitting, budget: &Budget) -> CompressionOptio
     let options = budget.compression();
     let protected_frames = args.keep_recent.unwrap_or(options.protected_frames);
     CompressionOptions { protected_frames, ..options }
+}
+
+/// Whether a command writes the summaries.
+pub(crate) fn is_command(args: &args::Fitting) -> bool {
+    args.engine.trim() != OUTLINE
 }
 
 /// What writes the summaries.
@@ -167,13 +260,13 @@ struct Fitter<'a> {
 
 impl<'a> Fitter<'a> {
     fn new(args: &'a args::Fitting) -> Outcome<Self> {
-        let is_command = args.engine.trim() != OUTLINE;
+        let is_command = is_command(args);
         Ok(Self { args, engine: engine(args)?, is_command })
     }
 
     /// The budget of so many tokens, and how to compress for it.
-    fn budget(&self, tokens: u64) -> (Budget, CompressionOptions) {
-        let budget = budget_of(self.args, tokens, Budget::once);
+    fn budget(&self, tokens: u64, overhead: RequestOverhead) -> (Budget, CompressionOptions) {
+        let budget = taking(budget_of(self.args, tokens, Budget::once), overhead);
         let options = CompressionOptions {
             // Whoever waits at the command line wants the next try now.
             retry_delay_ms: 0,
@@ -184,23 +277,32 @@ impl<'a> Fitter<'a> {
         (budget, options)
     }
 
+    fn fitter(&self, lens: &Lens, room: u64, overhead: RequestOverhead) -> RequestFitter {
+        let (budget, options) = self.budget(room, overhead);
+        let fitter = RequestFitter::new(lens.hud.clone(), budget).options(options);
+        fitter.framing(lens.framing())
+    }
+
     fn fit<'s>(
         &self,
         source: &'s Source,
-        name: Arc<str>,
-        history: History,
+        (name, captured, counts): (Arc<str>, Captured, Counts),
         lens: &Lens,
-        (room, what): (u64, Option<CompressAs>),
+        (room, what, range): (u64, Option<CompressAs>, Option<RangeInclusive<FrameSeq>>),
     ) -> Outcome<Session<'s>> {
-        let (budget, options) = self.budget(room);
-        let fitter = RequestFitter::new(lens.hud.clone(), budget).options(options);
-        let mut fitter = fitter.framing(lens.framing());
+        let Captured { mut history, model, overhead: recorded } = captured;
+        let overhead = overhead(self.args, recorded, &counts);
+        let model = lens.model().map(str::to_owned).or(model);
+        let mut fitter = self.fitter(lens, room, overhead).model(model);
+        if let Some(range) = range {
+            fitter = fitter.range(range);
+        }
         if let Some(form) = what.and_then(CompressAs::form) {
             fitter = fitter.form(form);
         }
-        let now = history.frames().last().map_or(Millis::new(0), |frame| moment(&frame));
+        let now = last_moment(&history);
         let mut progress: Option<Progress> = None;
-        let fitted = fitter.fit(&history, &*self.engine, now, |step| match step {
+        let fitted = fitter.fit(&mut history, &*self.engine, now, |step| match step {
             FittingStep::Measured(tokens) => {
                 progress = Some(Progress::new(self.is_command, tokens));
             }
@@ -213,9 +315,19 @@ impl<'a> Fitter<'a> {
         if let Some(progress) = progress {
             progress.end();
         }
-        let FittedRequest { tokens_before, window, fit, exported, tokens_after } =
-            fitted.map_err(|error| source.refuse(error))?;
-        let counts = lens.counts(&name);
+        let FittedRequest {
+            tokens_before,
+            window,
+            fit,
+            exported,
+            tokens_after,
+            media_before,
+            media_after,
+        } = fitted.map_err(|error| source.refuse(error))?;
+        let mut counts = counts;
+        if matches!(fit, Fit::Fits(_)) {
+            lens.note_compressed(&mut counts, tokens_before.saturating_sub(tokens_after));
+        }
         Ok(Session {
             source,
             name,
@@ -226,6 +338,8 @@ impl<'a> Fitter<'a> {
             exported,
             tokens_after,
             counts,
+            overhead,
+            media: [media_before, media_after],
         })
     }
 }
@@ -239,7 +353,9 @@ fn unfit(session: &Session<'_>, breakdown: &Breakdown) -> Failure {
         grouped(room)
     );
     let place = session.source.fail(sentence).at("session", &session.name);
-    let parts = parts(breakdown).into_iter().filter(|(_, tokens)| *tokens > 0);
+    let [MediaCount { tokens: media, .. }, _] = session.media;
+    let parts = parts(breakdown).into_iter().chain([("images", media)]);
+    let parts = parts.filter(|(_, tokens)| *tokens > 0);
     let place = parts.fold(place, |place, (name, tokens)| place.at(name, grouped(tokens)));
     let largest: Vec<String> = breakdown
         .largest
@@ -253,8 +369,9 @@ fn unfit(session: &Session<'_>, breakdown: &Breakdown) -> Failure {
 }
 
 /// Who takes the room, by name.
-pub(crate) fn parts(breakdown: &Breakdown) -> [(&'static str, u64); 7] {
+pub(crate) fn parts(breakdown: &Breakdown) -> [(&'static str, u64); 8] {
     [
+        ("tools", breakdown.tools),
         ("system", breakdown.system_prompt),
         ("pinned", breakdown.pinned),
         ("blocks", breakdown.blocks),

@@ -86,7 +86,8 @@ fn table(source: &mut Source, lens: &Lens, viewer: &mut Viewer<'_>, out: &mut Ou
         row(&table, lens, (&seen, &labels.of_seen(&seen)), out)?;
         session = Some(seen.session);
     }
-    Ok(())
+    let dim = out.paint.style(style::DIM);
+    Ok(writeln!(out, "{dim}Counted by {}{dim:#}", lens.own_counts())?)
 }
 
 /// The table of frames.

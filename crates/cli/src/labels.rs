@@ -10,7 +10,7 @@ use afterimage::{
     id::FacetId,
     json::{Object, ObjectExt},
     session::ViewedFrame,
-    veil::{FacetCalls, FacetChange, Frame, Origin, ToolCall},
+    veil::{Facet, FacetCalls, Frame, Origin, ToolCall},
 };
 
 pub(crate) use self::{
@@ -28,6 +28,8 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Label {
     line: Option<u64>,
+    /// The file of the line, where it is a subagent's.
+    file: Option<Arc<str>>,
     uuid: Option<Arc<str>>,
     time: Option<Arc<str>>,
     call: Option<ToolCall>,
@@ -35,8 +37,9 @@ pub(crate) struct Label {
 
 impl Label {
     fn new(origin: Origin<'_>, call: Option<ToolCall>) -> Self {
-        let Origin { line, uuid, time } = origin;
-        Self { line, uuid: uuid.map(Arc::from), time: time.map(Arc::from), call }
+        let Origin { line, uuid, time, file } = origin;
+        let [file, uuid, time] = [file, uuid, time].map(|text| text.map(Arc::from));
+        Self { line, file, uuid, time, call }
     }
 
     /// A place of which nothing but the line is known.
@@ -48,6 +51,11 @@ impl Label {
         self.line
     }
 
+    /// The name of the subagent's file that the line is of.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
     pub(crate) fn uuid(&self) -> Option<&str> {
         self.uuid.as_deref()
     }
@@ -57,11 +65,12 @@ impl Label {
         self.call.as_ref().map(|call| &*call.tool)
     }
 
-    /// Adds the place in the file: `line`, `uuid`, `time`.
+    /// Adds the place in the file: `line`, `uuid`, `time`, and of a subagent's `subagentFile`.
     pub(crate) fn put_place(&self, json: &mut Object) {
         json.put("line", or_null(self.line));
         json.put("uuid", or_null(self.uuid.as_deref()));
         json.put("time", or_null(self.time.as_deref()));
+        json.put_some("subagentFile", self.file());
     }
 
     /// Adds the place in the file and the call: `tool`, `path`, `subject`.
@@ -121,7 +130,10 @@ impl Label {
 
     /// The place and the tool in a few words: `line 24, 21:41:53, Read src/lib.rs`.
     pub(crate) fn words(&self) -> String {
-        let line = self.line.map(|line| format!("line {line}"));
+        let line = self.line.map(|line| match self.file() {
+            Some(file) => format!("line {line} of {file}"),
+            None => format!("line {line}"),
+        });
         let call = self.call.as_ref().map(|call| match &call.subject {
             Some(subject) => format!("{} {subject}", call.tool),
             None => call.tool.to_string(),
@@ -154,46 +166,53 @@ pub(crate) fn named(call: Option<&ToolCall>, kind: &str, id: &str, columns: usiz
 pub(crate) struct FrameLabels {
     frame: Label,
     /// Of those that have one of their own.
-    facets: Vec<(FacetId, Label)>,
+    facets: HashMap<FacetId, Label>,
+    /// The first call that it makes or answers.
+    first_call: Option<ToolCall>,
     /// Whether every result of it answers a call that is known.
     is_paired: bool,
 }
 
 impl FrameLabels {
+    /// Linear in the facets.
     fn new(frame: &Frame, calls: &mut FacetCalls) -> Self {
-        let mut labels =
-            Self { frame: Label::new(frame.origin(), None), facets: Vec::new(), is_paired: true };
+        let mut labels = Self::of_hidden(frame);
+        if frame.imported.as_ref().is_some_and(|of| of.get("parts").is_some()) {
+            for (facet, origin) in frame.facet_origins() {
+                labels.place(facet, &Label::new(origin, None));
+            }
+        }
         for of in calls.push(frame) {
             labels.is_paired &= of.is_paired;
-            let origin = frame.origin_of(of.facet.as_str());
-            labels.facets.push((of.facet, Label::new(origin, of.call)));
-        }
-        let is_joined = frame.imported.as_ref().is_some_and(|of| of.get("parts").is_some());
-        let added = frame.ops.iter().filter(|_| is_joined);
-        for facet in added.filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(facet),
-            _ => None,
-        }) {
-            if labels.own(facet.id.as_str()).is_none() {
-                let origin = frame.origin_of(facet.id.as_str());
-                labels.facets.push((facet.id.clone(), Label::new(origin, None)));
+            if labels.first_call.is_none() {
+                labels.first_call.clone_from(&of.call);
             }
+            let whole = &labels.frame;
+            labels.facets.entry(of.facet).or_insert_with(|| whole.clone()).call = of.call;
         }
         labels
     }
 
     /// Those of a frame that shows nothing.
     fn of_hidden(frame: &Frame) -> Self {
-        Self { frame: Label::new(frame.origin(), None), facets: Vec::new(), is_paired: true }
+        let frame = Label::new(frame.origin(), None);
+        Self { frame, facets: HashMap::new(), first_call: None, is_paired: true }
     }
 
-    fn own(&self, facet: &str) -> Option<&Label> {
-        self.facets.iter().find(|(id, _)| id.as_str() == facet).map(|(_, label)| label)
+    /// Notes where a facet stands, and what is inside of it.
+    fn place(&mut self, facet: &Facet, label: &Label) {
+        self.facets.insert(facet.id.clone(), label.clone());
+        facet.children.iter().for_each(|child| self.place(child, label));
     }
 
     /// The label of a facet of the frame.
     pub(crate) fn of(&self, facet: &str) -> &Label {
-        self.own(facet).unwrap_or(&self.frame)
+        self.facets.get(facet).unwrap_or(&self.frame)
+    }
+
+    /// That of the frame, with the first call that it makes or answers.
+    pub(crate) fn frame_with_call(&self) -> Label {
+        Label { call: self.first_call.clone(), ..self.frame.clone() }
     }
 
     /// That of the frame.

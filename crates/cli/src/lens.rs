@@ -1,6 +1,6 @@
 //! What renders and counts.
 
-use std::{rc::Rc, sync::Arc};
+use std::{fmt, rc::Rc, sync::Arc};
 
 use afterimage::{
     hud::{Hud, ProviderFraming, format_by_name},
@@ -11,7 +11,7 @@ use afterimage::{
 
 use crate::{
     args::{CountedBy, Format, Rendering, Tokenizer},
-    calibrated::Calibrated,
+    calibrated::{Calibrated, CountError, Lacking},
     failure::{Failure, Outcome},
     input::Source,
 };
@@ -125,13 +125,38 @@ impl Lens {
         ProviderFraming { per_message: per_message.unwrap_or(default.per_message), ..default }
     }
 
-    /// What counts for a session.
-    pub(crate) fn counts(&self, session: &str) -> Counts {
-        let lacks = self.calibrated.as_ref().and_then(|calibrated| calibrated.lacks(session));
+    /// The model that calibrated counts are of.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.calibrated.as_ref().map(|calibrated| calibrated.model())
+    }
+
+    /// What counts for a session of a client, in which this model answers.
+    pub(crate) fn counts(&self, session: &str, client: &str, answering: Option<&str>) -> Counts {
+        let calibrated = self.calibrated.as_ref();
+        let lacks = calibrated.and_then(|calibrated| calibrated.lacks(session, client, answering));
         // A factor of another session's model says nothing of this one.
-        let is_known = self.calibrated.is_none() || session.is_empty() || lacks.is_some();
+        let is_known = self.calibrated.is_none() || lacks.is_some();
         let certainty = if is_known { self.of_contexts() } else { Certainty::Estimated };
-        Counts { tokenizer: self.counter.id().to_owned(), certainty, lacks }
+        Counts { lacks, ..self.counts_as(certainty) }
+    }
+
+    /// What counts, whatever the session: contexts, which are exact for nobody.
+    pub(crate) fn own_counts(&self) -> Counts {
+        self.counts_as(self.of_contexts())
+    }
+
+    /// Notes how far off the counts of a context are of which so many tokens are gone.
+    pub(crate) fn note_compressed(&self, counts: &mut Counts, gone: u64) {
+        if let (Some(error), Some(of), 1..) = (&mut counts.error, &self.calibrated, gone) {
+            error.compressed = of.interval_without(gone);
+        }
+    }
+
+    /// What counts, where its counts are so.
+    pub(crate) fn counts_as(&self, certainty: Certainty) -> Counts {
+        let calibrated = self.calibrated.as_ref().filter(|_| certainty == Certainty::Calibrated);
+        let error = calibrated.and_then(|calibrated| calibrated.error());
+        Counts { tokenizer: self.counter.id().to_owned(), certainty, lacks: None, error }
     }
 
     /// What counts of contexts are: those of transcripts lack tools, so they are exact for nobody.
@@ -144,14 +169,7 @@ impl Lens {
 
     /// Says in `json` what counts, whatever the session.
     pub(crate) fn put(&self, json: &mut Object) {
-        let (tokenizer, certainty) = (self.counter.id().to_owned(), self.of_contexts());
-        Counts { tokenizer, certainty, lacks: None }.put(json);
-    }
-
-    /// The budget that is left for what a transcript holds, where the calibration knows what it
-    /// lacks.
-    pub(crate) fn room(&self, budget: u64, session: &str) -> Result<u64, Failure> {
-        self.calibrated.as_ref().map_or(Ok(budget), |calibrated| calibrated.room(budget, session))
+        self.own_counts().put(json);
     }
 
     fn named(format: &str, tokenizer: &str, counting: Counting) -> Outcome<Self> {
@@ -195,17 +213,49 @@ pub(crate) struct Counts {
     pub(crate) tokenizer: String,
     pub(crate) certainty: Certainty,
     /// What a request of the session holds that is in no count, where a calibration knows it.
-    pub(crate) lacks: Option<u64>,
+    pub(crate) lacks: Option<Lacking>,
+    /// How far off calibrated counts are, where their calibration is at hand.
+    pub(crate) error: Option<CountError>,
 }
 
 impl Counts {
-    /// Adds the members `tokenizer`, `counts`, and `lacks` where it is known.
+    /// Adds the members `tokenizer`, `counts`, and where they are known `error`, `lacks` and
+    /// `otherSessions`.
     pub(crate) fn put(&self, json: &mut Object) {
         json.insert("tokenizer".to_owned(), self.tokenizer.as_str().into());
         json.insert("counts".to_owned(), self.certainty.as_str().into());
-        if let Some(lacks) = self.lacks {
-            json.insert("lacks".to_owned(), lacks.into());
+        if let Some(error) = &self.error {
+            json.insert("error".to_owned(), error.to_json().into());
         }
+        if let Some(lacks) = self.lacks {
+            json.insert("lacks".to_owned(), lacks.tokens.into());
+            if let Some((sessions, interval)) = lacks.others {
+                json.insert("otherSessions".to_owned(), sessions.into());
+                json.insert("lacksInterval".to_owned(), interval.into());
+            }
+        }
+    }
+
+    /// Who counted, and what that is.
+    pub(crate) fn tokenizer(&self) -> String {
+        match (&self.tokenizer, self.certainty) {
+            // Its name says that it is.
+            (tokenizer, Certainty::Calibrated) => tokenizer.clone(),
+            (tokenizer, certainty) => format!("{tokenizer} ({certainty})"),
+        }
+    }
+
+    /// The budget that is left for what a transcript holds.
+    pub(crate) fn room(&self, budget: u64, session: &str) -> Result<u64, Failure> {
+        self.lacks.map_or(Ok(budget), |lacks| lacks.room(budget, session))
+    }
+}
+
+/// For people: who counted, what that is, and how far off it is.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.tokenizer())?;
+        self.error.as_ref().map_or(Ok(()), |error| write!(f, ", {error}"))
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod archive;
 mod args;
+mod audit;
 mod calibrated;
 mod checkpoint;
 mod compress;
@@ -87,6 +88,7 @@ fn run(command: &Command) -> Outcome {
         Command::Compress(args) => compress::run(args),
         Command::Expand(args) => expand::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Audit(args) => audit::run(args),
         Command::Export(args) => export::run(args),
         Command::Requests(args) => requests::run(args),
         Command::Diff(args) => diff::run(args),

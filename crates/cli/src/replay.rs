@@ -1,66 +1,101 @@
 //! `afterimage replay`: what the requests of a session would have cost, by policy.
 
-use std::{io::Write, sync::Arc};
+mod cost;
+mod emit;
+mod page;
+mod session_budget;
+
+use std::{collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
+    bill::MediaItem,
     compress::Engine,
-    json::Object,
-    replay::{Replay, ReplayFigures, ReplayPolicy},
+    json::{Object, Value},
+    replay::{Replay, ReplayFigures, ReplayPolicy, SummaryCalls},
+    request::{RequestOverhead, answering_model},
+    tokens::Certainty,
+    transcript::{Money, Record},
+    veil::Frame,
     window::Budget,
 };
-use indexmap::IndexMap;
+use indexmap::{IndexMap, map::Entry};
 
+use self::{
+    cost::Pricing,
+    emit::Emitter,
+    page::{Page, Shown},
+    session_budget::SessionBudget,
+};
 use crate::{
-    args::{self, Format, PolicyName},
+    args::{self, AskedFor, Format, PolicyName},
     failure::Outcome,
     fitting,
     input::{self, Source},
     json::object,
-    lens::{Counting, Lens},
+    lens::{Counting, Counts, Lens},
     moment::moment,
     output::{Output, note},
-    requests, style,
-    table::{Column, Table, plain},
-    text::{counted, grouped, last_columns, percent, printable},
+    requests,
+    text::{counted, printable},
 };
-
-/// What the figures are, and are not.
-const SIMULATED: &str =
-    "What requests made of these frames would have cost; the usage that was reported is not read.";
 
 pub(crate) fn run(args: &args::Replay) -> Outcome {
     let mut out = Output::new(args.coloring.color);
-    let player = Player::new(args)?;
-    let table = table();
-    let mut files: IndexMap<String, ReplayFigures> = IndexMap::new();
+    let mut player = Player::new(args)?;
+    let page = Page::new(Shown {
+        policy: player.policies.len() > 1,
+        asked: player.calls != SummaryCalls::Free,
+        cost: player.pricing.has_model(),
+    });
+    let mut files: IndexMap<String, Vec<Played>> = IndexMap::new();
     let mut said = None;
+    let mut sessions: Vec<Value> = Vec::new();
+    let mut counts: Option<Counts> = None;
     let outcome = input::each(&args.input, true, |source| {
-        let (figures, note) = player.play(source)?;
+        let FilePlayed { played, note, budgets } = player.play(source)?;
         said.get_or_insert(note);
-        if !args.json {
-            if files.is_empty() {
-                player.head(&mut out)?;
-                table.head(&mut out)?;
+        if args.json {
+            let of_file = counts_of(&player.lens, &budgets);
+            if counts.is_none() || of_file.certainty != Certainty::Estimated {
+                counts = Some(of_file);
             }
-            print(&source.name(), figures, &table, &mut out)?;
+            let name = source.name();
+            sessions.extend(budgets.iter().map(|of| Value::from(of.to_json(&name))));
+        } else {
+            if files.is_empty() {
+                player.head(&page, &counts_of(&player.lens, &budgets), &mut out)?;
+            }
+            player.print(&page, &source.name(), &played, &mut out)?;
+            budgets.iter().try_for_each(|of| of.print(&mut out))?;
             out.flush()?;
         }
-        *files.entry(source.name()).or_default() += figures;
+        let sums = files.entry(source.name()).or_insert_with(|| player.nothing());
+        sums.iter_mut().zip(played).for_each(|(sum, of)| sum.add(of));
         Ok(())
     });
+    if let Some(emitter) = player.emitter.take() {
+        emitter.finish()?;
+    }
     if files.is_empty() {
         return outcome;
     }
-    let mut all = ReplayFigures::default();
-    files.values().for_each(|figures| all += *figures);
+    let mut all = player.nothing();
+    for played in files.values() {
+        all.iter_mut().zip(played).for_each(|(sum, of)| sum.add(*of));
+    }
     if args.json {
-        let files: Object =
-            files.into_iter().map(|(name, figures)| (name, figures.to_json())).collect();
-        let mut json = object! { "simulated": true, "files": files, "all": all.to_json() };
-        player.lens.put(&mut json);
+        let mut json = player.json(&files, &all);
+        counts.unwrap_or_else(|| player.lens.own_counts()).put(&mut json);
+        json.insert("sessions".to_owned(), sessions.into());
         out.json(json)?;
-    } else if files.len() > 1 {
-        print("all", all, &table, &mut out)?;
+    } else {
+        if files.len() > 1 {
+            player.print(&page, "all", &all, &mut out)?;
+        }
+        if args.survival {
+            let named = player.policies.iter().map(|name| policy_name(*name));
+            page::survival(named.zip(&all), &mut out)?;
+        }
     }
     out.flush()?;
     if let Some(said) = said {
@@ -69,126 +104,313 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
     outcome
 }
 
-/// Replays files by one policy.
+/// What counted the sessions of a file: estimated, where it knows none of them.
+fn counts_of(lens: &Lens, budgets: &[SessionBudget]) -> Counts {
+    let is_estimated = budgets.iter().all(|of| of.counts.certainty == Certainty::Estimated);
+    if is_estimated { lens.counts_as(Certainty::Estimated) } else { lens.own_counts() }
+}
+
+/// The figures of the policies in a file.
+struct FilePlayed {
+    played: Vec<Played>,
+    /// What is to be said of its contexts.
+    note: String,
+    /// What its sessions had of the budget.
+    budgets: Vec<SessionBudget>,
+}
+
+/// The figures of a policy, and its cost.
+#[derive(Clone, Copy, Default)]
+struct Played {
+    figures: ReplayFigures,
+    cost: Option<Money>,
+}
+
+impl Played {
+    fn add(&mut self, other: Self) {
+        self.figures += other.figures;
+        self.cost = match (self.cost, other.cost) {
+            (Some(one), Some(two)) => {
+                Some(Money::from_pico(one.pico().saturating_add(two.pico()), one.currency()))
+            }
+            (one, two) => one.or(two),
+        };
+    }
+
+    fn json(&self) -> Value {
+        let mut json = self.figures.to_json();
+        if let (Value::Object(object), Some(cost)) = (&mut json, self.cost) {
+            object.insert("cost".to_owned(), cost.into());
+        }
+        json
+    }
+}
+
+/// Replays files by some policies.
 struct Player<'a> {
-    fitting: &'a args::Fitting,
-    policy: ReplayPolicy,
-    name: &'static str,
+    args: &'a args::Replay,
+    policies: Vec<PolicyName>,
     budget: Budget,
     engine: Arc<dyn Engine>,
+    calls: SummaryCalls,
     lens: Lens,
+    pricing: Pricing,
+    emitter: Option<Emitter>,
 }
 
 impl<'a> Player<'a> {
     fn new(args: &'a args::Replay) -> Outcome<Self> {
-        let budget = fitting::budget(&args.fitting, Budget::new);
-        let (policy, name) = match args.policy {
-            PolicyName::Blocks => {
-                (ReplayPolicy::Blocks(fitting::options(&args.fitting, &budget)), "blocks")
+        let mut policies = args.policies.clone();
+        let mut seen = Vec::new();
+        policies.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(*name);
+                true
             }
-            PolicyName::Sliding => (ReplayPolicy::Sliding, "a window that slides"),
-            PolicyName::None => (ReplayPolicy::Unlimited, "everything"),
-        };
+        });
+        let budget = fitting::budget(&args.fitting, Budget::new);
         let engine: Arc<dyn Engine> = Arc::new(fitting::patient_engine(&args.fitting)?);
+        let calls = match args.summaries {
+            Some(AskedFor::Continued) => SummaryCalls::Continued,
+            Some(AskedFor::Fresh) => SummaryCalls::Fresh,
+            None if fitting::is_command(&args.fitting) => SummaryCalls::Fresh,
+            Some(AskedFor::Free) | None => SummaryCalls::Free,
+        };
         let rendering =
             args::Rendering { format: Some(Format::Native), tokenizer: args.tokenizer.clone() };
         let lens = Lens::new(&rendering, Counting::Always)?;
-        let fitting = &args.fitting;
-        Ok(Self { fitting, policy, name, budget, engine, lens })
+        let pricing = Pricing::new(args)?;
+        let emitter = match (&args.emit, args.form) {
+            (Some(directory), Some(form)) => {
+                Some(Emitter::create(directory, form.form(), &budget, &lens)?)
+            }
+            _ => None,
+        };
+        Ok(Self { args, policies, budget, engine, calls, lens, pricing, emitter })
     }
 
-    /// The figures of a file, and what is to be said of its contexts: each session is replayed by
-    /// itself.
-    fn play(&self, source: &mut Source) -> Outcome<(ReplayFigures, String)> {
-        let mut sessions: IndexMap<Arc<str>, Replay> = IndexMap::new();
-        while let Some(record) = source.next() {
-            let record = record?;
-            let budget = self.budget(&record.session)?;
-            let replay = sessions.entry(record.session).or_insert_with(|| {
-                let (hud, engine) = (self.lens.hud.clone(), Arc::clone(&self.engine));
-                Replay::new(hud, budget, self.policy.clone(), engine).framing(self.lens.framing())
-            });
+    /// No figures, for each policy.
+    fn nothing(&self) -> Vec<Played> {
+        vec![Played::default(); self.policies.len()]
+    }
+
+    /// The figures of a file by each policy, and what is to be said of its contexts: each session
+    /// is replayed by itself.
+    fn play(&mut self, source: &mut Source) -> Outcome<FilePlayed> {
+        let (records, models, overheads) = read(source, &self.lens)?;
+        let client = source.format().name();
+        let mut sessions: IndexMap<Arc<str>, Vec<Run>> = IndexMap::new();
+        let mut budgets: IndexMap<Arc<str>, SessionBudget> = IndexMap::new();
+        for record in records {
+            let model = self.lens.model().or(models.get(&record.session).map(String::as_str));
+            let name = &record.session;
+            let of = match budgets.entry(Arc::clone(name)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let answering = models.get(name).map(String::as_str);
+                    let counts = self.lens.counts(name, client, answering);
+                    let recorded = overheads.get(name).copied().unwrap_or_default();
+                    let overhead = fitting::overhead(&self.args.fitting, recorded, &counts);
+                    let of = SessionBudget::new(name, counts, overhead, self.budget.max_tokens)?;
+                    let number = self.emitter.as_mut().map_or(0, Emitter::next_session);
+                    sessions.insert(Arc::clone(name), self.runs(&of, model, number));
+                    new.insert(of)
+                }
+            };
+            of.look(&record.frame, model);
             let now = moment(&record.frame);
-            replay.push(record.frame, now).map_err(|error| source.refuse(error))?;
-        }
-        let mut all = ReplayFigures::default();
-        for (name, replay) in &sessions {
-            all += replay.figures();
-            let failed = replay.failed();
-            if let Some((id, reason)) = failed.last() {
-                let (ranges, name) = (counted(failed.len() as u64, "range"), printable(name));
-                source.note(&format!(
-                    "{name}: {ranges} without a summary; the last, {id}: {}",
-                    printable(reason)
-                ));
+            let Some(runs) = sessions.get_mut(&record.session) else { continue };
+            for run in runs {
+                let before = run.replay.figures();
+                let turn = run.replay.push(record.frame.clone(), now);
+                let turn = turn.map_err(|error| source.refuse(error))?;
+                if let (Some(emitter), Some(turn)) = (&mut self.emitter, &turn) {
+                    let place = emit::Place {
+                        file: &source.name(),
+                        session: &record.session,
+                        number: run.number,
+                        policy: run.name,
+                    };
+                    emitter.write(&place, before.turns + 1, turn)?;
+                }
+                let after = run.replay.figures();
+                run.cost.add(&self.pricing, &before, &after);
             }
         }
-        let histories = sessions.values().map(Replay::history);
-        Ok((all, requests::note_of(source.format(), histories)))
+        let mut all = self.nothing();
+        for (name, runs) in &sessions {
+            for (sum, run) in all.iter_mut().zip(runs) {
+                let cost = self.pricing.total(&run.cost, &run.replay.figures());
+                sum.add(Played { figures: run.replay.figures(), cost });
+                let failed = run.replay.failed();
+                if let Some((id, reason)) = failed.last() {
+                    let (ranges, name) = (counted(failed.len() as u64, "range"), printable(name));
+                    source.note(&format!(
+                        "{name}: {ranges} without a summary; the last, {id}: {}",
+                        printable(reason)
+                    ));
+                }
+            }
+        }
+        let histories = sessions.values().filter_map(|runs| Some(runs.first()?.replay.history()));
+        let note = requests::note_of(source.format(), histories);
+        Ok(FilePlayed { played: all, note, budgets: budgets.into_values().collect() })
     }
 
-    /// The budget of a session: what its transcript lacks takes of it.
-    fn budget(&self, session: &str) -> Outcome<Budget> {
-        let Budget { max_tokens, .. } = self.budget;
-        let room = self.lens.room(max_tokens, session)?;
-        Ok(if room == max_tokens {
+    /// Replays that begin, of a session with this budget, whose images count by the rule of this
+    /// model.
+    fn runs(&self, of: &SessionBudget, model: Option<&str>, number: u64) -> Vec<Run> {
+        let budget = if of.room == self.budget.max_tokens {
             self.budget
         } else {
-            fitting::budget_of(self.fitting, room, Budget::new)
-        })
+            fitting::budget_of(&self.args.fitting, of.room, Budget::new)
+        };
+        let budget = fitting::taking(budget, of.overhead);
+        let runs = self.policies.iter().map(|name| {
+            let policy = policy(*name, &self.args.fitting, &budget);
+            let name = policy.name();
+            let (hud, engine) = (self.lens.hud.clone(), Arc::clone(&self.engine));
+            let replay = Replay::new(hud, budget, policy, engine);
+            let model = model.map(str::to_owned);
+            let replay = replay.media(move |frame| media_tokens(frame, model.as_deref()));
+            let mut replay = replay.framing(self.lens.framing()).summary_calls(self.calls);
+            if let Some(form) = self.args.form {
+                replay = replay.form(form.form());
+            }
+            if self.args.survival {
+                replay = replay.measure_survival();
+            }
+            Run { name, number, replay, cost: cost::Running::default() }
+        });
+        runs.collect()
     }
 
-    fn head(&self, out: &mut Output) -> Outcome {
-        let heading = out.paint.style(style::HEADING);
+    fn head(&self, page: &Page, counts: &Counts, out: &mut Output) -> Outcome {
         let room = counted(self.budget.room(), "token");
-        let relation = if self.policy == ReplayPolicy::Unlimited { "beside" } else { "within" };
-        let dim = out.paint.style(style::DIM);
-        writeln!(out, "{heading}{} {relation} {room}, simulated{heading:#}", self.name)?;
-        Ok(writeln!(out, "{dim}{SIMULATED}{dim:#}\n")?)
+        let is_unlimited = self.policies == [PolicyName::None];
+        let title = match self.policies.as_slice() {
+            [only] => described(*only),
+            _ => "by policy",
+        };
+        let relation = if is_unlimited { "beside" } else { "within" };
+        page.head(&format!("{title} {relation} {room}"), counts, out)
+    }
+
+    fn print(&self, page: &Page, name: &str, played: &[Played], out: &mut Output) -> Outcome {
+        page.file(name, out)?;
+        for (policy, of) in self.policies.iter().zip(played) {
+            let policy = policy_name(*policy);
+            let billed = of.figures.billed_at(self.pricing.rates());
+            page.row(policy, name, of, billed, out)?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, files: &IndexMap<String, Vec<Played>>, all: &[Played]) -> Object {
+        let rates = self.pricing.rates();
+        let of = |played: &Played| {
+            let mut json = played.json();
+            if let Value::Object(object) = &mut json {
+                let billed = played.figures.billed_at(rates);
+                object.insert("billedTokens".to_owned(), billed.into());
+            }
+            json
+        };
+        let by_policy = |index: usize| {
+            let files = files.iter();
+            let files = files.filter_map(|(name, of_file)| Some((name, of_file.get(index)?)));
+            let files: Object = files.map(|(name, played)| (name.clone(), of(played))).collect();
+            (files, all.get(index).map_or(Value::Null, of))
+        };
+        let policies = self.policies.iter().enumerate().map(|(index, name)| {
+            let (files, all) = by_policy(index);
+            object! { "policy": policy_name(*name), "files": files, "all": all }
+        });
+        let (first_files, first) = by_policy(0);
+        object! {
+            "simulated": true,
+            "files": first_files,
+            "all": first,
+            "policies": policies.collect::<Value>(),
+            "rates": object! { "write": rates.write, "read": rates.read, "output": rates.output },
+        }
     }
 }
 
-fn table() -> Table {
-    Table::new([
-        Column::number("turns", 5),
-        Column::number("sent", 11),
-        Column::number("cached", 6),
-        Column::number("billed", 11),
-        Column::number("blocks", 6),
-        Column::number("names", 6),
-        Column::number("faults", 6),
-        Column::text("file", 40),
-    ])
+/// What the images, sounds and documents of a frame cost by the rule of a model, where that is
+/// known.
+fn media_tokens(frame: &Frame, model: Option<&str>) -> u64 {
+    let items = MediaItem::of_frame(frame);
+    let tokens = items.iter().filter_map(|item| item.tokens(model).ok());
+    tokens.fold(0, |sum, (tokens, _)| sum.saturating_add(tokens))
 }
 
-/// Prints a file's figures, and what should not be among them.
-fn print(name: &str, of: ReplayFigures, table: &Table, out: &mut Output) -> Outcome {
-    let kept = if of.identifiers_needed == 0 {
-        "–".to_owned()
-    } else {
-        percent(of.identifiers_kept, of.identifiers_needed)
-    };
-    let faults = [
-        (of.over_budget, "over the budget"),
-        (of.unfit, "without room for what must stay"),
-        (of.orphans, "pairs of call and result cut"),
-    ];
-    let count: u64 = faults.iter().map(|(count, _)| count).sum();
-    let style = if count > 0 { style::REMOVED } else { anstyle::Style::new() };
-    let cells = vec![
-        plain(grouped(of.turns)),
-        plain(grouped(of.tokens_sent)),
-        plain(percent(of.tokens_cached, of.tokens_sent)),
-        plain(grouped(of.billed_tokens())),
-        plain(grouped(of.compressions)),
-        plain(kept),
-        (grouped(count), style),
-        plain(last_columns(&printable(name), table.rest(out))),
-    ];
-    table.row(out, cells)?;
-    let style = out.paint.style(style);
-    for (count, what) in faults.into_iter().filter(|(count, _)| *count > 0) {
-        writeln!(out, "        {style}{} {what}{style:#}", grouped(count))?;
+/// The model that answered last in each session.
+type Models = HashMap<Arc<str>, String>;
+
+/// What requests of each session add to their messages, at most.
+type Overheads = HashMap<Arc<str>, RequestOverhead>;
+
+/// The frames of a source, the models of its sessions, and what their requests add.
+fn read(source: &mut Source, lens: &Lens) -> Outcome<(Vec<Record>, Models, Overheads)> {
+    let (mut records, mut models) = (Vec::new(), Models::new());
+    let mut overheads = Overheads::new();
+    source.keep_exchanges();
+    for record in source.by_ref() {
+        let record = record?;
+        if let Some(model) = answering_model(&record.frame) {
+            models.insert(Arc::clone(&record.session), model);
+        }
+        records.push(record);
     }
-    Ok(())
+    for exchange in source.take_exchanges()? {
+        let of = overheads.entry(Arc::clone(&exchange.session)).or_default();
+        *of = of.max(fitting::overhead_of(&exchange, &*lens.counter));
+        if let Some(model) = exchange.model {
+            models.insert(exchange.session, model);
+        }
+    }
+    Ok((records, models, overheads))
+}
+
+/// A session that is replayed by a policy.
+struct Run {
+    name: &'static str,
+    /// The number of the session among all.
+    number: u64,
+    replay: Replay,
+    cost: cost::Running,
+}
+
+fn policy(name: PolicyName, args: &args::Fitting, budget: &Budget) -> ReplayPolicy {
+    match name {
+        PolicyName::Blocks => ReplayPolicy::Blocks(fitting::options(args, budget)),
+        other => {
+            ReplayPolicy::by_name(policy_name(other), budget).unwrap_or(ReplayPolicy::Unlimited)
+        }
+    }
+}
+
+fn policy_name(name: PolicyName) -> &'static str {
+    match name {
+        PolicyName::None => "none",
+        PolicyName::Sliding => "sliding",
+        PolicyName::FirstAndLast => "first-and-last",
+        PolicyName::Masking => "masking",
+        PolicyName::KeepUser => "keep-user",
+        PolicyName::Forget => "forget",
+        PolicyName::Blocks => "blocks",
+    }
+}
+
+fn described(name: PolicyName) -> &'static str {
+    match name {
+        PolicyName::None => "everything",
+        PolicyName::Sliding => "a window that slides",
+        PolicyName::FirstAndLast => "the first message and a window that slides",
+        PolicyName::Masking => "old results masked",
+        PolicyName::KeepUser => "the user's words and a summary",
+        PolicyName::Forget => "the newest half whenever the room is full",
+        PolicyName::Blocks => "blocks",
+    }
 }

@@ -4,6 +4,7 @@ mod broken;
 mod counted;
 mod follow;
 mod listing;
+mod page;
 
 use std::{io::Write, path::PathBuf, sync::Arc};
 

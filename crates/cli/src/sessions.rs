@@ -24,6 +24,7 @@ use crate::{
     failure::{Failure, Outcome, Stop},
     output::{self, Output},
     text::counted,
+    usage,
 };
 pub(crate) use when::written;
 
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
     }
     let index = cache::folder().filter(|_| !args.no_index).map(Index::open).unwrap_or_default();
     let (links, is_partial) = (candidates.links, candidates.is_partial);
-    let mut reading = Reading::new(index)?;
+    let mut reading = Reading::new(index, usage::table(&args.pricing)?)?;
     let mut listed = reading.listed(candidates, args.quick)?;
     listed.retain(|session| (since..=until).contains(&session.at()));
     if let Some(text) = &args.project {

@@ -2,6 +2,7 @@
 
 mod context;
 mod ledger;
+mod media;
 mod page;
 mod residency;
 
@@ -16,20 +17,22 @@ use afterimage::{
     tokens::Certainty,
 };
 
-use std::{io::Write, path::Path, sync::Arc};
+use std::{io::Write, sync::Arc};
 
 use crate::{
     args, calibrated,
-    failure::{Failure, Outcome},
+    failure::Outcome,
     input::{self, Source},
     labels::{ArchivedLabels, Label, Labels},
-    lens::{Counting, Counts, Lens, Lenses},
+    lens::{Counting, Lens, Lenses},
     output::Output,
     requests,
     usage::{self, Reported},
 };
+pub(crate) use context::media_json;
 use context::{Contexts, OfRequest};
 use ledger::Ledger;
+use media::FileMedia;
 
 pub(crate) fn run(args: &args::Stats) -> Outcome {
     let mut out = Output::new(args.coloring.color);
@@ -37,7 +40,8 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
         return of_request(args, number, &mut out);
     }
     if let Some(path) = &args.calibrate {
-        return calibrate(args, path, &mut out);
+        calibrated::write(&args.input, path, &mut out)?;
+        return Ok(out.flush()?);
     }
     let prices = usage::prices(&args.pricing)?;
     let mut lenses = Lenses::new(&args.rendering, Counting::Always);
@@ -52,25 +56,26 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
             return Ok(out.flush()?);
         }
         let known = source.archived().map(|archived| of_archive(archived, &lens)).transpose()?;
-        let (ledger, contexts, reported) = match known.flatten() {
+        let Holdings { ledger, contexts, reported, media } = match known.flatten() {
             Some(known) => known,
             None => of_frames(source, &lens)?,
         };
+        let media = media.sums(&reported);
         let reported = Reported::of(&reported, &prices);
+        let counts = lens.counts_as(certainty(&ledger, &reported, &lens));
         if args.json {
             let mut json = ledger.to_json(source);
-            let counts =
-                Counts { certainty: certainty(&ledger, &reported, &lens), ..lens.counts("") };
             counts.put(&mut json);
             contexts.put(&mut json);
+            json.insert("media".to_owned(), media.to_json().into());
             reported.put(&mut json);
             out.json(json)?;
         } else {
             if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
-            let certainty = certainty(&ledger, &reported, &lens);
-            page::print(certainty, &ledger, &contexts, &reported, source, &lens, &mut out)?;
+            let held = (&ledger, &contexts, &media);
+            page::print(&counts, held, &reported, source, &mut out)?;
         }
         Ok(out.flush()?)
     })
@@ -99,23 +104,6 @@ fn certainty(ledger: &Ledger, reported: &Reported<'_>, lens: &Lens) -> Certainty
     if ledger.is_plain() { of } else { of.max(Certainty::Estimated) }
 }
 
-/// Fits our counts to what a session reports.
-fn calibrate(args: &args::Stats, path: &Path, out: &mut Output) -> Outcome {
-    let several = || Failure::new("expected one session to calibrate by, found several files");
-    if args.input.files.len() > 1 {
-        return Err(several().into());
-    }
-    let mut is_first = true;
-    input::each(&args.input, true, |source| {
-        if !std::mem::take(&mut is_first) {
-            return Err(several().into());
-        }
-        let recording = requests::read(source, &calibrated::base()?)?;
-        calibrated::write(source, &recording, path, out)?;
-        Ok(out.flush()?)
-    })
-}
-
 /// The sums of one request alone.
 fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
     requests::of_one_file(&args.input)?;
@@ -133,12 +121,17 @@ fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
     })
 }
 
-fn of_frames(
-    source: &mut Source,
-    lens: &Lens,
-) -> Outcome<(Ledger, Contexts, Vec<ReportedExchange>)> {
+/// What a file holds.
+struct Holdings {
+    ledger: Ledger,
+    contexts: Contexts,
+    reported: Vec<ReportedExchange>,
+    media: FileMedia,
+}
+
+fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Holdings> {
     let mut viewer = Viewer::new(&lens.hud, source.format());
-    let mut ledger = Ledger::new(source.format());
+    let (mut ledger, mut media) = (Ledger::new(source.format()), FileMedia::default());
     let (mut recorded, mut labels) = (RecordedRequests::default(), Labels::default());
     while let Some(record) = source.next() {
         let seen = source.see(&mut viewer, record?)?;
@@ -146,6 +139,7 @@ fn of_frames(
         let ViewedFrame { session, frame, snapshot, .. } = seen;
         ledger.frames += 1;
         ledger.tally.add(&frame);
+        media.add(&session, &frame);
         ledger.unknown_records += unknown_records(&frame);
         for chunk in snapshot.chunks() {
             let tokens = lens.tokens(&snapshot, chunk);
@@ -157,11 +151,13 @@ fn of_frames(
     add_exchanges(source, &mut recorded, lens)?;
     if let Some(provenance) = recorded.provenance() {
         let contexts = Contexts { sums: recorded.requests(), provenance };
-        return Ok((ledger, contexts, recorded.reported().to_vec()));
+        let reported = recorded.reported().to_vec();
+        return Ok(Holdings { ledger, contexts, reported, media });
     }
     let provenance = Provenance::Reconstructed { lacks: viewer.lacks() };
     let contexts = Contexts { sums: viewer.requests(), provenance };
-    Ok((ledger, contexts, viewer.reported().cloned().collect()))
+    let reported = viewer.reported().cloned().collect();
+    Ok(Holdings { ledger, contexts, reported, media })
 }
 
 /// Adds up the requests that were read since the last call.
@@ -172,12 +168,13 @@ fn add_exchanges(source: &mut Source, recorded: &mut RecordedRequests, lens: &Le
     Ok(())
 }
 
-/// The same sums, from what is archived of the chunks: no frame is read. `None` where the requests
-/// were counted by another tokenizer, or not at all, or what they report was not kept.
-fn of_archive(
-    archived: &ArchivedTranscript,
-    lens: &Lens,
-) -> Outcome<Option<(Ledger, Contexts, Vec<ReportedExchange>)>> {
+/// The types of chunks that stand for images, sounds and documents.
+const MAY_BE_MEDIA: [&str; 2] = ["image", "opaque"];
+
+/// The same sums, from what is archived of the chunks: of frames only those with media are read.
+/// `None` where the requests were counted by another tokenizer, or not at all, or what they report
+/// was not kept.
+fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Option<Holdings>> {
     let TranscriptEntry { input_format, tally, unknown_records, tokenizer, .. } = &archived.entry();
     let is_counted = tokenizer == lens.counter.id();
     let Some(sums) = archived.entry().requests.filter(|_| is_counted) else {
@@ -187,18 +184,24 @@ fn of_archive(
     let contexts = Contexts { sums, provenance: archived.provenance()? };
     let mut ledger = Ledger::new(*input_format);
     (ledger.tally, ledger.unknown_records) = (*tally, *unknown_records);
-    for row in archived.rows()? {
+    let mut media = FileMedia::default();
+    for (index, row) in archived.rows()?.iter().enumerate() {
         let session = archived.session_name(*row);
         ledger.frames += 1;
+        let mut has_media = false;
         archived.view(*row, |view| {
             for chunk in view.chunks() {
+                has_media |= chunk.chunk_type().is_some_and(|kind| MAY_BE_MEDIA.contains(&kind));
                 ledger.add(&session, (row.sequence, None), chunk, chunk.tokens());
             }
         })?;
         ledger.let_go();
+        if has_media {
+            media.add(&session, &archived.frame(index)?);
+        }
     }
     label(&mut ledger, archived)?;
-    Ok(Some((ledger, contexts, reported.clone())))
+    Ok(Some(Holdings { ledger, contexts, reported: reported.clone(), media }))
 }
 
 /// Labels the largest facets: their frames are read, and no others.

@@ -11,6 +11,9 @@ use crate::{
     text::{printable, shortened, truncated, width},
 };
 
+/// The columns that the last cell of a row has, however narrow the terminal is.
+const LEAST: usize = 8;
+
 /// A column: its title and width. The last column takes what is left.
 pub(crate) struct Column {
     title: &'static str,
@@ -50,7 +53,19 @@ impl Table {
     pub(crate) fn rest(&self, out: &Output) -> usize {
         let before = self.columns.len().saturating_sub(1);
         let taken: usize = self.columns.iter().take(before).map(|column| column.width + 2).sum();
-        out.width.saturating_sub(self.indent + taken).max(8)
+        out.width.saturating_sub(self.indent + taken).max(LEAST)
+    }
+
+    /// Gives the numbers of these rows the room that they need, so that none is pushed aside.
+    pub(crate) fn fitted(mut self, rows: &[Vec<Cell>]) -> Self {
+        for row in rows {
+            for (column, (text, _)) in self.columns.iter_mut().zip(row) {
+                if column.is_number {
+                    column.width = column.width.max(width(text));
+                }
+            }
+        }
+        self
     }
 
     pub(crate) fn head(&self, out: &mut Output) -> Outcome {
@@ -60,10 +75,11 @@ impl Table {
 
     pub(crate) fn row(&self, out: &mut Output, cells: Vec<Cell>) -> Outcome {
         let last = self.columns.len().saturating_sub(1);
-        let rest = self.rest(out);
+        // What a number that is too long takes, the last cell lacks.
+        let mut rest = out.width.saturating_sub(self.indent);
         write!(out, "{:1$}", "", self.indent)?;
         for (index, (column, (text, style))) in self.columns.iter().zip(cells).enumerate() {
-            let columns = if index == last { rest } else { column.width };
+            let columns = if index == last { rest.max(LEAST) } else { column.width };
             let text = printable(&text);
             // A number that is too long pushes the row aside rather than losing digits.
             let text = match column.is_number {
@@ -72,6 +88,7 @@ impl Table {
                 false => shortened(&text, columns).into_owned().into(),
             };
             let blanks = columns.saturating_sub(width(&text));
+            rest = rest.saturating_sub(width(&text) + blanks + 2);
             let (before, after) = match (index == last, column.is_number) {
                 (true, _) => (0, 0),
                 (false, true) => (blanks, 2),

@@ -81,6 +81,23 @@ pub(crate) fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
     format!("{head}{tail}").into()
 }
 
+/// A text in lines of at most so many columns, broken between words. A word that is longer is cut in
+/// its middle.
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let word = shortened(word, columns);
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(&word) <= columns => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word.into_owned()),
+        }
+    }
+    lines
+}
+
 /// The end of `text` that fits into `columns`, with `…` where something is missing.
 pub(crate) fn last_columns(text: &str, columns: usize) -> String {
     let mut used = 0;
@@ -170,6 +187,13 @@ mod tests {
         assert_eq!(truncated("👩‍👩‍👧 and more", 4), "👩‍👩‍👧 …");
         assert_eq!(shortened("result-1234.0", 9), "resu…34.0");
         assert_eq!(first_words("  one\n\ttwo  three", 9), "one two …");
+    }
+
+    #[test]
+    fn text_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("a-name-that-is-long so", 9), ["a-na…long", "so"]);
+        assert_eq!(wrapped("", 9), [""]);
     }
 
     #[test]

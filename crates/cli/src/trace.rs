@@ -24,7 +24,7 @@ use crate::{
     hit::Hit,
     input::{self, Source},
     labels::FrameLabels,
-    lens::{Counting, Lens, Lenses},
+    lens::{Counting, Counts, Lens, Lenses},
     output::{Json, Output, note},
     pages::{Page, Pages},
     requests, style,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     let outcome =
         input::each(&args.input.of_all_sessions(), args.json || !out.is_terminal, |source| {
             let lens = lenses.of(source)?;
-            hits.begin(source);
+            hits.begin(source, &lens);
             missing = args.input.session.as_deref().map(|session| source.fail(no_session(session)));
             // What an archive knows of its frames tells which of them there is reason to look at.
             let promising = match source.archived() {
@@ -120,6 +120,8 @@ struct Hits {
     files: u64,
     /// What is to be said of the first context with a hit.
     note: Option<String>,
+    /// What counted the tokens of the file's hits.
+    counts: Option<Counts>,
 }
 
 /// How many sessions are named where one is missing.
@@ -134,10 +136,12 @@ impl Hits {
         let table = Hit::table(out);
         let sessions = IndexSet::new();
         let (all, in_file, files, note) = (0, 0, 0, None);
-        Ok(Self { is_json, table, file, session, sessions, all, in_file, files, note })
+        let counts = None;
+        Ok(Self { is_json, table, file, session, sessions, all, in_file, files, note, counts })
     }
 
-    fn begin(&mut self, source: &Source) {
+    fn begin(&mut self, source: &Source, lens: &Lens) {
+        self.counts = Some(lens.own_counts());
         self.file = source.is_one_of_several.then(|| source.name());
         (self.in_file, self.session) = (0, None);
         self.files += 1;
@@ -146,6 +150,9 @@ impl Hits {
     fn found(&mut self, hit: &Hit<'_>, out: &mut Output) -> Outcome {
         if self.is_json {
             let mut json = hit.to_json();
+            if let Some(counts) = &self.counts {
+                counts.put(&mut json);
+            }
             if let Some(file) = &self.file {
                 json.shift_insert(0, "file".to_owned(), file.as_str().into());
             }
@@ -176,6 +183,9 @@ impl Hits {
     fn end(&self, out: &mut Output) -> Outcome {
         if self.is_json {
             writeln!(out, "]")?;
+        } else if let Some(counts) = self.counts.as_ref().filter(|_| self.all > 0) {
+            let dim = out.paint.style(style::DIM);
+            writeln!(out, "{dim}Counted by {counts}{dim:#}")?;
         }
         Ok(out.flush()?)
     }

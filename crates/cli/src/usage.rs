@@ -8,6 +8,7 @@ use afterimage::{
     request::ReportedExchange,
     transcript::{Money, Usage},
 };
+use sha2::{Digest, Sha256};
 
 use crate::{
     args,
@@ -16,20 +17,40 @@ use crate::{
     output::Output,
     style,
     table::{Cell, Column, Table, plain},
-    text::{counted, grouped, percent, printable, shortened},
+    text::{counted, grouped, percent, printable, shortened, width, wrapped},
 };
 
+/// How many columns of the name of a model a note shows.
+const MODEL: usize = 32;
 /// The largest table of prices that is read, in bytes.
 const MOST_OF_PRICES: u64 = 1 << 20;
 
+/// A table of prices, and what tells it from others.
+pub(crate) struct PriceTable {
+    pub(crate) prices: Prices,
+    /// The day of the table; of one that did not come along with the beginning of its SHA-256.
+    pub(crate) id: String,
+}
+
 /// The prices that are asked for: those of a file, or of the table that comes along.
 pub(crate) fn prices(args: &args::Pricing) -> Outcome<Prices> {
-    let Some(path) = args.prices.as_deref() else { return Ok(Prices::embedded()?) };
+    Ok(table(args)?.prices)
+}
+
+/// As [`prices`], with the id of the table.
+pub(crate) fn table(args: &args::Pricing) -> Outcome<PriceTable> {
+    let Some(path) = args.prices.as_deref() else {
+        let prices = Prices::embedded()?;
+        return Ok(PriceTable { id: prices.date().to_owned(), prices });
+    };
     let text = String::from_utf8(input::regular(path, MOST_OF_PRICES)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Failure::new("the table of prices is not UTF-8").file(path).at("offset", at)
     })?;
-    Ok(Prices::from_toml(&text).map_err(|error| error.in_file(path))?)
+    let prices = Prices::from_toml(&text).map_err(|error| error.in_file(path))?;
+    let hash = Sha256::digest(text.as_bytes());
+    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Ok(PriceTable { id: format!("{} {hash}", prices.date()), prices })
 }
 
 /// What a file reports, and what that costs.
@@ -59,7 +80,8 @@ impl<'p> Reported<'p> {
 fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
     let dim = out.paint.style(style::DIM);
     let models = bill.unpriced.keys().map(|model| model.as_deref().unwrap_or("no name"));
-    let models: Vec<String> = models.map(|model| printable(model).into_owned()).collect();
+    let models: Vec<String> =
+        models.map(|model| shortened(&printable(model), MODEL).into_owned()).collect();
     let mut lacks = Vec::new();
     if !models.is_empty() {
         let of = counted(bill.unpriced.values().sum(), "exchange");
@@ -71,7 +93,14 @@ fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
     let partial = if bill.is_partial() { "; partial: " } else { "" };
     let says = format!("by prices of {}{partial}{}", bill.prices().date(), lacks.join(", "));
     let total = if bill.priced > 0 { money(bill.total()) } else { "–".to_owned() };
-    Ok(writeln!(out, "  {:<14}{total:>12}  {dim}{says}{dim:#}", "price")?)
+    let head = format!("  {:<14}{total:>12}  ", "price");
+    let indent = width(&head);
+    write!(out, "{head}")?;
+    for (at, line) in wrapped(&says, out.width.saturating_sub(indent).max(24)).iter().enumerate() {
+        let indent = if at > 0 { indent } else { 0 };
+        writeln!(out, "{:indent$}{dim}{line}{dim:#}", "")?;
+    }
+    Ok(())
 }
 
 fn block(sums: &UsageSums, bill: &Bill<'_>, out: &mut Output) -> Outcome {
@@ -152,6 +181,11 @@ fn parts(title: &'static str, parts: Vec<(&str, &UsageSum)>, out: &mut Output) -
         return Ok(());
     }
     writeln!(out)?;
+    let figures = |sum: &UsageSum| [sum.exchanges(), sum.input, sum.cache_read, sum.output];
+    let rows: Vec<Vec<Cell>> = parts
+        .iter()
+        .map(|(_, sum)| figures(sum).map(|figure| plain(grouped(figure))).into())
+        .collect();
     let table = Table::new([
         Column::number("EXCHANGES", 9),
         Column::number("INPUT", 11),
@@ -159,18 +193,12 @@ fn parts(title: &'static str, parts: Vec<(&str, &UsageSum)>, out: &mut Output) -
         Column::number("OUTPUT", 9),
         Column::text(title, 0),
     ]);
+    let table = table.fitted(&rows);
+    let columns = table.rest(out);
     table.head(out)?;
-    for (name, sum) in parts {
-        table.row(
-            out,
-            vec![
-                plain(grouped(sum.exchanges())),
-                plain(grouped(sum.input)),
-                plain(grouped(sum.cache_read)),
-                plain(grouped(sum.output)),
-                plain(shortened(&printable(name), 60).into_owned()),
-            ],
-        )?;
+    for ((name, _), mut row) in parts.into_iter().zip(rows) {
+        row.push(plain(shortened(&printable(name), columns).into_owned()));
+        table.row(out, row)?;
     }
     Ok(())
 }

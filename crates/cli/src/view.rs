@@ -15,7 +15,7 @@ use crate::{
     failure::Outcome,
     output::Output,
     style,
-    text::{printable, shortened, width},
+    text::{printable, shortened, width, wrapped},
 };
 
 /// What the margin says of text that no facet wrote.
@@ -36,11 +36,33 @@ struct Glyph<'t> {
 /// Writes a rule with a title at its beginning and `after` at its end, as wide as the terminal.
 pub(crate) fn rule(out: &mut Output, title: &str, style: Style, after: &str) -> Outcome {
     let (dim, style) = (out.paint.style(style::DIM), out.paint.style(style));
-    let (title, after) = (printable(title), printable(after));
+    let after = printable(after);
+    let after = shortened(&after, out.width / 2);
+    // Of a name that is too long both ends are shown.
+    let columns = out.width.saturating_sub(width(&after) + 11).max(16);
+    let title = printable(title);
+    let title = shortened(&title, columns);
     let after = if after.is_empty() { String::new() } else { format!(" {after} ──") };
     let rest = out.width.saturating_sub(3 + width(&title) + 1 + width(&after)).max(3);
     let rest = "─".repeat(rest);
     Ok(writeln!(out, "{dim}──{dim:#} {style}{title}{style:#} {dim}{rest}{after}{dim:#}")?)
+}
+
+/// Writes what a file is: its name, of which both ends are shown where it is too long, and its format.
+pub(crate) fn file(out: &mut Output, name: &str, format: &str) -> Outcome {
+    let bold = out.paint.style(style::HEADING);
+    let columns = out.width.saturating_sub(width(format) + 2).max(16);
+    let name = printable(name);
+    Ok(writeln!(out, "{bold}{}{bold:#}  {format}", shortened(&name, columns))?)
+}
+
+/// Writes a note in lines as wide as the terminal, so many columns from its edge.
+pub(crate) fn note(out: &mut Output, indent: usize, text: &str) -> Outcome {
+    let dim = out.paint.style(style::DIM);
+    for line in wrapped(&printable(text), out.width.saturating_sub(indent)) {
+        writeln!(out, "{:indent$}{dim}{line}{dim:#}", "")?;
+    }
+    Ok(())
 }
 
 /// The heading of a message.

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// How many parts the exchanges are divided into; each is held out once.
-const FOLDS: usize = 5;
+pub(super) const FOLDS: usize = 5;
 /// The share of held-out exchanges that an interval holds, in percent.
 pub(super) const HOLDS: usize = 90;
 const KINDS: usize = TextKind::ALL.len();
@@ -69,10 +69,10 @@ fn of_text(sample: &Sample) -> f64 {
 /// The differences between exchanges that follow each other in a session: what a transcript lacks
 /// is in both, and drops out.
 fn differences(samples: &[Sample], keeps: impl Fn(usize) -> bool) -> Vec<Point<{ KINDS + 1 }>> {
-    let mut last: HashMap<&str, &Sample> = HashMap::new();
+    let mut last: HashMap<(usize, &str), &Sample> = HashMap::new();
     let mut points = Vec::new();
     for (_, sample) in samples.iter().enumerate().filter(|(index, _)| keeps(*index)) {
-        if let Some(before) = last.insert(&sample.session, sample) {
+        if let Some(before) = last.insert(sample.key(), sample) {
             let (mut is, was) = (row(&sample.counts), row(&before.counts));
             is.iter_mut().zip(was).for_each(|(is, was)| *is -= was);
             points.push((is, of_text(sample) - of_text(before)));
@@ -96,6 +96,11 @@ pub(super) fn fit(samples: &[Sample], keeps: impl Fn(usize) -> bool) -> Coeffici
     Coefficients { slope, per_message, kinds: least_absolute(&points, prior, ridge) }
 }
 
+/// The tokens of what a request holds by our count, as its provider would report them.
+pub(super) fn predicted(of: &Coefficients, counts: &KindCounts) -> f64 {
+    dot(&of.kinds, &row(counts)) + counts.media as f64
+}
+
 /// Predicts the exchanges that are `tested` from the last one before them in their session that is
 /// `known`.
 fn predict(
@@ -104,17 +109,17 @@ fn predict(
     known: impl Fn(usize) -> bool,
     tested: impl Fn(usize) -> bool,
 ) -> Vec<Outcome> {
-    let mut rest: HashMap<&str, f64> = HashMap::new();
+    let mut rest: HashMap<(usize, &str), f64> = HashMap::new();
     let mut outcomes = Vec::new();
     for (index, sample) in samples.iter().enumerate() {
         let reported = sample.reported as f64;
-        let counted = dot(&of.kinds, &row(&sample.counts)) + sample.counts.media as f64;
+        let counted = predicted(of, &sample.counts);
         if tested(index) {
-            let known = rest.get(&*sample.session);
+            let known = rest.get(&sample.key());
             outcomes
                 .extend(known.map(|rest| Outcome { error: counted + rest - reported, reported }));
         } else if known(index) {
-            rest.insert(&sample.session, reported - counted);
+            rest.insert(sample.key(), reported - counted);
         }
     }
     outcomes
@@ -123,13 +128,18 @@ fn predict(
 /// The half-width that holds nine in ten of as many errors again, by the rule of split conformal
 /// prediction: the ⌈0.9 (n + 1)⌉-th smallest. `None` of fewer than nine.
 fn half_width(outcomes: &[Outcome]) -> Option<f64> {
-    let mut errors: Vec<f64> = outcomes.iter().map(|outcome| outcome.error.abs()).collect();
+    let errors = outcomes.iter().map(|outcome| outcome.error.abs()).collect();
+    conformal(errors, HOLDS)
+}
+
+/// The half-width that holds so many percent of as many errors again; `None` of too few.
+pub(super) fn conformal(mut errors: Vec<f64>, percent: usize) -> Option<f64> {
     errors.sort_by(f64::total_cmp);
-    let rank = ((errors.len() + 1) * HOLDS).div_ceil(100);
+    let rank = ((errors.len() + 1) * percent).div_ceil(100);
     errors.get(rank.checked_sub(1)?).copied()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }

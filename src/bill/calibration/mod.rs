@@ -13,35 +13,33 @@
 //!
 //! See `docs/counts.md` for the reasons and for figures over recorded sessions.
 
+mod builder;
+mod distance;
+mod figures;
 mod held_out;
+mod model;
 mod refusal;
 mod regression;
 mod sample;
+mod session;
 mod wire;
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use indexmap::IndexMap;
-
-use self::{
-    held_out::Coefficients,
-    sample::{HeldCounts, Sample, reported_input, samples},
-};
+use self::sample::{HeldCounts, reported_input};
 use crate::{
     Error, ErrorKind, Result,
-    request::Recording,
-    tokens::{Calibrated, Certainty, Memo, Slope, TokenCounter as _, by_name},
+    request::{Exchange, Recording},
+    tokens::{Calibrated, Certainty, Memo, TokenCounter as _, by_name},
 };
 
-pub use refusal::{RefusalReason, Refused};
+pub use builder::CalibrationBuilder;
+pub use distance::DistantInterval;
+pub use model::{CalibratedCount, CountBasis, ModelCalibration};
+pub use refusal::{RefusalReason, UncalibratedModel};
 pub use sample::KindCounts;
+pub use session::{ReportedRequest, SessionReport, UsualLack};
 
-/// How many exchanges of a model must be reported before its counts are calibrated.
-const NEEDED: u64 = 20;
-/// An interval of more than this part of the usual input says nothing: one in so many.
-const WIDEST: f64 = 4.0;
-/// Of a hundred held-out exchanges the interval must hold so many, of the ninety that it promises.
-const LEAST_HELD: u64 = 85;
 const MILLION: i128 = 1_000_000;
 
 /// A kind of text, by what it is in a conversation.
@@ -113,102 +111,26 @@ impl TextKind {
 pub struct Calibration {
     base: Arc<str>,
     models: Vec<ModelCalibration>,
-    refused: Vec<Refused>,
-    sessions: Vec<LastReport>,
+    refused: Vec<UncalibratedModel>,
+    sessions: Vec<SessionReport>,
     /// Exchanges that name no model, and such that report no input that can be read.
     unnamed: u64,
     unreported: u64,
-}
-
-/// What reported tokens are to counted ones of one model.
-#[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelCalibration {
-    /// The model, as the source names it.
-    pub model: Arc<str>,
-    /// Reported tokens for one that is counted, over all text.
-    pub slope: Slope,
-    /// Tokens for each message besides, in millionths: marks, names, ids. It may be negative, where
-    /// a message is counted as more than the provider sees.
-    pub per_message: i64,
-    /// As `slope` for each kind of text, in millionths, in the order of [`TextKind::ALL`].
-    pub kinds: [i64; TextKind::ALL.len()],
-    /// As `per_message`, beside these.
-    pub per_message_of_kinds: i64,
-    /// How many exchanges were fitted.
-    pub exchanges: u64,
-    /// How far nine in ten of the held-out exchanges were at most from what was predicted for them,
-    /// in tokens.
-    pub interval: u64,
-    /// How many exchanges were held out to check such an interval.
-    pub checked: u64,
-    /// How many of these it held.
-    pub held: u64,
-    /// The median error of held-out exchanges, in millionths of what was reported.
-    pub median_error: u64,
-}
-
-/// The last exchange of a session with a model: what the transcript lacks follows from it.
-#[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LastReport {
-    /// The session.
-    pub session: Arc<str>,
-    /// The model.
-    pub model: Arc<str>,
-    /// The number of the request in its recording.
-    pub request: u64,
-    /// What was reported.
-    pub reported: u64,
-    /// What was counted.
-    pub counts: KindCounts,
-}
-
-/// A count with its interval: nine in ten of held-out exchanges were inside of theirs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CalibratedCount {
-    /// The count.
-    pub tokens: u64,
-    /// The least of the interval.
-    pub low: u64,
-    /// The most.
-    pub high: u64,
 }
 
 impl Calibration {
     /// Fits what a recording reports. Models of which too little is known are refused, with the
     /// reason: that is no error.
     ///
-    /// Costs a walk over the chunks and some thirty fits, each linear in the exchanges. The same
+    /// Costs a walk over the chunks and 31 fits, each linear in the exchanges. The same
     /// recording gives the same calibration.
     ///
     /// # Errors
     /// Those of [`Recording::request`].
     pub fn of(recording: &Recording) -> Result<Self> {
-        let (samples, left_out) = samples(recording)?;
-        let mut by_model: IndexMap<Arc<str>, Vec<Sample>> = IndexMap::new();
-        let mut sessions: IndexMap<(Arc<str>, Arc<str>), LastReport> = IndexMap::new();
-        for sample in samples {
-            let Sample { session, model, request, counts, reported } = sample.clone();
-            let last = LastReport { session, model, request, reported, counts };
-            sessions.insert((Arc::clone(&last.session), Arc::clone(&last.model)), last);
-            by_model.entry(Arc::clone(&sample.model)).or_default().push(sample);
-        }
-        let (mut models, mut refused) = (Vec::new(), Vec::new());
-        for (model, samples) in by_model {
-            let exchanges = samples.len() as u64;
-            match ModelCalibration::of(&model, &samples) {
-                Ok(fitted) => models.push(fitted),
-                Err(reason) => refused.push(Refused { model, exchanges, reason }),
-            }
-        }
-        // The model that a session speaks with most comes first.
-        models.sort_by_key(|model| std::cmp::Reverse(model.exchanges));
-        let is_fitted = |last: &LastReport| models.iter().any(|of| of.model == last.model);
-        let sessions = sessions.into_values().filter(is_fitted).collect();
-        let base = recording.hud().counter().id().into();
-        let (unnamed, unreported) = (left_out.unnamed, left_out.unreported);
-        Ok(Self { base, models, refused, sessions, unnamed, unreported })
+        let mut builder = CalibrationBuilder::default();
+        builder.add(recording)?;
+        Ok(builder.build())
     }
 
     /// The tokenizer that counted.
@@ -222,7 +144,7 @@ impl Calibration {
     }
 
     /// The models whose counts stay estimated.
-    pub fn refused(&self) -> &[Refused] {
+    pub fn refused(&self) -> &[UncalibratedModel] {
         &self.refused
     }
 
@@ -241,21 +163,9 @@ impl Calibration {
         self.models.iter().find(|of| &*of.model == name)
     }
 
-    /// The last reported exchange of each session with each fitted model.
-    pub fn sessions(&self) -> &[LastReport] {
+    /// The first and the last reported exchange of each session with each fitted model.
+    pub fn sessions(&self) -> &[SessionReport] {
         &self.sessions
-    }
-
-    /// What a request of a session holds besides the text of its transcript, in tokens, by the slope
-    /// over all text: tools, system prompt, forms, images and documents. A budget has less room by
-    /// it. `None` where no exchange of the session with the model is known.
-    pub fn intercept(&self, session: &str, model: &str) -> Option<i64> {
-        let of = self.model(model)?;
-        let is_wanted = |last: &&LastReport| &*last.session == session && &*last.model == model;
-        let last = self.sessions.iter().find(is_wanted)?;
-        let counted = i128::from(last.counts.total()) * i128::from(of.slope.millionths())
-            + i128::from(last.counts.messages) * i128::from(of.per_message);
-        i64::try_from(i128::from(last.reported) - rounded(counted)).ok()
     }
 
     /// A counter of texts by the slope of a model over all text. `None` where the model is not
@@ -268,8 +178,9 @@ impl Calibration {
     }
 
     /// The input of each exchange of a recording, worked out from the reported exchange before it in
-    /// its session with the same model. `None` for the first of these, and for models that are not
-    /// fitted: such counts are estimates.
+    /// its session with the same model. The first of these follows from the first requests of other
+    /// sessions of the client ([`Calibration::usual_lack`]). `None` where there are none either, and
+    /// for models that are not fitted: such counts are estimates.
     ///
     /// Costs a walk over the chunks, whose texts are counted where another tokenizer than
     /// [`Calibration::base`] did before, then O(log n) for each exchange and block.
@@ -278,13 +189,27 @@ impl Calibration {
     /// [`ErrorKind::Tokenizer`] where this build lacks the tokenizer, and those of
     /// [`Recording::request`].
     pub fn counts(&self, recording: &Recording) -> Result<Vec<Option<CalibratedCount>>> {
+        self.counts_after(recording, 1)
+    }
+
+    /// As [`Calibration::counts`], from the reported exchange so many before, as for a program that
+    /// heard nothing since. An exchange that has none so far before it is `None`, but for the first
+    /// of a session.
+    ///
+    /// # Errors
+    /// As [`Calibration::counts`].
+    pub fn counts_after(
+        &self,
+        recording: &Recording,
+        exchanges: usize,
+    ) -> Result<Vec<Option<CalibratedCount>>> {
         let missing = || {
             let message = format!("this build has no tokenizer {}", self.base);
             Error::new(ErrorKind::Tokenizer, message)
         };
         let counter = Memo::new(by_name(&self.base).ok_or_else(missing)?);
         let mut requests = HeldCounts::new(recording, &counter);
-        let mut last = IndexMap::new();
+        let mut reports: HashMap<(&str, &str), Vec<ReportedRequest>> = HashMap::new();
         let mut counts = Vec::with_capacity(recording.exchanges().len());
         for exchange in recording.exchanges() {
             let of = exchange.model.as_deref().and_then(|model| self.model(model));
@@ -293,73 +218,38 @@ impl Calibration {
                 continue;
             };
             let held = requests.of(exchange)?;
-            let key = (Arc::clone(&exchange.session), Arc::clone(&of.model));
-            let before: Option<&(u64, KindCounts)> = last.get(&key);
-            counts.push(before.map(|(reported, before)| of.after(*reported, before, &held)));
-            if let Some(input) = reported_input(exchange) {
-                last.insert(key, (input, held));
-            }
+            let request = exchange.number as u64;
+            let reported = reported_input(exchange);
+            let own = reported.map(|reported| ReportedRequest { request, reported, counts: held });
+            let known = reports.entry((&exchange.session, &of.model)).or_default();
+            let before = known.len().checked_sub(exchanges.max(1)).and_then(|at| known.get(at));
+            counts.push(match before {
+                Some(ReportedRequest { reported, counts, .. }) => {
+                    Some(of.after(*reported, counts, &held, exchanges.max(1) as u64))
+                }
+                None if known.is_empty() => {
+                    self.first_count(recording, exchange, of, &held, own.as_ref())
+                }
+                None => None,
+            });
+            known.extend(own);
         }
         Ok(counts)
     }
-}
 
-impl ModelCalibration {
-    fn of(model: &Arc<str>, samples: &[Sample]) -> Result<Self, RefusalReason> {
-        let too_few = RefusalReason::TooFew { needed: NEEDED };
-        if (samples.len() as u64) < NEEDED {
-            return Err(too_few);
-        }
-        let worth = held_out::worth(samples).ok_or(too_few)?;
-        let Coefficients { slope, per_message, kinds } = held_out::fit(samples, |_| true);
-        let millionths = millionths(slope);
-        let fitted = u32::try_from(millionths).ok().and_then(Slope::from_millionths);
-        let slope = fitted.ok_or(RefusalReason::Slope { millionths })?;
-        let interval = whole(worth.interval.ceil());
-        if worth.interval * WIDEST > worth.median_reported {
-            let reported = whole(worth.median_reported);
-            return Err(RefusalReason::Scattered { interval, reported });
-        }
-        let (held, checked) = (worth.held, worth.checked);
-        if held.saturating_mul(100) < checked.saturating_mul(LEAST_HELD) {
-            return Err(RefusalReason::Uncovered { held, checked });
-        }
-        let [prose, calls, results, reasoning, per_message_of_kinds] = kinds.map(self::millionths);
-        Ok(Self {
-            model: Arc::clone(model),
-            slope,
-            per_message: self::millionths(per_message),
-            kinds: [prose, calls, results, reasoning],
-            per_message_of_kinds,
-            exchanges: samples.len() as u64,
-            interval,
-            checked: worth.checked,
-            held: worth.held,
-            median_error: whole((worth.median_error * 1e6).round()),
-        })
-    }
-
-    /// The input of a request that holds `held`, after one that held `before` was reported as
-    /// `reported` tokens.
-    pub fn after(&self, reported: u64, before: &KindCounts, held: &KindCounts) -> CalibratedCount {
-        let of = |counts: &KindCounts| {
-            let tokens = counts.tokens.iter().zip(self.kinds);
-            let tokens = tokens.map(|(tokens, slope)| i128::from(*tokens) * i128::from(slope));
-            let messages = i128::from(counts.messages) * i128::from(self.per_message_of_kinds);
-            tokens.sum::<i128>() + messages + i128::from(counts.media) * MILLION
-        };
-        let tokens = i128::from(reported) + rounded(of(held) - of(before));
-        let tokens = u64::try_from(tokens.max(0)).unwrap_or(u64::MAX);
-        CalibratedCount {
-            tokens,
-            low: tokens.saturating_sub(self.interval),
-            high: tokens.saturating_add(self.interval),
-        }
-    }
-
-    /// What a context's messages cost besides their texts, in whole tokens.
-    pub fn tokens_per_message(&self) -> u64 {
-        u64::try_from(rounded(i128::from(self.per_message))).unwrap_or(0)
+    /// The input of the first request of a session, by what other sessions of its client tell.
+    fn first_count(
+        &self,
+        recording: &Recording,
+        exchange: &Exchange,
+        of: &ModelCalibration,
+        held: &KindCounts,
+        own: Option<&ReportedRequest>,
+    ) -> Option<CalibratedCount> {
+        let client = recording.format().name();
+        let is_subagent = builder::is_subagent(recording, &exchange.session);
+        let usual = self.usual_lack((client, &of.model), is_subagent, own)?;
+        Some(of.with_lacking(held, usual.tokens, usual.interval, usual.basis()))
     }
 }
 

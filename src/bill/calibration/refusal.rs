@@ -7,7 +7,7 @@ use crate::tokens::Slope;
 /// A model whose counts stay estimated.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct UncalibratedModel {
     /// The model.
     pub model: Arc<str>,
     /// How many of its exchanges report an input.

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::TextKind;
 use crate::{
     Result,
-    bill::media::HeldMedia,
+    bill::media::RequestMedia,
     id::FrameSeq,
     request::{Exchange, PartKind, Recording},
     snapshot::FrameSnapshot,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The tokens of a context by kind of text, and its messages, by an uncalibrated counter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KindCounts {
     /// The tokens, in the order of [`TextKind::ALL`].
     pub tokens: [u64; TextKind::ALL.len()],
@@ -50,10 +50,19 @@ impl KindCounts {
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub(super) session: Arc<str>,
+    /// The recording that it is of: sessions of several recordings may have one name.
+    pub(super) recording: usize,
     pub(super) model: Arc<str>,
     pub(super) request: u64,
     pub(super) counts: KindCounts,
     pub(super) reported: u64,
+}
+
+impl Sample {
+    /// What tells its session from all others.
+    pub(super) fn key(&self) -> (usize, &str) {
+        (self.recording, &self.session)
+    }
 }
 
 /// What was left out, and why.
@@ -63,8 +72,8 @@ pub(super) struct LeftOut {
     pub(super) unreported: u64,
 }
 
-/// The samples of a recording, in its order, each with its exchange's index.
-pub(super) fn samples(recording: &Recording) -> Result<(Vec<Sample>, LeftOut)> {
+/// The samples of a recording, in its order.
+pub(super) fn samples(recording: &Recording, number: usize) -> Result<(Vec<Sample>, LeftOut)> {
     let mut held = HeldCounts::new(recording, &**recording.hud().counter());
     let (mut samples, mut left_out) = (Vec::new(), LeftOut::default());
     for exchange in recording.exchanges() {
@@ -79,6 +88,7 @@ pub(super) fn samples(recording: &Recording) -> Result<(Vec<Sample>, LeftOut)> {
         let counts = held.of(exchange)?;
         samples.push(Sample {
             session: Arc::clone(&exchange.session),
+            recording: number,
             model: model.into(),
             request: exchange.number as u64,
             counts,
@@ -104,7 +114,7 @@ fn model_of(exchange: &Exchange) -> Option<&str> {
 pub(super) struct HeldCounts<'r> {
     recording: &'r Recording,
     counter: &'r dyn TokenCounter,
-    media: HeldMedia<'r>,
+    media: RequestMedia<'r>,
     /// Of each session its frames, each with the sum up to it.
     sessions: HashMap<Arc<str>, Vec<(FrameSeq, KindCounts)>>,
 }
@@ -112,7 +122,7 @@ pub(super) struct HeldCounts<'r> {
 impl<'r> HeldCounts<'r> {
     /// Counts by `counter`: chunks that it counted already are not counted again.
     pub(super) fn new(recording: &'r Recording, counter: &'r dyn TokenCounter) -> Self {
-        Self { recording, counter, media: HeldMedia::new(recording), sessions: HashMap::new() }
+        Self { recording, counter, media: RequestMedia::new(recording), sessions: HashMap::new() }
     }
 
     /// What the request of an exchange holds.

@@ -1,10 +1,16 @@
 //! Documents: their pages, and what providers say that a page costs.
 
+use super::rules::{ImageRule, MediaRule};
+
 /// What Anthropic says that the text of a page takes, 1,500 to 3,000 tokens by its density: the
 /// middle.
 const CLAUDE_PAGE: u64 = 2_250;
-/// What Google says that a page takes.
+/// What Google says that a page takes, to Gemini 2.5 and from Gemini 3 on.
 const GEMINI_PAGE: u64 = 258;
+const GEMINI_3_PAGE: u64 = 560;
+
+/// A file that says to have more pages than this is not believed.
+const MOST_PAGES: u64 = 100_000;
 
 /// The pages of a PDF: as many as it says at its beginning where it is linearized, else as its tree of
 /// pages counts, or else as are written openly. `None` where the bytes are no PDF, or its objects are
@@ -20,7 +26,7 @@ pub fn pdf_pages(bytes: &[u8]) -> Option<u64> {
     if !bytes.starts_with(b"%PDF-") {
         return None;
     }
-    let some = |pages: &u64| *pages > 0;
+    let some = |pages: &u64| (1..=MOST_PAGES).contains(pages);
     let first = objects(bytes).next()?;
     if memchr::memmem::find(first, b"/Linearized").is_some() {
         return number(first, b"/N").filter(some);
@@ -72,13 +78,17 @@ fn number(object: &[u8], key: &[u8]) -> Option<u64> {
 /// The tokens of a document of so many pages for a model: an estimate by what its provider says of
 /// a page. `None` where it says nothing: OpenAI sends the text and an image of each page.
 pub fn document_tokens(model: &str, pages: u64) -> Option<u64> {
-    let model = model.rsplit_once('/').map_or(model, |(_, model)| model);
-    let page = match model {
-        _ if model.starts_with("claude-") => CLAUDE_PAGE,
-        _ if model.starts_with("gemini-") => GEMINI_PAGE,
-        _ => return None,
-    };
-    pages.checked_mul(page)
+    page_rule(model).and_then(|(page, _)| pages.checked_mul(page))
+}
+
+/// What a page takes for a model, and by which rule.
+pub(super) fn page_rule(model: &str) -> Option<(u64, MediaRule)> {
+    match ImageRule::of(model)? {
+        ImageRule::Claude { .. } => Some((CLAUDE_PAGE, MediaRule::AnthropicPages)),
+        ImageRule::GeminiTiles => Some((GEMINI_PAGE, MediaRule::GooglePages)),
+        ImageRule::GeminiResolution => Some((GEMINI_3_PAGE, MediaRule::GooglePages)),
+        ImageRule::Tiles { .. } | ImageRule::Patches { .. } => None,
+    }
 }
 
 #[cfg(test)]
@@ -110,6 +120,7 @@ mod tests {
     fn pages_cost_what_providers_say_and_nothing_is_said_for_others() {
         assert_eq!(document_tokens("claude-sonnet-4-5", 3), Some(6_750));
         assert_eq!(document_tokens("google/gemini-2.5-pro", 3), Some(774));
+        assert_eq!(document_tokens("gemini-3.1-pro", 3), Some(1_680));
         assert_eq!(document_tokens("gpt-4o", 3), None);
         assert_eq!(document_tokens("claude-sonnet-4-5", u64::MAX), None);
     }

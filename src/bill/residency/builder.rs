@@ -1,4 +1,8 @@
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use super::{
     Remainder, Residency, ResidencyLine, Share,
@@ -7,24 +11,28 @@ use super::{
 };
 use crate::{
     Result,
+    bill::media::{ImageRule, MediaItem, RequestMedia},
     id::{FacetId, FacetType, FrameSeq},
     request::{Exchange, PartKind, Recording, ReportedExchange, Request, RequestPart},
     snapshot::{FrameSnapshot, Substitution},
     transcript::Usage,
-    veil::{FacetCalls, ToolCall},
+    veil::{FacetCalls, FacetChange, Frame, Source, ToolCall},
     window::{ContextItem, context_items},
 };
 
 /// Tokens of lines, in the order of a request: the index of the line, and the count.
-type Counts = Vec<(usize, u64)>;
+pub(super) type Counts = Vec<(usize, u64)>;
 
 /// Lays out the reported usage of a recording, an exchange at a time.
 pub(super) struct Builder<'r> {
     recording: &'r Recording,
     sessions: HashMap<Arc<str>, Session<'r>>,
-    residency: Residency,
+    pub(super) residency: Residency,
     /// Of each line the last exchange that held it, and the tokens that it had there.
     held: Vec<(u64, u64)>,
+    media: RequestMedia<'r>,
+    /// The lines of images and documents whose cost a model does not know.
+    pub(super) unknown: HashSet<usize>,
 }
 
 /// The prices of each run of an exchange; none where it has no price.
@@ -32,12 +40,18 @@ pub(super) type RatesOf<'p> = &'p dyn Fn(&ReportedExchange) -> Vec<TokenRates>;
 
 /// A session whose frames were counted.
 #[derive(Default)]
-struct Session<'r> {
+pub(super) struct Session<'r> {
     /// The frames that show something, in order, with their counts.
     frames: Vec<(FrameSeq, Range<usize>)>,
     counts: Counts,
-    /// The line of each facet.
-    lines: HashMap<Option<FacetId>, usize>,
+    /// The lines of each facet: that of its texts, and that of its image or document.
+    lines: HashMap<(Option<FacetId>, bool), usize>,
+    /// The images, sounds and documents of frames, with their lines.
+    pub(super) media: HashMap<FrameSeq, Vec<(usize, MediaItem)>>,
+    /// The rule that they were counted by in the layout.
+    rule: Option<ImageRule>,
+    /// The user's messages that begin turns, in order.
+    turns: Vec<FrameSeq>,
     /// What the requests hold, where they are worked out.
     layout: Layout<'r>,
 }
@@ -48,12 +62,34 @@ impl Session<'_> {
         let range = at.ok().and_then(|at| self.frames.get(at)).map(|(_, range)| range.clone());
         range.and_then(|range| self.counts.get(range)).unwrap_or_default()
     }
+
+    /// The frames that no block stands for, of so many. Linear in them, and not in those that are
+    /// replaced.
+    fn beside(&self, blocks: &[Substitution], count: usize) -> Vec<FrameSeq> {
+        let frames = self.frames.get(..count).unwrap_or_default();
+        let mut from = 0;
+        let mut beside = Vec::new();
+        for block in blocks {
+            let begins = frames.partition_point(|(frame, _)| *frame < block.from);
+            beside.extend(frames.get(from..begins).unwrap_or_default().iter().map(|of| of.0));
+            from = from.max(frames.partition_point(|(frame, _)| *frame <= block.to));
+        }
+        beside.extend(frames.get(from..).unwrap_or_default().iter().map(|of| of.0));
+        beside
+    }
+
+    /// The turn of a frame: the message that began it.
+    pub(super) fn turn_of(&self, frame: FrameSeq) -> Option<FrameSeq> {
+        let after = self.turns.partition_point(|turn| *turn <= frame);
+        self.turns.get(after.checked_sub(1)?).copied()
+    }
 }
 
 impl<'r> Builder<'r> {
     pub(super) fn new(recording: &'r Recording) -> Self {
-        let (sessions, residency, held) = Default::default();
-        Self { recording, sessions, residency, held }
+        let (sessions, residency, held, unknown) = Default::default();
+        let media = RequestMedia::new(recording);
+        Self { recording, sessions, residency, held, media, unknown }
     }
 
     pub(super) fn build(mut self, rates: RatesOf<'_>) -> Result<Residency> {
@@ -83,15 +119,25 @@ impl<'r> Builder<'r> {
         let Some(history) = self.recording.history(name) else { return session };
         let frames = history.frames();
         let (mut follower, mut calls) = (FacetCalls::default(), HashMap::new());
+        let mut is_answered = true;
         for index in 0..frames.len() {
             let snapshot = frames.snapshot(index).filter(|snapshot| !snapshot.is_empty());
             let Some((frame, snapshot)) = frames.get(index).zip(snapshot) else { continue };
             let of = follower.push(&frame).into_iter();
             calls.extend(of.filter_map(|of| Some((of.facet, of.call?))));
+            match frame.source {
+                Source::Agent => is_answered = true,
+                Source::User if is_answered && !has_result(&frame) => {
+                    is_answered = false;
+                    session.turns.push(frame.sequence);
+                }
+                _ => {}
+            }
             let start = session.counts.len();
             let counts = self.count_snapshot(name, &mut session, frame.sequence, &snapshot, &calls);
             session.counts.extend(counts);
             session.frames.push((frame.sequence, start..session.counts.len()));
+            self.count_media(name, &mut session, &frame, &calls);
         }
         session
     }
@@ -106,12 +152,14 @@ impl<'r> Builder<'r> {
     ) -> Counts {
         let hud = self.recording.hud();
         let counts = hud.tokens_of_chunks(snapshot);
+        let turn = session.turn_of(frame);
         let lines = snapshot.chunks().map(|chunk| {
             let facet = chunk.facet_ids().next();
             let call = facet.and_then(|facet| calls.get(facet));
-            self.line(session, facet.map(FacetId::from), || ResidencyLine {
+            self.line(session, (facet.map(FacetId::from), false), || ResidencyLine {
                 session: Arc::clone(name),
                 frame: Some(frame),
+                turn,
                 chunk_type: chunk.chunk_type().map(Arc::from),
                 tool: call.map(|call| Arc::clone(&call.tool)),
                 path: call.and_then(|call| call.path.clone()),
@@ -122,15 +170,16 @@ impl<'r> Builder<'r> {
         lines.zip(counts).collect()
     }
 
-    /// The line of a facet.
-    fn line(
+    /// The line of a facet: of its texts, or of its image or document.
+    pub(super) fn line(
         &mut self,
         session: &mut Session<'r>,
-        facet: Option<FacetId>,
+        of: (Option<FacetId>, bool),
         new: impl FnOnce() -> ResidencyLine,
     ) -> usize {
-        *session.lines.entry(facet).or_insert_with_key(|facet| {
-            self.residency.lines.push(ResidencyLine { facet: facet.clone(), ..new() });
+        *session.lines.entry(of).or_insert_with_key(|(facet, is_media)| {
+            let (facet, is_media) = (facet.clone(), *is_media);
+            self.residency.lines.push(ResidencyLine { facet, is_media, ..new() });
             self.held.push((0, 0));
             self.held.len() - 1
         })
@@ -139,26 +188,35 @@ impl<'r> Builder<'r> {
     /// Brings the layout of a session to a request up to this frame, with these blocks.
     fn lay_out(
         &mut self,
-        name: &Arc<str>,
+        (name, model): (&Arc<str>, Option<&str>),
         session: &mut Session<'r>,
         to: FrameSeq,
         blocks: &'r [Substitution],
     ) {
         let end = session.frames.partition_point(|(frame, _)| *frame <= to);
-        if session.layout.takes(to, blocks) {
-            let added = session.frames.get(session.layout.frames..end).unwrap_or_default();
-            let counts = added.iter().filter_map(|(_, range)| session.counts.get(range.clone()));
-            session.layout.extend(to, end, counts.flatten().copied());
+        let rule = model.and_then(ImageRule::of);
+        let is_same = session.media.is_empty() || session.rule == rule;
+        session.rule = rule;
+        if is_same && session.layout.takes(to, blocks) {
+            let mut counts = Counts::new();
+            for index in session.layout.frames..end {
+                let Some((frame, range)) = session.frames.get(index) else { break };
+                counts.extend(session.counts.get(range.clone()).unwrap_or_default());
+                counts.extend(self.media_of_frame(session, *frame, model));
+            }
+            session.layout.extend(to, end, counts);
             return;
         }
         self.settle(session);
-        let frames = session.frames.get(..end).unwrap_or_default();
-        let frames: Vec<FrameSeq> = frames.iter().map(|(frame, _)| *frame).collect();
+        let frames = session.beside(blocks, end);
         let mut held = Counts::new();
         let none = HashMap::new();
         for item in context_items(frames.into_iter(), blocks) {
             match item {
-                ContextItem::Frame(frame) => held.extend(session.of_frame(frame)),
+                ContextItem::Frame(frame) => {
+                    held.extend(session.of_frame(frame));
+                    held.extend(self.media_of_frame(session, frame, model));
+                }
                 ContextItem::Block(block) => {
                     let shown = &block.snapshot;
                     held.extend(self.count_snapshot(name, session, block.to, shown, &none));
@@ -205,16 +263,19 @@ impl<'r> Builder<'r> {
         let mut held = Counts::new();
         for part in parts {
             let tokens = request.tokens_of(&part, &*counter);
-            if tokens == 0 {
-                continue;
-            }
             let mut counts =
                 part.frame().map_or_else(Vec::new, |frame| session.of_frame(frame).to_vec());
-            if counts.iter().all(|(_, count)| *count == 0) {
+            if tokens > 0 && counts.iter().all(|(_, count)| *count == 0) {
                 held.push((self.line_of_part(&exchange.session, session, &part), tokens));
-            } else {
+            } else if tokens > 0 {
                 apportion(&mut counts, tokens);
                 held.extend(counts);
+            }
+            for item in self.media.of_part(exchange, request, &part) {
+                let facet = item.facet.clone().or_else(|| Some(part.facet_id()));
+                let of = (&exchange.session, part.frame(), None);
+                let line = self.line_of_media(session, facet, of);
+                held.push((line, self.tokens_of(line, &item, exchange.model.as_deref())));
             }
         }
         held
@@ -231,9 +292,11 @@ impl<'r> Builder<'r> {
             PartKind::System { .. } => ("system", None),
             _ => ("message", None),
         };
-        self.line(session, Some(part.facet_id()), || ResidencyLine {
+        let turn = part.frame().and_then(|frame| session.turn_of(frame));
+        self.line(session, (Some(part.facet_id()), false), || ResidencyLine {
             session: Arc::clone(name),
             frame: part.frame(),
+            turn,
             chunk_type: Some(kind.into()),
             tool: tool.map(Arc::from),
             is_definition: tool.is_some(),
@@ -269,7 +332,8 @@ impl<'r> Builder<'r> {
             let (counted, whole);
             let mut held = None;
             if let Some((to, blocks)) = in_force {
-                self.lay_out(&exchange.session, session, to, blocks);
+                let of = (&exchange.session, exchange.model.as_deref());
+                self.lay_out(of, session, to, blocks);
                 session.layout.hold();
                 (counted, whole) = (session.layout.tokens(), input.left());
             } else {
@@ -284,14 +348,13 @@ impl<'r> Builder<'r> {
             if counted > whole {
                 let (requests, tokens) = &mut self.residency.overcounted;
                 (*requests, *tokens) = (*requests + 1, tokens.saturating_add(counted - whole));
-                let mut scaled = held.take().unwrap_or_else(|| session.layout.counts());
-                apportion(&mut scaled, whole);
-                held = Some(scaled);
+                held.iter_mut().for_each(|held| apportion(held, whole));
             }
             match held {
                 Some(held) => held.into_iter().for_each(|(line, tokens)| {
                     self.pay(line, input.take(tokens).at(rates));
                 }),
+                None if counted > whole => session.layout.pay_scaled(&mut input, rates),
                 None => session.layout.pay(&mut input, rates, |line, share| self.pay(line, share)),
             }
         }
@@ -350,6 +413,14 @@ impl<'r> Builder<'r> {
             line.share = line.share.plus(share);
         }
     }
+}
+
+/// Whether a frame holds a result: some providers have results in messages of the user.
+fn has_result(frame: &Frame) -> bool {
+    frame.ops.iter().any(|op| match &op.change {
+        FacetChange::Add(facet) => facet.is_result(),
+        _ => false,
+    })
 }
 
 /// What the model was run for. Runs that contradict their sums are not told apart.

@@ -1,5 +1,6 @@
 use super::{
     Share,
+    scaled::{Ends, Scaled},
     share::{ReportedInput, TokenRates},
 };
 use crate::{id::FrameSeq, snapshot::Substitution};
@@ -19,7 +20,9 @@ pub(super) struct Layout<'r> {
     to: Option<FrameSeq>,
     places: Vec<Place>,
     /// What changes at each place, and at the end.
-    changes: Vec<Paid>,
+    changes: Vec<Payment>,
+    /// What requests come to that hold more than they report.
+    scaled: Scaled,
     tokens: u64,
 }
 
@@ -34,14 +37,14 @@ struct Place {
 
 /// How often a place was held and paid for. Differences of sums wrap, and the sums do not.
 #[derive(Clone, Copy, Default)]
-struct Paid {
+struct Payment {
     requests: u64,
     /// Read, written for an hour, written for less, sent.
     kinds: [u64; 4],
     pico: u128,
 }
 
-impl Paid {
+impl Payment {
     fn plus(self, other: Self) -> Self {
         let mut kinds = self.kinds;
         for (kind, other) in kinds.iter_mut().zip(other.kinds) {
@@ -65,7 +68,7 @@ impl Paid {
 }
 
 /// What a line came to in a layout.
-pub(super) struct Held {
+pub(super) struct PlaceTotal {
     pub(super) line: usize,
     pub(super) tokens: u64,
     pub(super) requests: u64,
@@ -98,7 +101,7 @@ impl<'r> Layout<'r> {
             self.tokens = self.tokens.saturating_add(tokens);
             self.places.push(Place { line, tokens, end: self.tokens });
         }
-        self.changes.resize(self.places.len() + 1, Paid::default());
+        self.changes.resize(self.places.len() + 1, Payment::default());
     }
 
     /// The tokens of all places.
@@ -106,14 +109,9 @@ impl<'r> Layout<'r> {
         self.tokens
     }
 
-    /// All places, as they are.
-    pub(super) fn counts(&self) -> Vec<(usize, u64)> {
-        self.places.iter().map(|place| (place.line, place.tokens)).collect()
-    }
-
     /// Notes that a request holds all places.
     pub(super) fn hold(&mut self) {
-        self.note(0, self.places.len(), Paid { requests: 1, ..Paid::default() });
+        self.note(0, self.places.len(), Payment { requests: 1, ..Payment::default() });
     }
 
     /// Pays for all places from what is left of a request's input, which is as much. O(log n); the
@@ -137,7 +135,7 @@ impl<'r> Layout<'r> {
                 let mut kinds = [0; 4];
                 kinds.get_mut(kind).into_iter().for_each(|count| *count = 1);
                 let rate = rates.and_then(|rates| rates.get(kind)).copied().unwrap_or(0);
-                self.note(from, to, Paid { requests: 0, kinds, pico: rate });
+                self.note(from, to, Payment { requests: 0, kinds, pico: rate });
                 from = to;
             } else {
                 pay(place.line, input.take(place.tokens).at(rates));
@@ -147,7 +145,13 @@ impl<'r> Layout<'r> {
         }
     }
 
-    fn note(&mut self, from: usize, to: usize, paid: Paid) {
+    /// Pays for all places from what is left of a request's input, which is less: in proportion.
+    /// O(log n).
+    pub(super) fn pay_scaled(&mut self, input: &mut ReportedInput, rates: Option<&TokenRates>) {
+        self.scaled.pay(&self.places, input, rates);
+    }
+
+    fn note(&mut self, from: usize, to: usize, paid: Payment) {
         if let Some(change) = self.changes.get_mut(from) {
             *change = change.plus(paid);
         }
@@ -157,9 +161,11 @@ impl<'r> Layout<'r> {
     }
 
     /// What each place came to.
-    pub(super) fn held(&self) -> impl Iterator<Item = Held> {
-        let mut paid = Paid::default();
-        self.places.iter().zip(&self.changes).map(move |(place, change)| {
+    pub(super) fn held(&self) -> impl Iterator<Item = PlaceTotal> {
+        let mut paid = Payment::default();
+        let scaled = self.scaled.shares(self.places.iter().map(|place| place.tokens));
+        let places = self.places.iter().zip(&self.changes).zip(scaled);
+        places.map(move |((place, change), scaled)| {
             paid = paid.plus(*change);
             let tokens = place.tokens;
             let [read, hour, less, plain] = paid.kinds.map(|count| count.saturating_mul(tokens));
@@ -171,8 +177,19 @@ impl<'r> Layout<'r> {
                 output: 0,
                 pico: paid.pico.saturating_mul(u128::from(tokens)),
             };
-            Held { line: place.line, tokens, requests: paid.requests, share }
+            let share = share.plus(scaled);
+            PlaceTotal { line: place.line, tokens, requests: paid.requests, share }
         })
+    }
+}
+
+impl Ends for Vec<Place> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn end_of(&self, place: usize) -> u64 {
+        self.get(place).map_or(0, |place| place.end)
     }
 }
 
@@ -207,7 +224,7 @@ mod tests {
                 places.extend(&added);
                 layout.extend(FrameSeq::new(request), 0, added);
                 let whole = places.iter().map(|(_, tokens)| tokens).sum::<u64>();
-                assert_eq!((layout.tokens(), layout.counts()), (whole, places.clone()));
+                assert_eq!(layout.tokens(), whole);
                 let lacking = next(9);
                 let read = next(whole + lacking + 1);
                 let write = next(whole + lacking - read + 1);
@@ -239,6 +256,69 @@ mod tests {
                 (*requests, *share) = ((*requests).max(held.requests), share.plus(held.share));
             }
             assert_eq!(split, expected);
+        }
+    }
+
+    #[test]
+    fn requests_that_are_scaled_down_come_to_what_they_report_and_places_to_their_parts() {
+        let rates: TokenRates = [1, 20, 12, 10, 50];
+        for seed in 0..50 {
+            let mut next = numbers(seed);
+            let mut layout = Layout::new(FrameSeq::new(0), &[]);
+            let mut places: Vec<u64> = Vec::new();
+            let mut total = Share::default();
+            // Of each place the tokens of each kind, and the price.
+            let mut exact: Vec<[f64; 5]> = Vec::new();
+            for request in 0..20 {
+                let added: Vec<_> = (0..next(4)).map(|_| (places.len(), next(9))).collect();
+                places.extend(added.iter().map(|(_, tokens)| tokens));
+                layout.extend(FrameSeq::new(request), 0, added);
+                exact.resize(places.len(), [0.0; 5]);
+                let held = layout.tokens();
+                if held == 0 {
+                    continue;
+                }
+                let whole = next(held);
+                let read = next(whole + 1);
+                let write = next(whole - read + 1);
+                let usage = Usage {
+                    input: Some(whole),
+                    cache_read: Some(read),
+                    cache_write: Some(write),
+                    cache_write_1h: Some(next(write + 1)),
+                    ..Usage::default()
+                };
+                let (mut input, _) = ReportedInput::of(&usage);
+                let mut kinds = input;
+                total = total.plus({ input }.take(whole).at(Some(&rates)));
+                layout.pay_scaled(&mut input, Some(&rates));
+                assert_eq!(input.left(), 0);
+                let mut from = 0.0;
+                while kinds.left() > 0 {
+                    let (kind, tokens) = kinds.next();
+                    kinds.take(tokens);
+                    let to = from + tokens as f64 * held as f64 / whole as f64;
+                    let mut start = 0.0_f64;
+                    for (place, sums) in places.iter().zip(&mut exact) {
+                        let end = start + *place as f64;
+                        let part = (end.min(to) - start.max(from)).max(0.0);
+                        let part = part * whole as f64 / held as f64;
+                        sums[kind] += part;
+                        sums[4] += part * rates[kind] as f64;
+                        start = end;
+                    }
+                    from = to;
+                }
+            }
+            let shares: Vec<Share> = layout.held().map(|held| held.share).collect();
+            assert_eq!(shares.iter().fold(Share::default(), |sum, of| sum.plus(*of)), total);
+            for (share, [read, hour, less, plain, pico]) in shares.iter().zip(exact) {
+                let found = [share.cache_read, share.cache_write, share.uncached()];
+                for (found, exact) in found.into_iter().zip([read, hour + less, plain]) {
+                    assert!((found as f64 - exact).abs() < 2.0, "{share:?} {exact}");
+                }
+                assert!((share.pico as f64 - pico).abs() < 2.0, "{share:?} {pico}");
+            }
         }
     }
 }

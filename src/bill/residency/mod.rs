@@ -1,5 +1,7 @@
 mod builder;
 mod layout;
+mod media;
+mod scaled;
 mod share;
 
 use std::{hash::Hash, sync::Arc};
@@ -60,6 +62,9 @@ pub struct Residency {
     /// The requests that hold more tokens by our count than are reported, and how many more. These
     /// are scaled down to what is reported.
     pub overcounted: (u64, u64),
+    /// The images, sounds and documents whose cost no published rule tells: their input is among
+    /// the remainders.
+    pub unknown_media: u64,
     remainders: [Share; Remainder::ALL.len()],
 }
 
@@ -72,6 +77,12 @@ pub struct ResidencyLine {
     pub facet: Option<FacetId>,
     /// The first frame that holds it; `None` for what is in no frame.
     pub frame: Option<FrameSeq>,
+    /// The turn that brought it, by the user's message that began the turn. `None` for what is in no
+    /// frame, and for what stands before the first message.
+    ///
+    /// A turn begins with a user's message, and with the next one that follows words of the agent. A
+    /// message that holds the result of a call begins none.
+    pub turn: Option<FrameSeq>,
     /// The type of its chunks.
     pub chunk_type: Option<Arc<str>>,
     /// The tool that it defines, calls, or has a result of.
@@ -82,6 +93,9 @@ pub struct ResidencyLine {
     pub subject: Option<Arc<str>>,
     /// Whether it is the definition of a tool.
     pub is_definition: bool,
+    /// Whether it is an image, a sound or a document, counted by the rule of its provider. The text
+    /// that stands for it in the transcript has a line of its own.
+    pub is_media: bool,
     /// The tokens that it has in a request, by our count; the most that it had in one.
     pub tokens: u64,
     /// How many requests with usage held it.
@@ -94,10 +108,11 @@ pub struct ResidencyLine {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Remainder {
-    /// Input that a transcript does not hold: tools, system prompt, and what forms and other counts
-    /// add.
+    /// Input that a transcript does not hold: tools, system prompt, and what forms, other counts and
+    /// media of unknown cost add.
     NotInTranscript,
-    /// Input that the request does not hold by our count: forms, images, other counts.
+    /// Input that the request does not hold by our count: forms, other counts, media of
+    /// unknown cost.
     NotCounted,
     /// Output that is not kept: reasoning, forms, other counts.
     OutputNotKept,
@@ -132,8 +147,8 @@ impl Remainder {
 
 impl Residency {
     /// What the facets of a recording cost, without prices. Of a transcript it is linear in its
-    /// frames; a request that holds other blocks than the one before it, or more by our count than is
-    /// reported, costs as much as it holds. Of recorded traffic it is linear in the requests.
+    /// frames; a request that holds other blocks than the one before it costs as much as it holds. Of
+    /// recorded traffic it is linear in the requests.
     ///
     /// # Errors
     /// Those of [`Recording::request`].
@@ -173,8 +188,14 @@ impl Residency {
         lines
     }
 
+    /// The reported tokens that belong to no facet, for whatever reason.
+    pub fn remainders(&self) -> Share {
+        self.remainders.iter().fold(Share::default(), |sum, share| sum.plus(*share))
+    }
+
     /// The shares of the lines of each key, those that cost most first. A line without a key is in
-    /// none.
+    /// none: what these have, and the [`remainders`](Self::remainders), is what the sum of all keys
+    /// lacks of the [`total`](Self::total).
     pub fn by<'r, K: Hash + Eq>(
         &'r self,
         key: impl Fn(&'r ResidencyLine) -> Option<K>,

@@ -55,6 +55,18 @@ impl Share {
         }
     }
 
+    /// So many tokens of requests of one kind: read, written for an hour, written for less, sent.
+    pub(super) fn of_kind(kind: usize, tokens: u64) -> Self {
+        let of = |kinds: &[usize]| if kinds.contains(&kind) { tokens } else { 0 };
+        Self {
+            input: tokens,
+            cache_read: of(&[0]),
+            cache_write: of(&[1, 2]),
+            cache_write_1h: of(&[1]),
+            ..Self::default()
+        }
+    }
+
     /// The same tokens at these prices.
     pub(super) fn at(self, rates: Option<&TokenRates>) -> Self {
         let hour = self.cache_write_1h;

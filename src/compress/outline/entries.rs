@@ -15,12 +15,8 @@ use crate::{
 /// Longer texts are not looked at as JSON: to parse them costs several times their size.
 const LONGEST_JSON: usize = 1 << 20;
 
-/// A message of at most this many bytes is somebody's words; longer ones are mostly what a program
-/// said, whoever speaks it.
+/// A message of at most this many bytes is about what it names; a longer one names much besides.
 const WORDS: usize = 1_200;
-
-/// A result of at most this many bytes is an outcome: it says whether something worked.
-const OUTCOME: usize = 80;
 
 /// A longer key is text, not the name of what stands under it.
 const LONGEST_KEY: usize = 64;
@@ -39,8 +35,6 @@ pub(super) struct Entry<'j> {
     pub(super) is_answer: bool,
     /// The bytes of its text.
     pub(super) size: usize,
-    /// Whether it is the first of the user's: most often it says what all the rest is for.
-    pub(super) is_task: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,17 +91,6 @@ impl Entry<'_> {
     pub(super) fn is_words(&self) -> bool {
         self.speaker == Speaker::User && self.size <= WORDS
     }
-
-    /// What an outline says first: 0 for the user's words, 1 for what the agent did and for answers
-    /// in a word, 2 for other results and for what speaks as the user at the length of a program.
-    pub(super) fn order(&self) -> usize {
-        match self.speaker {
-            Speaker::User if self.is_task || self.is_words() => 0,
-            Speaker::Agent | Speaker::Call(_) | Speaker::Summary => 1,
-            Speaker::Result if self.size <= OUTCOME => 1,
-            _ => 2,
-        }
-    }
 }
 
 /// The entries of a job, results beside their calls.
@@ -139,13 +122,10 @@ pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
 struct EntryCollector<'j> {
     entries: Vec<Entry<'j>>,
     open: Open<'j>,
-    has_task: bool,
 }
 
 impl<'j> EntryCollector<'j> {
     fn push(&mut self, passage: usize, speaker: Speaker<'j>, fields: Vec<Field<'j>>) {
-        let is_task = speaker == Speaker::User && !self.has_task;
-        self.has_task |= is_task;
         self.entries.push(Entry {
             speaker,
             passage,
@@ -153,7 +133,6 @@ impl<'j> EntryCollector<'j> {
             fields,
             answers: Vec::new(),
             is_answer: false,
-            is_task,
         });
     }
 

@@ -1,6 +1,7 @@
 //! Lines of outlines, read back.
 
-use super::{entries::Speaker, fit::is_heading};
+use super::entries::Speaker;
+use crate::compress::ledger::Section;
 
 /// A line of an outline, or any line of a summary that somebody else wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +19,11 @@ impl<'t> Line<'t> {
     /// Reads a line; `None` where it says nothing: blank lines, headings.
     pub(super) fn of(line: &'t str) -> Option<Self> {
         let line = line.trim();
-        if line.is_empty() || is_heading(line) {
+        if line.is_empty() || Section::of_title(line).is_some() {
             return None;
         }
+        let names = line.strip_prefix(Section::Names.title());
+        let line = names.or(line.strip_prefix("- ")).unwrap_or(line).trim();
         let said = Speaker::LABELS.into_iter().find_map(|(label, speaker)| {
             line.strip_prefix(label).map(|text| Self { speaker, text, answer: None })
         });
@@ -58,6 +61,7 @@ mod tests {
         check("They (both) left.", line(Speaker::Summary, "They (both) left.", None));
         check("open(and never closed", line(Speaker::Summary, "open(and never closed", None));
         check("  ", None);
-        check("Outline (…: left out)", None);
+        check("Done, newest first:", None);
+        check("Names: a-1 b-2", line(Speaker::Summary, "a-1 b-2", None));
     }
 }

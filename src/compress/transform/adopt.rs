@@ -32,6 +32,9 @@ impl CompressionTransform {
     /// up to the result. A frame that says the summary and holds a call or a result stays whole,
     /// and what was replaced shows nothing.
     ///
+    /// What frames tell of that are not sealed yet is taken over once they are
+    /// ([`CompressionTransform::first_unsealed`]).
+    ///
     /// Each frame is looked at once; the veil is led through the frames that were replaced.
     ///
     /// # Errors
@@ -49,7 +52,7 @@ impl CompressionTransform {
         self.look(history)?;
         let mut adopted = Vec::new();
         let frames = history.frames();
-        for frame in frames.slice(self.adopted..frames.len()) {
+        for frame in frames.slice(self.adopted..self.walk.steps().len()) {
             let frame = &*frame;
             let told = Branch::of(frame).and_then(|branch| Ok((branch, Compaction::of(frame)?)));
             let is_damaged = told.is_err();
@@ -185,7 +188,7 @@ impl CompressionTransform {
     }
 
     /// The blocks in effect that stand for any of the frames from `from` to `to`.
-    fn meeting(
+    pub(super) fn meeting(
         &self,
         from: FrameSeq,
         to: FrameSeq,
@@ -207,7 +210,7 @@ impl CompressionTransform {
             let ends = self.first_of(range).zip(self.last_of(range));
             ends.is_some_and(|(first, last)| first <= to && from <= last)
         };
-        let open = self.pending.iter().chain(&self.under_way).chain(self.ready.keys());
+        let open = self.pending.iter().chain(self.under_way.keys()).chain(self.ready.keys());
         let first =
             open.filter(|number| self.ranges.get(**number).as_ref().is_some_and(meets)).min();
         match first.and_then(|number| self.ranges.get(*number)) {
@@ -242,15 +245,13 @@ impl CompressionTransform {
         for inner in &block.inner {
             self.applied.remove(&inner.from);
         }
+        self.give_up(block.from, block.to);
+        let (id, covers) = (Arc::clone(&block.id), Covers::Frames(frames.clone()));
         self.ranges.push(PlannedRange {
-            id: Arc::clone(&block.id),
-            covers: Covers::Frames(frames.clone()),
-            level: block.level,
-            tokens: block.original_tokens,
-            original_tokens: block.original_tokens,
             limit: block.tokens,
             seen: self.walk.steps().len(),
             state: RangeState::Ready,
+            ..PlannedRange::waiting(id, covers, block.level, block.original_tokens)
         });
         self.walk.take(frames);
         self.is_settled = false;

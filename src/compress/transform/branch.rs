@@ -101,11 +101,12 @@ impl CompressionTransform {
             self.imported.remove(&block.id);
         }
         self.ready.clear();
-        let open: Vec<usize> = std::mem::take(&mut self.pending).into_iter().collect();
+        let open: Vec<usize> = self.pending.iter().chain(&self.failed).copied().collect();
         for number in open {
             let reason = "the session went back to an earlier frame".to_owned();
             self.enter_state(number, RangeState::Failed { reason });
         }
+        self.taken.split_off(&cut);
         self.merged.clear();
         self.walk.release(cut, outside);
         self.front = self.front.min(cut);

@@ -2,9 +2,10 @@
 
 use super::{
     any_value::{rfc3339, structured},
+    message::SpanMessage,
     older,
-    said::Said,
     span::SpanRecord,
+    vercel,
 };
 use crate::{
     json::{MAX_DEPTH, Object, ObjectExt, Value, object},
@@ -16,13 +17,13 @@ pub(super) enum Call {
     /// A request with its messages.
     Exchange(Box<Interaction>),
     /// A call of a model of which no messages were kept.
-    Unlisted(Box<Unlisted>),
+    Unlisted(Box<BareCall>),
     /// Another operation, by its name.
     Other(String),
 }
 
 /// What is known of a call whose messages were not kept.
-pub(super) struct Unlisted {
+pub(super) struct BareCall {
     pub(super) model: Option<String>,
     pub(super) usage: Usage,
     pub(super) started: Option<String>,
@@ -57,13 +58,21 @@ impl SpanRecord {
 
     /// The conversation that the span names.
     pub(super) fn conversation(&self) -> Option<&str> {
-        let keys =
-            ["gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id"];
+        let keys = [
+            "gen_ai.conversation.id",
+            "session.id",
+            "traceloop.association.properties.session_id",
+            "ai.telemetry.metadata.sessionId",
+        ];
         self.text(&keys).filter(|id| !id.is_empty())
     }
 
     /// The name of the operation, in small letters.
     fn operation(&self) -> Option<String> {
+        if let Some(is_call) = vercel::is_call(&self.attributes) {
+            // What holds a call says it again.
+            return Some(if is_call { "chat" } else { "chain" }.to_owned());
+        }
         let keys = [
             "gen_ai.operation.name",
             "llm.request.type",
@@ -79,6 +88,7 @@ impl SpanRecord {
             "gen_ai.response.model",
             "llm.request.model",
             "llm.model_name",
+            "ai.model.id",
         ];
         self.text(&keys)
     }
@@ -117,11 +127,11 @@ impl SpanRecord {
         let usage = self.usage();
         let is_inference = INFERENCES.contains(&named) || operation.is_none();
         let has_messages =
-            input.as_ref().is_some_and(|input| input.iter().any(Said::says_something));
+            input.as_ref().is_some_and(|input| input.iter().any(SpanMessage::says_something));
         if !has_messages {
             let usage = usage.as_ref().and_then(Usage::of).filter(|_| is_inference);
             return match usage {
-                Some(usage) => Call::Unlisted(Box::new(Unlisted {
+                Some(usage) => Call::Unlisted(Box::new(BareCall {
                     model: self.model().map(str::to_owned),
                     usage,
                     started: self.started(),
@@ -178,15 +188,18 @@ impl SpanRecord {
     }
 
     /// The messages of the request; `None` where they were cut, or are no list.
-    fn input(&self, notes: &mut Vec<String>) -> Option<Vec<Said>> {
+    fn input(&self, notes: &mut Vec<String>) -> Option<Vec<SpanMessage>> {
         const INPUT: &str = "gen_ai.input.messages";
         if let Some(value) = self.attributes.get(INPUT) {
             let list = list(INPUT, value, notes)?;
-            return Some(list.into_iter().filter_map(Said::of_message).collect());
+            return Some(list.into_iter().filter_map(SpanMessage::of_message).collect());
         }
         let mut found = older::numbered(&self.attributes, "gen_ai.prompt", "user");
         if found.is_empty() {
             found = older::numbered(&self.attributes, "llm.input_messages", "user");
+        }
+        if found.is_empty() {
+            found = vercel::input(&self.attributes);
         }
         if found.is_empty() {
             found = older::events_in(&self.events);
@@ -198,15 +211,18 @@ impl SpanRecord {
     }
 
     /// The messages of the response: one for each choice.
-    fn output(&self, notes: &mut Vec<String>) -> Vec<Said> {
+    fn output(&self, notes: &mut Vec<String>) -> Vec<SpanMessage> {
         const OUTPUT: &str = "gen_ai.output.messages";
         if let Some(value) = self.attributes.get(OUTPUT) {
             let list = list(OUTPUT, value, notes).unwrap_or_default();
-            return list.into_iter().filter_map(Said::of_message).collect();
+            return list.into_iter().filter_map(SpanMessage::of_message).collect();
         }
         let mut found = older::numbered(&self.attributes, "gen_ai.completion", "assistant");
         if found.is_empty() {
             found = older::numbered(&self.attributes, "llm.output_messages", "assistant");
+        }
+        if found.is_empty() {
+            found = vercel::output(&self.attributes);
         }
         if found.is_empty() {
             found = older::events_out(&self.events);
@@ -217,7 +233,7 @@ impl SpanRecord {
         found
     }
 
-    fn request(&self, api: Api, input: Vec<Said>, notes: &mut Vec<String>) -> Value {
+    fn request(&self, api: Api, input: Vec<SpanMessage>, notes: &mut Vec<String>) -> Value {
         const SYSTEM: &str = "gen_ai.system_instructions";
         let mut body = Object::new();
         body.put_some("model", self.model());
@@ -229,7 +245,7 @@ impl SpanRecord {
         match self.attributes.get(SYSTEM).map(structured) {
             Some(Ok(Value::Null)) | None => {}
             Some(Ok(instructions)) => {
-                body.put("system", Said::of_instructions(instructions).into_system());
+                body.put("system", SpanMessage::of_instructions(instructions).into_system());
             }
             // Some write the bare text.
             Some(Err(text)) if !text.trim_start().starts_with(['[', '{']) => {
@@ -291,19 +307,26 @@ impl SpanRecord {
         const TOOLS: &str = "gen_ai.tool.definitions";
         let defined = match self.attributes.get(TOOLS) {
             Some(value) => list(TOOLS, value, notes).unwrap_or_default(),
+            None if self.attributes.contains_key("ai.prompt.tools") => {
+                vercel::tools(&self.attributes)
+            }
             None => older::tools(&self.attributes),
         };
         defined.into_iter().map(|tool| in_form(tool, api)).collect()
     }
 
-    fn response(&self, api: Api, output: Vec<Said>, usage: Option<&Value>) -> Value {
+    fn response(&self, api: Api, output: Vec<SpanMessage>, usage: Option<&Value>) -> Value {
         let reasons = self.attributes.get("gen_ai.response.finish_reasons");
+        let reasons = reasons.or_else(|| self.attributes.get("ai.response.finishReason"));
         let reason = |index: usize| match reasons {
             Some(Value::Array(list)) => list.get(index).cloned(),
             other => other.cloned(),
         };
         let mut body = Object::new();
-        body.put_some("id", self.text(&["gen_ai.response.id", "llm.response.id"]));
+        body.put_some(
+            "id",
+            self.text(&["gen_ai.response.id", "llm.response.id", "ai.response.id"]),
+        );
         body.put_some("model", self.text(&["gen_ai.response.model", "llm.response.model"]));
         if api == Api::Messages {
             body.put("type", "message");

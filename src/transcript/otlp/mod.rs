@@ -3,22 +3,24 @@
 //! A file is one document, or one on each line, as the collector's file exporter writes them. The
 //! reader collects the spans of calls and the log records that name them, puts them in order of
 //! time, and hands each as an exchange to the reader of recorded traffic: a conversation is a
-//! session there too. `said` knows messages as instrumentations write them, `older` where they stood
-//! before the conventions had attributes for them, `call` what a span is, `reported` its usage.
+//! session there too. `message` knows messages as instrumentations write them, `older` where they stood
+//! before the conventions had attributes for them, `vercel` the names of that SDK, `call` what a span
+//! is, `reported` its usage.
 
 mod any_value;
 mod call;
+mod message;
 mod older;
 mod reported;
-mod said;
 mod span;
+mod vercel;
 
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 
 use self::{
-    call::{Call, Unlisted},
+    call::{BareCall, Call},
     span::{SpanKey, SpanRecord},
 };
 use super::{RecordedExchange, interaction::Interaction, sink::Sink, wire::WireReader};
@@ -122,7 +124,7 @@ impl OtlpReader {
         ids.extend(unnamed.clone());
         let unnamed = unnamed.as_deref();
         let mut conversations: IndexMap<Option<String>, WireReader> = IndexMap::new();
-        let mut unlisted: Vec<(Option<String>, u64, Box<Unlisted>)> = Vec::new();
+        let mut unlisted: Vec<(Option<String>, u64, Box<BareCall>)> = Vec::new();
         let mut others: HashMap<String, u64> = HashMap::new();
         let (mut number, mut dropped) = (0, 0);
         for record in records {
@@ -160,7 +162,7 @@ impl OtlpReader {
         }
         for (id, line, call) in unlisted {
             sink.session(id.as_deref().or(unnamed).unwrap_or("1"));
-            let Unlisted { model, usage, started, failure } = *call;
+            let BareCall { model, usage, started, failure } = *call;
             let exchange = RecordedExchange::unlisted(line, model, usage);
             sink.exchange(RecordedExchange { failure, started, ..exchange });
         }

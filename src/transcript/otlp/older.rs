@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{any_value::structured, said::Said, span::Event};
+use super::{any_value::structured, message::SpanMessage, span::Event};
 use crate::json::{Object, ObjectExt, Value};
 
 /// The messages of the request that events tell of.
-pub(super) fn events_in(events: &[Event]) -> Vec<Said> {
+pub(super) fn events_in(events: &[Event]) -> Vec<SpanMessage> {
     let mut messages = Vec::new();
     for event in events {
         let role = match event.name.as_str() {
@@ -21,13 +21,13 @@ pub(super) fn events_in(events: &[Event]) -> Vec<Said> {
             }
             _ => continue,
         };
-        messages.extend(Said::of_chat(with_role(body(event), role)));
+        messages.extend(SpanMessage::of_chat(with_role(body(event), role)));
     }
     messages
 }
 
 /// The messages of the response that events tell of.
-pub(super) fn events_out(events: &[Event]) -> Vec<Said> {
+pub(super) fn events_out(events: &[Event]) -> Vec<SpanMessage> {
     let mut messages = Vec::new();
     for event in events {
         match event.name.as_str() {
@@ -41,7 +41,7 @@ pub(super) fn events_out(events: &[Event]) -> Vec<Said> {
                     },
                     _ => choice,
                 };
-                messages.extend(Said::of_chat(with_role(message, "assistant")));
+                messages.extend(SpanMessage::of_chat(with_role(message, "assistant")));
             }
             "gen_ai.content.completion" => {
                 messages.extend(listed(&event.attributes, "gen_ai.completion", "assistant"));
@@ -88,7 +88,7 @@ fn body(event: &Event) -> Object {
 
 /// The messages that one attribute holds as JSON text: a list in the form of Chat Completions, or
 /// bare text.
-pub(super) fn listed(attributes: &Object, key: &str, role: &str) -> Vec<Said> {
+pub(super) fn listed(attributes: &Object, key: &str, role: &str) -> Vec<SpanMessage> {
     let Some(value) = attributes.get(key) else { return Vec::new() };
     let list = match structured(value) {
         Ok(Value::Array(list)) => list,
@@ -96,14 +96,14 @@ pub(super) fn listed(attributes: &Object, key: &str, role: &str) -> Vec<Said> {
         Ok(_) | Err(_) => vec![content(value.clone()).into()],
     };
     let message = |value: Value| match value {
-        Value::Object(message) => Said::of_message(with_role(message, role).into()),
-        text => Said::of_chat(with_role(content(text), role)),
+        Value::Object(message) => SpanMessage::of_message(with_role(message, role).into()),
+        text => SpanMessage::of_chat(with_role(content(text), role)),
     };
     list.into_iter().filter_map(message).collect()
 }
 
 /// The messages that attributes `PREFIX.N.…` hold, in the order of their numbers.
-pub(super) fn numbered(attributes: &Object, prefix: &str, role: &str) -> Vec<Said> {
+pub(super) fn numbered(attributes: &Object, prefix: &str, role: &str) -> Vec<SpanMessage> {
     let entries = entries(attributes, prefix);
     let message = |entry: Object| {
         let mut message = match entry.get("message") {
@@ -120,7 +120,7 @@ pub(super) fn numbered(attributes: &Object, prefix: &str, role: &str) -> Vec<Sai
         } else if let Some(blocks) = message.get("content").and_then(blocks) {
             message.put("content", blocks);
         }
-        Said::of_chat(with_role(message, role))
+        SpanMessage::of_chat(with_role(message, role))
     };
     entries.into_iter().filter_map(message).collect()
 }
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use crate::{json::object, transcript::Api};
 
-    fn shown(messages: Vec<Said>) -> String {
+    fn shown(messages: Vec<SpanMessage>) -> String {
         messages
             .into_iter()
             .flat_map(|said| said.into_api(Api::Chat))

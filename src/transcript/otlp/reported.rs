@@ -20,6 +20,8 @@ impl SpanRecord {
                 "gen_ai.usage.prompt_tokens",
                 "llm.usage.prompt_tokens",
                 "llm.token_count.prompt",
+                "ai.usage.inputTokens",
+                "ai.usage.promptTokens",
             ],
         );
         put(
@@ -29,6 +31,8 @@ impl SpanRecord {
                 "gen_ai.usage.completion_tokens",
                 "llm.usage.completion_tokens",
                 "llm.token_count.completion",
+                "ai.usage.outputTokens",
+                "ai.usage.completionTokens",
             ],
         );
         let read = self.number(&[
@@ -36,6 +40,7 @@ impl SpanRecord {
             "gen_ai.usage.cache_read_input_tokens",
             "llm.usage.cache_read_input_tokens",
             "llm.token_count.prompt_details.cache_read",
+            "ai.usage.cachedInputTokens",
         ]);
         let written = self.number(&[
             "gen_ai.usage.cache_creation.input_tokens",
@@ -48,6 +53,7 @@ impl SpanRecord {
             "gen_ai.usage.reasoning_tokens",
             "llm.usage.reasoning_tokens",
             "llm.token_count.completion_details.reasoning",
+            "ai.usage.reasoningTokens",
         ]);
         let details = |pairs: &[(&str, Option<&Value>)]| {
             let mut details = Object::new();

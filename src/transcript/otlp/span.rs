@@ -1,5 +1,10 @@
 //! Spans and log records, as far as they tell of calls of models.
 
+use std::{
+    collections::HashSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
 use super::any_value::{attributes, nanoseconds, plain};
 use crate::json::{Object, ObjectExt, Value};
 
@@ -36,6 +41,8 @@ pub(super) struct Logs {
     start: Option<u64>,
     attributes: Object,
     pub(super) events: Vec<Event>,
+    /// What the records say that have a time: an exporter that tries again writes a record twice.
+    seen: HashSet<u64>,
 }
 
 /// An event of a span, or a log record.
@@ -51,8 +58,13 @@ pub(super) type SpanKey = (Box<str>, Box<str>);
 
 /// Whether a name is one of the conventions, or of those that came before them.
 fn tells_of_models(key: &str) -> bool {
-    ["gen_ai.", "llm.", "openinference."].iter().any(|prefix| key.starts_with(prefix))
+    ["gen_ai.", "llm.", "openinference.", "ai.operationId"]
+        .iter()
+        .any(|prefix| key.starts_with(prefix))
 }
+
+/// The event, or log record, whose attributes are those of the call.
+const DETAILS: &str = "gen_ai.client.inference.operation.details";
 
 fn key_of(object: &Object) -> Option<SpanKey> {
     let id = |key: &str| {
@@ -67,11 +79,14 @@ impl SpanRecord {
     /// A span with its ids; `None` where it tells of no model.
     pub(super) fn of_span(mut span: Object, line: u64) -> Option<(Option<SpanKey>, Self)> {
         let key = key_of(&span);
-        let events = match span.shift_remove("events") {
+        let mut events: Vec<Event> = match span.shift_remove("events") {
             Some(Value::Array(events)) => events.into_iter().filter_map(Event::of).collect(),
             _ => Vec::new(),
         };
-        let attributes = attributes(span.shift_remove("attributes"));
+        let mut attributes = attributes(span.shift_remove("attributes"));
+        for details in events.extract_if(.., |event| event.name == DETAILS) {
+            attributes.put_unknown(&details.attributes);
+        }
         let is_of_model = attributes.keys().any(|key| tells_of_models(key))
             || events.iter().any(|event: &Event| tells_of_models(&event.name));
         if !is_of_model {
@@ -109,11 +124,17 @@ impl SpanRecord {
             .or_else(|| nanoseconds(log.get("observedTimeUnixNano")));
         let body = log.shift_remove("body").map_or(Value::Null, plain);
         let mut logs = Logs { start: time, ..Logs::default() };
-        if name == "gen_ai.client.inference.operation.details" {
+        if name == DETAILS {
             logs.attributes = attributes;
         } else {
             if let Some(system) = attributes.get("gen_ai.system") {
                 logs.attributes.put("gen_ai.system", system.clone());
+            }
+            if let Some(time) = time {
+                let mut print = DefaultHasher::new();
+                let said = (attributes_text(&attributes), body.to_string());
+                (time, &name, said).hash(&mut print);
+                logs.seen.insert(print.finish());
             }
             logs.events.push(Event { name, attributes, body });
         }
@@ -149,19 +170,28 @@ impl SpanRecord {
 
     /// Joins the span with its log records. What the span says itself holds.
     pub(super) fn settle(&mut self) {
-        let Logs { start, attributes, events } = std::mem::take(&mut self.logs);
+        let Logs { start, attributes, events, .. } = std::mem::take(&mut self.logs);
         self.start = self.start.or(start);
         self.attributes.put_unknown(&attributes);
         self.events.extend(events);
     }
 }
 
+fn attributes_text(attributes: &Object) -> String {
+    Value::Object(attributes.clone()).to_string()
+}
+
 impl Logs {
-    /// Adds later records.
+    /// Adds a later record. One that says at the same time what another said is the same one.
     fn add(&mut self, other: Self) {
         self.start = self.start.or(other.start);
         self.attributes.put_unknown(&other.attributes);
-        self.events.extend(other.events);
+        let known = self.seen.len();
+        let is_timed = !other.seen.is_empty();
+        self.seen.extend(other.seen);
+        if !is_timed || self.seen.len() > known {
+            self.events.extend(other.events);
+        }
     }
 }
 

@@ -453,3 +453,105 @@ fn a_list_of_another_shape_is_told() {
         ["gen_ai.input.messages is an object, not an array: left out"]
     );
 }
+
+#[test]
+fn the_details_of_an_operation_may_stand_in_an_event_of_its_span() {
+    let mut span = span(7, chat(vec![integer("gen_ai.usage.input_tokens", 5)]));
+    let details =
+        vec![text("gen_ai.input.messages", INPUT), text("gen_ai.output.messages", OUTPUT)];
+    let event = object! {
+        "name": "gen_ai.client.inference.operation.details",
+        "attributes": details.into_iter().collect::<Value>(),
+    };
+    span.put("events", Value::Array(vec![event.into()]));
+    let exchanges = recorded(&document("spans", vec![span]));
+    let [exchange] = exchanges.as_slice() else { panic!("{exchanges:?}") };
+    assert!(exchange.request.contains("Is it open?"), "{}", exchange.request);
+    assert!(exchange.response.as_ref().unwrap().contains("Wait."));
+    assert_eq!(exchange.usage.as_ref().unwrap().input, Some(5));
+}
+
+#[test]
+fn a_log_record_that_was_exported_twice_is_one_message() {
+    let log = |name: &str, at: u64, content: &str| {
+        object! {
+            "traceId": "0af7651916cd43dd8448eb211c80319c",
+            "spanId": format!("{:016x}", 7),
+            "timeUnixNano": at.to_string(),
+            "eventName": name,
+            "body": object! { "kvlistValue": object! { "values": Value::Array(vec![text("content", content)]) } },
+        }
+    };
+    let asked = || log("gen_ai.user.message", 1, "Is it open?");
+    let again = log("gen_ai.user.message", 2, "Is it open?");
+    let span = || document("spans", vec![span(7, chat(vec![]))]);
+    let messages = |logs: Vec<Object>| {
+        let input = format!("{}\n{}", document("logRecords", logs), span());
+        let exchanges = recorded(&input);
+        let request = json::read(exchanges[0].request.as_bytes()).unwrap();
+        request.get("messages").and_then(Value::as_array).map(<[Value]>::len)
+    };
+    assert_eq!(messages(vec![asked(), asked()]), Some(1));
+    // What is said again at another time is said twice.
+    assert_eq!(messages(vec![asked(), again, asked()]), Some(2));
+}
+
+#[test]
+fn spans_of_the_ai_sdk_are_calls_with_their_messages_and_tools() {
+    let messages = r#"[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"Is it open?"}]},
+        {"role":"assistant","content":[{"type":"reasoning","text":"Look."},{"type":"tool-call","toolCallId":"c","toolName":"look","input":{"door":7}}]},
+        {"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"look","output":{"type":"text","value":"ajar"}}]}]"#;
+    let tool =
+        r#"{"type":"function","name":"look","description":"d","inputSchema":{"type":"object"}}"#;
+    let tools = object! { "key": "ai.prompt.tools", "value": object! { "arrayValue": object! { "values": Value::Array(vec![object! { "stringValue": tool }.into()]) } } };
+    let calls =
+        r#"[{"toolCallType":"function","toolCallId":"d","toolName":"look","args":"{\"door\":8}"}]"#;
+    let call = span(
+        8,
+        vec![
+            text("operation.name", "ai.generateText.doGenerate"),
+            text("ai.operationId", "ai.generateText.doGenerate"),
+            text("ai.model.id", "m"),
+            text("ai.telemetry.metadata.sessionId", "talk"),
+            text("ai.prompt.messages", messages),
+            tools.into(),
+            text("ai.response.text", "Wait."),
+            text("ai.response.toolCalls", calls),
+            text("ai.response.finishReason", "tool-calls"),
+            integer("ai.usage.inputTokens", 50),
+            integer("ai.usage.cachedInputTokens", 30),
+            integer("ai.usage.outputTokens", 9),
+        ],
+    );
+    // What holds the call says it again, and so does the call of the tool.
+    let whole = span(
+        7,
+        vec![
+            text("ai.operationId", "ai.generateText"),
+            text("ai.prompt", r#"{"prompt":"Is it open?"}"#),
+            text("ai.response.text", "Wait."),
+            integer("ai.usage.inputTokens", 50),
+        ],
+    );
+    let of_tool =
+        span(9, vec![text("ai.operationId", "ai.toolCall"), text("ai.toolCall.name", "look")]);
+    let exchanges = recorded(&document("spans", vec![whole, call, of_tool]));
+    let [exchange] = exchanges.as_slice() else { panic!("{exchanges:?}") };
+    assert_eq!((&*exchange.session, exchange.model.as_deref()), ("talk", Some("m")));
+    let usage = exchange.usage.as_ref().unwrap();
+    assert_eq!((usage.input, usage.cache_read, usage.output), (Some(50), Some(30), Some(9)));
+    for says in [
+        "Be brief.",
+        "Is it open?",
+        "ajar",
+        "Look.",
+        r#""tool_call_id":"c""#,
+        r#""parameters":{"type":"object"}"#,
+    ] {
+        assert!(exchange.request.contains(says), "{says}: {}", exchange.request);
+    }
+    let response = exchange.response.as_ref().unwrap();
+    for says in ["Wait.", r#"{\"door\":8}"#, "tool-calls"] {
+        assert!(response.contains(says), "{says}: {response}");
+    }
+}

@@ -83,12 +83,14 @@ impl<'b> Decoder<'b> {
     fn imported(&mut self) -> Option<Imported> {
         let line = self.bytes.number()?;
         let flags = self.bytes.byte()?;
+        let file = if flags & 8 == 0 { None } else { Some(self.bytes.text()?.into()) };
         let mut text = || Some(self.bytes.maybe()?.map(Box::from));
         let (role, kind): (Option<Box<str>>, Option<Box<str>>) = (text()?, text()?);
         let form = self.bytes.maybe()?.and_then(ContentForm::from_name);
         let members = if flags & 2 == 0 { Object::new() } else { self.object()? };
         let extra = if flags & 4 == 0 { Object::new() } else { self.object()? };
-        Some(Imported { line, is_message: flags & 1 != 0, role, kind, form, members, extra })
+        let is_message = flags & 1 != 0;
+        Some(Imported { line, file, is_message, role, kind, form, members, extra })
     }
 
     fn op(&mut self) -> Option<FacetOp> {

@@ -118,10 +118,14 @@ impl<'f> Encoder<'f> {
     }
 
     fn imported(&mut self, imported: &Imported) {
-        let Imported { line, is_message, role, kind, form, members, extra } = imported;
+        let Imported { line, file, is_message, role, kind, form, members, extra } = imported;
         self.out.number(*line);
         let has_extra = u8::from(!extra.is_empty());
-        self.out.byte(u8::from(*is_message) | u8::from(!members.is_empty()) << 1 | has_extra << 2);
+        let has_members = u8::from(!members.is_empty());
+        let has_file = u8::from(file.is_some());
+        let flags = u8::from(*is_message) | has_members << 1 | has_extra << 2 | has_file << 3;
+        self.out.byte(flags);
+        file.iter().for_each(|file| self.out.text(file));
         self.out.maybe(role.as_deref());
         self.out.maybe(kind.as_deref());
         self.out.maybe(form.map(ContentForm::as_str));

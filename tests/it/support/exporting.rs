@@ -39,12 +39,40 @@ pub(crate) fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
         if let Err(error) = validate(&value) {
             panic!("{place}: {error}\n{:?}", exported.report());
         }
+        if !options.keep_open {
+            assert_eq!(waiting(&value), 0, "{place}: calls wait for their results");
+        }
         assert_owned(exported, &place);
         assert_loads(exported, &place);
     }
     let plain = export.plain(options);
     assert_owned(&plain, place);
     assert_loads(&plain, place);
+}
+
+/// How many more calls there are than results, wherever they stand. Calls of a provider's own tools
+/// have other names.
+fn waiting(value: &Value) -> i64 {
+    let own = match (value["type"].as_str(), value["role"].as_str()) {
+        (Some("function_call" | "custom_tool_call" | "tool_use"), _) => 1,
+        (Some("function_call_output" | "custom_tool_call_output" | "tool_result"), _)
+        | (_, Some("tool" | "function")) => -1,
+        (_, Some("assistant")) => {
+            let calls = value["tool_calls"].as_array().map_or(0, Vec::len);
+            i64::try_from(calls).unwrap() + i64::from(value["function_call"].is_object())
+        }
+        _ => 0,
+    };
+    // Arguments may look like anything.
+    let inside = match value {
+        Value::Array(list) => list.iter().map(waiting).sum(),
+        Value::Object(members) => {
+            let holds = |key: &&String| matches!(key.as_str(), "messages" | "content");
+            members.iter().filter(|(key, _)| holds(key)).map(|(_, member)| waiting(member)).sum()
+        }
+        _ => 0,
+    };
+    own + inside
 }
 
 /// What was written is read back with its owners, and without them says the same.

@@ -1,9 +1,12 @@
 //! What survives a compression: the measurement of `docs/compression.md`.
 //!
-//! It shares no code with the engines that it measures: identifiers are found by the plain rules
-//! below, here and nowhere else.
+//! It shares no code with the engines that it measures: what is looked for is found by the plain
+//! rules of `replay::survival`.
 
 #![allow(dead_code, reason = "each user takes what it needs")]
+
+#[path = "survival/extract.rs"]
+pub(crate) mod extract;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -11,6 +14,7 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use afterimage::replay::survival::{identifiers, words, work};
 use afterimage::{
     compress::{CompressionJob, Passage},
     hud::{Hud, NativeFormat},
@@ -99,11 +103,12 @@ fn capture(hud: &Hud, frames: impl IntoIterator<Item = Frame>) -> Vec<Passage> {
     let mut messages = Vec::new();
     for frame in frames {
         let role = hud.role_of(&frame.source);
+        let source = Some(frame.source.clone());
         let frame = hud.capture(&mut history, frame, Millis::new(0)).unwrap();
         let snapshot = frame.rendered_snapshot.clone().unwrap();
         if role != Role::System && snapshot.has_content() {
             let (from, to) = (frame.sequence, frame.sequence);
-            messages.push(Passage { from, to, role, snapshot });
+            messages.push(Passage { from, to, role, source, snapshot });
         }
     }
     messages
@@ -149,6 +154,16 @@ impl Moment<'_> {
         job
     }
 
+    /// Whether commands stand in what the agent says, and their output in the user's messages.
+    pub(crate) fn is_text_only(&self) -> bool {
+        self.session.group.starts_with('D') && words::has_no_calls(&self.session.messages)
+    }
+
+    /// What the user said in the compressed messages, in order.
+    pub(crate) fn words(&self) -> Vec<String> {
+        words::words(self.compressed, self.is_text_only())
+    }
+
     /// The identifiers of the compressed messages that the session names again afterwards, and
     /// that the protected tail does not show anyway.
     pub(crate) fn needed(&self) -> BTreeSet<String> {
@@ -175,6 +190,11 @@ pub(crate) fn kept(needed: &BTreeSet<String>, summary: &str) -> usize {
 /// A bare list of identifiers, ordered by where they stood: in the user's words, in the arguments
 /// of tools, twice anywhere, elsewhere. The simplest thing that does not forget much.
 pub(crate) fn bare_list(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
+    let names = names_by_place(job);
+    longest(names.len(), job.token_limit, counter, |count| names[..count].join(" "))
+}
+
+fn names_by_place(job: &CompressionJob) -> Vec<String> {
     let mut places: HashMap<String, (u8, usize)> = HashMap::new();
     for (role, chunk) in job.chunks() {
         let place = match (chunk.part(), role) {
@@ -192,8 +212,7 @@ pub(crate) fn bare_list(job: &CompressionJob, counter: &dyn TokenCounter) -> Str
     }
     let mut ordered: Vec<_> = places.into_iter().map(|(name, place)| (place, name)).collect();
     ordered.sort();
-    let names: Vec<String> = ordered.into_iter().map(|(_, name)| name).collect();
-    longest(names.len(), job.token_limit, counter, |count| names[..count].join(" "))
+    ordered.into_iter().map(|(_, name)| name).collect()
 }
 
 /// The last messages at the size of the summary, the first of them cut where it must be.
@@ -222,67 +241,4 @@ fn longest(
 fn identifiers_of(messages: &[Passage]) -> BTreeSet<String> {
     let chunks = messages.iter().flat_map(|message| message.snapshot.chunks());
     chunks.flat_map(|chunk| identifiers(chunk.content())).collect()
-}
-
-/// The identifiers of a text in order: ids, numbers of four or more digits, dates, paths, and
-/// words that look like code.
-pub(crate) fn identifiers(text: &str) -> Vec<String> {
-    // Arguments and many results are JSON: an escaped line break ends a word like a line break. The
-    // slash of a closing tag begins no path.
-    let mut plain = text.to_owned();
-    for escape in ["\\n", "\\t", "\\r", "\\\"", "</"] {
-        plain = plain.replace(escape, " ");
-    }
-    let mut found = Vec::new();
-    // Text without spaces, such as Japanese, ends a word too.
-    let is_part = |c: char| c.is_alphanumeric() && c < '\u{2e80}' || "_-./@:~".contains(c);
-    for word in plain.split(|c: char| !is_part(c)) {
-        for word in at_colons(word) {
-            let word = word.trim_start_matches(['.', '-', ':', '@'].as_slice());
-            let word = word.trim_end_matches(['.', '-', ':', '@', '/', '~'].as_slice());
-            if is_identifier(word) {
-                found.push(word.to_owned());
-            }
-        }
-    }
-    found
-}
-
-/// Splits at colons, but for those of times (`12:30`) and of addresses (`https://`).
-fn at_colons(word: &str) -> Vec<&str> {
-    let bytes = word.as_bytes();
-    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    let mut parts = Vec::new();
-    let mut from = 0;
-    for (at, _) in word.match_indices(':') {
-        let of_time = at > 0 && digit(at - 1) && digit(at + 1);
-        if !of_time && !word[at..].starts_with("://") {
-            parts.push(&word[from..at]);
-            from = at + 1;
-        }
-    }
-    parts.push(&word[from..]);
-    parts
-}
-
-fn is_identifier(word: &str) -> bool {
-    let length = word.chars().count();
-    if !(3..=200).contains(&length) {
-        return false;
-    }
-    let digits = word.chars().filter(char::is_ascii_digit).count();
-    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
-    let parts = |separator: char| word.split(separator).filter(|part| !part.is_empty()).count();
-    let number_or_date = letters == 0 && digits >= 4;
-    let id = letters > 0 && digits > 0 && length >= 4;
-    let address = word.contains("://") || word.contains('@') && letters > 2;
-    let path = letters > 1 && (word.starts_with('/') || word.starts_with("~/") || parts('/') > 2)
-        || parts('/') > 1 && word.contains('.');
-    let snake = letters > 1 && parts('_') > 1;
-    let dotted = parts('.') > 1 && word.split('.').all(|part| part.len() > 1) && letters > 3;
-    let camel = word
-        .as_bytes()
-        .windows(2)
-        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    number_or_date || id || address || path || snake || dotted || camel
 }

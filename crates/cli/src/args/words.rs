@@ -75,6 +75,7 @@ A run that is interrupted leaves a directory that is not finished; the next run 
 
 pub(crate) const COMPRESS: &str = "\
 Example: afterimage compress session.jsonl --budget 8k --as openai
+Example: afterimage compress session.jsonl --budget 8k --receipt
 
 Words of the page:
   block      a summary that stands in place of frames; `block, 2` is one of blocks
@@ -82,24 +83,60 @@ Words of the page:
   left out   frames of which nothing is in the context
   BEFORE     the tokens of the frames
   AFTER      the tokens of what stands in their place
-  --block    the id with which `expand` gives the original back";
+  --block    the id with which `expand` gives the original back
+  rule       a sentence of the user with never, must, only, don't and the like
+  path       an identifier with a slash
+  name       an identifier: an id, a word of a program, a file, an address
+  number     four digits or more without a letter; a date, a time
+  FRAME      the first frame that says it";
 
 pub(crate) const REPLAY: &str = "\
-Example: afterimage replay session.jsonl --budget 32k --policy sliding
+Example: afterimage replay session.jsonl --budget 32k --policy none,sliding,blocks
+Example: afterimage replay session.jsonl --budget 32k --as anthropic --emit requests/
 
 Columns of the table:
   turns   the turns of the agent, each with one request
   sent    the tokens of all requests
   cached  the share of them that was an unchanged prefix of the request before
-  billed  what is paid for where a token from the cache costs a tenth
+  billed  requests and summaries in tokens of plain input: by default one that is written to the
+          cache costs 1.25, one that is read from it 0.1, one that a summary is written in 5
+  asked   where summaries cost, the tokens that a model was asked and answered for them
+  used    how much of the room requests used once the whole session no longer fitted
   blocks  how often older frames were compressed
   names   how many of the names that the turns needed were still in their requests: names
           (paths, ids) of frames that the request no longer held whole; – if there are none
   faults  requests over the budget, requests that could not be made, and calls or results that
           lost their other half; each kind has a line of its own
+  cost    with --model, what all of it cost, with what the agent answered
+
+Columns that --survival adds in a table of its own: what one in eight of the requests that hold less
+than the whole session still says of it.
+  first   the user's first message, and  later  what the user said after it, by runs of five words
+  rules   sentences of the user with words such as never, must, only, don't
+  error   the line of the last result that tells of an error
+  todo    the open items of the last plan that a call wrote down
+  files   the names of the files that calls changed
 
 The figures are those of a simulation: requests are made of the frames, and the usage that a
 provider reported is not read.";
+
+pub(crate) const AUDIT: &str = "\
+Example: afterimage audit without.jsonl with.jsonl
+
+Rows of the first table, of all sessions of each file:
+  requests     the requests that report usage
+  input        their tokens, as reported; read, written: those of them that the cache served and took
+  output       the tokens of the answers
+  cost         by the table of prices; ≥ where some requests have no price
+  caches lost  the requests that paid again for what the cache had held
+  rewritten    the requests of the session that begin otherwise than the one before
+
+Names that A used are ids, paths and numbers that somebody else had said before. Of B:
+  kept        its last request has them
+  lost        a request had them, the last one has not; LAST is the number of the last that had,
+              FRAMES the first and the last frame in which A used them
+  read again  a request had them again after one that had not
+  never read  no request had them: the agent went another way, or not so far";
 
 pub(crate) const DIFF: &str = "\
 Example: afterimage diff before.json after.json --cache openai

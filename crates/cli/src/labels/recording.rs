@@ -8,6 +8,7 @@ use afterimage::{
 };
 
 use super::{FrameLabels, Label};
+use crate::text::first_words;
 
 /// The labels of the frames of a session.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,11 @@ impl SessionLabels {
     pub(crate) fn of(&self, frame: FrameSeq, facet: Option<&str>) -> Label {
         let Some(labels) = self.0.get(&frame) else { return Label::default() };
         facet.map_or_else(|| labels.frame(), |facet| labels.of(facet)).clone()
+    }
+
+    /// The label of a frame, with the first call that it makes or answers.
+    pub(crate) fn of_frame(&self, frame: FrameSeq) -> Label {
+        self.0.get(&frame).map_or_else(Label::default, FrameLabels::frame_with_call)
     }
 
     /// The label of what an owner names; `None` where that is in no frame.
@@ -65,6 +71,17 @@ impl<'r> RecordingLabels<'r> {
     /// As [`SessionLabels::of_owner`].
     pub(crate) fn of_owner(&self, session: &str, owner: &Owner) -> Option<Label> {
         self.session(session).of_owner(owner)
+    }
+
+    /// The first words that a frame says.
+    pub(crate) fn words(&self, session: &str, frame: FrameSeq, columns: usize) -> String {
+        let frame = self.recording.history(session).and_then(|history| history.get(frame));
+        let ops = frame.iter().flat_map(|frame| &frame.ops);
+        let mut texts = ops.filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(first_words(&facet.content, columns)),
+            _ => None,
+        });
+        texts.find(|text| !text.is_empty()).unwrap_or_default()
     }
 
     /// The names of the tools that a frame calls.

@@ -5,6 +5,7 @@ use std::io::Write;
 use afterimage::{
     bill::{BreakCause, BrokenCache, broken_caches},
     id::Millis,
+    json::ObjectExt,
     request::{Exchange, RequestDiff},
     transcript::Money,
 };
@@ -42,7 +43,7 @@ pub(super) fn list(listing: &Listing<'_>, out: &mut Output) -> Outcome {
     if listing.args.json {
         return broken.into_iter().try_for_each(|(of, exchange, price)| {
             let label = listing.label(exchange);
-            out.json(object! {
+            let mut json = object! {
                 "file": listing.source.name(),
                 "request": of.request as u64,
                 "previous": of.previous as u64,
@@ -56,7 +57,9 @@ pub(super) fn list(listing: &Listing<'_>, out: &mut Output) -> Outcome {
                 "afterMs": or_null(of.after_ms),
                 "cause": of.cause.as_str(),
                 "differs": or_null(difference(of).map(|diff| listing.difference_json(exchange, diff))),
-            })
+            };
+            json.put_some("subagentFile", label.file());
+            out.json(json)
         });
     }
     view::rule(out, &listing.source.name(), style::HEADING, listing.source.format().name())?;

@@ -1,7 +1,7 @@
 //! What is counted of requests as a whole.
 
 use afterimage::{
-    bill::{CalibratedCount, MediaCount, exact_input, media_counts},
+    bill::{CalibratedCount, CountBasis, MediaCount, exact_input, media_counts},
     json::{Object, ObjectExt},
     request::{Exchange, Recording, RequestTokens},
     tokens::Certainty,
@@ -52,13 +52,17 @@ impl RequestCounts {
         let index = exchange.number.checked_sub(1);
         let count = index.and_then(|index| self.calibrated.get(index)).copied().flatten();
         let media = index.and_then(|index| self.media.get(index)).copied().unwrap_or_default();
-        let mut counted = if let Some(CalibratedCount { tokens, low, high }) = count {
-            object! {
+        let mut counted = if let Some(CalibratedCount { tokens, low, high, basis, .. }) = count {
+            let mut counted = object! {
                 "input": tokens,
                 "counts": Certainty::Calibrated.as_str(),
                 "low": low,
                 "high": high,
+            };
+            if let CountBasis::Sessions { count } = basis {
+                counted.put("otherSessions", count);
             }
+            counted
         } else {
             let input = tokens.total().saturating_add(media.tokens);
             object! { "input": input, "counts": Certainty::Estimated.as_str() }

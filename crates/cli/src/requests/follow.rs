@@ -17,10 +17,7 @@ use afterimage::{
     transcript::{Transcript, subagent_files},
 };
 
-use super::{
-    counted::RequestCounts,
-    listing::{Listing, Shape},
-};
+use super::{counted::RequestCounts, listing::Listing, page::Shape};
 use crate::{
     args,
     failure::{Failure, Outcome, Stop},

@@ -1,9 +1,8 @@
-//! The requests of a recording as a table or as JSON.
+//! The requests of a recording, and what is known of each, as JSON.
 
 use std::{
     cell::Cell,
     collections::{HashMap, HashSet},
-    io::Write,
     sync::Arc,
 };
 
@@ -13,14 +12,10 @@ use afterimage::{
     hud::Owner,
     id::FrameSeq,
     json::{Object, ObjectExt, Value},
-    request::{
-        Exchange, ExchangeOutcome, Lack, Recording, ReportedExchange, RequestDiff, RequestTokens,
-    },
-    veil::SubagentStart,
+    request::{Exchange, ExchangeOutcome, Recording, ReportedExchange, RequestDiff, RequestTokens},
 };
-use indexmap::IndexSet;
 
-use super::{breaks_json, counted::RequestCounts, follow::Printed, provenance_note};
+use super::{breaks_json, counted::RequestCounts, follow::Printed, page::Shape};
 use crate::{
     args,
     diff::rules,
@@ -28,17 +23,9 @@ use crate::{
     input::Source,
     json::{object, or_null},
     labels::{Label, RecordingLabels},
-    moment::clock,
     output::Output,
-    style,
-    table::{Column, Table, plain},
-    text::{grouped, printable, shortened},
-    usage::{self, Reported},
-    view,
+    usage::Reported,
 };
-
-/// From how many columns on a table has room for all figures.
-const WIDE: usize = 110;
 
 /// The requests of a source that are asked for, and how they are shown.
 pub(super) struct Listing<'l> {
@@ -48,54 +35,12 @@ pub(super) struct Listing<'l> {
     counts: RequestCounts,
     pub(super) prices: &'l Prices,
     /// Those that were printed already, where a file is followed.
-    printed: Option<&'l Printed>,
+    pub(super) printed: Option<&'l Printed>,
     /// The numbers of those that are not to be printed yet.
     pub(super) held: HashSet<usize>,
     /// The columns of the table that was printed.
     pub(super) shape: Cell<Option<Shape>>,
-    labels: RecordingLabels<'l>,
-}
-
-/// What a table of requests has columns for.
-#[expect(clippy::struct_excessive_bools, reason = "each is a column that may be there")]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    times: bool,
-    lines: bool,
-    tools: bool,
-    counts: bool,
-    usage: bool,
-}
-
-impl Shape {
-    /// What no request has takes no room.
-    fn of(listing: &Listing<'_>, exchanges: &[&Exchange], out: &Output) -> Self {
-        let lacks_tools = |of: &&Exchange| of.provenance.lacks().contains(&Lack::Tools);
-        let usage = exchanges.iter().any(|exchange| exchange.usage.is_some());
-        Self {
-            times: exchanges.iter().any(|exchange| exchange.time.is_some()),
-            lines: exchanges.iter().any(|exchange| listing.label(exchange).line().is_some()),
-            tools: !exchanges.iter().all(lacks_tools),
-            // Beside what is reported, a narrow terminal has no room for counts of ours.
-            counts: !usage || out.width >= WIDE,
-            usage,
-        }
-    }
-
-    fn table(self) -> Table {
-        let mut columns = vec![Column::number("#", 4), Column::number("FRAME", 5)];
-        let mut add = |is_there: bool, column: Column| columns.extend(is_there.then_some(column));
-        add(self.times, Column::text("TIME", 8));
-        add(self.lines, Column::number("LINE", 6));
-        add(self.tools, Column::number("TOOLS", 6));
-        add(self.counts, Column::number("SYSTEM", 6));
-        add(self.counts, Column::number("MESSAGES", 8));
-        add(self.counts, Column::number("GROWTH", 7));
-        // As reported: never counts of ours.
-        columns.extend(self.usage.then(usage::columns).into_iter().flatten());
-        columns.push(Column::text("THEN", 0));
-        Table::new(columns)
-    }
+    pub(super) labels: RecordingLabels<'l>,
 }
 
 impl<'l> Listing<'l> {
@@ -123,7 +68,7 @@ impl<'l> Listing<'l> {
     }
 
     /// What is reported of the exchanges that are asked for, and of answers that are in no list.
-    fn reported(&self) -> Reported<'_> {
+    pub(super) fn reported(&self) -> Reported<'_> {
         let wanted = self.args.input.session.as_deref();
         let reported = self.recording.reported();
         let of = reported.filter(|of| wanted.is_none_or(|wanted| wanted == &*of.session));
@@ -154,17 +99,21 @@ impl<'l> Listing<'l> {
     }
 
     /// Whether a request was printed already; `seen` counts those of each session.
-    fn is_printed(&self, exchange: &Exchange, seen: &mut HashMap<Arc<str>, usize>) -> bool {
+    pub(super) fn is_printed(
+        &self,
+        exchange: &Exchange,
+        seen: &mut HashMap<Arc<str>, usize>,
+    ) -> bool {
         self.printed.is_some_and(|printed| printed.has(exchange, seen))
     }
 
-    fn differences(&self, exchange: &Exchange) -> Outcome<Option<RequestDiff>> {
+    pub(super) fn differences(&self, exchange: &Exchange) -> Outcome<Option<RequestDiff>> {
         let found = self.recording.compare(exchange.number, rules(self.args.cache));
         found.map_err(|error| self.source.refuse(error))
     }
 
     /// The tokens of a request, and how many more they are than those of the one before it.
-    fn tokens(
+    pub(super) fn tokens(
         &self,
         exchange: &Exchange,
         totals: &mut HashMap<Arc<str>, u64>,
@@ -200,6 +149,7 @@ impl<'l> Listing<'l> {
                 "outcome": exchange.outcome.as_str(),
                 "retry": exchange.is_retry,
             };
+            line.put_some("subagentFile", label.file());
             if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
                 line.put("reason", reason.as_str());
             }
@@ -250,136 +200,14 @@ impl<'l> Listing<'l> {
         out.json(sums)
     }
 
-    pub(super) fn table(&self, out: &mut Output) -> Outcome {
-        let exchanges = self.exchanges()?;
-        let goes_on = self.printed.is_some_and(|printed| !printed.is_none());
-        if !goes_on {
-            view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
-        }
-        let Some(first) = exchanges.first() else {
-            return Ok(writeln!(out, " There is no request to a model in it.")?);
-        };
-        if let Some(note) = provenance_note(&first.provenance).filter(|_| !goes_on) {
-            let dim = out.paint.style(style::DIM);
-            writeln!(out, " {dim}{note}{dim:#}")?;
-        }
-        let models: IndexSet<&str> =
-            exchanges.iter().filter_map(|exchange| exchange.model.as_deref()).collect();
-        if !models.is_empty() && !goes_on {
-            let models: Vec<&str> = models.into_iter().collect();
-            let line = format!("model {}", models.join(", "));
-            writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
-        }
-        let shape = Shape::of(self, &exchanges, out);
-        let table = shape.table();
-        self.shape.set(Some(shape));
-        // What comes later may have what nothing had before.
-        if !goes_on || self.printed.is_some_and(|printed| printed.shape != Some(shape)) {
-            table.head(out)?;
-        }
-        let mut session = self.printed.and_then(|printed| printed.last.as_ref());
-        let (mut totals, mut seen) = (HashMap::new(), HashMap::new());
-        for exchange in exchanges {
-            if self.is_printed(exchange, &mut seen) {
-                self.tokens(exchange, &mut totals)?;
-                continue;
-            }
-            let start = self.recording.started_by(&exchange.session);
-            let is_other = session.is_some_and(|session| *session != exchange.session);
-            if is_other || (session.is_none() && start.is_some()) {
-                view::rule(out, &format!("session {}", exchange.session), style::HEADING, "")?;
-            }
-            if session != Some(&exchange.session)
-                && let Some(start) = start
-            {
-                let dim = out.paint.style(style::DIM);
-                writeln!(out, " {dim}{}{dim:#}", printable(&started(start)))?;
-            }
-            session = Some(&exchange.session);
-            let (tokens, growth) = self.tokens(exchange, &mut totals)?;
-            let sign = if growth < 0 { "-" } else { "+" };
-            let growth = u64::try_from(growth.unsigned_abs()).unwrap_or(u64::MAX);
-            let (then, look) = self.then(exchange)?;
-            let answer =
-                exchange.answer().map_or_else(|| "–".to_owned(), |frame| frame.to_string());
-            let time = exchange.time.as_deref().map_or("–".into(), clock);
-            let mut cells = vec![plain(exchange.number.to_string()), plain(answer)];
-            cells.extend(shape.times.then(|| plain(time)));
-            cells.extend(shape.lines.then(|| {
-                let line = self.label(exchange).line();
-                plain(line.map_or_else(|| "–".to_owned(), |line| line.to_string()))
-            }));
-            cells.extend(shape.tools.then(|| plain(grouped(tokens.tools))));
-            cells.extend(shape.counts.then(|| plain(grouped(tokens.system))));
-            cells.extend(shape.counts.then(|| plain(grouped(tokens.messages))));
-            cells.extend(shape.counts.then(|| plain(format!("{sign}{}", grouped(growth)))));
-            if shape.usage {
-                cells.extend(usage::cells(exchange.usage.as_ref()));
-            }
-            cells.push((then, look));
-            table.row(out, cells)?;
-            out.flush_if_terminal()?;
-        }
-        // A file that is followed has no end.
-        if self.printed.is_some() {
-            return Ok(());
-        }
-        self.reported().block(out)
-    }
-
-    /// Why a request failed, or where it differs from the one before.
-    fn then(&self, exchange: &Exchange) -> Outcome<(String, anstyle::Style)> {
-        let retry = match exchange.outcome {
-            ExchangeOutcome::Superseded => "superseded; ",
-            _ if exchange.is_retry => "a retry; ",
-            _ => "",
-        };
-        if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
-            let reason = reason.strip_prefix("failed: ").unwrap_or(reason);
-            return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
-        }
-        let Some(diff) = self.differences(exchange)? else {
-            return Ok((format!("{retry}first{}", self.calls(exchange)), style::DIM));
-        };
-        Ok(match &diff.prefix.divergence {
-            None if diff.parameters.is_empty() && diff.breaks.is_empty() => {
-                (format!("{retry}+{}", self.calls(exchange)), style::DIM)
-            }
-            None => {
-                let parameters = diff.parameters.iter().map(|change| change.name.as_str());
-                let names: IndexSet<&str> =
-                    parameters.chain(diff.breaks.iter().map(|of| of.cause.as_str())).collect();
-                let names: Vec<&str> = names.into_iter().collect();
-                let again = diff.prefix.unchanged.saturating_sub(diff.prefix.cached);
-                let (billed, look) = if diff.breaks.is_empty() {
-                    (String::new(), style::DIM)
-                } else {
-                    (format!("; {} billed again", grouped(again)), style::ADDED)
-                };
-                (format!("{retry}+ other {}{billed}", names.join(", ")), look)
-            }
-            Some(divergence) => {
-                let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
-                let place = self.place(exchange, divergence, &diff);
-                (format!("{retry}{place}; {} billed again", grouped(again)), style::ADDED)
-            }
-        })
-    }
-
     /// The tools that the answer calls.
-    fn called(&self, exchange: &Exchange) -> Vec<String> {
+    pub(super) fn called(&self, exchange: &Exchange) -> Vec<String> {
         let frames = exchange.response.frames.iter();
         frames.flat_map(|frame| self.labels.calls(&exchange.session, *frame)).collect()
     }
 
     pub(super) fn calls_json(&self, exchange: &Exchange) -> Value {
         self.called(exchange).into_iter().map(Value::from).collect()
-    }
-
-    /// The tools that the answer calls, in a few words.
-    fn calls(&self, exchange: &Exchange) -> String {
-        let tools = self.called(exchange);
-        if tools.is_empty() { String::new() } else { format!("  → {}", tools.join(", ")) }
     }
 
     /// Where two requests first differ, in a few words.
@@ -447,14 +275,5 @@ impl<'l> Listing<'l> {
             "parameters": diff.parameters.iter().map(|change| Value::from(change.name.as_str())).collect::<Value>(),
             "breaks": breaks_json(&diff.breaks),
         }
-    }
-}
-
-/// What started a subagent, in a few words.
-fn started(start: &SubagentStart) -> String {
-    let SubagentStart { session, call, .. } = start;
-    match start.frame {
-        Some(frame) => format!("started by call {call} in frame {frame} of session {session}"),
-        None => format!("started by call {call} of session {session}"),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::when::When;
-use crate::args::Coloring;
+use crate::args::{Coloring, Pricing};
 
 pub(crate) const WORDS: &str = "\
 Example: afterimage sessions --since 3d --project harbour
@@ -53,6 +53,8 @@ pub(crate) struct Sessions {
     /// Print one JSON object per session
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) pricing: Pricing,
     #[command(flatten)]
     pub(crate) coloring: Coloring,
 }

@@ -49,10 +49,8 @@ impl Index {
         index.entries = index.read();
         if index.is_damaged {
             let left = index.entries.len() as u64;
-            let entries = if left == 1 { "entry".to_owned() } else { "entries".to_owned() };
-            output::note(&format!(
-                "the index is damaged and is made anew; {left} {entries} of it are sound"
-            ));
+            let sound = if left == 1 { "entry of it is" } else { "entries of it are" };
+            output::note(&format!("the index is damaged and is made anew; {left} {sound} sound"));
         }
         index
     }

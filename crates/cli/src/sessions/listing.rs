@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use afterimage::{bill::Prices, session::archive::ArchivedTranscript, transcript::subagent_files};
+use afterimage::{session::archive::ArchivedTranscript, transcript::subagent_files};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
@@ -20,6 +20,7 @@ use crate::{
     input::{FolderContents, Found, FoundKind, Opened, Opening, Progress, is_folder_of_files},
     lens::{Counting, Lens},
     output, store,
+    usage::PriceTable,
 };
 
 /// How often the index is written while sessions are read, so that who interrupts loses little.
@@ -157,7 +158,7 @@ impl Candidate {
 pub(super) struct Reading {
     index: Index,
     lens: [Lens; 2],
-    prices: Prices,
+    prices: PriceTable,
     bar: ProgressBar,
     saved: Instant,
     pub(super) passed_over: u64,
@@ -165,14 +166,15 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn new(index: Index) -> Outcome<Self> {
+    /// A reading that prices sessions by this table.
+    pub(super) fn new(index: Index, prices: PriceTable) -> Outcome<Self> {
         let rendering = Rendering { format: Some(Format::Native), tokenizer: None };
         let lens = |counting| Lens::new(&rendering, counting);
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         Ok(Self {
             index,
             lens: [lens(Counting::OnDemand)?, lens(Counting::Always)?],
-            prices: Prices::embedded()?,
+            prices,
             bar,
             saved: Instant::now(),
             passed_over: 0,
@@ -189,7 +191,7 @@ impl Reading {
                 candidate.key.as_deref().and_then(|key| self.index.get(key, candidate.stamp));
             // What was priced by another table is priced anew.
             let is_priced = |known: &&Known| {
-                known.as_ref().is_none_or(|summary| summary.prices_of == self.prices.date())
+                known.as_ref().is_none_or(|summary| summary.prices_of == self.prices.id)
             };
             match known.filter(is_priced).cloned() {
                 Some(known) => self.take(candidate, known, &mut listed),

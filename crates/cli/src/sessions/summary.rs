@@ -1,7 +1,7 @@
 //! What a session comes to, in a few members.
 
 use afterimage::{
-    bill::{Bill, Prices},
+    bill::Bill,
     json::{Fields, Object, Value},
     request::ReportedExchange,
     session::{RecordedRequests, Viewer},
@@ -16,6 +16,7 @@ use crate::{
     json::{object, or_null},
     lens::Lens,
     text::first_words,
+    usage::PriceTable,
 };
 
 /// How many columns of the first words are kept.
@@ -76,13 +77,14 @@ impl Summary {
     pub(super) fn of(
         source: &mut Source,
         lens: &Lens,
-        prices: &Prices,
+        table: &PriceTable,
         counts: bool,
     ) -> Outcome<Self> {
         source.keep_exchanges();
+        let prices = &table.prices;
         let mut summary = Self {
             format: source.format().name().to_owned(),
-            prices_of: prices.date().to_owned(),
+            prices_of: table.id.clone(),
             ..Self::default()
         };
         // Where nothing is counted, nobody asks which frames a context holds: no frame of a chat
@@ -174,7 +176,8 @@ impl Summary {
             usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty()
         };
         let is_whole = exchange.usage.as_ref().is_some_and(whole);
-        self.is_usage_partial |= !is_whole && !exchange.is_failed;
+        // One that broke off reports what it was sent.
+        self.is_usage_partial |= !is_whole && (!exchange.is_failed || exchange.usage.is_some());
         let Some(usage) = &exchange.usage else { return };
         let is_known = |name: &&str| {
             self.models.len() < MODELS

@@ -1,6 +1,7 @@
 //! The figures of contexts: of all requests of a file together, or of one.
 
 use afterimage::{
+    bill::{MediaCount, media_counts},
     hud::RenderedContext,
     json::{Object, Value},
     request::{PartKind, Provenance, Recording, Request},
@@ -46,12 +47,20 @@ fn context_json(size: ContextSize, tokens: u64) -> Object {
     }
 }
 
+/// Images, sounds and documents of a context.
+pub(crate) fn media_json(media: MediaCount) -> Object {
+    let MediaCount { parts, tokens, unknown, .. } = media;
+    object! { "parts": parts, "tokens": tokens, "unknown": unknown }
+}
+
 /// The sums of one request.
 pub(super) struct OfRequest {
     pub(super) number: usize,
     pub(super) ledger: Ledger,
     pub(super) provenance: Provenance,
     pub(super) size: ContextSize,
+    /// Its images, sounds and documents, by the rule of its model.
+    pub(super) media: MediaCount,
 }
 
 impl OfRequest {
@@ -64,7 +73,9 @@ impl OfRequest {
         let (recording, request) = requests::one(source, number, session, &lens.counter)?;
         let provenance = request.provenance().clone();
         let ledger = Ledger::new(source.format());
-        let mut of = Self { number, ledger, provenance, size: ContextSize::default() };
+        let media = media_counts(&recording).map_err(|error| source.refuse(error))?;
+        let media = media.get(number.saturating_sub(1)).copied().unwrap_or_default();
+        let mut of = Self { number, ledger, provenance, size: ContextSize::default(), media };
         let context = recording.context(number).map_err(|error| source.refuse(error))?;
         match context {
             Some(context) => of.add_context(&recording, &context, lens),
@@ -135,6 +146,7 @@ impl OfRequest {
             "provenance": self.provenance.as_str(),
             "lacks": lacks_json(&self.provenance),
             "context": context_json(self.size, self.size.tokens()),
+            "media": media_json(self.media),
         };
         json.extend(self.ledger.sums_json());
         json

@@ -3,10 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
-    request::Provenance,
-    session::RequestSums,
-    tokens::{Certainty, TokenCounter as _},
-    transcript::ImportReport,
+    bill::MediaCount, request::Provenance, session::RequestSums, transcript::ImportReport,
     window::ContextSize,
 };
 use anstyle::Style;
@@ -15,50 +12,49 @@ use indexmap::IndexMap;
 use super::{
     context::{Contexts, OfRequest},
     ledger::{Ledger, Sums},
+    media::MediaSums,
 };
 use crate::{
     failure::Outcome,
     input::Source,
     labels::Label,
-    lens::Lens,
+    lens::{Counts, Lens},
     output::Output,
     style,
     table::{Column, Table, plain},
     text::{counted, grouped, percent, plural, printable, shortened},
     usage::Reported,
+    view,
 };
 
 /// The columns of a bar that stands for everything.
 const BAR: usize = 24;
 
 pub(super) fn print(
-    certainty: Certainty,
-    ledger: &Ledger,
-    contexts: &Contexts,
+    counts: &Counts,
+    (ledger, contexts, media): (&Ledger, &Contexts, &MediaSums),
     reported: &Reported<'_>,
     source: &Source,
-    lens: &Lens,
     out: &mut Output,
 ) -> Outcome {
     let (report, tally) = (source.report(), ledger.tally);
     let bold = out.paint.style(style::HEADING);
-    writeln!(out, "{bold}{}{bold:#}  {}", printable(&source.name()), source.format())?;
-    let counts = [
+    view::file(out, &source.name(), source.format().name())?;
+    let held = [
         counted(source.sessions(), "session"),
         counted(ledger.frames, "frame"),
         counted(tally.messages, "message"),
         counted(tally.tool_calls, "tool call"),
         counted(tally.tool_results, "tool result"),
     ];
-    writeln!(out, "{}\n", counts.join(" · "))?;
+    writeln!(out, "{}\n", held.join(" · "))?;
     writeln!(out, "  {bold}THE WHOLE HISTORY{bold:#}")?;
-    let tokenizer = match certainty {
-        Certainty::Estimated if lens.counter.is_exact() => {
-            format!("{}, estimated", lens.counter.id())
-        }
-        _ => lens.counter.id().to_owned(),
-    };
-    figures(ledger, &tokenizer, out)?;
+    figures(ledger, &counts.tokenizer(), out)?;
+    if let Some(error) = &counts.error {
+        let dim = out.paint.style(style::DIM);
+        writeln!(out, "  {:<14}{:>12}  {dim}{error}{dim:#}", "error", "")?;
+    }
+    media.print(out)?;
     if contexts.sums.requests > 0 {
         requests(contexts, source.sessions() > 1, out)?;
     }
@@ -72,13 +68,12 @@ pub(super) fn print(
         let (unsent, others): (Vec<_>, Vec<_>) =
             kinds.into_iter().partition(|(kind, _)| ImportReport::is_unsent(kind));
         writeln!(out)?;
-        let dim = out.paint.style(style::DIM);
         let labels = ["Records that the model never saw", "Metadata that is in no context"];
         for (label, kinds) in labels.into_iter().zip([unsent, others]) {
             let kinds: Vec<_> =
                 kinds.iter().map(|(kind, count)| format!("{kind} {}", grouped(**count))).collect();
             if !kinds.is_empty() {
-                writeln!(out, "{dim}{label}: {}{dim:#}", kinds.join(", "))?;
+                view::note(out, 0, &format!("{label}: {}", kinds.join(", ")))?;
             }
         }
     }
@@ -92,14 +87,23 @@ pub(super) fn print_request(
     lens: &Lens,
     out: &mut Output,
 ) -> Outcome {
-    let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    let bold = out.paint.style(style::HEADING);
     let (name, number) = (source.name(), of.number);
     writeln!(out, "{bold}{}{bold:#}  request {number}", printable(&name))?;
     if let Some(note) = crate::requests::provenance_note(&of.provenance) {
-        writeln!(out, "{dim}{note}{dim:#}")?;
+        view::note(out, 0, &note)?;
     }
     writeln!(out, "{}\n", held(of.size))?;
-    figures(&of.ledger, lens.counter.id(), out)?;
+    figures(&of.ledger, &lens.own_counts().tokenizer(), out)?;
+    if of.media.parts > 0 {
+        let MediaCount { parts, tokens, unknown, .. } = of.media;
+        let says = format!(
+            "{} by their providers' rules, {} of unknown cost",
+            counted(parts, "media item"),
+            grouped(unknown)
+        );
+        rows(&[("media", tokens, says)], out)?;
+    }
     bars("BY ROLE", &of.ledger.by_role, of.ledger.all.tokens, role_style, out)?;
     bars("BY TYPE", &of.ledger.by_type, of.ledger.all.tokens, style::of_type, out)?;
     facets(&of.ledger, false, out)
@@ -117,14 +121,15 @@ fn held(size: ContextSize) -> String {
 /// What the requests hold: of the history the last one may hold a part.
 fn requests(contexts: &Contexts, has_sessions: bool, out: &mut Output) -> Outcome {
     let RequestSums { requests, tokens, last, .. } = contexts.sums;
-    let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+    let bold = out.paint.style(style::HEADING);
     let title = if has_sessions { "THE LAST CONTEXT OF EACH SESSION" } else { "THE LAST CONTEXT" };
     let note = match &contexts.provenance {
         Provenance::Sent => "as it was sent, with its tools and parameters".to_owned(),
         Provenance::Logged => "as the client logged it, with its tools and parameters".to_owned(),
         other => crate::requests::provenance_note(other).unwrap_or_default(),
     };
-    writeln!(out, "\n  {bold}{title}{bold:#}\n  {dim}{note}{dim:#}")?;
+    writeln!(out, "\n  {bold}{title}{bold:#}")?;
+    view::note(out, 2, &note)?;
     let figures = [
         ("tokens", contexts.sums.last_tokens(), held(last)),
         ("bytes", last.bytes, String::new()),
@@ -143,7 +148,7 @@ fn figures(ledger: &Ledger, tokenizer: &str, out: &mut Output) -> Outcome {
         ),
     };
     let figures = [
-        ("tokens", tokens, format!("{tokenizer}, in {}", counted(chunks, "chunk"))),
+        ("tokens", tokens, format!("in {}, by {tokenizer}", counted(chunks, "chunk"))),
         ("estimate", ledger.estimated_tokens, format!("chars4{off}")),
         ("repeated", ledger.repeated.tokens, percent(ledger.repeated.tokens, tokens)),
         ("unattributed", ledger.unattributed.tokens, percent(ledger.unattributed.tokens, tokens)),

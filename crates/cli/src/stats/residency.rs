@@ -1,5 +1,7 @@
 //! `afterimage stats --residency`: what each facet cost over the session.
 
+mod groups;
+
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
@@ -10,6 +12,7 @@ use afterimage::{
     veil::ToolCall,
 };
 
+use self::groups::Groups;
 use crate::{
     failure::Outcome,
     input::Source,
@@ -19,14 +22,19 @@ use crate::{
     output::Output,
     requests, style,
     table::{Cell, Column, Table, plain},
-    text::{counted, grouped, last_columns, percent, printable},
+    text::{counted, grouped, last_columns, percent, shortened},
     usage::{Reported, money},
+    view,
 };
 
 /// How many lines, tools and turns are named.
 const MOST: usize = 20;
 /// From how many columns on a table has room for all figures.
 const WIDE: usize = 110;
+/// How many columns of a turn's first words are shown.
+const TURN_WORDS: usize = 120;
+/// What the last row of a table is called.
+const TOTAL: &str = "all that is reported";
 
 /// Shows the residency of a file.
 pub(super) fn show(
@@ -48,13 +56,12 @@ pub(super) fn show(
         json.insert("residency".to_owned(), page.to_json().into());
         return out.json(json);
     }
-    let bold = out.paint.style(style::HEADING);
-    writeln!(out, "{bold}{}{bold:#}  {}", printable(&source.name()), source.format())?;
+    view::file(out, &source.name(), source.format().name())?;
     if residency.exchanges == 0 {
         return Ok(writeln!(out, "\n  No usage is reported.")?);
     }
     reported.block(out)?;
-    page.print(source.sessions() > 1, lens.counter.id(), out)
+    page.print(source.sessions() > 1, &lens.own_counts().to_string(), out)
 }
 
 /// The residency of a file, with the usage that it adds up to.
@@ -105,6 +112,7 @@ impl Page<'_> {
             "type": or_null(line.chunk_type.as_deref()),
             "tool": or_null(line.tool.as_deref()),
             "definition": line.is_definition,
+            "media": line.is_media,
             "path": or_null(line.path.as_deref()),
             "subject": or_null(line.subject.as_deref()),
             "tokens": line.tokens,
@@ -120,10 +128,26 @@ impl Page<'_> {
         let lines = residency.largest(MOST);
         let (count, others) = self.others(&lines);
         let remainders = self.remainders().map(|(of, share)| (of.as_str(), share));
-        let turns = by_turn(residency).into_iter().take(MOST).map(|((session, frame), share)| {
-            let mut json = object! { "session": &**session, "sequence": frame.get() };
-            self.labels.of(session, frame, None).put_place(&mut json);
-            json.extend(self.share_json(&share));
+        let types = Groups::of(residency, usize::MAX, |line| Some(kind(line)));
+        let tools = Groups::of(residency, usize::MAX, tool);
+        let definitions = Groups::of(residency, usize::MAX, definition);
+        let paths = Groups::of(residency, MOST, path);
+        let turns = Groups::of(residency, MOST, turn);
+        let rest = object! {
+            "byType": types.rest_json(|share| self.share_json(share)),
+            "byTool": tools.rest_json(|share| self.share_json(share)),
+            "byDefinition": definitions.rest_json(|share| self.share_json(share)),
+            "byPath": paths.rest_json(|share| self.share_json(share)),
+            "byTurn": turns.rest_json(|share| self.share_json(share)),
+        };
+        let turns = turns.shares.iter().map(|((session, frame), share)| {
+            let mut json = object! {
+                "session": &***session,
+                "sequence": frame.get(),
+                "text": self.labels.words(session, *frame, TURN_WORDS),
+            };
+            self.labels.of(session, *frame, None).put_place(&mut json);
+            json.extend(self.share_json(share));
             Value::from(json)
         });
         let (requests, tokens) = residency.overcounted;
@@ -135,11 +159,13 @@ impl Page<'_> {
             "others": { let mut json = object! { "lines": count }; json.extend(self.share_json(&others)); json },
             "remainder": self.shares_json(remainders),
             "overcounted": object! { "requests": requests, "tokens": tokens },
-            "byType": self.shares_json(residency.by(|line| Some(kind(line)))),
-            "byTool": self.shares_json(residency.by(tool)),
-            "byDefinition": self.shares_json(residency.by(definition)),
-            "byPath": self.shares_json(residency.by(path).into_iter().take(MOST)),
+            "unknownMedia": residency.unknown_media,
+            "byType": self.shares_json(types.shares),
+            "byTool": self.shares_json(tools.shares),
+            "byDefinition": self.shares_json(definitions.shares),
+            "byPath": self.shares_json(paths.shares),
             "byTurn": turns.collect::<Value>(),
+            "rest": rest,
         }
     }
 
@@ -149,98 +175,139 @@ impl Page<'_> {
         shares.into_iter().map(share).collect()
     }
 
-    fn print(&self, has_sessions: bool, tokenizer: &str, out: &mut Output) -> Outcome {
+    fn print(&self, has_sessions: bool, counts: &str, out: &mut Output) -> Outcome {
         let residency = self.residency;
         let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
         let lines = residency.largest(MOST);
         let title =
             format!("THE {} THAT COST MOST", counted(lines.len() as u64, "FACET").to_uppercase());
-        let says = format!("reported tokens, laid out over what requests held by {tokenizer}");
+        let says = format!("reported tokens, laid out over what requests held by {counts}");
         writeln!(out, "\n  {bold}{title}{bold:#}\n  {dim}{says}{dim:#}")?;
         let mut columns = vec![Column::number("PRICE", 10), Column::number("HELD", 4)];
         columns.extend(figures(out));
         columns.extend(Label::columns());
         columns.extend((out.width >= WIDE).then(|| Column::number("FRAME", 5)));
         columns.push(Column::text(if has_sessions { "FACET (SESSION)" } else { "FACET" }, 0));
-        let table = Table::new(columns);
-        table.head(out)?;
+        let (count, others) = self.others(&lines);
+        let others = (count > 0).then(|| (format!("{} more", counted(count, "facet")), others));
+        let remainders = self.remainders().map(|(of, share)| (says_of(of).to_owned(), share));
+        let total = (TOTAL.to_owned(), residency.total());
+        let sums: Vec<_> = others.into_iter().chain(remainders).chain([total]).collect();
+        let mut rows: Vec<Vec<Cell>> = Vec::new();
         for line in &lines {
             let frame = line.frame.map_or_else(|| "–".to_owned(), |frame| frame.to_string());
             let mut row = vec![self.price_cell(&line.share), plain(grouped(line.requests))];
             row.extend(cells(&line.share, out));
             row.extend(self.label(line).cells());
             row.extend((out.width >= WIDE).then(|| plain(frame)));
-            row.push(plain(name(line, has_sessions, table.rest(out))));
-            table.row(out, row)?;
+            rows.push(row);
         }
-        let (count, others) = self.others(&lines);
-        let others = (count > 0).then(|| (format!("{} more", counted(count, "facet")), others));
-        let remainders = self.remainders().map(|(of, share)| (says_of(of).to_owned(), share));
-        let total = ("all that is reported".to_owned(), residency.total());
-        for (name, share) in others.into_iter().chain(remainders).chain([total]) {
-            let mut row = vec![self.price_cell(&share), plain("")];
-            row.extend(cells(&share, out));
+        for (_, share) in &sums {
+            let mut row = vec![self.price_cell(share), plain("")];
+            row.extend(cells(share, out));
             row.extend([plain(""), plain("")]);
             row.extend((out.width >= WIDE).then(|| plain("")));
-            row.push((name, style::DIM));
+            rows.push(row);
+        }
+        let table = Table::new(columns).fitted(&rows);
+        let columns = table.rest(out);
+        let facets = lines.iter().map(|line| plain(name(line, has_sessions, columns)));
+        let sums = sums.into_iter().map(|(name, _)| (name, style::DIM));
+        table.head(out)?;
+        for (mut row, name) in rows.into_iter().zip(facets.chain(sums)) {
+            row.push(name);
             table.row(out, row)?;
         }
         for (remainder, _) in self.remainders() {
-            let (says, why) = (says_of(remainder), why(remainder));
-            writeln!(out, "  {dim}{says}: {why}{dim:#}")?;
+            view::note(out, 2, &format!("{}: {}", says_of(remainder), why(remainder)))?;
         }
         let (requests, tokens) = residency.overcounted;
         if requests > 0 {
             let of = counted(requests, "request");
+            let tokens = counted(tokens, "token");
             let says = format!(
-                "{of} held {} tokens more by our count than are reported, and were scaled down",
-                grouped(tokens)
+                "{of} held {tokens} more by our count than reported, which was scaled down"
             );
-            writeln!(out, "  {dim}{says}{dim:#}")?;
+            view::note(out, 2, &says)?;
+        }
+        if residency.unknown_media > 0 {
+            let of = counted(residency.unknown_media, "media item");
+            writeln!(out, "  {dim}{of} of unknown cost: no published rule, or no size{dim:#}")?;
         }
         if residency.incomplete > 0 {
             let of = counted(residency.incomplete, "exchange");
-            writeln!(out, "  {dim}{of} without whole usage: what is missing is in no line{dim:#}")?;
+            let says = format!("{of} without whole usage: what is missing is in no line");
+            view::note(out, 2, &says)?;
         }
-        self.groups("BY TYPE", residency.by(|line| Some(kind(line))), out)?;
-        self.groups("BY TOOL: CALLS AND RESULTS", residency.by(tool), out)?;
-        self.groups("BY TOOL: DEFINITIONS", residency.by(definition), out)?;
+        let types = Groups::of(residency, MOST, |line| Some(kind(line)));
+        self.groups(
+            "BY TYPE",
+            ["type", "of no type"],
+            types.named(|name, _| name.to_owned()),
+            out,
+        )?;
+        let tools = Groups::of(residency, MOST, tool).named(|name, _| name.to_owned());
+        self.groups("BY TOOL: CALLS AND RESULTS", ["tool", "of no tool"], tools, out)?;
+        let definitions = Groups::of(residency, MOST, definition).named(|name, _| name.to_owned());
+        self.groups("BY TOOL: DEFINITIONS", ["definition", "no definition"], definitions, out)?;
         // Of a path the end says most; the figures take the rest of the row.
         let columns = out.width.saturating_sub(if out.width < WIDE { 32 } else { 63 });
-        let paths = residency.by(path).into_iter().take(MOST / 2);
-        let paths = paths.map(|(path, share)| (last_columns(path, columns), share));
-        self.groups("BY PATH", paths, out)?;
-        let turns = by_turn(residency).into_iter().map(|((session, frame), share)| {
-            let label = self.labels.of(session, frame, None).words();
-            let comma = if label.is_empty() { "" } else { ", " };
-            let name = format!("frame {frame}{comma}{label}");
-            (if has_sessions { format!("{name} ({session})") } else { name }, share)
+        let paths = Groups::of(residency, MOST / 2, path);
+        let paths = paths.named(|path, _| last_columns(path, columns));
+        self.groups("BY PATH", ["path", "of no path"], paths, out)?;
+        let turns = Groups::of(residency, MOST / 2, turn).named(|(session, frame), _| {
+            let label = self.labels.of(session, frame, None);
+            let place = label
+                .line()
+                .map_or_else(|| format!("frame {frame}"), |line| format!("line {line}"));
+            let words = self.labels.words(session, frame, TURN_WORDS);
+            let name = format!("{place}  {words}");
+            if has_sessions { format!("{name} ({session})") } else { name }
         });
-        self.groups("BY TURN", turns.take(MOST / 2), out)
+        self.groups("BY TURN", ["turn", "in no turn"], turns, out)
     }
 
-    fn groups<S: AsRef<str>>(
+    /// Writes groups that add up to what is reported: `nouns` are what one is, and what lines are
+    /// that are in none.
+    fn groups(
         &self,
         title: &'static str,
-        groups: impl IntoIterator<Item = (S, Share)>,
+        [noun, ungrouped]: [&str; 2],
+        groups: Groups<String>,
         out: &mut Output,
     ) -> Outcome {
-        let mut groups = groups.into_iter().take(MOST).peekable();
-        if groups.peek().is_none() {
+        if groups.shares.is_empty() {
             return Ok(());
         }
         writeln!(out)?;
         let whole = self.residency.total();
-        let mut columns = vec![Column::number("PRICE", 12), Column::number("SHARE", 6)];
+        let (more, others) = groups.others;
+        let sums = [
+            (format!("{} more", counted(more, noun)), others),
+            (ungrouped.to_owned(), groups.ungrouped),
+            ("in no facet".to_owned(), groups.outside),
+            (TOTAL.to_owned(), whole),
+        ];
+        let named = groups.shares.into_iter().map(|(name, share)| (plain(name), share));
+        let sums = sums.into_iter().filter(|(_, share)| !share.is_empty());
+        let sums = sums.map(|(name, share)| ((name, style::DIM), share));
+        let (names, rows): (Vec<Cell>, Vec<Vec<Cell>>) = named
+            .chain(sums)
+            .map(|(name, share)| {
+                let part = percent(share.tokens(), whole.tokens());
+                let mut row = vec![self.price_cell(&share), plain(part)];
+                row.extend(cells(&share, out));
+                (name, row)
+            })
+            .unzip();
+        let mut columns = vec![Column::number("PRICE", 10), Column::number("SHARE", 7)];
         columns.extend(figures(out));
         columns.push(Column::text(title, 0));
-        let table = Table::new(columns);
+        let table = Table::new(columns).fitted(&rows);
+        let columns = table.rest(out);
         table.head(out)?;
-        for (name, share) in groups {
-            let part = percent(share.tokens(), whole.tokens());
-            let mut row = vec![self.price_cell(&share), plain(part)];
-            row.extend(cells(&share, out));
-            row.push(plain(name.as_ref()));
+        for (mut row, (name, look)) in rows.into_iter().zip(names) {
+            row.push((shortened(&name, columns).into_owned(), look));
             table.row(out, row)?;
         }
         Ok(())
@@ -302,9 +369,11 @@ fn says_of(remainder: Remainder) -> &'static str {
 fn why(remainder: Remainder) -> &'static str {
     match remainder {
         Remainder::NotInTranscript => {
-            "tools, system prompt, forms, images, and what the provider adds or counts more"
+            "tools, system prompt, forms, media of unknown cost, and what the provider adds or counts more"
         }
-        Remainder::NotCounted => "forms, images, and what the provider adds or counts more",
+        Remainder::NotCounted => {
+            "forms, media of unknown cost, and what the provider adds or counts more"
+        }
         Remainder::OutputNotKept => "reasoning, forms, and what the provider counts more",
         Remainder::Unlisted => "answers that show nothing, or whose request is nowhere",
         Remainder::BeyondInput => "cached tokens that are more than the input they are a part of",
@@ -328,6 +397,7 @@ fn path(line: &ResidencyLine) -> Option<&str> {
     line.path.as_deref()
 }
 
-fn by_turn(residency: &Residency) -> impl IntoIterator<Item = ((&Arc<str>, FrameSeq), Share)> {
-    residency.by(|line| Some((&line.session, line.frame?)))
+/// The turn that brought a line: its session, and the message that began it.
+fn turn(line: &ResidencyLine) -> Option<(&Arc<str>, FrameSeq)> {
+    Some((&line.session, line.turn?))
 }

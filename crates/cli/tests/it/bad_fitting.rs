@@ -145,7 +145,7 @@ fn an_engine_that_fails_leaves_a_context_that_fits() {
         let args = ["compress", HARBOUR, "--budget", "900", "--engine", engine];
         let run = run(&args);
         assert_eq!(run.code, Some(0), "{engine}: {}", run.err);
-        assert!(run.err.contains("no summary of block-1-"), "{engine}: {}", run.err);
+        assert!(run.err.contains("no summary of block-"), "{engine}: {}", run.err);
         assert!(run.err.contains(reason), "{engine}: {}", run.err);
         assert!(run.err.contains("left out"), "{engine}: {}", run.err);
         let report = support::run(&[&args[..], &["--json"]].concat()).out;

@@ -115,9 +115,11 @@ fn marks_for_the_cache_stand_after_the_last_block() {
     let blocks = printed["messages"][0]["content"].as_array().unwrap();
     let options = [&["compress", HARBOUR, "--as", "blocks", "--format", "native"][..], &BUDGET];
     let context = json_lines(&options.concat()).pop().unwrap();
-    assert_eq!(blocks[0]["text"], context["blocks"][0]["summary"]);
-    assert_eq!(blocks[0]["cache_control"]["type"], "ephemeral");
-    assert_eq!(printed.to_string().matches("cache_control").count(), 3);
+    // The user's first message stands before the block.
+    let is_last = |of: &&Value| of["text"] == context["blocks"][0]["summary"];
+    let last = blocks.iter().find(is_last).unwrap();
+    assert_eq!(last["cache_control"]["type"], "ephemeral");
+    assert_eq!(printed.to_string().matches("cache_control").count(), 4);
 }
 
 /// Where two contexts differ first, and by how much, worked out from their JSON alone.
@@ -232,8 +234,9 @@ fn sessions_are_fitted_one_by_one() {
     assert!(reports[1]["tokensAfter"].as_u64().unwrap() <= 40);
     // A block is as small as the room asks for, and is expanded all the same.
     assert!(reports[2]["tokensAfter"].as_u64().unwrap() <= 40);
-    let id = reports[2]["blocks"][0]["id"].as_str().unwrap();
-    assert!(!out(&["expand", CHAT, "--budget", "40", "--block", id]).is_empty());
+    let small = json_lines(&["compress", CHAT, "--budget", "60", "--json"]).pop().unwrap();
+    let id = small["blocks"][0]["id"].as_str().unwrap();
+    assert!(!out(&["expand", CHAT, "--budget", "60", "--block", id]).is_empty());
     let compared = support::run(&["diff", SESSIONS, SESSIONS, "--session", "birch"]);
     assert_eq!(compared.code, Some(0));
 }
@@ -355,4 +358,54 @@ fn a_request_of_another_session_is_not_compared() {
     let run = support::run(&["diff", "--session", "another", &first, &first]);
     assert_ne!(run.code, Some(0));
     assert!(run.err.contains("request 1 is of the session"), "{}", run.err);
+}
+
+#[test]
+fn tools_of_a_recorded_request_take_room_of_the_budget() {
+    let harbour = std::fs::read_to_string(support::root().join(HARBOUR)).unwrap();
+    let said = |line: &str| format!(r#"{{"role":"user","content":{}}}"#, json!(line));
+    let messages: Vec<String> = harbour.lines().map(said).collect();
+    let words = "the berth of a ship and the time of its tide ".repeat(20);
+    let tool = |name: &str| json!({ "type": "function", "function": { "name": name, "description": words } });
+    let request = |tools: &[Value]| {
+        let (tools, messages) = (json!(tools), messages.join(","));
+        format!(r#"{{"model":"gpt-4o","tools":{tools},"messages":[{messages}]}}"#)
+    };
+    let compress = |input: String, budget: &str, more: &[&str]| {
+        run_with(&[&["compress", "-", "--budget", budget], more].concat(), input)
+    };
+    let report = |input: String, budget: &str| -> Value {
+        serde_json::from_str(&compress(input, budget, &["--json", "--as", "openai"]).out).unwrap()
+    };
+    let without = report(request(&[]), "2000");
+    assert_eq!(without["tools"], Value::Null);
+    let with = report(request(&[tool("berth"), tool("tide")]), "2000");
+    let tools = with["tools"].as_u64().unwrap();
+    assert!((400..600).contains(&tools), "{tools}");
+    assert_eq!(with["budget"], 2000);
+    assert!(with["tokensAfter"].as_u64().unwrap() + tools <= 2000, "{with}");
+    assert!(with["tokensAfter"].as_u64() < without["tokensAfter"].as_u64());
+
+    let unfit = compress(request(&[tool("berth"), tool("tide")]), "400", &["--json"]);
+    assert_eq!(unfit.code, Some(3));
+    let report: Value = serde_json::from_str(&unfit.out).unwrap();
+    assert_eq!((&report["budget"], &report["breakdown"]["tools"]), (&json!(400), &json!(tools)));
+    assert!(unfit.said().contains(&format!("tools   {tools}")), "{}", unfit.said());
+
+    let asked = compress(request(&[]), "2000", &["--tools", "1.2k", "--json"]);
+    let asked: Value = serde_json::from_str(&asked.out).unwrap();
+    assert_eq!(asked["tools"], 1200);
+    assert!(asked["tokensAfter"].as_u64().unwrap() <= 800, "{asked}");
+
+    // A session of its own is replayed: someone answers.
+    let answered = request(&[tool("berth"), tool("tide")]).replace(
+        r#""messages":["#,
+        r#""messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},"#,
+    );
+    let replayed = run_with(&["replay", "-", "--budget", "2000", "--json"], answered.clone());
+    let replayed: Value = serde_json::from_str(&replayed.out).unwrap();
+    let session = &replayed["sessions"][0];
+    assert_eq!((&session["budget"], &session["tools"]), (&json!(2000), &json!(tools)));
+    let page = run_with(&["replay", "-", "--budget", "2000"], answered).out;
+    assert!(page.contains(&format!("{tools} tokens of the budget are for tools")), "{page}");
 }

@@ -117,14 +117,36 @@ fn what_gave_way_is_expanded() {
 }
 
 #[test]
+fn what_a_context_no_longer_says_is_a_table_a_report_and_a_part() {
+    let fit = [HARBOUR, "--budget", "200"];
+    check("receipt.txt", &[&["compress"], &fit[..], &["--receipt"]].concat());
+    check("receipt.json", &[&["compress"], &fit[..], &["--receipt", "--json"]].concat());
+    let part = ["--around", "slipway-2", "--limit", "60"];
+    let part = support::run(&[&["expand"], &fit[..], &part].concat());
+    check_text("expand-around.txt", &format!("{}\n{}", part.out, part.err));
+}
+
+#[test]
 fn sessions_are_replayed() {
     let files = [HARBOUR, "crates/cli/tests/data/sessions.jsonl"];
     for policy in ["blocks", "sliding", "none"] {
         let args = ["replay", "--budget", "500", "--policy", policy, files[0], files[1]];
         check(&format!("replay-{policy}.txt"), &args);
     }
+    let all = "none,sliding,first-and-last,masking,keep-user,forget,blocks";
+    let priced = ["--summaries", "continued", "--model", "claude-sonnet-4-5"];
+    let args = ["replay", "--budget", "500", "--policy", all, files[0]];
+    check("replay-policies.txt", &[&args[..], &priced].concat());
     let json = ["replay", "--json", "--budget", "500", files[0], files[1]];
     check("replay.json", &json);
+}
+
+#[test]
+fn recordings_of_one_task_are_audited() {
+    let files =
+        ["crates/cli/tests/data/audit-without.jsonl", "crates/cli/tests/data/audit-with.jsonl"];
+    check("audit.txt", &["audit", files[0], files[1]]);
+    check("audit.json", &["audit", "--json", files[0], files[1]]);
 }
 
 #[test]
@@ -153,6 +175,7 @@ fn every_command_has_help_with_an_example() {
         "compress",
         "expand",
         "replay",
+        "audit",
         "export",
         "diff",
         "checkpoint",

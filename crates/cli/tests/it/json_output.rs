@@ -186,7 +186,9 @@ fn frames_carry_everything(all: &[Said]) {
         // Frames hold no requests: those of recorded traffic are in the file alone.
         if said.stats["provenance"] != "reconstructed" {
             // So are the models, which say what counts are worth.
-            for key in ["requests", "context", "provenance", "lacks", "usage", "price", "counts"] {
+            for key in
+                ["requests", "context", "provenance", "lacks", "usage", "price", "counts", "media"]
+            {
                 piped[key] = said.stats[key].clone();
             }
         }

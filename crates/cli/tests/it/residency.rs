@@ -52,6 +52,21 @@ fn the_lines_and_the_remainder_add_up_to_the_reported_usage() {
             assert_eq!(sum, figure(&stats["usage"]["total"], name), "{name}");
         }
     }
+    // So do the groups of each kind with what they do not list.
+    for kind in ["byType", "byTool", "byDefinition", "byPath", "byTurn"] {
+        let listed: Vec<&Value> = match &residency[kind] {
+            Value::Array(list) => list.iter().collect(),
+            groups => groups.as_object().unwrap().values().collect(),
+        };
+        let rest = &residency["rest"][kind];
+        let rest = ["others", "ungrouped", "outside"].map(|name| &rest[name]);
+        for name in FIGURES {
+            let sum: u64 = listed.iter().chain(&rest).map(|share| figure(share, name)).sum();
+            assert_eq!(sum, figure(total, name), "{kind}: {name}");
+        }
+    }
+    assert_eq!(residency["rest"]["byTurn"]["others"]["groups"], 10);
+    assert_eq!(residency["byTurn"][0]["text"], "read /harbour/0.md");
     assert_eq!(total["price"], stats["price"]["total"]);
     let first = &lines[0];
     assert_eq!((&first["tool"], &first["subject"]), (&json!("read"), &json!("/harbour/0.md")));

@@ -366,6 +366,35 @@ fn a_file_is_read_again_only_where_it_has_changed() {
 }
 
 #[test]
+fn sessions_are_priced_by_the_table_that_is_asked_for() {
+    let home = Home::new();
+    home.write(".claude/projects/w/birch.jsonl", &claude("birch", 3, "Where is the berth?"));
+    let table = |output: u64| {
+        let text = format!(
+            "date = 2026-11-23\ncurrency = \"EUR\"\n[[provider]]\nname = \"x\"\nsource = \"y\"\n[[provider.model]]\nnames = [\"claude-x\"]\ninput = 1\ncache_read = 0\noutput = {output}\n"
+        );
+        home.write(&format!("{output}.toml"), &text).to_str().unwrap().to_owned()
+    };
+    assert_eq!(home.json(&[])[0]["cost"], Value::Null);
+    let (two, four) = (table(2), table(4));
+    for _ in 0..2 {
+        // Of the same day, and not the same table: two answers of 10 tokens and 5.
+        for (path, amount) in [(&two, "0.00004"), (&four, "0.00006")] {
+            let session = &home.json(&["--prices", path])[0];
+            assert_eq!(session["cost"]["amount"], amount);
+            assert_eq!(session["cost"]["currency"], "EUR");
+        }
+        assert_eq!(home.json(&[])[0]["cost"], Value::Null);
+    }
+    let stats = home.run(&["stats", "--json", "--last"]);
+    let stats: Value = serde_json::from_str(&stats.out).unwrap();
+    assert_eq!(stats["price"]["total"], Value::Null);
+    let wrong = home.write("wrong.toml", "date = 1\n");
+    let run = home.run(&["sessions", "--prices", wrong.to_str().unwrap()]);
+    assert!(run.code != Some(0) && run.err.contains("wrong.toml"), "{}", run.err);
+}
+
+#[test]
 fn what_is_not_indexed_is_shown_with_dashes() {
     let home = Home::full();
     let run = home.run(&["sessions", "--quick"]);

@@ -60,8 +60,9 @@ fn shown_as_text(args: &[&str], colors: bool) -> bool {
     assert!(!shown.contains("panicked"), "{args:?}: {shown:?}");
     let found = acted_on(&shown);
     assert!(found.is_empty(), "{args:?}: {found:#?}");
-    let is_shown =
-        ["␛]", "]52;c;", "U+202E", "u202e", "u{202e}"].iter().any(|name| shown.contains(name));
+    let is_shown = ["␛]", "]52;c;", "U+202E", "u202e", "u{202e}", "U+200F"]
+        .iter()
+        .any(|name| shown.contains(name));
     assert!(is_shown, "{args:?} shows none of it: {shown:?}");
     true
 }
@@ -414,7 +415,9 @@ fn of_no_format_a_control_reaches_a_page_a_message_or_json() {
             &["compress", "--budget", "2k", "--as", "anthropic"],
             &["compress", "--budget", "2k", "--as", "openai"],
             &["compress", "--budget", "1"],
+            &["compress", "--budget", "2k", "--receipt"],
             &["expand", "--budget", "2k", "--block", HOSTILE],
+            &["expand", "--budget", "2k", "--around", "nothing like it"],
             &["replay", "--budget", "2k"],
             &["export", "--otlp"],
             &["replay", "--budget", "2k", "--json"],

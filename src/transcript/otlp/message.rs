@@ -7,7 +7,7 @@ use crate::{
 
 /// A message that a span, or an event, tells of.
 #[derive(Debug, PartialEq)]
-pub(super) struct Said {
+pub(super) struct SpanMessage {
     role: String,
     name: Option<String>,
     parts: Vec<Part>,
@@ -49,7 +49,7 @@ fn text_at(object: &Object, key: &str) -> Option<String> {
     object.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
-impl Said {
+impl SpanMessage {
     /// A message of the conventions: a role and parts. `None` where it is none.
     pub(super) fn of_message(message: Value) -> Option<Self> {
         let Value::Object(mut message) = message else { return None };

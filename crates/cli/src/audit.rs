@@ -1,0 +1,254 @@
+//! `afterimage audit`: two recordings of one task, without and with a compressor.
+
+use std::{io::Write, path::Path, sync::Arc};
+
+use afterimage::{
+    bill::{Bill, Prices, UsageSums, broken_caches},
+    id::Millis,
+    json::Object,
+    replay::{AuditedName, LossAudit, NameFate},
+    request::{Recording, ReportedExchange},
+};
+
+use crate::{
+    args::{self, Input},
+    failure::{Failure, Outcome},
+    input,
+    json::object,
+    lens::{Counting, Lens},
+    output::Output,
+    requests, sessions, style,
+    table::{Cell, Column, Table, plain},
+    text::{counted, grouped, percent, printable},
+    usage,
+};
+
+pub(crate) fn run(args: &args::Audit) -> Outcome {
+    let mut out = Output::new(args.coloring.color);
+    if input::is_stdin(&args.without) && input::is_stdin(&args.with) {
+        return Err(Failure::new("standard input can be read once, and stands for A and B").into());
+    }
+    let prices = usage::prices(&args.pricing)?;
+    // Only names are looked for: nothing is counted.
+    let rendering = args::Rendering {
+        format: None,
+        tokenizer: Some(args::CountedBy::Tokenizer(args::Tokenizer::Chars4)),
+    };
+    let lens = Lens::new(&rendering, Counting::OnDemand)?;
+    let read = |path: &Path, session: Option<&str>| {
+        Audited::read(path, session, &args.branches, &lens, &prices)
+    };
+    let without = read(&args.without, args.session_a.as_deref())?;
+    let with = read(&args.with, args.session_b.as_deref())?;
+    let losses =
+        LossAudit::of((&without.recording, &without.session), (&with.recording, &with.session))?;
+    let rewritten = LossAudit::rewritten(&without.recording, &without.session)?;
+    if args.json {
+        out.json(object! {
+            "without": without.json(rewritten),
+            "with": with.json(losses.rewritten),
+            "losses": losses.to_json(),
+        })?;
+    } else {
+        bill(&without, &with, [rewritten, losses.rewritten], &mut out)?;
+        names(&losses, args.names, &mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A recording with what it reports.
+struct Audited<'p> {
+    name: String,
+    session: Arc<str>,
+    recording: Recording,
+    sums: UsageSums,
+    bill: Bill<'p>,
+    /// How many requests paid again for what a cache had held, and for how many tokens.
+    broken: (u64, u64),
+}
+
+impl<'p> Audited<'p> {
+    fn read(
+        path: &Path,
+        session: Option<&str>,
+        branches: &args::Branches,
+        lens: &Lens,
+        prices: &'p Prices,
+    ) -> Outcome<Self> {
+        let branches = branches.clone();
+        let input = Input { branches, ..Input::of(vec![path.to_owned()]) };
+        let mut read = None;
+        input::read(&input.with_exchanges(), true, input::InputRefusal::Ends, |source| {
+            if read.is_some() {
+                let failure = Failure::new("expected one recording, found several").file(path);
+                return Err(failure.hint("name one file of the folder").into());
+            }
+            let recording = requests::read(source, &lens.counter)?;
+            let Some(session) = chosen(&recording, session) else {
+                let failure = source.fail("there is no such session with requests");
+                let hint = "`afterimage requests FILE` lists the sessions";
+                return Err(failure.hint(hint).into());
+            };
+            let reported: Vec<ReportedExchange> = recording.reported().collect();
+            let time = |text: &str| sessions::written(text).map(Millis::new);
+            let broken = broken_caches(&recording, time).map_err(|error| source.refuse(error))?;
+            let lost = broken.iter().map(|broken| broken.lost).sum();
+            read = Some(Self {
+                name: source.name(),
+                session,
+                sums: reported.iter().collect(),
+                bill: Bill::of(prices, &reported),
+                broken: (broken.len() as u64, lost),
+                recording,
+            });
+            Ok(())
+        })?;
+        let nothing = || Failure::new("there is no recording").file(path);
+        Ok(read.ok_or_else(nothing)?)
+    }
+
+    fn json(&self, rewritten: u64) -> Object {
+        let mut json = object! {
+            "file": self.name.as_str(),
+            "session": &*self.session,
+            "usage": self.sums.total.to_json(),
+            "price": self.bill.to_json(),
+            "cachesLost": self.broken.0,
+            "tokensLost": self.broken.1,
+        };
+        json.insert("rewritten".to_owned(), rewritten.into());
+        json
+    }
+
+    /// What it cost, as people read it.
+    fn cost(&self) -> String {
+        let sign = if self.bill.is_partial() { "≥ " } else { "" };
+        if self.bill.priced == 0 {
+            return "–".to_owned();
+        }
+        format!("{sign}{}", usage::money(self.bill.total()))
+    }
+}
+
+/// The session that is asked for, else the one with the most requests.
+fn chosen(recording: &Recording, session: Option<&str>) -> Option<Arc<str>> {
+    let requests = |name: &str| {
+        recording.exchanges().iter().filter(|exchange| *exchange.session == *name).count()
+    };
+    let all = recording.sessions().map(|(name, _)| name);
+    let named = all.filter(|name| session.is_none_or(|session| session == &***name));
+    // Of several with as many the first.
+    let most = named
+        .map(|name| (requests(name), name))
+        .reduce(|most, next| if next.0 > most.0 { next } else { most });
+    most.filter(|(requests, _)| *requests > 0 || session.is_some())
+        .map(|(_, name)| Arc::clone(name))
+}
+
+/// What both cost, side by side.
+fn bill(
+    without: &Audited<'_>,
+    with: &Audited<'_>,
+    rewritten: [u64; 2],
+    out: &mut Output,
+) -> Outcome {
+    let heading = out.paint.style(style::HEADING);
+    for (letter, of) in [("A", without), ("B", with)] {
+        let (name, session) = (printable(&of.name), printable(&of.session));
+        writeln!(out, "{heading}{letter}{heading:#}  {name} ({session})")?;
+    }
+    writeln!(out)?;
+    let table = Table::new([
+        Column::text("", 12),
+        Column::number("A", 16),
+        Column::number("B", 16),
+        Column::text("B of A", 8),
+    ]);
+    table.head(out)?;
+    let (a, b) = (&without.sums.total, &with.sums.total);
+    let mut row = |name: &str, a: u64, b: u64| {
+        let share = if a == 0 { String::new() } else { percent(b, a) };
+        let cells = [name.to_owned(), grouped(a), grouped(b), share];
+        table.row(out, cells.into_iter().map(plain).collect())
+    };
+    row("requests", a.with_usage, b.with_usage)?;
+    row("input", a.input, b.input)?;
+    row("  read", a.cache_read, b.cache_read)?;
+    row("  written", a.cache_write, b.cache_write)?;
+    row("output", a.output, b.output)?;
+    row("  reasoning", a.reasoning, b.reasoning)?;
+    let (cost_a, cost_b) = (without.cost(), with.cost());
+    let (total_a, total_b) = (without.bill.total().pico(), with.bill.total().pico());
+    let share = |part: u128, whole: u128| {
+        let scaled = |pico: u128| u64::try_from(pico / 1_000_000).unwrap_or(u64::MAX);
+        if scaled(whole) == 0 { String::new() } else { percent(scaled(part), scaled(whole)) }
+    };
+    // Of a cost that is unknown or partial there is no share.
+    let are_whole = [without, with].iter().all(|of| of.bill.priced > 0 && !of.bill.is_partial());
+    let of = if are_whole { share(total_b, total_a) } else { String::new() };
+    let cells: Vec<Cell> = vec![plain("cost"), plain(cost_a), plain(cost_b), plain(of)];
+    table.row(out, cells)?;
+    let mut row = |name: &str, a: u64, b: u64| {
+        table.row(out, vec![plain(name), plain(grouped(a)), plain(grouped(b)), plain("")])
+    };
+    row("caches lost", without.broken.0, with.broken.0)?;
+    row("  tokens", without.broken.1, with.broken.1)?;
+    row("rewritten", rewritten[0], rewritten[1])?;
+    for (letter, of) in [("A", without), ("B", with)] {
+        let missing = of.sums.total.without_usage;
+        if missing > 0 {
+            let requests = counted(missing, "request");
+            writeln!(out, " {requests} of {letter} report no usage and are in no sum")?;
+        }
+    }
+    Ok(())
+}
+
+/// What happened to the names.
+fn names(losses: &LossAudit, most: usize, out: &mut Output) -> Outcome {
+    let heading = out.paint.style(style::HEADING);
+    let used = losses.names.len() as u64;
+    writeln!(out, "\n{heading}{} that A used{heading:#}", counted(used, "name"))?;
+    let count = |fate: &str| losses.with_fate(fate).count() as u64;
+    let again = losses.names.iter().filter(|name| name.read_again > 0).count() as u64;
+    for (what, of) in [
+        ("kept", count("kept")),
+        ("lost", count("lost")),
+        ("read again", again),
+        ("never read", count("neverRead")),
+    ] {
+        let share = if used == 0 { String::new() } else { percent(of, used) };
+        writeln!(out, " {what:<12}{:>6}  {share:>6}", grouped(of))?;
+    }
+    let mut lost: Vec<&AuditedName> = losses.with_fate("lost").collect();
+    lost.sort_by_key(|name| std::cmp::Reverse(name.uses));
+    if lost.is_empty() || most == 0 {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let table = Table::new([
+        Column::number("USES", 5),
+        Column::text("FRAMES", 11),
+        Column::number("LAST", 5),
+        Column::text("LOST", 0),
+    ]);
+    table.head(out)?;
+    for name in lost.iter().take(most) {
+        let last = match name.fate {
+            NameFate::Lost { last } => grouped(last as u64),
+            _ => "–".to_owned(),
+        };
+        let cells = vec![
+            plain(grouped(name.uses)),
+            plain(format!("{}–{}", name.first_use, name.last_use)),
+            plain(last),
+            plain(&*name.name),
+        ];
+        table.row(out, cells)?;
+    }
+    let rest = lost.len().saturating_sub(most) as u64;
+    if rest > 0 {
+        writeln!(out, " {} more; `--names {}` lists all", grouped(rest), lost.len())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! The requests of a recording as a table.
+
+use std::{collections::HashMap, io::Write};
+
+use afterimage::{
+    request::{Exchange, ExchangeOutcome, Lack},
+    veil::SubagentStart,
+};
+use indexmap::IndexSet;
+
+use super::{listing::Listing, provenance_note};
+use crate::{
+    failure::Outcome,
+    moment::clock,
+    output::Output,
+    style,
+    table::{Column, Table, plain},
+    text::{grouped, printable, shortened},
+    usage, view,
+};
+
+/// From how many columns on a table has room for all figures.
+const WIDE: usize = 110;
+
+/// What a table of requests has columns for.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column that may be there")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    times: bool,
+    lines: bool,
+    tools: bool,
+    counts: bool,
+    usage: bool,
+}
+
+impl Shape {
+    /// What no request has takes no room.
+    fn of(listing: &Listing<'_>, exchanges: &[&Exchange], out: &Output) -> Self {
+        let lacks_tools = |of: &&Exchange| of.provenance.lacks().contains(&Lack::Tools);
+        let usage = exchanges.iter().any(|exchange| exchange.usage.is_some());
+        Self {
+            times: exchanges.iter().any(|exchange| exchange.time.is_some()),
+            lines: exchanges.iter().any(|exchange| listing.label(exchange).line().is_some()),
+            tools: !exchanges.iter().all(lacks_tools),
+            // Beside what is reported, a narrow terminal has no room for counts of ours.
+            counts: !usage || out.width >= WIDE,
+            usage,
+        }
+    }
+
+    fn table(self) -> Table {
+        let mut columns = vec![Column::number("#", 4), Column::number("FRAME", 5)];
+        let mut add = |is_there: bool, column: Column| columns.extend(is_there.then_some(column));
+        add(self.times, Column::text("TIME", 8));
+        add(self.lines, Column::number("LINE", 6));
+        add(self.tools, Column::number("TOOLS", 6));
+        add(self.counts, Column::number("SYSTEM", 6));
+        add(self.counts, Column::number("MESSAGES", 8));
+        add(self.counts, Column::number("GROWTH", 7));
+        // As reported: never counts of ours.
+        columns.extend(self.usage.then(usage::columns).into_iter().flatten());
+        columns.push(Column::text("THEN", 0));
+        Table::new(columns)
+    }
+}
+
+impl Listing<'_> {
+    pub(super) fn table(&self, out: &mut Output) -> Outcome {
+        let exchanges = self.exchanges()?;
+        let goes_on = self.printed.is_some_and(|printed| !printed.is_none());
+        if !goes_on {
+            view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
+        }
+        let Some(first) = exchanges.first() else {
+            return Ok(writeln!(out, " There is no request to a model in it.")?);
+        };
+        if let Some(note) = provenance_note(&first.provenance).filter(|_| !goes_on) {
+            view::note(out, 1, &note)?;
+        }
+        let models: IndexSet<&str> =
+            exchanges.iter().filter_map(|exchange| exchange.model.as_deref()).collect();
+        if !models.is_empty() && !goes_on {
+            let models: Vec<&str> = models.into_iter().collect();
+            let line = format!("model {}", models.join(", "));
+            writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
+        }
+        let shape = Shape::of(self, &exchanges, out);
+        let table = shape.table();
+        self.shape.set(Some(shape));
+        // What comes later may have what nothing had before.
+        if !goes_on || self.printed.is_some_and(|printed| printed.shape != Some(shape)) {
+            table.head(out)?;
+        }
+        let mut session = self.printed.and_then(|printed| printed.last.as_ref());
+        let (mut totals, mut seen) = (HashMap::new(), HashMap::new());
+        for exchange in exchanges {
+            if self.is_printed(exchange, &mut seen) {
+                self.tokens(exchange, &mut totals)?;
+                continue;
+            }
+            let start = self.recording.started_by(&exchange.session);
+            let is_other = session.is_some_and(|session| *session != exchange.session);
+            if is_other || (session.is_none() && start.is_some()) {
+                view::rule(out, &format!("session {}", exchange.session), style::HEADING, "")?;
+            }
+            if session != Some(&exchange.session)
+                && let Some(start) = start
+            {
+                let dim = out.paint.style(style::DIM);
+                writeln!(out, " {dim}{}{dim:#}", printable(&started(start)))?;
+            }
+            session = Some(&exchange.session);
+            let (tokens, growth) = self.tokens(exchange, &mut totals)?;
+            let sign = if growth < 0 { "-" } else { "+" };
+            let growth = u64::try_from(growth.unsigned_abs()).unwrap_or(u64::MAX);
+            let (then, look) = self.then(exchange)?;
+            let answer =
+                exchange.answer().map_or_else(|| "–".to_owned(), |frame| frame.to_string());
+            let time = exchange.time.as_deref().map_or("–".into(), clock);
+            let mut cells = vec![plain(exchange.number.to_string()), plain(answer)];
+            cells.extend(shape.times.then(|| plain(time)));
+            cells.extend(shape.lines.then(|| {
+                let line = self.label(exchange).line();
+                plain(line.map_or_else(|| "–".to_owned(), |line| line.to_string()))
+            }));
+            cells.extend(shape.tools.then(|| plain(grouped(tokens.tools))));
+            cells.extend(shape.counts.then(|| plain(grouped(tokens.system))));
+            cells.extend(shape.counts.then(|| plain(grouped(tokens.messages))));
+            cells.extend(shape.counts.then(|| plain(format!("{sign}{}", grouped(growth)))));
+            if shape.usage {
+                cells.extend(usage::cells(exchange.usage.as_ref()));
+            }
+            cells.push((then, look));
+            table.row(out, cells)?;
+            out.flush_if_terminal()?;
+        }
+        // A file that is followed has no end.
+        if self.printed.is_some() {
+            return Ok(());
+        }
+        self.reported().block(out)
+    }
+
+    /// Why a request failed, or where it differs from the one before.
+    fn then(&self, exchange: &Exchange) -> Outcome<(String, anstyle::Style)> {
+        let retry = match exchange.outcome {
+            ExchangeOutcome::Superseded => "superseded; ",
+            _ if exchange.is_retry => "a retry; ",
+            _ => "",
+        };
+        if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
+            let reason = reason.strip_prefix("failed: ").unwrap_or(reason);
+            return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
+        }
+        let Some(diff) = self.differences(exchange)? else {
+            return Ok((format!("{retry}first{}", self.calls(exchange)), style::DIM));
+        };
+        Ok(match &diff.prefix.divergence {
+            None if diff.parameters.is_empty() && diff.breaks.is_empty() => {
+                (format!("{retry}+{}", self.calls(exchange)), style::DIM)
+            }
+            None => {
+                let parameters = diff.parameters.iter().map(|change| change.name.as_str());
+                let names: IndexSet<&str> =
+                    parameters.chain(diff.breaks.iter().map(|of| of.cause.as_str())).collect();
+                let names: Vec<&str> = names.into_iter().collect();
+                let again = diff.prefix.unchanged.saturating_sub(diff.prefix.cached);
+                let (billed, look) = if diff.breaks.is_empty() {
+                    (String::new(), style::DIM)
+                } else {
+                    (format!("; {} billed again", grouped(again)), style::ADDED)
+                };
+                (format!("{retry}+ other {}{billed}", names.join(", ")), look)
+            }
+            Some(divergence) => {
+                let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
+                let place = self.place(exchange, divergence, &diff);
+                (format!("{retry}{place}; {} billed again", grouped(again)), style::ADDED)
+            }
+        })
+    }
+
+    /// The tools that the answer calls, in a few words.
+    fn calls(&self, exchange: &Exchange) -> String {
+        let tools = self.called(exchange);
+        if tools.is_empty() { String::new() } else { format!("  → {}", tools.join(", ")) }
+    }
+}
+
+/// What started a subagent, in a few words.
+fn started(start: &SubagentStart) -> String {
+    let SubagentStart { session, call, .. } = start;
+    match start.frame {
+        Some(frame) => format!("started by call {call} in frame {frame} of session {session}"),
+        None => format!("started by call {call} of session {session}"),
+    }
+}

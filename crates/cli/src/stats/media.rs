@@ -1,0 +1,116 @@
+//! Images, sounds and documents: by their providers' rules, apart from what is counted as text.
+
+use std::{collections::HashMap, io::Write, sync::Arc};
+
+use afterimage::{
+    bill::{MediaGap, MediaItem, MediaKind, MediaRule},
+    json::{Object, Value},
+    request::ReportedExchange,
+    veil::Frame,
+};
+use indexmap::IndexMap;
+
+use crate::{
+    failure::Outcome,
+    json::{object, or_null},
+    output::Output,
+    style,
+    text::{counted, grouped, printable},
+};
+
+/// The media of the frames of a file.
+#[derive(Default)]
+pub(super) struct FileMedia(Vec<(Arc<str>, MediaItem)>);
+
+/// What media of one kind cost by one rule, or why nobody knows.
+type Row = (MediaKind, Option<Arc<str>>, Result<MediaRule, MediaGap>);
+
+/// The media of a file, added up.
+#[derive(Default)]
+pub(super) struct MediaSums(IndexMap<Row, (u64, u64)>);
+
+impl FileMedia {
+    pub(super) fn add(&mut self, session: &Arc<str>, frame: &Frame) {
+        let items = MediaItem::of_frame(frame).into_iter();
+        self.0.extend(items.map(|item| (Arc::clone(session), item)));
+    }
+
+    /// Counts each by the rule of the model that its session names last.
+    pub(super) fn sums(&self, reported: &[ReportedExchange]) -> MediaSums {
+        let mut models: HashMap<&str, &Arc<str>> = HashMap::new();
+        for exchange in reported {
+            if let Some(model) = exchange.model.as_ref().filter(|model| !model.starts_with('<')) {
+                models.insert(&exchange.session, model);
+            }
+        }
+        let mut sums = MediaSums::default();
+        for (session, item) in &self.0 {
+            sums.add(item, models.get(&**session).copied());
+        }
+        sums
+    }
+}
+
+impl MediaSums {
+    /// Adds an item by the rule of a model.
+    fn add(&mut self, item: &MediaItem, model: Option<&Arc<str>>) {
+        let (tokens, rule) = match item.tokens(model.map(AsRef::as_ref)) {
+            Ok((tokens, rule)) => (tokens, Ok(rule)),
+            Err(gap) => (0, Err(gap)),
+        };
+        let (parts, sum) = self.0.entry((item.kind, model.cloned(), rule)).or_default();
+        (*parts, *sum) = (*parts + 1, sum.saturating_add(tokens));
+    }
+
+    pub(super) fn to_json(&self) -> Object {
+        let sum = |of: fn(&(u64, u64)) -> u64| self.0.values().map(of).fold(0, u64::saturating_add);
+        let unknown = self.0.iter().filter(|((.., rule), _)| rule.is_err());
+        let rows = self.0.iter().map(|((kind, model, rule), (parts, tokens))| {
+            object! {
+                "kind": kind.as_str(),
+                "model": or_null(model.as_deref()),
+                "rule": or_null(rule.ok().map(MediaRule::as_str)),
+                "unknown": or_null(rule.err().map(MediaGap::as_str)),
+                "parts": *parts,
+                "tokens": or_null(rule.ok().map(|_| *tokens)),
+            }
+        });
+        object! {
+            "parts": sum(|of| of.0),
+            "tokens": sum(|of| of.1),
+            "unknown": unknown.map(|(_, (parts, _))| parts).sum::<u64>(),
+            "rows": rows.collect::<Value>(),
+        }
+    }
+
+    /// A line for each rule; nothing where there is none.
+    pub(super) fn print(&self, out: &mut Output) -> Outcome {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
+        writeln!(out, "\n  {bold}IMAGES AND DOCUMENTS{bold:#}")?;
+        writeln!(out, "  {dim}by their providers' rules, beside the counts of texts{dim:#}")?;
+        for ((kind, model, rule), (parts, tokens)) in &self.0 {
+            let parts = counted(*parts, kind.as_str());
+            let model = model.as_deref().map(printable);
+            let (figure, says) = match rule {
+                Ok(rule) => (grouped(*tokens), rule.to_string()),
+                Err(gap) => ("unknown".to_owned(), said(*gap).to_owned()),
+            };
+            let of = model.map_or_else(String::new, |model| format!(", for {model}"));
+            writeln!(out, "  {:<14}{figure:>12}  {dim}{parts}: {says}{of}{dim:#}", "tokens")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why nobody knows, for people.
+fn said(gap: MediaGap) -> &'static str {
+    match gap {
+        MediaGap::Model => "the session names no model",
+        MediaGap::Rule => "no published rule is known",
+        MediaGap::Size => "its size is not in the file",
+        _ => gap.as_str(),
+    }
+}

@@ -1,0 +1,119 @@
+//! Requests that are replayed, as files.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails")]
+
+use crate::support;
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+const HARBOUR: &str = "examples/sessions/harbour.jsonl";
+
+fn args<'a>(directory: &'a str, form: &'a str, policy: &'a str) -> [&'a str; 10] {
+    ["replay", HARBOUR, "--budget", "700", "--policy", policy, "--as", form, "--emit", directory]
+}
+
+#[test]
+fn every_request_is_in_a_file_and_in_the_list() {
+    let scratch = tempfile::tempdir().unwrap();
+    for form in ["openai", "responses", "anthropic"] {
+        let directory = scratch.path().join(form);
+        let name = directory.to_str().unwrap();
+        let run = support::run(&args(name, form, "sliding,blocks"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let list = fs::read_to_string(directory.join("requests.jsonl")).unwrap();
+        let mut lines = list.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let head = lines.next().unwrap();
+        assert_eq!((&head["format"], &head["version"]), (&"afterimage-requests".into(), &1.into()));
+        assert_eq!((&head["form"], &head["budget"]), (&form.into(), &700.into()));
+        let mut turns = [0, 0];
+        for line in lines {
+            let policy = usize::from(line["policy"] == "blocks");
+            turns[policy] += 1;
+            assert_eq!(line["turn"], turns[policy]);
+            assert!(line["tokens"].as_u64().unwrap() <= 700, "{line}");
+            let path = directory.join(line["path"].as_str().unwrap());
+            let request: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+            let messages = if form == "anthropic" { &request["messages"] } else { &request };
+            assert!(!messages.as_array().unwrap().is_empty());
+        }
+        assert_eq!(turns[0], turns[1]);
+        assert_eq!(files(&directory) as u64, 1 + turns.iter().sum::<u64>());
+    }
+}
+
+fn files(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let scratch = tempfile::tempdir().unwrap();
+    let name = scratch.path().to_str().unwrap();
+    fs::write(scratch.path().join("mine.txt"), "mine").unwrap();
+    let run = support::run(&args(name, "openai", "blocks"));
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(run.err.contains("the directory is not empty"), "{}", run.err);
+    assert_eq!(fs::read_to_string(scratch.path().join("mine.txt")).unwrap(), "mine");
+    assert_eq!(files(scratch.path()), 1);
+}
+
+#[test]
+fn a_request_is_what_compress_prints_for_the_same_context() {
+    // With room for everything nothing depends on how it is kept.
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("all");
+    let name = directory.to_str().unwrap();
+    let run = support::run(&[
+        "replay",
+        HARBOUR,
+        "--budget",
+        "50k",
+        "--policy",
+        "none,keep-user",
+        "--as",
+        "openai",
+        "--emit",
+        name,
+        "--json",
+    ]);
+    let figures: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(figures["policies"][0]["all"], figures["policies"][1]["all"]);
+    let list = fs::read_to_string(directory.join("requests.jsonl")).unwrap();
+    let paths: Vec<String> = list
+        .lines()
+        .skip(1)
+        .map(|line| {
+            serde_json::from_str::<Value>(line).unwrap()["path"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let text = |path: &String| fs::read_to_string(directory.join(path)).unwrap();
+    for path in paths.iter().filter(|path| path.starts_with("none/")) {
+        assert_eq!(text(path), text(&path.replace("none/", "keep-user/")));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn every_request_to_a_program_is_in_the_bill() {
+    let scratch = tempfile::tempdir().unwrap();
+    let asked = scratch.path().join("asked.txt");
+    let of = |marker: &str| {
+        let text = fs::read_to_string(&asked).unwrap();
+        text.lines().filter(|line| line.starts_with(marker)).count() as u64
+    };
+    // It notes whether it is asked for what a first answer lost.
+    let engine = format!(
+        "if grep -q 'Letter by letter it lost'; then echo again; else echo first; fi >> '{}'; echo Ships came and went.",
+        asked.display()
+    );
+    let args = ["replay", HARBOUR, "--budget", "500", "--engine", &engine, "--json"];
+    let run = support::run(&args);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let replayed: Value = serde_json::from_str(&run.out).unwrap();
+    let (first, again) = (of("first"), of("again"));
+    assert!(first > 0 && again > 0 && again <= first, "{first} {again}");
+    assert_eq!(replayed["all"]["summaryCalls"], first + again);
+    assert!(replayed["all"]["summaryInput"].as_u64().unwrap() > 100 * (first + again));
+}

@@ -1,0 +1,312 @@
+//! What a call does, by the shape of its arguments: which file, which command, what else.
+
+use super::{
+    outcome::{flat, shortened},
+    plan::{self, Item},
+    shell::{self, Touch},
+};
+use crate::{
+    json::{self, Value},
+    text::parameters,
+    veil::Call,
+};
+
+/// Longer arguments are not looked at as JSON.
+const LONGEST_JSON: usize = 1 << 20;
+
+/// The bytes of what a call was about.
+const SUBJECT: usize = 140;
+
+/// Other names of arguments that hold a path.
+const PATHS: [&str; 6] =
+    ["filepath", "abs_path", "relative_path", "relative_workspace_path", "source_path", "new_path"];
+
+/// The names of arguments that hold a path where it looks like one: an order has a destination too.
+const PLACES: [&str; 3] = ["uri", "dest", "destination"];
+
+/// The names of arguments that hold a command.
+const COMMANDS: [&str; 6] = ["command", "cmd", "script", "code", "shell", "commands"];
+
+/// What says that the call changes the file.
+const EDITS: [&str; 21] = [
+    "old_string",
+    "new_string",
+    "old_str",
+    "new_str",
+    "oldText",
+    "newText",
+    "oldString",
+    "newString",
+    "edits",
+    "patch",
+    "diff",
+    "insert_line",
+    "insert_text",
+    "insert",
+    "search",
+    "replace",
+    "replacement",
+    "new_source",
+    "code_edit",
+    "replacements",
+    "replacement_text",
+];
+
+/// What says that the call writes the file as a whole.
+const WHOLE: [&str; 5] = ["content", "contents", "file_text", "text", "data"];
+
+/// A call, read.
+#[derive(Debug, Default)]
+pub(super) struct Action {
+    /// What it is about: a path, a command, or the first of its arguments.
+    pub(super) subject: String,
+    /// What two calls share that do the same: the path, or the program of the command.
+    pub(super) key: String,
+    pub(super) touches: Vec<(Touch, String)>,
+    pub(super) plan: Option<Vec<Item>>,
+    /// Whether it changes a file that it does not name: the one that is open in an editor.
+    pub(super) edits_open_file: bool,
+}
+
+/// Reads the arguments of the call of a tool.
+pub(super) fn read(tool: &str, text: &str) -> Action {
+    let value = value_of(text);
+    let mut action = Action::default();
+    match &value {
+        Some(value @ Value::Object(_)) => of_members(tool, value, &mut action),
+        Some(Value::String(text)) => of_text(text, &mut action),
+        Some(Value::Array(items)) => {
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            of_text(&words.join(" "), &mut action);
+        }
+        _ => of_text(text, &mut action),
+    }
+    if action.key.is_empty() {
+        action.key.clone_from(&action.subject);
+    }
+    action
+}
+
+/// The command that stands in an agent's text.
+pub(super) fn of_command(command: &str) -> Action {
+    let mut action = Action::default();
+    command_of(command, &mut action);
+    action
+}
+
+fn value_of(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let mut named = parameters(text).peekable();
+    if named.peek().is_some() {
+        let member = |(name, value): (&str, &str)| {
+            let is_nested = value.trim_start().starts_with(['{', '[']);
+            let nested = is_nested.then(|| json::read(value.as_bytes()).ok()).flatten();
+            (name.to_owned(), nested.unwrap_or_else(|| value.to_owned().into()))
+        };
+        return Some(Value::Object(named.map(member).collect()));
+    }
+    let may_be = text.len() <= LONGEST_JSON && text.starts_with(['{', '[', '"']);
+    may_be.then(|| json::read(text.as_bytes()).ok()).flatten()
+}
+
+fn of_members(tool: &str, value: &Value, action: &mut Action) {
+    action.plan = plan::of_arguments(value);
+    let text_at = |key: &str| value.str_at(key).filter(|text| !text.trim().is_empty());
+    let is_place = |text: &&str| text.contains(['/', '\\', '.']) && !text.contains(' ');
+    let place = || PLACES.iter().find_map(|key| text_at(key).filter(is_place));
+    let path = Call::PATHS.iter().chain(&PATHS).find_map(|key| text_at(key)).or_else(place);
+    // A list that is written to a file is a plan, and a change of the file.
+    if let Some(plan) = action.plan.as_ref().filter(|_| path.is_none()) {
+        action.subject = format!("plan of {} steps", plan.len());
+        return;
+    }
+    let patch = ["patch", "input", "diff"].iter().find_map(|key| text_at(key));
+    if let Some(patch) = patch.filter(|text| is_patch(text)) {
+        of_patch(patch, action);
+        return;
+    }
+    let command = COMMANDS.iter().find_map(|key| match value.get(key)? {
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            // `bash -lc SCRIPT` runs the script.
+            let script = words.iter().position(|word| matches!(*word, "-c" | "-lc"));
+            let from = script.map_or(0, |at| at + 1);
+            Some(words.get(from..)?.join(" "))
+        }
+        value => value.as_str().map(str::to_owned),
+    });
+    match (path, command) {
+        (Some(path), command) => {
+            let has = |keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
+            let named = tool.to_ascii_lowercase();
+            let is = |words: &[&str]| words.iter().any(|word| named.contains(word));
+            let verb = command.as_deref().unwrap_or_default();
+            let touch = if has(&EDITS) {
+                Touch::Changed
+            } else if verb == "create" || has(&WHOLE) && !is(&["search", "grep", "find"]) {
+                Touch::Written
+            } else if is(&["delete", "remove"]) {
+                Touch::Deleted
+            } else {
+                Touch::Read
+            };
+            action.touches.push((touch, path.to_owned()));
+            action.subject = shortened(path, SUBJECT);
+            path.clone_into(&mut action.key);
+            // A verb of an editor, or what was searched for.
+            let is_verb = !verb.is_empty() && !verb.contains(char::is_whitespace);
+            if is_verb {
+                action.subject = format!("{verb} {}", action.subject);
+            }
+            if let Some(pattern) = ["pattern", "query", "regex"].iter().find_map(|key| text_at(key))
+            {
+                action.subject = format!("{} in {}", shortened(pattern, 60), action.subject);
+                action.touches.clear();
+            }
+            if let Some(part) = part_of(value) {
+                action.subject.push_str(&part);
+            }
+        }
+        (None, Some(command)) => command_of(&command, action),
+        (None, None) => {
+            let mut room = SUBJECT;
+            for (key, value) in value.as_object().into_iter().flatten() {
+                let text = match value {
+                    Value::String(text) => text.clone(),
+                    Value::Object(_) | Value::Array(_) => scalars(value),
+                    value => value.to_string(),
+                };
+                let pair = format!("{key}: {}", shortened(&text, 60));
+                if text.trim().is_empty() || pair.len() > room {
+                    continue;
+                }
+                room -= pair.len();
+                action.subject.push_str(if action.subject.is_empty() { "" } else { ", " });
+                action.subject.push_str(&pair);
+            }
+            action.edits_open_file = tool.to_ascii_lowercase().contains("edit")
+                && EDITS.iter().any(|key| value.get(key).is_some());
+        }
+    }
+}
+
+/// The lines that a call asks for.
+fn part_of(value: &Value) -> Option<String> {
+    let number = |keys: &[&str]| keys.iter().find_map(|key| value.get(key)?.as_u64());
+    if let Some(Value::Array(range)) = value.get("view_range") {
+        let ends: Vec<u64> = range.iter().filter_map(Value::as_u64).collect();
+        return Some(format!(":{}", ends.first()?));
+    }
+    number(&["offset", "start_line", "line_start", "line_number"]).map(|line| format!(":{line}"))
+}
+
+/// What a nested value holds, in one line.
+fn scalars(value: &Value) -> String {
+    let mut found = Vec::new();
+    let mut waiting = vec![value];
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::Object(members) => waiting.extend(members.iter().map(|(_, value)| value).rev()),
+            Value::Array(items) => waiting.extend(items.iter().rev()),
+            Value::String(text) => found.push(text.clone()),
+            value => found.push(value.to_string()),
+        }
+        if found.len() >= 8 {
+            break;
+        }
+    }
+    found.join(" ")
+}
+
+fn of_text(text: &str, action: &mut Action) {
+    if is_patch(text) {
+        of_patch(text, action);
+    } else {
+        action.subject = shortened(text, SUBJECT);
+    }
+}
+
+fn command_of(command: &str, action: &mut Action) {
+    if command.contains("*** Begin Patch") {
+        of_patch(command, action);
+        return;
+    }
+    action.touches = shell::touches(command);
+    action.key = shell::program(command);
+    let first = command.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let more = command.trim().lines().count() > 1;
+    action.subject = shortened(first, SUBJECT);
+    if more && !action.subject.ends_with('…') {
+        action.subject.push_str(" …");
+    }
+}
+
+fn is_patch(text: &str) -> bool {
+    text.contains("*** Begin Patch") || text.contains("\n+++ ") || text.starts_with("--- ")
+}
+
+/// The files of a patch, in the form of `apply_patch` or of `diff -u`.
+fn of_patch(patch: &str, action: &mut Action) {
+    for line in patch.lines() {
+        let marks = [
+            ("*** Add File: ", Touch::Written),
+            ("*** Update File: ", Touch::Changed),
+            ("*** Delete File: ", Touch::Deleted),
+            ("*** Move to: ", Touch::Written),
+            ("+++ b/", Touch::Changed),
+        ];
+        let named = marks
+            .iter()
+            .find_map(|(mark, touch)| Some((*touch, line.strip_prefix(mark)?.trim().to_owned())));
+        action.touches.extend(named.filter(|(_, path)| !path.is_empty()));
+    }
+    let paths: Vec<&str> = action.touches.iter().map(|(_, path)| path.as_str()).collect();
+    action.subject = flat(&format!("patch of {}", paths.join(", ")));
+    action.key = paths.first().copied().unwrap_or("patch").to_owned();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_read_by_the_shape_of_their_arguments() {
+        let check = |tool: &str, text: &str, subject: &str, touches: &[(Touch, &str)]| {
+            let action = read(tool, text);
+            let found: Vec<_> =
+                action.touches.iter().map(|(t, path)| (*t, path.as_str())).collect();
+            assert_eq!((action.subject.as_str(), found.as_slice()), (subject, touches), "{text}");
+        };
+        check(
+            "Frob",
+            r#"{"file_path":"a.rs","old_string":"x","new_string":"y"}"#,
+            "a.rs",
+            &[(Touch::Changed, "a.rs")],
+        );
+        check("Frob", r#"{"path":"a.rs"}"#, "a.rs", &[(Touch::Read, "a.rs")]);
+        check(
+            "ed",
+            r#"{"command":"create","path":"a","file_text":"x"}"#,
+            "create a",
+            &[(Touch::Written, "a")],
+        );
+        check("Frob", r#"{"command":"cat a.rs\nls"}"#, "cat a.rs …", &[(Touch::Read, "a.rs")]);
+        check(
+            "Frob",
+            r#"{"command":["bash","-lc","rm b.rs"]}"#,
+            "rm b.rs",
+            &[(Touch::Deleted, "b.rs")],
+        );
+        check("Frob", r#"{"pattern":"fn a","path":"src"}"#, "fn a in src", &[]);
+        check("Frob", r#"{"from":"AMS","destination":"JFK"}"#, "from: AMS, destination: JFK", &[]);
+        check("Frob", r#"{"berth":7,"to":"2026-03-24"}"#, "berth: 7, to: 2026-03-24", &[]);
+        check(
+            "Frob",
+            "*** Begin Patch\n*** Update File: d.ts\n*** End Patch",
+            "patch of d.ts",
+            &[(Touch::Changed, "d.ts")],
+        );
+        assert!(read("edit", r#"{"search":"a","replace":""}"#).edits_open_file);
+        check("x", "<parameter name=\"path\">a.rs</parameter>", "a.rs", &[(Touch::Read, "a.rs")]);
+    }
+}

@@ -1,0 +1,198 @@
+//! A long text in fewer tokens: its beginning, the rules in it, and its end.
+
+use super::sentence;
+use crate::tokens::TokenCounter;
+
+/// What stands where something is left out.
+pub(in crate::compress) const LEFT_OUT: &str = "[…]";
+
+/// What the beginning of a text ends with.
+const CUT_OFF: &str = " […]";
+
+/// What begins and ends a block of code.
+const FENCE: &str = "```";
+
+/// A longer block of code is taken line by line.
+const LONGEST_BLOCK: usize = 300;
+
+/// A room of fewer tokens is for the head alone.
+const SMALL: usize = 60;
+
+/// A text in at most about `limit` tokens: whole, or its head, its rules and its end, in whole
+/// lines where these are short.
+pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
+    let text = text.trim();
+    if counter.count_up_to(text, limit).is_some() {
+        return text.to_owned();
+    }
+    let mut room = limit.saturating_sub(4);
+    loop {
+        let parts = parts(text, room, counter);
+        let said = parts.join(&*format!("\n{LEFT_OUT}\n"));
+        if counter.count_up_to(&said, limit).is_some() || room < 8 {
+            return said;
+        }
+        room = room / 10 * 9;
+    }
+}
+
+/// Head, rules, end: parts of the text, apart, in order.
+fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
+    // A small room is filled word by word.
+    let pieces: Vec<&str> = pieces(text, (room * 2).clamp(8, 200));
+    let costs: Vec<usize> = pieces.iter().map(|piece| counter.count(piece).max(1)).collect();
+    let mut kept = vec![false; pieces.len()];
+    let mut left = room;
+    let mut take = |at: usize, share: &mut usize| {
+        let cost = costs.get(at).copied().unwrap_or(usize::MAX);
+        let Some(is_kept) = kept.get_mut(at).filter(|is_kept| !**is_kept) else { return true };
+        if cost > *share || cost > left {
+            return false;
+        }
+        (*is_kept, *share, left) = (true, *share - cost, left - cost);
+        true
+    };
+    let mut share = room * 2 / 5;
+    let _ = (0..pieces.len()).take_while(|at| take(*at, &mut share)).count();
+    let mut share = if room < SMALL { 0 } else { room / 4 };
+    let _ = (0..pieces.len()).rev().take_while(|at| take(*at, &mut share)).count();
+    // Rules that are cut mislead: a small room has none. Those that give a command go first.
+    let is_code = in_code(&pieces);
+    let is_rule = |at: &usize| {
+        let prose = pieces.get(*at).filter(|_| room >= SMALL && is_code.get(*at) == Some(&false));
+        prose.is_some_and(|piece| sentence::rules(piece).next().is_some())
+    };
+    let mut rules: Vec<usize> = (0..pieces.len()).filter(is_rule).collect();
+    rules.sort_by_key(|at| pieces.get(*at).is_none_or(|piece| !piece.contains(FENCE)));
+    let mut share = room;
+    for at in rules {
+        take(at, &mut share);
+    }
+    let mut share = room;
+    let _ = (0..pieces.len()).take_while(|at| take(*at, &mut share)).count();
+    let mut runs: Vec<String> = Vec::new();
+    let mut was_kept = false;
+    for (piece, is_kept) in pieces.iter().zip(kept) {
+        match runs.last_mut() {
+            Some(run) if is_kept && was_kept => run.push_str(piece),
+            _ if is_kept => runs.push((*piece).to_owned()),
+            _ => {}
+        }
+        was_kept = is_kept;
+    }
+    runs.retain(|run| !run.trim().is_empty());
+    let mut runs: Vec<String> = runs.iter().map(|run| run.trim_end().to_owned()).collect();
+    // What is cut off at the end must not read as if it were whole.
+    if !was_kept && let Some(last) = runs.last_mut() {
+        last.push_str(CUT_OFF);
+    }
+    runs
+}
+
+/// The lines of a text with their breaks; those of more than `long` bytes in parts,
+/// between sentences or words.
+fn pieces(text: &str, long: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    for line in text.split_inclusive('\n') {
+        if line.len() <= long {
+            pieces.push(line);
+            continue;
+        }
+        let mut rest = line;
+        while !rest.is_empty() {
+            let window = (0..=long.min(rest.len())).rev().find_map(|at| rest.get(..at));
+            let window = window.filter(|window| !window.is_empty()).unwrap_or(rest);
+            let end = match (window.len() == rest.len(), window.rfind(". "), window.rfind(' ')) {
+                (true, ..) => window.len(),
+                (_, Some(end), _) => end + 2,
+                (_, _, Some(end)) => end + 1,
+                _ => window.len(),
+            };
+            let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            pieces.push(piece);
+            rest = after;
+        }
+    }
+    with_blocks(text, pieces)
+}
+
+/// Pieces with each short block of code and the line before it that leads to it as one.
+fn with_blocks<'t>(text: &'t str, pieces: Vec<&'t str>) -> Vec<&'t str> {
+    let mut joined: Vec<&str> = Vec::new();
+    let (mut at, mut block) = (0, None::<(usize, usize)>);
+    for piece in pieces {
+        let from = at;
+        at += piece.len();
+        let is_fence = piece.trim_start().starts_with(FENCE);
+        match block {
+            None if is_fence => {
+                let led = joined.iter().rposition(|before| !before.trim().is_empty());
+                let led = led.filter(|led| {
+                    let lead = joined.get(*led).copied().unwrap_or_default();
+                    lead.trim_end().ends_with(':') && *led + 3 > joined.len()
+                });
+                let first = led.unwrap_or(joined.len());
+                let before: usize = joined.iter().skip(first).map(|piece| piece.len()).sum();
+                block = Some((first, from - before));
+                joined.push(piece);
+            }
+            Some((first, start)) if is_fence => {
+                block = None;
+                let whole = text.get(start..at).filter(|whole| whole.len() <= LONGEST_BLOCK);
+                match whole {
+                    Some(whole) => {
+                        joined.truncate(first);
+                        joined.push(whole);
+                    }
+                    None => joined.push(piece),
+                }
+            }
+            _ => joined.push(piece),
+        }
+    }
+    joined
+}
+
+/// Which of the pieces are lines of a block of code that is not one piece.
+fn in_code(pieces: &[&str]) -> Vec<bool> {
+    let mut is_code = false;
+    let of = |piece: &&str| {
+        let fences = piece.lines().filter(|line| line.trim_start().starts_with(FENCE)).count();
+        is_code ^= fences % 2 == 1;
+        is_code || fences % 2 == 1
+    };
+    pieces.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::Chars4;
+
+    #[test]
+    fn a_command_stands_with_the_line_that_leads_to_it() {
+        let filler = "Some more words about harbours.\n".repeat(60);
+        let end =
+            "Then run exactly this command:\n\n```sh\nmake tide\n```\n\nIt must end the work.\n";
+        let text = format!(
+            "Fix the tide table.\n{filler}```sh\n# only a comment\n{filler}```\n{end}{filler}"
+        );
+        let found = excerpt(&text, 100, &Chars4);
+        assert!(found.contains("command:\n\n```sh\nmake tide\n```\n"), "{found}");
+        assert!(!found.contains("# only a comment"), "{found}");
+    }
+
+    #[test]
+    fn an_excerpt_holds_the_head_the_rules_and_the_end() {
+        let filler = "Some more words about harbours.\n".repeat(60);
+        let text = format!("Fix the tide table.\n{filler}Never touch main.\n{filler}Thanks, Ines.");
+        let found = excerpt(&text, 100, &Chars4);
+        assert!(Chars4.count(&found) <= 100);
+        assert!(found.starts_with("Fix the tide table.\n"), "{found}");
+        assert!(found.contains("\n[…]\nNever touch main.\n[…]\n"), "{found}");
+        assert!(found.ends_with("Thanks, Ines."), "{found}");
+        assert_eq!(excerpt("short", 100, &Chars4), "short");
+        let endless = "x".repeat(10_000);
+        assert!(Chars4.count(&excerpt(&endless, 50, &Chars4)) <= 50);
+    }
+}

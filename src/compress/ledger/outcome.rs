@@ -1,0 +1,309 @@
+//! What came of a call, by the shape of its result: whether it failed, and with what words.
+
+use crate::json::{self, Value};
+
+/// What of a failed result is remembered, in bytes.
+const REMEMBERED: usize = 3_000;
+
+/// Longer results are not looked at as JSON.
+const LONGEST_JSON: usize = 1 << 16;
+
+/// What the first words of a result say where the call failed.
+const FAILURES: [&str; 24] = [
+    "fatal:",
+    "traceback (most recent call last)",
+    "exception",
+    "panicked at",
+    "permission denied",
+    "command not found",
+    "no such file or directory",
+    "failed to",
+    "aborted",
+    "rejected",
+    "execution error",
+    "command timed out",
+    "no replacement was performed",
+    "your proposed edit has introduced",
+    "string to replace not found",
+    "file has not been read",
+    "invalid ",
+    "patch rejected",
+    "apply_patch verification failed",
+    "cannot ",
+    "unknown command",
+    "usage error",
+    "the user doesn't want",
+    "syntaxerror",
+];
+
+/// Whether a result says that its call failed.
+pub(crate) fn is_failure(text: &str) -> bool {
+    if let Some(status) = status_of(text) {
+        return status != 0;
+    }
+    let tag = text.trim_start().strip_prefix('<').and_then(|rest| rest.split_once('>'));
+    if tag.is_some_and(|(name, _)| name.len() < 40 && name.to_ascii_lowercase().contains("error")) {
+        return true;
+    }
+    let text = unwrapped(text);
+    if text.trim_start().starts_with('{') && text.len() <= LONGEST_JSON {
+        return is_json_failure(text);
+    }
+    let head: String = text.trim_start().chars().take(80).flat_map(char::to_lowercase).collect();
+    FAILURES.iter().any(|start| head.starts_with(start))
+        || error_name(&head)
+        || has_traceback(text)
+        || head.lines().next().is_some_and(|line| {
+            line.contains(": command not found")
+                || line.ends_with(": no such file or directory")
+                || line.ends_with(": permission denied")
+        })
+}
+
+fn has_traceback(text: &str) -> bool {
+    let end = text.len().saturating_sub(4_000);
+    let tail = (end..text.len()).find_map(|at| text.get(at..)).unwrap_or(text);
+    tail.contains("Traceback (most recent call last)")
+        && tail.lines().rev().filter(|line| !line.trim().is_empty()).take(4).any(error_line)
+}
+
+/// `SyntaxError: …`, `java.io.IOException: …`, `error[E0308]: …`.
+fn error_name(head: &str) -> bool {
+    let word = head.split([':', ' ', '[', '\n']).next().unwrap_or_default();
+    word.ends_with("error") || word.ends_with("exception")
+}
+
+fn error_line(line: &str) -> bool {
+    let head: String = line.trim_start().chars().take(60).flat_map(char::to_lowercase).collect();
+    error_name(&head) || head.starts_with("fatal:") || head.starts_with("e  ")
+}
+
+fn is_json_failure(text: &str) -> bool {
+    let Ok(value) = json::read(text.trim().as_bytes()) else { return false };
+    let is_true = |key: &str| value.get(key) == Some(&Value::Bool(true));
+    let is_told = |key: &str| match value.get(key) {
+        Some(Value::String(text)) => !text.trim().is_empty(),
+        Some(Value::Object(_)) => true,
+        _ => false,
+    };
+    let code = value.get("exit_code").or_else(|| value.get("metadata")?.get("exit_code"));
+    is_true("is_error")
+        || is_true("isError")
+        || is_told("error")
+        || value.get("success") == Some(&Value::Bool(false))
+        || code.and_then(Value::as_u64).is_some_and(|code| code != 0)
+}
+
+/// The status that a result says its command ended with.
+fn status_of(text: &str) -> Option<i64> {
+    let marks = [
+        "<returncode>",
+        "exited with code ",
+        "exit code: ",
+        "exit code ",
+        "exit status ",
+        "\"exit_code\":",
+        "<exit_code>",
+        "exit status: ",
+    ];
+    let start = text.trim_start();
+    let end = (0..=400.min(start.len())).rev().find_map(|at| start.get(..at)).unwrap_or_default();
+    let head = end.to_ascii_lowercase();
+    let rest = marks.iter().find_map(|mark| head.split_once(mark))?.1.trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+/// A result without what programs wrap it in: tags of a status, of an output.
+pub(super) fn unwrapped(text: &str) -> &str {
+    let mut text = without_head(text.trim());
+    while let Some(rest) = text.strip_prefix('<') {
+        let Some((name, after)) = rest.split_once('>') else { break };
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+            break;
+        }
+        let closing = format!("</{name}>");
+        match after.split_once(&*closing) {
+            // A status before the output.
+            Some((inside, behind)) if inside.len() < 16 && !behind.trim().is_empty() => {
+                text = behind.trim();
+            }
+            Some((inside, behind)) if behind.trim().is_empty() => text = inside.trim(),
+            _ => break,
+        }
+    }
+    text
+}
+
+/// A text without the lines `Name: value` before its `Output:`.
+fn without_head(text: &str) -> &str {
+    let mut rest = text;
+    for _ in 0..8 {
+        let Some((line, after)) = rest.split_once('\n').or(Some((rest, ""))) else { break };
+        if matches!(line.trim(), "Output:" | "output:" | "Stdout:" | "stdout:") {
+            return after.trim();
+        }
+        let is_member = line.split_once(':').is_some_and(|(name, _)| name.len() < 32)
+            || line.starts_with("Process ")
+            || line.starts_with("Command ");
+        if !is_member || after.is_empty() {
+            break;
+        }
+        rest = after;
+    }
+    text
+}
+
+/// What a failed result said: whole, or where it is long its beginning and its end.
+pub(super) fn failure(text: &str) -> String {
+    let text = text.trim();
+    if text.len() <= REMEMBERED {
+        return text.to_owned();
+    }
+    let head = (0..=REMEMBERED / 4).rev().find_map(|at| text.get(..at)).unwrap_or_default();
+    let from = text.len() - REMEMBERED / 4 * 3;
+    let tail = (from..text.len()).find_map(|at| text.get(at..)).unwrap_or_default();
+    format!("{}\n…\n{}", head.trim_end(), tail.trim_start())
+}
+
+/// The line that tells what failed: the last one that names an error, else the first.
+pub(super) fn telling_line(text: &str) -> &str {
+    let plain = Some(unwrapped(text)).filter(|plain| !plain.is_empty()).unwrap_or(text);
+    let lines = || plain.lines().map(str::trim).filter(|line| !line.is_empty());
+    let named = lines().rfind(|line| error_line(line));
+    named.or_else(|| lines().next()).unwrap_or_default()
+}
+
+/// A result in a few words: what failed, a short answer whole, else its first line and how much
+/// there is.
+pub(crate) fn brief(text: &str, is_failed: bool, most: usize) -> String {
+    if is_failed {
+        return format!("failed: {}", shortened(telling_line(text), most));
+    }
+    let plain = unwrapped(text);
+    let lines = plain.lines().filter(|line| !line.trim().is_empty()).count();
+    if plain.trim().is_empty() {
+        return "no output".to_owned();
+    }
+    if let Some(brief) = of_json(plain, most) {
+        return brief;
+    }
+    if plain.len() <= most {
+        return flat(plain);
+    }
+    if lines < 3 {
+        return shortened(plain, most);
+    }
+    // Programs say last what came of it: so many passed, finished in so long.
+    let last = plain.lines().rev().map(str::trim).find(|line| line.contains(char::is_alphanumeric));
+    let telling = last.filter(|line| line.len() <= most && line.contains(char::is_whitespace));
+    let is_total = |line: &str| {
+        let lower = line.to_ascii_lowercase();
+        ["passed", "failed", "finished", "success", "done", "error", "total", "found", "ok"]
+            .iter()
+            .any(|word| lower.contains(word))
+    };
+    match telling.filter(|line| is_total(line)) {
+        Some(line) => flat(line),
+        None => format!("{lines} lines"),
+    }
+}
+
+/// The scalars of a JSON answer, as many as there is room for.
+fn of_json(text: &str, most: usize) -> Option<String> {
+    let text = text.trim();
+    if text.len() > LONGEST_JSON || !text.starts_with(['{', '[']) {
+        return None;
+    }
+    match json::read(text.as_bytes()).ok()? {
+        Value::Array(items) => Some(format!("{} items", items.len())),
+        Value::Object(object) => {
+            let mut said = String::new();
+            for (key, value) in &object {
+                let value = match value {
+                    Value::String(text) => text.clone(),
+                    Value::Object(_) | Value::Array(_) => continue,
+                    value => value.to_string(),
+                };
+                let pair = format!("{key}: {}", flat(&value));
+                if said.len() + pair.len() > most {
+                    continue;
+                }
+                said.push_str(if said.is_empty() { "" } else { ", " });
+                said.push_str(&pair);
+            }
+            Some(if said.is_empty() { format!("{} fields", object.len()) } else { said })
+        }
+        _ => None,
+    }
+}
+
+/// A text in one line, with each run of white space as one space.
+pub(in crate::compress) fn flat(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        out.push_str(if out.is_empty() { "" } else { " " });
+        out.push_str(word);
+    }
+    out
+}
+
+/// A text in one line, cut between words where it is longer than `most` bytes.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let head = (0..=text.len().min(most * 4)).rev().find_map(|at| text.get(..at));
+    let line = flat(head.unwrap_or_default());
+    if line.len() <= most && text.len() <= most * 4 {
+        return line;
+    }
+    let end = (0..=most.min(line.len())).rev().find_map(|at| line.get(..at)).unwrap_or_default();
+    let cut = end.rfind(' ').filter(|at| *at > most / 2).unwrap_or(end.len());
+    format!("{}…", end.get(..cut).unwrap_or(end).trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_by_status_and_by_their_first_words() {
+        for text in [
+            "<returncode>1</returncode>\n<output>\ncat: a: No such file\n</output>",
+            "Error: no order with this id",
+            "<tool_use_error>Sibling tool call errored</tool_use_error>",
+            "Traceback (most recent call last):\n  File \"a.py\"\nValueError: x",
+            r#"{"error": "unknown berth"}"#,
+            "Process exited with code 2\nOutput: x",
+            "bash: frob: command not found",
+            "error[E0308]: mismatched types",
+        ] {
+            assert!(is_failure(text), "{text}");
+        }
+        for text in [
+            "<returncode>0</returncode>\n<output>\nError handling is in a.rs\n</output>",
+            "ok",
+            r#"{"error": null, "berth": 7}"#,
+            "Errors are found in src",
+            "fn error() {}",
+            "",
+        ] {
+            assert!(!is_failure(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_brief_result_says_what_came_of_it() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(brief(text, is_failure(text), 40), expected, "{text}");
+        };
+        check("saved", "saved");
+        check("<returncode>0</returncode>\n<output>\n</output>", "no output");
+        check(r#"{"slot": "S-1", "all": [1], "free": true}"#, "slot: S-1, free: true");
+        check("[1, 2, 3]", "3 items");
+        check("a\nb\nc\nlong long long\ntest result: 5 passed\n", "test result: 5 passed");
+        check("a line\nb line\nc line\nd line and more words\ne", "5 lines");
+        check(
+            "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: bad",
+            "failed: ValueError: bad",
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! Which files a command reads and writes, by the shape of the command line.
+
+/// What happens to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Touch {
+    Read,
+    Changed,
+    /// Written as a whole.
+    Written,
+    Deleted,
+}
+
+/// Longer commands are scripts: their beginning is looked at.
+const LONGEST: usize = 20_000;
+
+/// The files that a command names, with what happens to each, in order.
+pub(super) fn touches(command: &str) -> Vec<(Touch, String)> {
+    let mut found = Vec::new();
+    let end = (0..=command.len().min(LONGEST)).rev().find_map(|at| command.get(..at));
+    for line in without_documents(end.unwrap_or_default()) {
+        for simple in split(line) {
+            simple_command(&simple, &mut found);
+        }
+    }
+    found
+}
+
+/// The program that a command runs, with its first word: `cargo test`. What comes before the last
+/// `&&` and sets the stage (`cd`, variables) is left out.
+pub(super) fn program(command: &str) -> String {
+    let line = command.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let simple = split(line);
+    let of = |words: &Vec<String>| {
+        let mut words = words.iter().skip_while(|word| is_setting(word)).take(2);
+        let first = words.next()?.clone();
+        (first != "cd" && first != "source" && first != "export").then(|| match words.next() {
+            Some(second) if !second.starts_with('-') => format!("{first} {second}"),
+            _ => first,
+        })
+    };
+    simple.iter().find_map(of).unwrap_or_default()
+}
+
+fn is_setting(word: &str) -> bool {
+    matches!(word, "sudo" | "time" | "env" | "nohup")
+        || word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+}
+
+/// The lines of a command, without here-documents.
+fn without_documents(command: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut end: Option<String> = None;
+    for line in command.lines() {
+        if let Some(mark) = &end {
+            if line.trim() == mark {
+                end = None;
+            }
+            continue;
+        }
+        if let Some((_, after)) = line.split_once("<<") {
+            let word = after.trim_start_matches(['-', '~', ' ']);
+            let word = word.split(|c: char| c.is_whitespace() || c == ';').next().unwrap_or("");
+            let word = word.trim_matches(['\'', '"', '\\']);
+            if !word.is_empty() && !word.starts_with('<') {
+                end = Some(word.to_owned());
+            }
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// The simple commands of a line as words; quotes keep words together.
+fn split(line: &str) -> Vec<Vec<String>> {
+    let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
+    let mut quote: Option<char> = None;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '\\') => word.extend(chars.next()),
+            (None, '>') => {
+                if !matches!(word.as_str(), "" | "1" | "2" | "&") {
+                    words.push(std::mem::take(&mut word));
+                }
+                let is_error = word == "2";
+                word.clear();
+                let is_more = chars.next_if_eq(&'>').is_some();
+                let is_copy = chars.next_if_eq(&'&').is_some();
+                words.push(match (is_copy || is_error, is_more) {
+                    (true, _) => "2>".to_owned(),
+                    (false, true) => ">>".to_owned(),
+                    (false, false) => ">".to_owned(),
+                });
+            }
+            (None, '|' | ';' | '&') => {
+                words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+                all.push(std::mem::take(&mut words));
+            }
+            (None, c) if c.is_whitespace() => {
+                words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+            }
+            (_, c) => word.push(c),
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    all.push(words);
+    all.retain(|words| !words.is_empty());
+    all
+}
+
+fn simple_command(words: &[String], found: &mut Vec<(Touch, String)>) {
+    let mut push = |touch, path: &str| {
+        if is_path(path) {
+            found.push((touch, path.to_owned()));
+        }
+    };
+    let mut plain: Vec<&str> = Vec::new();
+    let mut words = words.iter().map(String::as_str).skip_while(|word| is_setting(word));
+    while let Some(word) = words.next() {
+        match word {
+            ">" => words.next().into_iter().for_each(|path| push(Touch::Written, path)),
+            ">>" => words.next().into_iter().for_each(|path| push(Touch::Changed, path)),
+            "2>" | "<<" | "<" | "<<<" => drop(words.next()),
+            word if word.starts_with('<') => {}
+            word => plain.push(word),
+        }
+    }
+    let Some((program, rest)) = plain.split_first() else { return };
+    let arguments = || rest.iter().copied().filter(|word| !word.starts_with('-'));
+    let has = |flag: &str| rest.iter().any(|word| word.starts_with(flag));
+    match program.rsplit('/').next().unwrap_or(program) {
+        "cat" | "head" | "tail" | "less" | "more" | "nl" | "bat" | "wc" | "open" => {
+            arguments().for_each(|path| push(Touch::Read, path));
+        }
+        "sed" | "perl" if has("-i") => {
+            arguments().next_back().into_iter().for_each(|path| push(Touch::Changed, path));
+        }
+        "sed" | "awk" | "grep" | "rg" => {
+            arguments().skip(1).for_each(|path| push(Touch::Read, path));
+        }
+        "tee" => arguments().for_each(|path| push(Touch::Written, path)),
+        "touch" | "create" => arguments().for_each(|path| push(Touch::Written, path)),
+        "rm" => arguments().for_each(|path| push(Touch::Deleted, path)),
+        "mv" | "cp" => {
+            if let Some(path) = arguments().next_back() {
+                push(Touch::Written, path);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a word is the path of a file: it has an extension or a directory, and no pattern.
+fn is_path(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let has_extension = name.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=8).contains(&extension.len())
+            && extension.chars().all(|c| c.is_ascii_alphanumeric())
+            && extension.chars().any(|c| c.is_ascii_alphabetic())
+    });
+    let is_clean = !word.contains(['*', '?', '$', '(', '{', '[', '\'', '"', '=', ',', ';', '^']);
+    let is_place = word.starts_with("/dev/") || word.ends_with('/') || name.is_empty();
+    is_clean
+        && !is_place
+        && word.len() < 200
+        && (has_extension || word.contains('/'))
+        && !word.contains("://")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_commands_are_found_by_their_shape() {
+        let check = |command: &str, expected: &[(Touch, &str)]| {
+            let found = touches(command);
+            let found: Vec<_> = found.iter().map(|(touch, path)| (*touch, path.as_str())).collect();
+            assert_eq!(found, expected, "{command}");
+        };
+        check("cd /a && cat src/a.rs | head -5", &[(Touch::Read, "src/a.rs")]);
+        check("nl -ba a.py | sed -n '3,9p'", &[(Touch::Read, "a.py")]);
+        check("sed -i 's/a/b/' src/a.py", &[(Touch::Changed, "src/a.py")]);
+        check(
+            "cat > run.sh <<'EOF'\nrm -rf x.py\nEOF\nchmod +x run.sh",
+            &[(Touch::Written, "run.sh")],
+        );
+        check("cat <<'EOF' > b.py\nx > y.py\nEOF", &[(Touch::Written, "b.py")]);
+        check("echo x >> notes.md 2>/dev/null", &[(Touch::Changed, "notes.md")]);
+        check("make 2>&1 | tee out.log", &[(Touch::Written, "out.log")]);
+        check("rm old.rs", &[(Touch::Deleted, "old.rs")]);
+        check("python -m pytest -k 'a > b'", &[]);
+        check("ls *.rs", &[]);
+    }
+
+    #[test]
+    fn a_command_is_known_by_its_program() {
+        let check = |command: &str, expected: &str| assert_eq!(program(command), expected);
+        check("cd /a && RUST_LOG=x cargo test -q", "cargo test");
+        check("ls -la", "ls");
+        check("", "");
+    }
+}

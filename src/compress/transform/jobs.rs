@@ -1,0 +1,205 @@
+use std::sync::Arc;
+
+use super::{
+    CompressionTransform, RangeState,
+    range::{Covers, PlannedRange},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    compress::{
+        CompressionBlock, CompressionJob, NetOps, Passage, Summary,
+        block::{Originals, content_hash},
+    },
+    id::{FacetId, FacetType, Millis, Role},
+    snapshot::FrameSnapshot,
+    veil::{Facet, History, Saliency},
+};
+
+impl CompressionTransform {
+    /// Hands out the next job that waits, as long as no more are under way than the options say.
+    /// Where none waits, it is a range that failed and is due to be tried again.
+    ///
+    /// A job is under way as long as a copy of it lives. Where all were dropped and none was answered
+    /// (a future was cancelled, an engine panicked), its range waits again at once; that was a try.
+    ///
+    /// Shares the snapshots of the range; copies no text. Leads the veil through the frames once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Sequence`] where the history is another one, and those of its ops.
+    pub fn next_job(&mut self, history: &History, now: Millis) -> Result<Option<CompressionJob>> {
+        self.take_back_dropped();
+        if self.under_way.len() >= self.options.max_active {
+            return Ok(None);
+        }
+        let is_due = |range: &&PlannedRange| match range.state {
+            RangeState::Pending { not_before, .. } => not_before <= now,
+            _ => false,
+        };
+        let due = |number: &usize| Some((*number, self.ranges.get(*number).filter(is_due)?));
+        let found = self.pending.iter().find_map(due).or_else(|| self.failed_due(now));
+        let Some((number, range)) = found else { return Ok(None) };
+        let range = range.clone();
+        let (passages, net_ops, tail_from) = match &range.covers {
+            Covers::Frames(frames) => (
+                self.walk.passages(history, frames.clone())?,
+                self.walk.net_ops(history, frames.clone())?,
+                frames.end,
+            ),
+            Covers::Blocks(blocks) => {
+                let passages = blocks.iter().map(|block| Passage {
+                    from: block.from,
+                    to: block.to,
+                    role: Role::User,
+                    source: None,
+                    snapshot: Arc::clone(&block.snapshot),
+                });
+                let last = blocks.last().map(|block| block.to);
+                let steps = self.walk.steps();
+                let end = steps.partition_point(|step| Some(step.sequence) <= last);
+                let shown = passages.filter(|passage| !passage.snapshot.is_empty());
+                (shown.collect(), NetOps::joined(blocks.iter().map(|of| &of.net_ops)), end)
+            }
+        };
+        let protected = range.seen.saturating_sub(self.options.protected_frames).max(tail_from);
+        let tail = self.walk.passages(history, protected..range.seen)?;
+        let mut source_facets = indexmap::IndexSet::new();
+        match &range.covers {
+            Covers::Frames(_) => {
+                let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
+                source_facets.extend(chunks.flat_map(|chunk| chunk.owned_facet_ids()));
+            }
+            Covers::Blocks(blocks) => {
+                source_facets.extend(blocks.iter().flat_map(|block| block.source_facets.clone()));
+            }
+        }
+        let (Some(first), Some(last)) = (self.first_of(&range), self.last_of(&range)) else {
+            return Ok(None);
+        };
+        let attempt = range.tried.saturating_add(1);
+        self.enter_state(number, RangeState::InProgress { attempt });
+        let lease = Arc::new(());
+        self.under_way.insert(number, Arc::downgrade(&lease));
+        if let Some(range) = self.ranges.get_mut(number) {
+            (range.tried, range.handed_out) = (attempt, now);
+        }
+        Ok(Some(CompressionJob {
+            id: range.id,
+            from: first,
+            to: last,
+            level: range.level,
+            passages,
+            original_tokens: range.original_tokens,
+            source_facets: source_facets.into_iter().collect(),
+            net_ops,
+            tail,
+            attempt,
+            lease: Some(lease),
+            ..CompressionJob::new(Vec::new(), range.limit)
+        }))
+    }
+
+    /// Whether a job that was handed out waits for its answer.
+    pub(crate) fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// Takes the summary of a job that was handed out. `render` makes of the block's facet what
+    /// stands in contexts, for example with `Hud::render_facet`; so the summary is guarded against
+    /// forged tags and counted like any other text. The block takes effect with
+    /// [`CompressionTransform::apply`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where the job is not under way. [`ErrorKind::Limit`] where the
+    /// summary is empty, not shorter than what it stands for, or, rendered, longer than the job's
+    /// limit; and those of `render`: tell [`CompressionTransform::fail`] then, or try another
+    /// summary. Nothing has changed.
+    pub fn complete(
+        &mut self,
+        job: &CompressionJob,
+        summary: Summary<'_>,
+        now: Millis,
+        render: impl FnOnce(&Facet) -> Result<FrameSnapshot>,
+    ) -> Result<Arc<CompressionBlock>> {
+        let (number, range) = self.handed_out(job)?;
+        let Summary { text, engine } = summary;
+        let summary = text.trim();
+        let refused =
+            |message: String| Err(Error::new(ErrorKind::Limit, message).at_frame(job.from.get()));
+        if summary.is_empty() {
+            return refused(format!("the summary of {} is empty", job.id));
+        }
+        let facet = summary_facet(job, summary);
+        let snapshot = render(&facet)?;
+        let tokens = snapshot.total_tokens();
+        if tokens >= range.tokens || tokens > job.token_limit.max(1) {
+            return refused(format!(
+                "expected a summary of {} in at most {} tokens, found {tokens}",
+                job.id, job.token_limit
+            ));
+        }
+        let (originals, inner) = match &range.covers {
+            Covers::Frames(_) => (Originals::Held(job.passages.clone()), Vec::new()),
+            Covers::Blocks(blocks) => (Originals::Inner, blocks.clone()),
+        };
+        let block = Arc::new(CompressionBlock {
+            id: Arc::clone(&job.id),
+            from: job.from,
+            to: job.to,
+            level: job.level,
+            facet: Arc::new(facet),
+            snapshot: Arc::new(snapshot),
+            source_facets: job.source_facets.clone(),
+            content_hash: content_hash(&job.passages),
+            original_tokens: job.original_tokens,
+            tokens,
+            net_ops: job.net_ops.clone(),
+            engine: engine.to_owned(),
+            created_at: now,
+            originals,
+            inner,
+        });
+        self.enter_state(number, RangeState::Ready);
+        self.hasten_retries(number, now);
+        self.ready.insert(number, Arc::clone(&block));
+        Ok(block)
+    }
+
+    /// Takes note that a job failed. Its range waits for another try, and after the last for one
+    /// much later: see [`CompressionOptions::retry_most_ms`](super::super::CompressionOptions::retry_most_ms).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where the job is not under way.
+    pub fn fail(
+        &mut self,
+        job: &CompressionJob,
+        reason: impl Into<String>,
+        now: Millis,
+    ) -> Result<()> {
+        let (number, _) = self.handed_out(job)?;
+        self.fail_range(number, reason.into(), now);
+        Ok(())
+    }
+
+    fn handed_out(&self, job: &CompressionJob) -> Result<(usize, PlannedRange)> {
+        let is_it = |range: &&PlannedRange| {
+            range.id == job.id && range.state == RangeState::InProgress { attempt: job.attempt }
+        };
+        let numbers = self.under_way.keys();
+        let mut found = numbers.filter_map(|at| Some((*at, self.ranges.get(*at).filter(is_it)?)));
+        found.next().map(|(number, range)| (number, range.clone())).ok_or_else(|| {
+            let message = format!(
+                "the job {} is not running in attempt {}; ask `next_job` for another",
+                job.id, job.attempt
+            );
+            Error::new(ErrorKind::Conflict, message).at_frame(job.from.get())
+        })
+    }
+}
+
+/// The facet of a summary.
+fn summary_facet(job: &CompressionJob, summary: &str) -> Facet {
+    let mut facet = Facet::new(FacetId::from(&*job.id), FacetType::SUMMARY, summary);
+    facet.target_facet_ids.clone_from(&job.source_facets);
+    facet.saliency = Some(Saliency { reference: true, ..Saliency::default() });
+    facet
+}

@@ -1,0 +1,113 @@
+//! Ranges that were not summarised: jobs that failed, and jobs that were dropped.
+
+use std::sync::Weak;
+
+use super::{
+    CompressionTransform, RangeState,
+    range::{Covers, PlannedRange},
+};
+use crate::id::{FrameSeq, Millis};
+
+impl CompressionTransform {
+    /// When the next range that failed is handed out again, as far as that is known.
+    pub fn next_retry(&self) -> Option<Millis> {
+        let failed = self.failed.iter().filter_map(|number| self.ranges.get(*number));
+        failed.filter(|range| self.is_there(range)).filter_map(|range| range.retry_at).min()
+    }
+
+    /// The range that failed and is due, by its number; of several the one that waits longest.
+    pub(super) fn failed_due(&self, now: Millis) -> Option<(usize, &PlannedRange)> {
+        let failed = self.failed.iter().filter_map(|at| Some((*at, self.ranges.get(*at)?)));
+        let due = failed.filter_map(|(at, range)| Some((range.retry_at?, at, range)));
+        let due = due.filter(|(when, _, range)| *when <= now && self.is_there(range));
+        due.min_by_key(|(when, at, _)| (*when, *at)).map(|(_, at, range)| (at, range))
+    }
+
+    /// Whether no other blocks are in effect by now than those that a range is to replace.
+    fn is_there(&self, range: &PlannedRange) -> bool {
+        let Covers::Blocks(blocks) = &range.covers else { return true };
+        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return false };
+        let mut met = self.meeting(first.from, last.to).peekable();
+        met.peek().is_some() && met.all(|found| blocks.iter().any(|block| block.id == found.id))
+    }
+
+    /// The job of a range failed.
+    pub(super) fn fail_range(&mut self, number: usize, reason: String, now: Millis) {
+        let Some(range) = self.ranges.get(number) else { return };
+        let (tried, tries) = (range.tried, self.options.tries);
+        if tried < tries {
+            let not_before = now.get().saturating_add(self.options.retry_delay_ms);
+            let not_before = Millis::new(not_before);
+            return self.enter_state(number, RangeState::Pending { tried, not_before });
+        }
+        let retry_at = self.retry_moment(range.handed_out.max(now), tried - tries);
+        self.enter_state(number, RangeState::Failed { reason });
+        if let (Some(range), Some(_)) = (self.ranges.get_mut(number), retry_at) {
+            range.retry_at = retry_at;
+            self.failed.insert(number);
+        }
+        if tried > tries {
+            // What is down for one is down for all.
+            for other in self.failed.clone() {
+                if let Some(range) = self.ranges.get_mut(other) {
+                    range.retry_at = range.retry_at.max(retry_at);
+                }
+            }
+        }
+    }
+
+    /// A range was summarised at last: what answers for one answers for all that failed.
+    pub(super) fn hasten_retries(&mut self, number: usize, now: Millis) {
+        if self.ranges.get(number).is_none_or(|range| range.tried <= self.options.tries) {
+            return;
+        }
+        for other in self.failed.clone() {
+            if let Some(range) = self.ranges.get_mut(other) {
+                range.retry_at = range.retry_at.min(Some(now));
+            }
+        }
+    }
+
+    /// When a range is tried again that failed so often before as a range that had failed.
+    fn retry_moment(&self, now: Millis, before: u32) -> Option<Millis> {
+        let most = self.options.retry_most_ms;
+        if most <= 0 {
+            return None;
+        }
+        let doubled = 2_i64.saturating_pow(before.saturating_add(1));
+        let wait = self.options.retry_delay_ms.max(1).saturating_mul(doubled).min(most);
+        now.get().checked_add(wait).map(Millis::new)
+    }
+
+    /// Takes back the ranges whose jobs were dropped without an answer.
+    pub(super) fn take_back_dropped(&mut self) {
+        let is_dropped = |(_, lease): &(&usize, &Weak<()>)| lease.strong_count() == 0;
+        let dropped: Vec<usize> =
+            self.under_way.iter().filter(is_dropped).map(|(number, _)| *number).collect();
+        for number in dropped {
+            let Some(range) = self.ranges.get(number) else { continue };
+            let (tried, handed_out) = (range.tried, range.handed_out);
+            if tried < self.options.tries {
+                let not_before = Millis::new(i64::MIN);
+                self.enter_state(number, RangeState::Pending { tried, not_before });
+            } else {
+                let reason = "the job was dropped without an answer".to_owned();
+                self.fail_range(number, reason, handed_out);
+            }
+        }
+    }
+
+    /// No failed range that meets the frames from `from` to `to` is tried again.
+    pub(super) fn give_up(&mut self, from: FrameSeq, to: FrameSeq) {
+        for number in self.failed.clone() {
+            let Some(range) = self.ranges.get(number) else { continue };
+            let ends = self.first_of(range).zip(self.last_of(range));
+            if ends.is_some_and(|(first, last)| first <= to && from <= last) {
+                self.failed.remove(&number);
+                if let Some(range) = self.ranges.get_mut(number) {
+                    range.retry_at = None;
+                }
+            }
+        }
+    }
+}

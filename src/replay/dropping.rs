@@ -1,0 +1,135 @@
+//! Policies that leave the oldest frames out: as few as it takes, or down to a share.
+
+use std::sync::Arc;
+
+use super::{keeper::Asking, survival::words::is_of_program};
+use crate::{
+    Result,
+    compress::Unit,
+    hud::RenderedContext,
+    snapshot::{FrameSnapshot, FrameSnapshotBuilder, PartRef, Substitution, SubstitutionKind},
+    veil::{History, Source},
+    window::DroppedFrames,
+};
+
+/// The frames that were dropped.
+#[derive(Debug)]
+pub(super) struct Dropping {
+    /// Whether the user's first message stays.
+    keeps_first: bool,
+    /// How much of the room is left filled when it was full, in percent.
+    share: u64,
+    /// The oldest units, in order.
+    dropped: Arc<Vec<DroppedFrames>>,
+    /// The same for a renderer: units with nothing between them are one.
+    gaps: Vec<Substitution>,
+    /// The index of the frame after the last of them.
+    end: usize,
+    /// The index of the next unit that may go.
+    next: usize,
+    /// The first unit that only the user speaks, once it is known.
+    first: Option<usize>,
+}
+
+impl Dropping {
+    /// Drops as little as it takes, or down to `share` percent of the room.
+    pub(super) fn new(keeps_first: bool, share: u64) -> Self {
+        let (dropped, gaps, end, next, first) = Default::default();
+        Self { keeps_first, share: share.min(100), dropped, gaps, end, next, first }
+    }
+
+    /// What was dropped so far.
+    pub(super) fn dropped(&self) -> Arc<Vec<DroppedFrames>> {
+        Arc::clone(&self.dropped)
+    }
+
+    /// The context that fits, or `None` where what stays does not; `instead` stands for frames that
+    /// are not dropped. Costs time in what stays and in what is dropped now.
+    pub(super) fn render(
+        &mut self,
+        asking: &Asking<'_>,
+        units: &[Unit],
+        instead: &[Substitution],
+    ) -> Result<Option<RenderedContext>> {
+        if self.keeps_first && self.first.is_none() {
+            self.first = units.iter().position(|unit| is_of_user(unit, asking.history));
+        }
+        let per_message = asking.request.framing.per_message;
+        loop {
+            let context = asking.render(&over(&self.gaps, instead))?;
+            let total = context.tokens().total;
+            if total <= asking.room {
+                return Ok(Some(context));
+            }
+            // The last unit is what the agent is to answer.
+            let may_go = units.get(self.next..units.len().saturating_sub(1)).unwrap_or_default();
+            let mut left = total.saturating_sub(asking.room * self.share / 100);
+            let before = self.next;
+            for unit in may_go {
+                self.next += 1;
+                if self.first == Some(self.next - 1) {
+                    continue;
+                }
+                let tokens = unit.tokens + unit.messages * per_message;
+                self.drop_unit(asking, unit, tokens);
+                left = left.saturating_sub(tokens);
+                if left == 0 {
+                    break;
+                }
+            }
+            if self.next == before {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn drop_unit(&mut self, asking: &Asking<'_>, unit: &Unit, tokens: u64) {
+        let (from, to) = (unit.from, unit.to);
+        let dropped = DroppedFrames { from, to, tokens, block: None };
+        let range = unit.range();
+        match self.gaps.last_mut().filter(|_| self.end == range.start) {
+            Some(gap) => gap.to = to,
+            None => self.gaps.push(gap(asking, &dropped)),
+        }
+        self.end = range.end;
+        Arc::make_mut(&mut self.dropped).push(dropped);
+    }
+}
+
+/// Nothing in the place of what was dropped.
+pub(super) fn gap(asking: &Asking<'_>, dropped: &DroppedFrames) -> Substitution {
+    let snapshot = FrameSnapshotBuilder::new(&**asking.hud.counter()).build(asking.now);
+    Substitution {
+        block: dropped.id(),
+        stands: SubstitutionKind::Dropped,
+        from: dropped.from,
+        to: dropped.to,
+        snapshot: Arc::new(snapshot),
+    }
+}
+
+/// Whether a unit is a message of the user: no result of a tool, and not what a program said in the
+/// user's place.
+pub(super) fn is_of_user(unit: &Unit, history: &History) -> bool {
+    let frames = history.frames();
+    let is_said = |snapshot: &FrameSnapshot| {
+        !snapshot.chunks().any(|chunk| matches!(chunk.part(), PartRef::Result { .. }))
+            && !is_of_program(snapshot.text())
+    };
+    unit.range().all(|index| {
+        frames.source(index) == Some(Source::User)
+            && frames.snapshot(index).is_some_and(|snapshot| is_said(&snapshot))
+    })
+}
+
+/// What was dropped, and of what stands instead of frames what is not inside of that, in order.
+pub(super) fn over(gaps: &[Substitution], instead: &[Substitution]) -> Vec<Substitution> {
+    let is_out = |one: &&Substitution| {
+        let at = gaps.partition_point(|gap| gap.to < one.from);
+        gaps.get(at).is_none_or(|gap| one.to < gap.from)
+    };
+    let mut all: Vec<Substitution> =
+        gaps.iter().chain(instead.iter().filter(is_out)).cloned().collect();
+    all.sort_by_key(|one| one.from);
+    all
+}

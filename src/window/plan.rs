@@ -1,0 +1,108 @@
+//! What a window does about frames that are new, and about a context that is too large: the cheapest
+//! loss first.
+
+use super::{ContextWindow, change::Change};
+use crate::{
+    ErrorKind, Result,
+    hud::{RenderRequest, RenderedContext},
+    id::{Millis, Role},
+    veil::History,
+};
+
+/// So many of the newest frames are compressed last, however large they are.
+const LEAST_PROTECTED: usize = 2;
+
+impl ContextWindow {
+    /// Looks at the frames that are new, after sealing those that have no snapshot; the next context
+    /// says which.
+    pub(super) fn seal(&mut self, history: &mut History, now: Millis) -> Result<()> {
+        // Another history is refused before anything of it is sealed.
+        self.transform.look(history)?;
+        self.sealed.extend(self.hud.seal_all(history, now)?);
+        self.transform.look(history)
+    }
+
+    /// Looks at the frames that are new, and takes over the compactions that they tell of.
+    pub(super) fn look(&mut self, history: &mut History, now: Millis) -> Result<()> {
+        self.seal(history, now)?;
+        loop {
+            let Self { hud, transform, .. } = self;
+            let (tags, asked) = (history.veil().tags(), transform.asked());
+            let adopted = transform
+                .adopt(history, now, |facet| hud.render_facet(facet, Role::User, tags, now));
+            match adopted {
+                Ok(None) => break,
+                Ok(epoch) => self.take_effect(epoch),
+                // A range is planned for some of the frames: their compaction waits for it.
+                Err(error) if error.kind() == ErrorKind::Conflict => break,
+                // One that is damaged is passed over.
+                Err(_) if self.transform.asked() > asked => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.shorten_new(history);
+        Ok(())
+    }
+
+    /// Plans what brings a context closer to the low mark; says whether there was anything.
+    pub(super) fn plan(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        context: &RenderedContext,
+    ) -> Result<bool> {
+        let total = context.tokens().total;
+        let excess = total.saturating_sub(self.budget.target());
+        if self.shorten_words(history) {
+            return Ok(true);
+        }
+        let mut protected = self.protected_frames();
+        // The cheapest loss first.
+        if self.mask_repeated(history, context)
+            || self.mask_old(history, context, excess, protected)
+        {
+            return Ok(true);
+        }
+        if self.transform.plan_frames_saving(history, excess, protected)? > 0 {
+            return Ok(true);
+        }
+        // Before blocks say less for its sake, what takes most of the room does.
+        let free = self.free(request, context);
+        let is_over = total > self.budget.room();
+        if is_over && self.shorten(history, context, free / 2, free / 2) {
+            return Ok(true);
+        }
+        if self.transform.plan_saving(history, excess, protected)? > 0 {
+            return Ok(true);
+        }
+        if !is_over {
+            return Ok(false);
+        }
+        if self.shorten(history, context, free / 2, free / 4) {
+            return Ok(true);
+        }
+        while protected > 0 {
+            protected /= 2;
+            if self.transform.plan_saving(history, excess, protected)? > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// How many of the newest frames are compressed last.
+    fn protected_frames(&self) -> usize {
+        let steps = self.transform.steps();
+        let most = self.transform.options().protected_frames;
+        let mut tokens = 0;
+        let newest = steps.iter().rev().take(most).take_while(|step| {
+            tokens += match self.change_of(step.sequence) {
+                Some(Change::Shortened { what, .. }) => what.tokens,
+                Some(Change::Dropped(_)) => 0,
+                None => step.tokens,
+            };
+            tokens <= self.budget.recent
+        });
+        newest.count().max(most.min(LEAST_PROTECTED))
+    }
+}
