@@ -233,7 +233,7 @@ enum Place {
 struct Open<'a> {
     turn: Turn<'a>,
     place: Place,
-    facets: HashMap<&'a str, &'a Facet>,
+    facets: HashMap<&'a str, Given<'a>>,
     /// The items of the turn that chunks went to, by the chunk's index in its snapshot: the steps
     /// from the turn's items down.
     chunks: HashMap<usize, Vec<usize>>,
@@ -251,7 +251,7 @@ impl<'a> Open<'a> {
         let mut facets = HashMap::new();
         for op in source.iter().flat_map(|frame| &frame.ops) {
             if let FacetChange::Add(facet) = &op.change {
-                gather(facet, &mut facets);
+                gather(facet, false, &mut facets);
             }
         }
         let imported = source.and_then(|frame| frame.imported.as_deref());
@@ -304,7 +304,9 @@ impl<'a> Open<'a> {
             PartRef::Opaque | PartRef::Audio | PartRef::Document => Kind::Opaque,
         };
         let id = chunk.facet_ids().next();
-        let facet = id.and_then(|id| self.facets.get(id).copied());
+        let given = id.and_then(|id| self.facets.get(id));
+        let facet = given.map(|given| given.facet);
+        let is_inside = given.is_some_and(|given| given.in_result);
         let is_failed = facet.is_some_and(Facet::is_failed);
         // What the source had besides a text, a signature for example, is not that of a text which
         // was shortened.
@@ -331,6 +333,11 @@ impl<'a> Open<'a> {
         let is_part = parent.is_some();
         // Text inside of a result has the result's part.
         let kind = if is_part && matches!(kind, Kind::Result { .. }) { Kind::Text } else { kind };
+        // What a result without a text holds stands alone, and neither calls nor answers.
+        let stands_alone = is_inside && !is_part;
+        let is_half = matches!(kind, Kind::Call { .. } | Kind::Result { .. });
+        let (kind, facet) =
+            if stands_alone && is_half { (Kind::Text, None) } else { (kind, facet) };
         let (inside, place) = Default::default();
         let (text, owner) = (owned(&run), run.owner);
         let item = Item { kind, text, owner, facet, is_failed, inside, place };
@@ -368,7 +375,15 @@ fn first_facet(owner: &Owner) -> Option<&str> {
     }
 }
 
-fn gather<'a>(facet: &'a Facet, facets: &mut HashMap<&'a str, &'a Facet>) {
-    facets.insert(facet.id.as_str(), facet);
-    facet.children.iter().for_each(|child| gather(child, facets));
+/// A facet that a frame adds.
+struct Given<'a> {
+    facet: &'a Facet,
+    /// Whether it stands inside of a result.
+    in_result: bool,
+}
+
+fn gather<'a>(facet: &'a Facet, in_result: bool, facets: &mut HashMap<&'a str, Given<'a>>) {
+    facets.insert(facet.id.as_str(), Given { facet, in_result });
+    let in_result = in_result || facet.is_result();
+    facet.children.iter().for_each(|child| gather(child, in_result, facets));
 }
