@@ -36,6 +36,9 @@ pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn Token
     }
 }
 
+/// Of a first sentence fewer bytes say nothing.
+const FEWEST: usize = 24;
+
 /// A text in at most about `most` bytes: whole, or whole sentences and items from its beginning and
 /// from its end, which mostly says what is next. Of a single long sentence its first words.
 pub(in crate::compress) fn ends(text: &str, most: usize) -> String {
@@ -53,7 +56,12 @@ pub(in crate::compress) fn ends(text: &str, most: usize) -> String {
         }
         from = *start;
     }
-    let left = room - (text.len() - from);
+    // Where the beginning has no place, the last sentence may have all of it.
+    let last = pieces.last().map_or(text.len(), |(start, _)| *start);
+    if from == text.len() && text.len() - last <= room {
+        from = last;
+    }
+    let left = room.saturating_sub(text.len() - from);
     let mut to = 0;
     for (start, end) in &pieces {
         if *end > left || *start >= from {
@@ -65,7 +73,8 @@ pub(in crate::compress) fn ends(text: &str, most: usize) -> String {
     match parts {
         ["", ""] => shortened(text, most),
         // What is led to stands behind its lead.
-        ["", end] => format!("{} {end}", shortened(text, left.max(1))),
+        ["", end] if left >= FEWEST => format!("{} {end}", shortened(text, left)),
+        ["", end] => format!("{LEFT_OUT} {end}"),
         [head, ""] => format!("{head}{CUT_OFF}"),
         [head, end] => format!("{head}\n{LEFT_OUT}\n{end}"),
     }

@@ -13,8 +13,10 @@ pub(super) enum Kind {
     Line,
     /// A measure or a figure of a table: `1.5rem`, `0.0037`, speeds of a download.
     Quantity,
-    /// A hash, a signature, text in base64.
+    /// A hash, a signature, text in base64; what begins like a comment.
     Data,
+    /// Most likely the end of a sentence and the beginning of the next.
+    Glued,
     Date,
     /// Letters and digits: an order, a hash, a version.
     Code,
@@ -37,6 +39,9 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = (TextRange, Kind)>
                 Some(Kind::Number) if is_line_number(text, run) => return Some((run, Kind::Line)),
                 Some(Kind::Number) if is_figure(text, run) => return Some((run, Kind::Quantity)),
                 Some(Kind::Word) if is_two_sentences(text, run) => {}
+                Some(Kind::Word) if may_be_two_sentences(text, run) => {
+                    return Some((run, Kind::Glued));
+                }
                 Some(kind) => return Some((run, kind)),
                 None => {}
             }
@@ -114,8 +119,20 @@ fn is_two_sentences(text: &str, run: TextRange) -> bool {
     is_lower(last)
         && letters.next().is_some_and(char::is_uppercase)
         && letters.all(char::is_lowercase)
-        && goes_on.starts_with(char::is_whitespace)
-        && goes_on.trim_start().starts_with(char::is_alphabetic)
+        && goes_on.trim_start_matches(' ').starts_with(char::is_lowercase)
+}
+
+/// As [`is_two_sentences`], by less: what follows is a word, too.
+fn may_be_two_sentences(text: &str, run: TextRange) -> bool {
+    let Some((last, first)) = run.of(text).split_once('.') else { return false };
+    let mut letters = first.chars();
+    let goes_on = text.get(run.end()..).unwrap_or_default();
+    let goes_on = goes_on.strip_prefix(',').unwrap_or(goes_on);
+    last.chars().all(char::is_lowercase)
+        && letters.next().is_some_and(char::is_uppercase)
+        && letters.all(char::is_lowercase)
+        && (goes_on.starts_with(['\'', '’'])
+            || goes_on.starts_with(' ') && goes_on.trim_start().starts_with(char::is_alphabetic))
 }
 
 /// The next run of characters that names are made of, from `at` on.
@@ -178,13 +195,13 @@ fn kind_of(run: &str) -> Option<Kind> {
     let is_plain = matches!(kind, Kind::Number | Kind::Code | Kind::Date);
     Some(match kind {
         _ if is_plain && is_quantity(run) => Kind::Quantity,
-        _ if is_data(run) => Kind::Data,
+        _ if is_data(run) || run.starts_with("//") => Kind::Data,
         kind => kind,
     })
 }
 
 fn kind_by_shape(run: &str) -> Option<Kind> {
-    if run.len() < 3 || run.len() > LONGEST || run.starts_with("//") {
+    if run.len() < 3 || run.len() > LONGEST {
         return None;
     }
 
@@ -287,7 +304,8 @@ mod tests {
         assert_eq!(kinds("HAT218 W7654321 b9288c2 v1.2.3"), [Kind::Code; 4]);
         assert_eq!(kinds("order 6029 of 2026"), [Kind::Number; 2]);
         assert_eq!(kinds("5a430368-9e91-4564-be20-989803bf4da2"), [Kind::Code]);
-        check("//Comment-a1 here", &[]);
+        assert_eq!(kinds("//Comment-a1 here"), [data]);
+        assert_eq!(kinds("It came back.Then We go, in fmt.Print(x)"), [Kind::Glued, Kind::Word]);
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl<'e> KnownName<'e> {
     }
 
     fn see(&mut self, entry: &Entry<'_>, kind: Kind) {
-        if matches!(self.kind, Kind::Line | Kind::Quantity) {
+        if matches!(self.kind, Kind::Line | Kind::Quantity | Kind::Glued) {
             self.kind = kind;
         }
         if self.passages == 0 || self.last_passage != entry.passage {
@@ -193,6 +193,7 @@ impl<'e> KnownName<'e> {
         match self.kind {
             Kind::Line => !is_named,
             Kind::Quantity => !self.in_words,
+            Kind::Glued => self.passages < 3,
             Kind::Data => !is_named && self.passages < 2,
             _ => false,
         }
