@@ -36,9 +36,6 @@ pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn Token
     }
 }
 
-/// Of a first sentence fewer bytes say nothing.
-const FEWEST: usize = 24;
-
 /// A text in at most about `most` bytes: whole, or whole sentences and items from its beginning and
 /// from its end, which mostly says what is next. Of a single long sentence its first words.
 pub(in crate::compress) fn ends(text: &str, most: usize) -> String {
@@ -72,8 +69,6 @@ pub(in crate::compress) fn ends(text: &str, most: usize) -> String {
     let parts = [text.get(..to), text.get(from..)].map(|part| part.unwrap_or_default().trim());
     match parts {
         ["", ""] => shortened(text, most),
-        // What is led to stands behind its lead.
-        ["", end] if left >= FEWEST => format!("{} {end}", shortened(text, left)),
         ["", end] => format!("{LEFT_OUT} {end}"),
         [head, ""] => format!("{head}{CUT_OFF}"),
         [head, end] => format!("{head}\n{LEFT_OUT}\n{end}"),
