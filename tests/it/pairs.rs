@@ -121,7 +121,7 @@ fn pairs_are_the_same_whenever_frames_are_sealed() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 256,
+        cases: afterimage_testkit::cases(256),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -11,6 +11,7 @@
 mod action;
 mod chronicle;
 mod excerpt;
+mod frames;
 mod open_result;
 mod outcome;
 mod plan;

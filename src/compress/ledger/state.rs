@@ -78,7 +78,7 @@ pub struct Ledger {
     /// The file that a call named last.
     open_file: Option<String>,
     /// Whether a call was seen: then commands in texts are none.
-    has_calls: bool,
+    pub(super) has_calls: bool,
     /// How often a file was touched.
     touched: u64,
 }
@@ -240,7 +240,7 @@ impl Ledger {
         }
     }
 
-    fn says(
+    pub(super) fn says(
         &mut self,
         frame: FrameSeq,
         role: Role,
@@ -304,7 +304,7 @@ impl Ledger {
         (self.plan, self.plan_at) = (plan, Some(frame));
     }
 
-    fn call(
+    pub(super) fn call(
         &mut self,
         frame: FrameSeq,
         id: Option<&str>,
@@ -346,7 +346,7 @@ impl Ledger {
         });
     }
 
-    fn result(
+    pub(super) fn result(
         &mut self,
         frame: FrameSeq,
         id: Option<&str>,
