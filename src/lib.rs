@@ -111,6 +111,8 @@ pub mod export;
 pub mod hud;
 pub mod id;
 pub mod otlp;
+#[cfg(feature = "redact")]
+pub mod redact;
 pub mod replay;
 pub mod request;
 pub mod session;
@@ -157,6 +159,10 @@ pub mod journals {}
 
 #[doc = include_str!("../docs/compression.md")]
 pub mod compression {}
+
+#[cfg(feature = "redact")]
+#[doc = include_str!("../docs/redaction.md")]
+pub mod secrets {}
 
 #[cfg(feature = "checkpoint")]
 #[doc = include_str!("../docs/checkpoints.md")]

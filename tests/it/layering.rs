@@ -30,6 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("transcript", &["snapshot", "veil"]),
     ("compress", &["snapshot", "veil"]),
     ("window", &["snapshot", "veil", "hud", "compress"]),
+    ("redact", &["snapshot", "veil"]),
     ("export", &["snapshot", "veil", "hud", "compress"]),
     ("request", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript"]),
     ("replay", &["snapshot", "veil", "hud", "compress", "window", "export", "request"]),

@@ -63,6 +63,8 @@ mod receipts;
 #[cfg(feature = "bpe")]
 mod recordings;
 mod recount;
+#[cfg(feature = "redact")]
+mod redact;
 #[cfg(feature = "bpe")]
 mod replay;
 mod replay_policies;

@@ -255,6 +255,8 @@ pub(crate) struct Input {
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) branches: Branches,
+    #[command(flatten)]
+    pub(crate) redaction: Redaction,
     /// Whether recorded requests are kept from the first frame on.
     #[arg(skip)]
     pub(crate) keeps_exchanges: bool,
@@ -263,12 +265,24 @@ pub(crate) struct Input {
     pub(crate) is_silent: bool,
 }
 
+/// Whether secrets are taken out.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Redaction {
+    /// Put placeholders in the place of keys, tokens, passwords, e-mail addresses and the names of
+    /// home folders; what was found is said at the end
+    #[arg(long)]
+    pub(crate) redact: bool,
+    /// Redact by the rules of this file too: TOML, in the form of gitleaks
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) redact_rules: Option<PathBuf>,
+}
+
 impl Input {
     /// These files, whole.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
         let (last, input_format, session) = Default::default();
-        let (branches, keeps_exchanges, is_silent) = Default::default();
-        Self { files, last, input_format, session, branches, keeps_exchanges, is_silent }
+        let (branches, redaction, keeps_exchanges, is_silent) = Default::default();
+        Self { files, last, input_format, session, branches, redaction, keeps_exchanges, is_silent }
     }
 
     /// The files that are read.
