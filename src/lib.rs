@@ -55,6 +55,7 @@
 //! | [`request`] | requests as they were sent, logged, or worked out, and what differs between them | [`request::Recording`] |
 //! | [`otlp`] | recordings as spans of OpenTelemetry | [`otlp::OtlpWriter`] |
 //! | [`bill`] | usage as it was reported, added up, and its price | [`bill::UsageSums`] |
+//! | `guard` | what a provider's cache will serve of a request, said before it is sent | `guard::Guard` |
 //! | [`session`] | what joins the others: observations in contexts, states that replay from journals, checkpoints from frames | [`session::bridge`] |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
 //!
@@ -108,6 +109,8 @@ pub mod bill;
 pub mod compress;
 pub mod error;
 pub mod export;
+#[cfg(feature = "guard")]
+pub mod guard;
 pub mod hud;
 pub mod id;
 pub mod otlp;

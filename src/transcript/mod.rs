@@ -92,6 +92,8 @@ pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub use money::{Currency, Money};
 pub use recorded::RecordedExchange;
+#[cfg(feature = "guard")]
+pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;
 pub use tally::Tally;
 pub use usage::{Usage, UsageMembers};

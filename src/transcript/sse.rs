@@ -16,7 +16,7 @@ pub(super) struct StreamedResponse {
 }
 
 /// The data of the events, in order; what is not JSON (`[DONE]`) is passed over.
-fn events(stream: &str) -> Vec<Value> {
+pub(crate) fn events(stream: &str) -> Vec<Value> {
     let mut events = Vec::new();
     let mut data = String::new();
     // A blank line ends an event, and so does the end of the stream.

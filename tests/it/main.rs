@@ -34,6 +34,8 @@ mod export_forms;
 mod export_invariants;
 mod export_load;
 mod exports;
+#[cfg(feature = "guard")]
+mod guard;
 #[cfg(all(feature = "journal", feature = "timeline"))]
 mod hostile_files;
 #[cfg(all(feature = "timeline", feature = "storage"))]
