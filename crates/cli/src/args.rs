@@ -133,6 +133,17 @@ pub(crate) enum Command {
         after_long_help = words::REQUESTS
     )]
     Requests(Requests),
+    /// Say of each recorded request what the provider's cache would serve of it, and what breaks it
+    ///
+    /// Compares each request with the one before it in its session, in the order in which the
+    /// provider's cache takes them. By the published rules it says what is read, what is written, what
+    /// that costs, and the first thing that differs with who wrote it. Beside it stands what was
+    /// reported. Requests that were worked out from a transcript have no forecast.
+    #[command(
+        after_help = "Example: afterimage guard traffic.har --max-loss 0.50",
+        after_long_help = words::GUARD
+    )]
+    Guard(Guard),
     /// Write recordings in the form of another program: as spans of OpenTelemetry
     ///
     /// A session is a trace, with a span for each of its requests. Each span holds the whole request
@@ -966,6 +977,32 @@ pub(crate) struct Requests {
     /// what that cost and why
     #[arg(long, conflicts_with = "follow")]
     pub(crate) broken: bool,
+    /// Print one JSON object per request
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Guard {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// Go on printing requests as they come, until Ctrl-C: the file is looked at twice a second
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Warn of each request that pays more than this again for what was cached, in the currency of the
+    /// prices; the exit code is then 1
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) max_loss: Option<String>,
+    /// The rules of caches as TOML, in place of the table that comes along
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) rules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pricing: Pricing,
+    /// Which tokenizer counts; by default o200k
+    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CountedBy>,
     /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,

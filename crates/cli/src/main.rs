@@ -16,6 +16,7 @@ mod failure;
 mod fitting;
 mod formats;
 mod frames;
+mod guard;
 mod hit;
 mod input;
 mod journal;
@@ -42,6 +43,7 @@ mod usage;
 mod view;
 mod visible;
 mod wanted;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -91,6 +93,7 @@ fn run(command: &Command) -> Outcome {
         Command::Audit(args) => audit::run(args),
         Command::Export(args) => export::run(args),
         Command::Requests(args) => requests::run(args),
+        Command::Guard(args) => guard::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Checkpoint(args) => checkpoint::run(args),
         Command::Observe(args) => observe::run(args),
