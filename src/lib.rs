@@ -157,6 +157,9 @@ pub mod formats_of_transcripts {}
 #[doc = include_str!("../docs/bill.md")]
 pub mod reported_usage_and_prices {}
 
+#[doc = include_str!("../docs/guard.md")]
+pub mod predicted_caches {}
+
 #[doc = include_str!("../docs/journal.md")]
 pub mod journals {}
 

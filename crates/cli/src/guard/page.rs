@@ -37,7 +37,7 @@ pub(super) fn print(
         (is_wide, Column::number("WRITE", 8)),
         (is_wide, Column::number("REPORTED", 8)),
         (is_wide, Column::number("LOST", 8)),
-        (true, Column::number("LOSS", 9)),
+        (true, Column::number("LOSS", 11)),
         (true, Column::text("WHY", 0)),
     ];
     let shown: Vec<bool> = columns.iter().map(|(is_shown, _)| *is_shown).collect();
@@ -95,8 +95,9 @@ fn why(of: &Watched<'_>) -> String {
         why.push_str("; may have expired");
     }
     if let Some(said) = &of.diagnostics {
+        let reason = if said.reason == "none" { "no difference" } else { &said.reason };
         why.push_str(" (");
-        why.push_str(&said.reason);
+        why.push_str(reason);
         why.push(')');
     }
     why
