@@ -44,7 +44,7 @@ use crate::{
 /// let prediction = guard.predict(Some(&SentRequest::new(&was)), &SentRequest::new(&is))?;
 /// let forecast = prediction.cache.as_ref().unwrap();
 /// assert_eq!((forecast.read, forecast.lost), (0, 681));
-/// assert_eq!(prediction.cause().unwrap(), "the system prompt changed at byte 2720: it holds a date");
+/// assert_eq!(prediction.cause().unwrap(), "the system prompt changed at byte 2719: it holds a date");
 /// # Ok::<(), afterimage::Error>(())
 /// ```
 #[derive(Clone)]

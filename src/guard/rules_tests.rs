@@ -1,6 +1,6 @@
 use super::*;
 
-const TABLE: &str = r####"
+const TABLE: &str = r#"
 date = "2026-11-23"
 [[provider]]
 name = "Harbour"
@@ -18,7 +18,7 @@ write = 1.25
 names = ["tide-1", "tide-2"]
 minimum = 512
 documented = ["minimum"]
-"####;
+"#;
 
 #[track_caller]
 fn refused(from: &str, to: &str, expected: &str) {
