@@ -42,6 +42,8 @@ mod error;
 mod folder;
 mod reader;
 mod recorder;
+#[cfg(feature = "wire")]
+pub mod wire;
 mod writer;
 
 pub use allowed::{allowed_headers, allowed_path};

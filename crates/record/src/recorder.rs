@@ -189,19 +189,20 @@ impl RequestRecorder {
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 
-    /// The body came to its end.
-    pub fn end(&mut self) {
-        self.send(true);
+    /// The body came to its end. Says whether this was not known before.
+    pub fn end(&mut self) -> bool {
+        self.send(true)
     }
 
-    fn send(&mut self, ended: bool) {
+    fn send(&mut self, ended: bool) -> bool {
         if std::mem::replace(&mut self.is_sent, true) {
-            return;
+            return false;
         }
         let (lane, bytes) = (Arc::clone(&self.lane), std::mem::take(&mut self.bytes));
         let (of, total) = (self.of, self.total);
         // A body that the disk is too slow for is missing, and the reader says so.
         self.line.send(Note::Request { of, lane, bytes, total, ended });
+        true
     }
 }
 

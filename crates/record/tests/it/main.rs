@@ -5,3 +5,5 @@ mod faults;
 mod recorder;
 mod size;
 mod support;
+#[cfg(feature = "wire")]
+mod wire;

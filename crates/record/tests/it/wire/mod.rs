@@ -1,0 +1,7 @@
+//! Calls through the wire, against a provider that does what a test wants.
+
+mod failures;
+mod passing;
+mod refusals;
+mod secrets;
+mod support;
