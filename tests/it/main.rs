@@ -35,6 +35,7 @@ mod export_invariants;
 mod export_load;
 mod exports;
 #[cfg(all(feature = "journal", feature = "timeline"))]
+mod flight;
 mod hostile_files;
 #[cfg(all(feature = "timeline", feature = "storage"))]
 mod import_goldens;

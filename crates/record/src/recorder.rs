@@ -4,7 +4,7 @@ mod thread;
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{self, Sender},
     },
@@ -46,7 +46,7 @@ impl Default for Limits {
 pub struct Recorder {
     line: Line,
     limits: Limits,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The way to the thread.
@@ -116,7 +116,7 @@ impl Recorder {
             .spawn(move || thread.run(&incoming))
             .map_err(|error| crate::Error::io(error, "cannot start a thread"))?;
         let line = Line { notes, waiting, next: Arc::default() };
-        Ok(Self { line, limits, thread: Some(thread) })
+        Ok(Self { line, limits, thread: Mutex::new(Some(thread)) })
     }
 
     /// Begins an exchange. Of one whose recorders are dropped before their ends, what is missing is
@@ -150,14 +150,16 @@ impl Recorder {
         (request, response)
     }
 
-    /// Writes what waits, syncs it, and ends the thread. Dropping does the same.
-    pub fn finish(mut self) {
-        self.stop();
+    /// How many exchanges began.
+    pub fn exchanges(&self) -> u64 {
+        self.line.next.load(Ordering::Relaxed)
     }
 
-    fn stop(&mut self) {
-        self.line.send(Note::Stop);
-        if let Some(thread) = self.thread.take() {
+    /// Writes what waits, syncs it, and ends the thread. Dropping does the same.
+    pub fn finish(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            self.line.send(Note::Stop);
             let _ = thread.join();
         }
     }
@@ -165,7 +167,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.stop();
+        self.finish();
     }
 }
 

@@ -23,6 +23,7 @@ mod odd_usage;
 mod one_context;
 mod ranges;
 mod receipts;
+mod record;
 mod replay;
 mod residency;
 mod session;

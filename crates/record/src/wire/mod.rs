@@ -27,6 +27,7 @@
 
 mod forward;
 mod guard;
+mod interrupt;
 mod passing;
 mod upstream;
 mod watched;
@@ -43,7 +44,7 @@ use hyper_util::rt::TokioIo;
 use tokio::runtime::{Builder, Runtime};
 
 use self::{forward::Client, watched::Watched};
-pub use self::{upstream::Upstream, watched::ambiguous_length};
+pub use self::{interrupt::Interrupt, upstream::Upstream};
 use crate::{Error, ErrorKind, Recorder, Result};
 
 /// So many threads pass bytes on.
@@ -79,6 +80,7 @@ impl Route {
 pub struct Wire {
     address: SocketAddr,
     routes: Vec<(String, String)>,
+    recorder: Arc<Recorder>,
     runtime: Option<Runtime>,
 }
 
@@ -89,7 +91,7 @@ struct Shared {
     token: String,
     routes: Vec<Route>,
     client: Client,
-    recorder: Recorder,
+    recorder: Arc<Recorder>,
 }
 
 impl Wire {
@@ -122,11 +124,13 @@ impl Wire {
             (name.clone(), format!("http://{address}/{token}/{name}{}", upstream.path()))
         };
         let bases = routes.iter().map(base).collect();
-        let shared = Shared { port: address.port(), token, routes, client, recorder };
+        let recorder = Arc::new(recorder);
+        let port = address.port();
+        let shared = Shared { port, token, routes, client, recorder: Arc::clone(&recorder) };
         let _inside = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         runtime.spawn(accept(listener, Arc::new(shared)));
-        Ok(Self { address, routes: bases, runtime: Some(runtime) })
+        Ok(Self { address, routes: bases, recorder, runtime: Some(runtime) })
     }
 
     /// The address, with the port that was taken.
@@ -140,6 +144,22 @@ impl Wire {
         found.map(|(_, url)| url.as_str())
     }
 
+    /// How many requests were passed on.
+    pub fn exchanges(&self) -> u64 {
+        self.recorder.exchanges()
+    }
+
+    /// Calls `act` for each signal that asks the process to end, which does not end it any more.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] where the system does not hand over signals.
+    pub fn on_interrupt(&self, act: impl Fn(Interrupt) + Send + Sync + 'static) -> Result<()> {
+        let Some(runtime) = &self.runtime else { return Ok(()) };
+        let _inside = runtime.enter();
+        let act: interrupt::Act = Arc::new(act);
+        interrupt::listen(&act).map_err(|error| Error::io(error, "cannot listen for signals"))
+    }
+
     /// Stops listening, cuts what still runs after a moment, and writes what is to be recorded.
     /// Dropping does the same.
     pub fn stop(mut self) {
@@ -150,7 +170,9 @@ impl Wire {
         if let Some(runtime) = self.runtime.take() {
             // An answer whose client has all of it ends by itself.
             std::thread::sleep(LAST);
-            drop(runtime);
+            // Looking up a name cannot be ended, and is not waited for.
+            runtime.shutdown_timeout(LAST);
+            self.recorder.finish();
         }
     }
 }

@@ -77,7 +77,8 @@ pub(super) enum ResponseBody {
     /// What the recorder says itself.
     Own(Option<Bytes>),
     Passing(Incoming, ResponseRecorder),
-    Ending(Option<Frame<Bytes>>, Recorded),
+    /// The last frame with bytes, what it waits for, and the rest: no bytes, maybe trailers.
+    Ending(Option<Frame<Bytes>>, Recorded, Option<(Incoming, ResponseRecorder)>),
 }
 
 /// The moment when the system has the record of an end, or it takes too long.
@@ -134,16 +135,24 @@ impl Body for ResponseBody {
                     if let Some(data) = frame.as_ref().and_then(Frame::data_ref) {
                         recorder.push(data);
                     }
-                    if frame.is_some() && !body.is_end_stream() {
+                    let is_last = body.is_end_stream() || body.size_hint().exact() == Some(0);
+                    if frame.is_some() && !is_last {
                         return Poll::Ready(frame.map(Ok));
                     }
                     let recorded = Recorded::end(recorder, None);
-                    *self = Self::Ending(frame, recorded);
+                    let passing = std::mem::replace(&mut *self, Self::Own(None));
+                    let rest = match passing {
+                        Self::Passing(body, recorder) if frame.is_some() => Some((body, recorder)),
+                        _ => None,
+                    };
+                    *self = Self::Ending(frame, recorded, rest);
                 }
-                Self::Ending(frame, recorded) => {
+                Self::Ending(frame, recorded, rest) => {
                     ready!(Pin::new(recorded).poll(context));
-                    let frame = frame.take();
-                    *self = Self::Own(None);
+                    let (frame, rest) = (frame.take(), rest.take());
+                    let rest = rest.filter(|(body, _)| !body.is_end_stream());
+                    *self = rest
+                        .map_or(Self::Own(None), |(body, recorder)| Self::Passing(body, recorder));
                     return Poll::Ready(frame.map(Ok));
                 }
             }
@@ -158,7 +167,7 @@ impl Body for ResponseBody {
         match self {
             Self::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
             Self::Passing(body, _) => body.size_hint(),
-            Self::Ending(frame, _) => {
+            Self::Ending(frame, ..) => {
                 let data = frame.as_ref().and_then(Frame::data_ref);
                 SizeHint::with_exact(data.map_or(0, Bytes::len) as u64)
             }

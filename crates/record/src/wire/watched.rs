@@ -99,7 +99,7 @@ impl Watch {
 
 /// Whether the head of a request says its length in more than one way: by two lengths, by two
 /// codings, or by one of each.
-pub fn ambiguous_length(head: &[u8]) -> bool {
+fn ambiguous_length(head: &[u8]) -> bool {
     let names = head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
         let end = line.iter().position(|byte| *byte == b':')?;
         Some(line.get(..end)?.trim_ascii())
