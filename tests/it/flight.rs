@@ -92,7 +92,7 @@ fn one_context_a_recording_of_the_wire_holds_the_requests_as_they_were_sent() {
     for (exchange, body) in [(first, &one), (second, &two)] {
         assert_eq!(exchange.outcome, ExchangeOutcome::Answered);
         assert_eq!(exchange.response.body.as_deref(), Some(&*whole));
-        assert_eq!(&*recording.request(exchange.number).unwrap().body(), body.as_str());
+        assert_eq!(recording.request(exchange.number).unwrap().body(), body.as_str());
     }
 }
 

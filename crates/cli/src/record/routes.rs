@@ -43,8 +43,9 @@ impl Routes {
             let is_meant = |of: Option<&str>| of.is_none_or(|of| of == name);
             let given = named.iter().rev().find(|(of, _)| is_meant(*of)).map(|(_, url)| *url);
             let set = std::env::var(variable).ok().filter(|url| !url.trim().is_empty());
+            let origin = if given.is_some() { "--upstream" } else { variable };
             let url = given.map(str::to_owned).or(set).unwrap_or_else(|| own.to_owned());
-            let upstream = upstream(&url)?;
+            let upstream = upstream(origin, &url)?;
             routes.all.push((Route::new(name, upstream.clone()), upstream));
             variables.push((variable.to_owned(), name.to_owned()));
         }
@@ -62,7 +63,7 @@ impl Routes {
 
     /// A route to a base URL, which may be there already. Its name is made of `name`.
     pub(super) fn add(&mut self, name: &str, url: &str) -> Outcome<String> {
-        let upstream = upstream(url)?;
+        let upstream = upstream(name, url)?;
         if let Some((route, _)) = self.all.iter().find(|(_, other)| *other == upstream) {
             return Ok(route.name().to_owned());
         }
@@ -80,7 +81,7 @@ impl Routes {
 
     /// Makes a known provider lead to another base URL.
     pub(super) fn redirect(&mut self, name: &str, url: &str) -> Outcome {
-        let upstream = upstream(url)?;
+        let upstream = upstream(name, url)?;
         if let Some(found) = self.all.iter_mut().find(|(route, _)| route.name() == name) {
             *found = (Route::new(name, upstream.clone()), upstream);
         }
@@ -92,7 +93,9 @@ impl Routes {
     }
 }
 
-fn upstream(url: &str) -> Outcome<Upstream> {
+/// Reads a base URL, which comes from `origin`.
+fn upstream(origin: &str, url: &str) -> Outcome<Upstream> {
     // The URL may hold a key, and is not repeated.
-    Ok(Upstream::parse(url)?)
+    let parsed = Upstream::parse(url);
+    Ok(parsed.map_err(|error| Failure::new(error.message()).at("from", origin))?)
 }

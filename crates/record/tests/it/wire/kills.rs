@@ -111,8 +111,8 @@ fn durable_a_wire_killed_at_any_moment_has_every_answer_that_a_client_got() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let base = lines.filter_map(|line| Some(line.split_once("base ")?.1.to_owned())).next();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let base = lines.find_map(|line| Some(line.split_once("base ")?.1.to_owned()));
         let base = base.unwrap();
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let wanted = 1 + (random >> 33) % 25;
