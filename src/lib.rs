@@ -71,6 +71,7 @@
 //! | `journal` | afterimage-journal | `journal`, `nats` | events with snapshots of what they lead to: in memory, in a directory, on NATS | `journal::Journal`, `journal::Replay` |
 //! | `observe` | afterimage-observe | `observe`, `sqlite`, `toml` | tool responses kept for each account, and short summaries with their ages | `observe::Observations` |
 //! | `checkpoint` | afterimage-checkpoint | `checkpoint` | summaries of work in Markdown, and deltas between them | `checkpoint::diff`, `checkpoint::apply` |
+//! | `record` | afterimage-record | `record`, `wire` | what goes between an agent and a model, byte for byte, and the listener that records it | `record::Recording`, `record::wire::Wire` |
 //!
 //! Wire types implement serde's traits with the field names of the wire (`docs/FORMAT.md`).
 //!
@@ -81,7 +82,7 @@
 //! `log`: the caller passes `now` and hands input in. With the feature `command`,
 //! `compress::CommandEngine` runs a program, with a clock and threads to stop it, and with
 //! `sqlite` `observe::SqliteStore` uses a database file. With `nats`, `journal::NatsJournal`
-//! speaks to a server.
+//! speaks to a server. With `wire`, `record::wire::Wire` listens on loopback.
 //!
 //! # Features
 //!
@@ -96,6 +97,8 @@
 //! * `observe`: tool responses with the age of each fact.
 //! * `sqlite`: observations in a database file; turns `observe` on.
 //! * `traffic`: recorded traffic as programs write it: YAML cassettes, base64, gzip and zstd.
+//! * `record`: recordings of the wire, written and read; turns `traffic` on.
+//! * `wire`: the listener that makes them; turns `record` on.
 //! * `prices`: what exchanges cost, by a table of prices.
 //! * `toml`: policies of observations as TOML; turns `observe` on.
 
@@ -134,6 +137,8 @@ pub use afterimage_json as json;
 pub use afterimage_log as log;
 #[cfg(feature = "observe")]
 pub use afterimage_observe as observe;
+#[cfg(feature = "record")]
+pub use afterimage_record as record;
 #[cfg(feature = "timeline")]
 pub use afterimage_timeline as timeline;
 pub use afterimage_tokens as tokens;

@@ -34,6 +34,8 @@ mod copilot;
 mod copilot_usage;
 mod draft;
 mod exchange;
+#[cfg(feature = "record")]
+mod flight;
 mod folder;
 mod format;
 mod frames;

@@ -37,6 +37,7 @@ mod exports;
 #[cfg(feature = "guard")]
 mod guard;
 #[cfg(all(feature = "journal", feature = "timeline"))]
+mod flight;
 mod hostile_files;
 #[cfg(all(feature = "timeline", feature = "storage"))]
 mod import_goldens;

@@ -123,6 +123,18 @@ pub(crate) enum Command {
         after_long_help = words::AUDIT
     )]
     Audit(Audit),
+    /// Run an agent and record its requests as they are sent, with what comes back
+    ///
+    /// The agent talks to a listener on loopback, which passes each request on to the real provider over
+    /// TLS and writes both down, byte for byte. `requests`, `render --request N`, `diff` and `stats`
+    /// read the folder, also while it is written. The exit code is that of the command.
+    /// Bodies are written with any secret that they hold. Of headers and URLs no secret is written.
+    #[cfg(feature = "record")]
+    #[command(
+        after_help = "Example: afterimage record -o run -- codex exec 'fix the tests'",
+        after_long_help = words::RECORD
+    )]
+    Record(crate::record::args::Record),
     /// List the requests of a session: what each held, how it grew, and where it first differs
     ///
     /// Recorded traffic and requests that a client logged are listed as they are. From a transcript

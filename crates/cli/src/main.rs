@@ -28,6 +28,8 @@ mod moment;
 mod observe;
 mod output;
 mod pages;
+#[cfg(feature = "record")]
+mod record;
 mod render;
 mod replay;
 mod requests;
@@ -69,6 +71,8 @@ fn main() -> ExitCode {
         }
         Err(Stop::Reported) => ExitCode::from(UNANSWERED),
         Err(Stop::Unfit) => ExitCode::from(OVER_BUDGET),
+        #[cfg(feature = "record")]
+        Err(Stop::Command(code)) => ExitCode::from(code),
     }
 }
 
@@ -92,6 +96,8 @@ fn run(command: &Command) -> Outcome {
         Command::Replay(args) => replay::run(args),
         Command::Audit(args) => audit::run(args),
         Command::Export(args) => export::run(args),
+        #[cfg(feature = "record")]
+        Command::Record(args) => record::run(args),
         Command::Requests(args) => requests::run(args),
         Command::Guard(args) => guard::run(args),
         Command::Diff(args) => diff::run(args),

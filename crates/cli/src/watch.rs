@@ -135,9 +135,10 @@ pub(crate) fn unfinished(recording: &Recording) -> HashSet<usize> {
     recording.exchanges().iter().filter(is_last).map(|exchange| exchange.number).collect()
 }
 
-/// What the files of a session look like from outside.
+/// What the files of a session, or those of a folder that is a recording, look like from outside.
 fn look(path: &Path) -> Vec<(PathBuf, Option<(u64, SystemTime)>)> {
-    let files = std::iter::once(path.to_owned()).chain(subagent_files(path));
+    let inside = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = std::iter::once(path.to_owned()).chain(subagent_files(path)).chain(inside);
     let looks = |file: &PathBuf| {
         let metadata = fs::metadata(file).ok()?;
         Some((metadata.len(), metadata.modified().ok()?))

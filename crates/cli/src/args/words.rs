@@ -188,3 +188,21 @@ Columns of the table:
             or differs in parameters that no cache looks at
 
 Tokens are those of each text as it is written, an estimate of what a provider makes of it.";
+
+#[cfg(feature = "record")]
+pub(crate) const RECORD: &str = "\
+Example: afterimage record -o run -- codex exec 'fix the tests'
+Example: afterimage record -o run -- claude -p 'fix the tests'
+Example: afterimage record -o run --env MISTRAL_BASE_URL=https://api.mistral.ai/v1 -- python agent.py
+Example: afterimage record -o run --listen 127.0.0.1:8787
+
+How a command is told where to send its requests:
+  any command  OPENAI_BASE_URL and ANTHROPIC_BASE_URL in its environment; --env for other variables
+  codex        `-c openai_base_url=…`, and the base URLs of the providers in its configuration
+  pi           a folder with its configuration and other base URLs (PI_CODING_AGENT_DIR)
+
+A base URL that the variable or the configuration has already becomes the upstream. No file of the
+command is changed. docs/record.md tells what a client does differently with another base URL.
+
+The exit code is that of the command, 128 and the number of the signal that ended it, or 2 where
+nothing was run.";

@@ -181,6 +181,7 @@ fn every_command_has_help_with_an_example() {
         "diff",
         "checkpoint",
         "observe",
+        "record",
         "sessions",
         "formats",
         "completions",

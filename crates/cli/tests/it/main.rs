@@ -23,6 +23,7 @@ mod odd_usage;
 mod one_context;
 mod ranges;
 mod receipts;
+mod record;
 mod redaction;
 mod replay;
 mod residency;
