@@ -1,4 +1,4 @@
-use super::ledger::{Speaker, command_in, may_be_words, speaker_of};
+use super::ledger::{Speaker, TextLog, is_of_program, may_be_words};
 use crate::{
     id::Role,
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
@@ -11,9 +11,7 @@ use crate::{
 pub(super) struct WordPlaces {
     /// The indices of the frames with words of the user, in order.
     all: Vec<usize>,
-    has_calls: bool,
-    /// Whether the agent's last text holds a command that a program answers.
-    waits: bool,
+    log: TextLog,
 }
 
 impl WordPlaces {
@@ -23,17 +21,12 @@ impl WordPlaces {
         for chunk in snapshot.chunks() {
             let role = chunk.role().unwrap_or(Role::User);
             match chunk.part() {
-                PartRef::Call { .. } => self.has_calls = true,
+                PartRef::Call { .. } => self.log.sees_call(),
                 PartRef::Text
                     if may_be_words(chunk.chunk_type()) && !chunk.content().trim().is_empty() =>
                 {
-                    let waits = self.waits && !self.has_calls;
-                    match speaker_of(role, chunk.content(), waits) {
-                        Speaker::User => is_words |= *source == Source::User,
-                        Speaker::Agent => self.waits = command_in(chunk.content()).is_some(),
-                        Speaker::Program => self.waits = false,
-                        Speaker::Operator => {}
-                    }
+                    let speaker = self.log.hears(role, chunk.content());
+                    is_words |= speaker == Speaker::User && *source == Source::User;
                 }
                 _ => {}
             }
@@ -67,7 +60,8 @@ pub(crate) fn said_by_user(snapshot: &FrameSnapshot) -> impl Iterator<Item = &st
         let role = chunk.role().unwrap_or(Role::User);
         matches!(chunk.part(), PartRef::Text)
             && may_be_words(chunk.chunk_type())
-            && speaker_of(role, chunk.content(), false) == Speaker::User
+            && role == Role::User
+            && !is_of_program(chunk.content())
     });
     texts.map(ChunkRef::content)
 }

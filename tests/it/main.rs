@@ -87,3 +87,4 @@ mod transcripts;
 mod unforgeable;
 mod untyped;
 mod window;
+mod working_summary;

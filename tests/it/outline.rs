@@ -290,7 +290,7 @@ const OWN_WORDS: &[&str] = &[
     "not", "done", "since", "Plan", "steps", "Files", "changed", "read", "created", "deleted",
     "Said", "agent", "Summary", "before", "The", "also", "said", "newest", "Reasons", "Done",
     "Names", "plan", "patch", "failed", "no", "output", "lines", "items", "in", "x", "shell",
-    "Nothing", "to", "outline",
+    "Nothing", "to", "outline", "running", "longer", "exit", "code",
 ];
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{
     outcome::{flat, shortened},
     plan::{self, Item},
+    running,
     shell::{self, Touch},
 };
 use crate::{
@@ -66,6 +67,10 @@ pub(super) struct Action {
     pub(super) plan: Option<Vec<Item>>,
     /// Whether it changes a file that it does not name: the one that is open in an editor.
     pub(super) edits_open_file: bool,
+    /// The ids of work that it may ask for.
+    pub(super) handles: Vec<String>,
+    /// Whether it says something besides such an id.
+    pub(super) has_input: bool,
 }
 
 /// Reads the arguments of the call of a tool.
@@ -73,7 +78,11 @@ pub(super) fn read(tool: &str, text: &str) -> Action {
     let value = value_of(text);
     let mut action = Action::default();
     match &value {
-        Some(value @ Value::Object(_)) => of_members(tool, value, &mut action),
+        Some(value @ Value::Object(_)) => {
+            of_members(tool, value, &mut action);
+            (action.handles, action.has_input) =
+                (running::handles(value), running::has_input(value));
+        }
         Some(Value::String(text)) => of_text(text, &mut action),
         Some(Value::Array(items)) => {
             let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();

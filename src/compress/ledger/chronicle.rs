@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    outcome::{brief, shortened},
-    sentence,
+    decision,
+    outcome::{Class, brief, shortened},
     speaker::Speaker,
 };
 use crate::id::FrameSeq;
@@ -18,27 +18,32 @@ const DECISION: usize = 240;
 /// What happened, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Chronicle {
-    pub(super) calls: Vec<Act>,
-    called: usize,
+    calls: Vec<Act>,
     /// Whether the user spoke before in this message.
     is_same_message: bool,
-    /// The calls by what they say, so that repeats are counted.
-    by_text: HashMap<String, usize>,
     /// What the user said, with the frames.
     pub(super) words: Vec<(FrameSeq, String)>,
     pub(super) decisions: Vec<(FrameSeq, String)>,
-    pub(super) speeches: Vec<(FrameSeq, String)>,
+    /// So many decisions were made before the user spoke last, and before the last result.
+    answered: usize,
+    settled: usize,
 }
 
 /// A call with what came of it.
+#[derive(Clone, Debug)]
+struct Act {
+    frame: FrameSeq,
+    text: String,
+    outcome: Option<(Class, String)>,
+}
+
+/// Calls that say the same and came to the same.
 #[derive(Debug)]
-pub(super) struct Act {
+pub(super) struct Acts {
     pub(super) frame: FrameSeq,
-    pub(super) text: String,
-    pub(super) outcome: Option<String>,
-    pub(super) count: u32,
-    /// The order in which it was done last.
-    pub(super) order: usize,
+    text: String,
+    outcome: Option<(Class, String)>,
+    count: u32,
 }
 
 impl Chronicle {
@@ -56,12 +61,20 @@ impl Chronicle {
                 }
             }
             Speaker::User => {
+                // What the user rejects was not decided.
+                if decision::rejects(text) {
+                    self.decisions.truncate(self.answered);
+                }
+                (self.answered, self.settled) = (self.decisions.len(), self.decisions.len());
                 self.words.push((frame, text.trim().to_owned()));
                 self.is_same_message = true;
             }
             Speaker::Agent => {
-                self.speeches.push((frame, text.trim().to_owned()));
-                let new = sentence::decisions(text).map(|said| (frame, shortened(said, DECISION)));
+                if decision::retracts(text) {
+                    self.decisions.truncate(self.answered);
+                    self.settled = self.settled.min(self.answered);
+                }
+                let new = decision::decisions(text).map(|said| (frame, shortened(said, DECISION)));
                 self.decisions.extend(new);
             }
             Speaker::Program | Speaker::Operator => {}
@@ -70,33 +83,53 @@ impl Chronicle {
 
     /// Notes a call; says its place.
     pub(super) fn call(&mut self, frame: FrameSeq, tool: &str, subject: &str) -> usize {
-        let text = format!("{tool}({subject})");
-        self.called += 1;
-        let order = self.called;
-        let next = self.calls.len();
-        let at = *self.by_text.entry(text.clone()).or_insert(next);
-        match self.calls.get_mut(at) {
-            Some(act) => {
-                (act.frame, act.order, act.outcome) = (frame, order, None);
-                act.count += 1;
-            }
-            None => self.calls.push(Act { frame, text, outcome: None, count: 1, order }),
-        }
-        at
+        self.calls.push(Act { frame, text: format!("{tool}({subject})"), outcome: None });
+        self.calls.len() - 1
     }
 
-    pub(super) fn result(&mut self, place: usize, text: &str, is_failed: bool) {
+    /// Notes what came of a call.
+    pub(super) fn result(&mut self, place: usize, text: &str, class: Class, ids: &[String]) {
+        let outcome = match class {
+            Class::Running => format!("running: {}", ids.join(" ")),
+            class => brief(text, class == Class::Failed, OUTCOME),
+        };
         if let Some(act) = self.calls.get_mut(place) {
-            act.outcome = Some(brief(text, is_failed, OUTCOME));
+            act.outcome = Some((class, outcome));
         }
+        // What was decided for a call that failed was not right.
+        if class == Class::Failed {
+            self.decisions.truncate(self.settled);
+        }
+        self.settled = self.decisions.len();
+    }
+
+    /// What was done, the last first: calls that say the same and came to the same are one.
+    pub(super) fn acts(&self) -> Vec<Acts> {
+        let mut acts: Vec<Acts> = Vec::new();
+        let mut by_text: HashMap<(&str, Option<Class>), usize> = HashMap::new();
+        for act in self.calls.iter().rev() {
+            let class = act.outcome.as_ref().map(|(class, _)| *class);
+            let next = acts.len();
+            let at = *by_text.entry((&act.text, class)).or_insert(next);
+            match acts.get_mut(at) {
+                Some(acts) => acts.count += 1,
+                None => acts.push(Acts {
+                    frame: act.frame,
+                    text: act.text.clone(),
+                    outcome: act.outcome.clone(),
+                    count: 1,
+                }),
+            }
+        }
+        acts
     }
 }
 
-impl Act {
+impl Acts {
     pub(super) fn line(&self) -> String {
         let count = if self.count > 1 { format!(" ×{}", self.count) } else { String::new() };
         match &self.outcome {
-            Some(outcome) => format!("{}{count} → {outcome}", self.text),
+            Some((_, outcome)) => format!("{}{count} → {outcome}", self.text),
             None => format!("{}{count}", self.text),
         }
     }

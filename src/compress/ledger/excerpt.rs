@@ -1,6 +1,6 @@
 //! A long text in fewer tokens: its beginning, the rules in it, and its end.
 
-use super::sentence;
+use super::{outcome::shortened, rule};
 use crate::tokens::TokenCounter;
 
 /// What stands where something is left out.
@@ -36,6 +36,79 @@ pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn Token
     }
 }
 
+/// Of a first sentence fewer bytes say nothing.
+const FEWEST: usize = 24;
+
+/// A text in at most about `most` bytes: whole, or whole sentences and items from its beginning and
+/// from its end, which mostly says what is next. Of a single long sentence its first words.
+pub(in crate::compress) fn ends(text: &str, most: usize) -> String {
+    let text = text.trim();
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let room = most.saturating_sub(LEFT_OUT.len() + 2);
+    let pieces = sentences_of(text);
+    // The end first: of a long text it says more than the beginning.
+    let mut from = text.len();
+    for (start, _) in pieces.iter().rev() {
+        if text.len() - start > room * 3 / 5 {
+            break;
+        }
+        from = *start;
+    }
+    // Where the beginning has no place, the last sentence may have all of it.
+    let last = pieces.last().map_or(text.len(), |(start, _)| *start);
+    if from == text.len() && text.len() - last <= room {
+        from = last;
+    }
+    let left = room.saturating_sub(text.len() - from);
+    let mut to = 0;
+    for (start, end) in &pieces {
+        if *end > left || *start >= from {
+            break;
+        }
+        to = *end;
+    }
+    let parts = [text.get(..to), text.get(from..)].map(|part| part.unwrap_or_default().trim());
+    match parts {
+        ["", ""] => shortened(text, most),
+        // What is led to stands behind its lead.
+        ["", end] if left >= FEWEST => format!("{} {end}", shortened(text, left)),
+        ["", end] => format!("{LEFT_OUT} {end}"),
+        [head, ""] => format!("{head}{CUT_OFF}"),
+        [head, end] => format!("{head}\n{LEFT_OUT}\n{end}"),
+    }
+}
+
+/// Where the sentences and lines of a text stand, with what parts them from the next.
+fn sentences_of(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
+        let is_end = c == '\n'
+            || matches!(c, '。' | '！' | '？')
+            || matches!(c, '.' | '!' | '?') && next.is_some_and(|next| next == ' ');
+        if is_end {
+            found.push((start, at + c.len_utf8()));
+            start = at + c.len_utf8();
+        }
+    }
+    found.push((start, text.len()));
+    // The number or mark of an item is no sentence.
+    found.dedup_by(|next, before| {
+        let is_mark = text
+            .get(before.0..before.1)
+            .is_some_and(|piece| piece.trim().len() < 4 && !piece.ends_with('\n'));
+        if is_mark {
+            before.1 = next.1;
+        }
+        is_mark
+    });
+    found
+}
+
 /// Head, rules, end: parts of the text, apart, in order.
 fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
     // A small room is filled word by word.
@@ -60,7 +133,7 @@ fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
     let is_code = in_code(&pieces);
     let is_rule = |at: &usize| {
         let prose = pieces.get(*at).filter(|_| room >= SMALL && is_code.get(*at) == Some(&false));
-        prose.is_some_and(|piece| sentence::rules(piece).next().is_some())
+        prose.is_some_and(|piece| rule::rules(piece).next().is_some())
     };
     let mut rules: Vec<usize> = (0..pieces.len()).filter(is_rule).collect();
     rules.sort_by_key(|at| pieces.get(*at).is_none_or(|piece| !piece.contains(FENCE)));
@@ -180,6 +253,22 @@ mod tests {
         let found = excerpt(&text, 100, &Chars4);
         assert!(found.contains("command:\n\n```sh\nmake tide\n```\n"), "{found}");
         assert!(!found.contains("# only a comment"), "{found}");
+    }
+
+    #[test]
+    fn what_was_said_is_cut_between_sentences_and_keeps_its_end() {
+        let items = "- The tide turns at six.\n- The quay is dry until nine.\n".repeat(6);
+        let text =
+            format!("All berths are looked at.\n{items}1. Next I book berth 7. Then I wait.");
+        let cut = ends(&text, 150);
+        assert!(cut.len() <= 150, "{cut}");
+        assert!(cut.starts_with("All berths are looked at.\n"), "{cut}");
+        assert!(cut.ends_with("1. Next I book berth 7. Then I wait."), "{cut}");
+        for line in cut.lines().filter(|line| *line != LEFT_OUT) {
+            assert!(text.lines().any(|of| of == line), "{line}");
+        }
+        assert_eq!(ends("Short. Enough.", 150), "Short. Enough.");
+        assert_eq!(ends(&"word ".repeat(50), 24), "word word word word…");
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Ledger {
     fn read_facet(&mut self, facet: &Facet, frame: &Frame) {
         let at = frame.sequence;
         if let Some(call) = facet.call() {
-            self.has_calls = true;
+            self.sees_call();
             let parameters = call.parameters.map(ToString::to_string);
             let arguments = call.arguments.or(parameters.as_deref()).unwrap_or_default();
             self.call(at, call.id, call.name, action::read(call.name, arguments), None);
@@ -53,10 +53,7 @@ impl Ledger {
             Source::Agent => self.says(at, Role::Assistant, text, None),
             Source::System => self.says(at, Role::System, text, None),
             Source::User => self.says(at, Role::User, text, None),
-            Source::Environment | Source::Other(_) if !self.has_calls => {
-                self.result(at, None, text, None);
-            }
-            Source::Environment | Source::Other(_) => {}
+            Source::Environment | Source::Other(_) => self.hears_world(at, text, None),
         }
     }
 

@@ -4,29 +4,39 @@
 //! passages ─ speaker ─→ who says what: the user, the agent, a program
 //!          ─ action ──→ calls: which file, which command, which plan
 //!          ─ outcome ─→ results: what came of it, what failed
-//!          ─ sentence → rules, decisions
+//!          ─ sentence → rule, correction, decision
 //! Ledger ─ sections ──→ lines by their worth, each with the frame that it is from
 //! ```
 
 mod action;
+mod calls;
 mod chronicle;
+mod correction;
+mod decision;
 mod excerpt;
+mod filling;
 mod frames;
+mod open_call;
 mod open_result;
 mod outcome;
 mod plan;
+mod rule;
+mod running;
 mod section;
 mod sentence;
 mod shell;
 mod speaker;
 mod state;
+mod text_log;
 
 pub(crate) use chronicle::Chronicle;
-pub(super) use excerpt::excerpt;
+pub(super) use excerpt::{LEFT_OUT, excerpt};
+pub(super) use filling::{Filling, take, write};
 pub(super) use outcome::flat;
 pub(crate) use outcome::{brief, is_failure};
+pub(crate) use rule::rules;
 pub use section::LedgerLine;
-pub(super) use section::{Filling, Section, SectionLine, take, write};
-pub(crate) use sentence::rules;
-pub(super) use speaker::{Speaker, command_in, may_be_words, speaker_of};
+pub(super) use section::{Section, SectionLine};
+pub(super) use speaker::{Speaker, is_of_program, may_be_words};
 pub use state::Ledger;
+pub(super) use text_log::TextLog;

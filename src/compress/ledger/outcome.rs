@@ -1,5 +1,6 @@
 //! What came of a call, by the shape of its result: whether it failed, and with what words.
 
+use super::sentence::holds;
 use crate::json::{self, Value};
 
 /// What of a failed result is remembered, in bytes.
@@ -36,6 +37,49 @@ const FAILURES: [&str; 24] = [
     "syntaxerror",
 ];
 
+/// What a line holds that tells of a failure.
+const TELLING: [&str; 25] = [
+    "error",
+    "errors",
+    "err",
+    "failed",
+    "failure",
+    "failures",
+    "fail",
+    "fatal",
+    "panicked",
+    "cannot",
+    "can't",
+    "could not",
+    "unable",
+    "not found",
+    "no such",
+    "denied",
+    "refused",
+    "invalid",
+    "missing",
+    "undefined",
+    "unexpected",
+    "timed out",
+    "conflict",
+    "rejected",
+    "wrong",
+];
+
+/// What became of a call, as far as its last result tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Class {
+    Done,
+    Failed,
+    /// It goes on, and a later call asks for the rest.
+    Running,
+}
+
+/// Whether a result tells nothing but that its command ended with 1: a search without a hit.
+pub(super) fn is_silent(text: &str) -> bool {
+    status_of(text) == Some(1) && plain_lines(text).next().is_none()
+}
+
 /// Whether a result says that its call failed.
 pub(crate) fn is_failure(text: &str) -> bool {
     if let Some(status) = status_of(text) {
@@ -64,16 +108,23 @@ fn has_traceback(text: &str) -> bool {
     let end = text.len().saturating_sub(4_000);
     let tail = (end..text.len()).find_map(|at| text.get(at..)).unwrap_or(text);
     tail.contains("Traceback (most recent call last)")
-        && tail.lines().rev().filter(|line| !line.trim().is_empty()).take(4).any(error_line)
+        && tail.lines().rev().filter(|line| !line.trim().is_empty()).take(4).any(is_error_line)
 }
 
 /// `SyntaxError: …`, `java.io.IOException: …`, `error[E0308]: …`.
 fn error_name(head: &str) -> bool {
-    let word = head.split([':', ' ', '[', '\n']).next().unwrap_or_default();
-    word.ends_with("error") || word.ends_with("exception")
+    let word = head.split([':', ' ', '[', '(', '\n']).next().unwrap_or_default();
+    let after = head.get(word.len()..).and_then(|rest| rest.chars().next());
+    let is_name = word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\\'));
+    // `state.error = x` is code, `java.io.IOException: x` a name.
+    let is_plain = word.chars().all(char::is_alphanumeric);
+    (word.ends_with("error") || word.ends_with("exception"))
+        && is_name
+        && (is_plain || matches!(after, None | Some(':' | '[' | '\n')))
 }
 
-fn error_line(line: &str) -> bool {
+/// Whether a line begins with the name of an error.
+pub(super) fn is_error_line(line: &str) -> bool {
     let head: String = line.trim_start().chars().take(60).flat_map(char::to_lowercase).collect();
     error_name(&head) || head.starts_with("fatal:") || head.starts_with("e  ")
 }
@@ -109,7 +160,12 @@ fn status_of(text: &str) -> Option<i64> {
     let start = text.trim_start();
     let end = (0..=400.min(start.len())).rev().find_map(|at| start.get(..at)).unwrap_or_default();
     let head = end.to_ascii_lowercase();
-    let rest = marks.iter().find_map(|mark| head.split_once(mark))?.1.trim_start();
+    // A status stands at the beginning of its line; elsewhere it is told of.
+    let rest = head.lines().take(8).find_map(|line| {
+        let (before, rest) = marks.iter().find_map(|mark| line.split_once(mark))?;
+        (before.split_whitespace().count() <= 3).then_some(rest)
+    });
+    let rest = rest?.trim_start();
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
     rest.get(..end)?.parse().ok()
 }
@@ -166,19 +222,54 @@ pub(super) fn failure(text: &str) -> String {
     format!("{}\n…\n{}", head.trim_end(), tail.trim_start())
 }
 
-/// The line that tells what failed: the last one that names an error, else the first.
+/// The lines of a result that are not blank, without what tells of its status alone.
+fn plain_lines(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
+    let is_status = |line: &&str| line.len() < 48 && status_of(line).is_some();
+    unwrapped(text).lines().map(str::trim).filter(move |line| !line.is_empty() && !is_status(line))
+}
+
+/// A result that is a single line in tags stands as it is.
+pub(super) fn single_line(text: &str) -> Option<&str> {
+    let text = text.trim();
+    (text.starts_with('<') && !text.contains('\n')).then_some(text)
+}
+
+/// The line that tells what failed: of a traceback the last one, else the first that begins with an
+/// error, else the last that speaks of one, else the first. Empty where a result says nothing.
 pub(super) fn telling_line(text: &str) -> &str {
-    let plain = Some(unwrapped(text)).filter(|plain| !plain.is_empty()).unwrap_or(text);
-    let lines = || plain.lines().map(str::trim).filter(|line| !line.is_empty());
-    let named = lines().rfind(|line| error_line(line));
-    named.or_else(|| lines().next()).unwrap_or_default()
+    if let Some(line) = single_line(text) {
+        return line;
+    }
+    let lines = plain_lines(text);
+    let mut named = lines.clone().filter(|line| is_error_line(line));
+    let named = if has_traceback(text) { named.next_back() } else { named.next() };
+    let told = |line: &&str| {
+        let lower = line.to_lowercase();
+        holds(&lower, &TELLING) && !lower.starts_with("hint")
+    };
+    let is_whole = |line: &&str| line.split_whitespace().nth(3).is_some();
+    let spoken = || lines.clone().rfind(|line| told(line) && is_whole(line));
+    named
+        .or_else(spoken)
+        .or_else(|| lines.clone().rfind(told))
+        .or_else(|| lines.clone().next())
+        .unwrap_or_default()
+}
+
+/// What failed, in at most `most` bytes.
+pub(super) fn told(text: &str, most: usize) -> String {
+    match (telling_line(text), status_of(text)) {
+        ("", Some(status)) => format!("no output, exit code {status}"),
+        ("", None) => shortened(text.trim(), most),
+        (line, _) => shortened(line, most),
+    }
 }
 
 /// A result in a few words: what failed, a short answer whole, else its first line and how much
 /// there is.
 pub(crate) fn brief(text: &str, is_failed: bool, most: usize) -> String {
     if is_failed {
-        return format!("failed: {}", shortened(telling_line(text), most));
+        return format!("failed: {}", told(text, most));
     }
     let plain = unwrapped(text);
     let lines = plain.lines().filter(|line| !line.trim().is_empty()).count();
@@ -283,11 +374,32 @@ mod tests {
             "ok",
             r#"{"error": null, "berth": 7}"#,
             "Errors are found in src",
+            "this.state.error = event.message;\nlet a = 1;",
+            "The manual says that it ends with exit code 2 then.",
             "fn error() {}",
             "",
         ] {
             assert!(!is_failure(text), "{text}");
         }
+    }
+
+    #[test]
+    fn the_line_that_tells_what_failed_is_found() {
+        let check = |text: &str, expected: &str| assert_eq!(told(text, 60), expected, "{text}");
+        check(
+            "Exit code 1\nSaved the tide.\nab\nThe quay was not found in it\nbye",
+            "The quay was not found in it",
+        );
+        check("Exit code 2\nRunning.\n..F.\n12 tests, 3 failures\n", "12 tests, 3 failures");
+        check(
+            "Exit code 1\nThe paths are ignored\nhint: use -f for errors",
+            "The paths are ignored",
+        );
+        check("error[E1]: first\nx\nerror: could not compile", "error[E1]: first");
+        check("Process exited with code 1\nCount: 0\nOutput:\n", "no output, exit code 1");
+        check("Traceback (most recent call last):\nKeyError: a\nValueError: b", "ValueError: b");
+        assert!(is_silent("Process exited with code 1\nCount: 0\nOutput:\n"));
+        assert!(!is_silent("Exit code 1\nno"));
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use super::{
     Chronicle, Ledger,
-    excerpt::{LEFT_OUT, excerpt},
-    outcome::{shortened, telling_line},
+    excerpt::{LEFT_OUT, ends, excerpt},
+    filling::{Filling, take, written},
+    open_call::Failure,
+    outcome::{shortened, single_line, telling_line, unwrapped},
     plan::Status,
-    sentence,
+    state::Noted,
 };
 use crate::{id::FrameSeq, tokens::TokenCounter};
 
@@ -94,8 +96,8 @@ pub(in crate::compress) struct SectionLine {
     pub(in crate::compress) text: String,
     /// The tokens of the text, where they are known.
     pub(in crate::compress) tokens: Option<usize>,
-    /// What is said where there is no room for the text.
-    pub(in crate::compress) shorter: Option<String>,
+    /// What is said where there is no room for the text, the longest first.
+    pub(in crate::compress) shorter: Vec<String>,
 }
 
 impl SectionLine {
@@ -104,12 +106,16 @@ impl SectionLine {
         frame: FrameSeq,
         text: impl Into<String>,
     ) -> Self {
-        Self { section, frame: Some(frame), text: text.into(), tokens: None, shorter: None }
+        Self { section, frame: Some(frame), text: text.into(), tokens: None, shorter: Vec::new() }
     }
 }
 
-/// The bytes of a file's or a step's line, and of what the agent said.
+/// The bytes of what the agent said last, where there is room and where there is less.
+const SPEECH: usize = 900;
 const LINE: usize = 400;
+
+/// The bytes of the line that tells what failed, in a small room.
+const TOLD: usize = 120;
 
 impl Ledger {
     /// The sections of a ledger by their worth.
@@ -165,39 +171,17 @@ impl Ledger {
         room: usize,
         counter: &dyn TokenCounter,
     ) -> Vec<SectionLine> {
-        let mut lines = Vec::new();
-        let rule = |text: &str| format!("\"{text}\"");
-        let mut rules: Vec<_> = self.rules.iter().collect();
-        // A command goes first; what tells of the user is the least of it.
-        rules.sort_by_key(|of| {
-            let gives_command = of.text.contains("```");
-            (sentence::is_statement(&of.text), !gives_command, std::cmp::Reverse(of.frame))
-        });
-        let rules = rules.into_iter();
-        lines.extend(rules.map(|of| SectionLine::new(Section::Rules, of.frame, rule(&of.text))));
-        if let Some(last) = &self.last_error {
-            let is_open = self.errors.last() == Some(last);
-            let over = if is_open { "" } else { " (done since)" };
-            let call = shortened(&last.call, (room / 4).clamp(16, 160));
-            let text = format!("{call}{over}:\n{}", error(&last.text, room / 6, counter));
-            let mut line = SectionLine::new(Section::LastError, last.frame, text);
-            let told = shortened(telling_line(&last.text), LINE);
-            line.shorter = Some(if is_open { told } else { format!("{told}{over}") });
-            lines.push(line);
-        }
-        let others =
-            self.errors.iter().rev().filter(|error| Some(*error) != self.last_error.as_ref());
-        lines.extend(others.map(|error| {
-            let told = shortened(telling_line(&error.text), 160);
-            let text = format!("{}: {told}", error.call);
-            SectionLine::new(Section::OpenErrors, error.frame, text)
-        }));
+        let mut lines = self.rule_lines();
+        lines.extend(self.error_lines(room, counter));
         if let Some(frame) = self.plan_at {
             let of_status = |status: Status| {
                 let items = self.plan.iter().filter(move |item| item.status == status);
                 items.map(move |item| {
-                    let text = format!("{}{}", item.status.mark(), item.text);
-                    SectionLine::new(Section::Plan, frame, text)
+                    let text =
+                        |most| format!("{}{}", item.status.mark(), shortened(&item.text, most));
+                    let mut line = SectionLine::new(Section::Plan, frame, text(LINE));
+                    line.shorter = vec![text(40), text(20)];
+                    line
                 })
             };
             let steps = [Status::InProgress, Status::Open].into_iter().flat_map(of_status);
@@ -235,12 +219,68 @@ impl Ledger {
             lines.push(SectionLine::new(section, file.last, text));
         }
         if let Some(said) = &self.said {
-            let text = shortened(&said.text, LINE.min(room));
+            let text = ends(&said.text, (room / 2).clamp(LINE, SPEECH));
             let mut line = SectionLine::new(Section::Speech, said.frame, text);
-            line.shorter = Some(sentences_in(&said.text, (room / 4).clamp(80, LINE).min(room)));
+            line.shorter = [LINE, LINE / 2, LINE / 4].map(|most| ends(&said.text, most)).to_vec();
             lines.push(line);
         }
         lines
+    }
+
+    /// The rules: those with a command first, then the newest.
+    fn rule_lines(&self) -> Vec<SectionLine> {
+        let mut rules: Vec<_> = self.rules.iter().collect();
+        rules.sort_by_key(|of| (!of.text.contains("```"), std::cmp::Reverse(of.frame)));
+        let line = |of: &Noted| {
+            let plain = format!("\"{}\"", of.text);
+            let mut line = SectionLine::new(Section::Rules, of.frame, &plain);
+            if let Some(replaced) = &of.replaces {
+                line.text = format!("{plain}, no longer \"{replaced}\"");
+                line.shorter.push(plain);
+            }
+            line
+        };
+        rules.into_iter().map(line).collect()
+    }
+
+    /// What failed last, and what failed before and was not done since.
+    fn error_lines(&self, room: usize, counter: &dyn TokenCounter) -> Vec<SectionLine> {
+        let mut lines = Vec::new();
+        if let Some(last) = &self.last_error {
+            let is_open = self.errors.last() == Some(last);
+            let over = if is_open { "" } else { " (done since)" };
+            let call = |most: usize| format!("{}{over}", shortened(&last.call, most));
+            let telling = last.telling();
+            // What is over is told in a line.
+            let text = if is_open {
+                let said = error(last, room / 6, counter);
+                format!("{}:\n{said}", call((room / 4).clamp(16, 160)))
+            } else {
+                format!("{}: {telling}", call((room / 4).clamp(16, 80)))
+            };
+            let mut line = SectionLine::new(Section::LastError, last.frame, text);
+            line.shorter = vec![
+                format!("{}: {telling}", call(80)),
+                format!("{}: {telling}", call(32)),
+                format!("{}: {}", call(32), shortened(telling, TOLD)),
+                format!("{}{over}", shortened(telling, TOLD)),
+                format!("{}{over}", shortened(telling, TOLD / 2)),
+            ];
+            lines.push(line);
+        }
+        let others =
+            self.errors.iter().rev().filter(|error| Some(*error) != self.last_error.as_ref());
+        lines.extend(others.map(|error| {
+            let text = format!("{}: {}", error.call, shortened(error.telling(), 160));
+            SectionLine::new(Section::OpenErrors, error.frame, text)
+        }));
+        lines
+    }
+}
+
+impl Failure {
+    fn telling(&self) -> &str {
+        if self.told.is_empty() { telling_line(&self.text) } else { &self.told }
     }
 }
 
@@ -267,184 +307,29 @@ impl Chronicle {
             reasons
                 .map(|(frame, said)| SectionLine::new(Section::Decisions, *frame, said.as_str())),
         );
-        let mut calls: Vec<_> = self.calls.iter().collect();
-        calls.sort_by_key(|act| std::cmp::Reverse(act.order));
+        let acts = self.acts();
         lines.extend(
-            calls.iter().map(|act| SectionLine::new(Section::Calls, act.frame, act.line())),
+            acts.iter().map(|acts| SectionLine::new(Section::Calls, acts.frame, acts.line())),
         );
         lines
     }
 }
 
-/// The first sentences of a text in at most about `most` bytes; of a longer one, its first words.
-fn sentences_in(text: &str, most: usize) -> String {
-    let cut = shortened(text, most);
-    let end = cut.rfind(". ").filter(|end| cut.ends_with('…') && *end > most / 3);
-    match end.and_then(|end| cut.get(..=end)) {
-        Some(whole) => format!("{whole} …"),
-        None => cut,
+/// What failed, verbatim where it takes at most `room` tokens; else the line that tells what
+/// failed, and what stands around it.
+fn error(failure: &Failure, room: usize, counter: &dyn TokenCounter) -> String {
+    let plain = single_line(&failure.text).unwrap_or_else(|| unwrapped(&failure.text));
+    if plain.is_empty() {
+        return failure.told.clone();
     }
-}
-
-/// What failed, verbatim where it takes at most `room` tokens; else its beginning and the line that
-/// tells what failed.
-fn error(text: &str, room: usize, counter: &dyn TokenCounter) -> String {
-    if counter.count_up_to(text, room).is_some() {
-        return text.to_owned();
+    if counter.count_up_to(plain, room).is_some() {
+        return plain.to_owned();
     }
-    let telling = shortened(telling_line(text), LINE);
-    let left = room.saturating_sub(counter.count(&telling) + 4);
+    let telling = failure.telling();
+    let left = room.saturating_sub(counter.count(telling) + 4);
     if left < 24 {
-        return telling;
+        return telling.to_owned();
     }
-    let head = excerpt(text, left, counter);
-    if head.contains(&telling) { head } else { format!("{head}\n{LEFT_OUT}\n{telling}") }
-}
-
-/// Takes the lines of one section out of these.
-pub(in crate::compress) fn take(
-    lines: &mut Vec<SectionLine>,
-    section: Section,
-) -> Vec<SectionLine> {
-    let (of, others) = std::mem::take(lines).into_iter().partition(|line| line.section == section);
-    *lines = others;
-    of
-}
-
-/// Lines that are chosen for a text of at most `limit` tokens.
-pub(in crate::compress) struct Filling<'c> {
-    chosen: Vec<SectionLine>,
-    begun: HashSet<Section>,
-    used: usize,
-    limit: usize,
-    with_frames: bool,
-    counter: &'c dyn TokenCounter,
-}
-
-impl<'c> Filling<'c> {
-    pub(in crate::compress) fn new(
-        limit: usize,
-        with_frames: bool,
-        counter: &'c dyn TokenCounter,
-    ) -> Self {
-        let (chosen, begun) = (Vec::new(), HashSet::new());
-        Self { chosen, begun, used: 0, limit, with_frames, counter }
-    }
-
-    /// What is left, by the counts of the lines.
-    pub(in crate::compress) fn left(&self) -> usize {
-        self.limit.saturating_sub(self.used)
-    }
-
-    /// Chooses lines in order while they take at most `share` tokens; gives back the others. Each
-    /// line is counted by itself: [`Filling::finish`] counts the whole.
-    pub(in crate::compress) fn fill(
-        &mut self,
-        lines: Vec<SectionLine>,
-        share: usize,
-    ) -> Vec<SectionLine> {
-        let mut share = share.min(self.left());
-        let mut others = Vec::new();
-        for mut line in lines {
-            let mut cost = self.cost(&line, share);
-            if cost > share
-                && let Some(text) = line.shorter.clone()
-            {
-                let shorter = SectionLine { text, shorter: None, ..line.clone() };
-                cost = self.cost(&shorter, share);
-                if cost <= share {
-                    line = shorter;
-                }
-            }
-            if cost > share {
-                others.push(line);
-                continue;
-            }
-            share -= cost;
-            self.used += cost;
-            self.begun.insert(line.section);
-            self.chosen.push(line);
-        }
-        others
-    }
-
-    /// The tokens of a line with what stands around it, or more than `most`.
-    fn cost(&self, line: &SectionLine, most: usize) -> usize {
-        let title = if self.begun.contains(&line.section) { 0 } else { 6 };
-        let around = match line.section {
-            Section::Names => 0,
-            section if section.is_text() => 1,
-            _ => 2,
-        };
-        let frame = if self.with_frames { 3 } else { 0 };
-        if title + around + frame >= most {
-            return usize::MAX;
-        }
-        let counted = match line.tokens {
-            Some(tokens) => Some(tokens),
-            None => self.counter.count_up_to(&line.text, most),
-        };
-        counted.map_or(usize::MAX, |tokens| tokens + title + around + frame)
-    }
-
-    /// The lines so far.
-    pub(in crate::compress) fn chosen(&self) -> &[SectionLine] {
-        &self.chosen
-    }
-
-    /// Counts the whole, and drops what was chosen last until it fits; what is left then may be
-    /// filled.
-    pub(in crate::compress) fn settle(&mut self) {
-        let whole = |chosen: &[SectionLine], counter: &dyn TokenCounter| {
-            counter.count_up_to(&write(chosen, self.with_frames), self.limit)
-        };
-        if let Some(used) = whole(&self.chosen, self.counter) {
-            self.used = used;
-            return;
-        }
-        let (mut fit, mut over) = (0, self.chosen.len());
-        while fit + 1 < over {
-            let middle = usize::midpoint(fit, over);
-            let head = self.chosen.get(..middle).unwrap_or_default();
-            if whole(head, self.counter).is_some() { fit = middle } else { over = middle }
-        }
-        let head = self.chosen.get(..fit).unwrap_or_default();
-        self.used = whole(head, self.counter).unwrap_or(self.limit);
-        self.chosen.truncate(fit);
-    }
-}
-
-/// The text of lines, in the order of their sections.
-pub(in crate::compress) fn write(chosen: &[SectionLine], with_frames: bool) -> String {
-    let lines = written(chosen, with_frames);
-    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-    texts.join("\n")
-}
-
-fn written(chosen: &[SectionLine], with_frames: bool) -> Vec<LedgerLine> {
-    let mut lines = Vec::new();
-    for section in Section::ALL {
-        let mut of: Vec<&SectionLine> =
-            chosen.iter().filter(|line| line.section == section).collect();
-        if of.is_empty() {
-            continue;
-        }
-        if section == Section::Names {
-            let names: Vec<&str> = of.iter().map(|line| line.text.as_str()).collect();
-            let text = format!("{} {}", section.title(), names.join(" "));
-            lines.push(LedgerLine { frame: None, text });
-            continue;
-        }
-        lines.push(LedgerLine { frame: None, text: section.title().to_owned() });
-        if section == Section::Told {
-            of.sort_by_key(|line| line.frame);
-        }
-        lines.extend(of.into_iter().map(|line| {
-            let mark = if section.is_text() { "" } else { "- " };
-            let frame = line.frame.filter(|_| with_frames);
-            let frame = frame.map(|frame| format!(" [{frame}]")).unwrap_or_default();
-            LedgerLine { frame: line.frame, text: format!("{mark}{}{frame}", line.text) }
-        }));
-    }
-    lines
+    let excerpt = excerpt(plain, left, counter);
+    if excerpt.contains(telling) { excerpt } else { format!("{telling}\n{LEFT_OUT}\n{excerpt}") }
 }

@@ -1,123 +1,43 @@
-//! Sentences of what was said: rules and decisions among them.
+//! Sentences of what was said, outside of code.
 
 /// A longer sentence is a text.
 const LONGEST: usize = 300;
 
-/// A longer block of code is no part of a rule.
-const LONGEST_CODE: usize = 200;
+/// What may stand before a question.
+const OPENINGS: [&str; 6] = ["and ", "but ", "so ", "ok ", "okay ", "also "];
 
-/// Words that make a sentence of the user a rule or a preference, in several languages.
-const RULES: [&str; 59] = [
-    "never",
-    "must",
-    "mustn't",
-    "only",
-    "don't",
-    "do not",
-    "dont",
-    "always",
-    "prefer",
-    "avoid",
-    "make sure",
-    "exactly",
-    "ensure",
-    "should not",
+/// What a question begins with that has no mark at its end.
+const ASKS: [&str; 26] = [
+    "why",
+    "how come",
+    "how can",
+    "how do",
+    "how does",
+    "how should",
+    "how would",
+    "what if",
+    "what is",
+    "what are",
+    "what does",
+    "what about",
+    "is it",
+    "is there",
+    "is this",
+    "is that",
+    "are there",
+    "are you",
+    "do you",
+    "do we",
+    "does",
+    "can't we",
+    "can't you",
+    "can i",
     "shouldn't",
-    "cannot",
-    "can't",
-    "instead of",
-    "no more than",
-    "at most",
-    "at least",
-    "stick to",
-    "required",
-    "forbidden",
-    "not allowed",
-    // German
-    "nie",
-    "niemals",
-    "immer",
-    "nur",
-    "muss",
-    "müssen",
-    "nicht",
-    "kein",
-    "keine",
-    "bitte kein",
-    // French
-    "jamais",
-    "toujours",
-    "seulement",
-    "uniquement",
-    "doit",
-    "ne pas",
-    "évite",
-    // Spanish, Portuguese, Italian
-    "nunca",
-    "siempre",
-    "solo",
-    "sólo",
-    "debe",
-    "evita",
-    "sempre",
-    "somente",
-    "mai",
-    "deve",
-    // Dutch, Polish, Russian
-    "nooit",
-    "altijd",
-    "nigdy",
-    "zawsze",
-    "никогда",
-    "всегда",
-    "только",
+    "aren't",
 ];
-
-/// The same where words are not parted by spaces.
-const UNSPACED: [&str; 10] =
-    ["必ず", "決して", "ないで", "だけ", "しないこと", "不要", "必须", "只能", "总是", "禁止"];
-
-/// Words by which an agent tells what it decided and why.
-const DECISIONS: [&str; 20] = [
-    "decided",
-    "decision",
-    "instead",
-    "because",
-    "root cause",
-    "the problem is",
-    "the issue is",
-    "turns out",
-    "therefore",
-    "chose",
-    "choose",
-    "i'll use",
-    "i will use",
-    "going with",
-    "the fix",
-    "conclude",
-    "rather than",
-    "approach",
-    "the reason",
-    "means that",
-];
-
-/// The sentences of a text that are rules, in order. Code is none, and neither is a question.
-pub(crate) fn rules(text: &str) -> impl Iterator<Item = &str> {
-    sentences(text).filter(|sentence| {
-        sentence.split_whitespace().nth(2).is_some() && holds(sentence, &RULES)
-            || UNSPACED.iter().any(|word| sentence.contains(word))
-    })
-}
-
-/// The sentences of a text that tell of a decision, in order.
-pub(super) fn decisions(text: &str) -> impl Iterator<Item = &str> {
-    sentences(text).filter(|sentence| {
-        sentence.split_whitespace().nth(3).is_some() && holds(sentence, &DECISIONS)
-    })
-}
 
 /// The sentences of a text outside of code, each at most [`LONGEST`] bytes.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     let prose = paragraphs(text).filter(move |line| {
         let is_fence = line.trim_start().starts_with("```");
@@ -189,9 +109,19 @@ fn end_of_sentence(text: &str) -> usize {
     text.len()
 }
 
-/// Whether one of the words stands in the text, whole.
-fn holds(text: &str, words: &[&str]) -> bool {
-    let lower = text.to_lowercase().replace('’', "'");
+/// A text in small letters with plain apostrophes.
+pub(super) fn lower(text: &str) -> String {
+    text.to_lowercase().replace('’', "'")
+}
+
+/// The words of a text in small letters.
+pub(super) fn words(lower: &str) -> Vec<&str> {
+    let parts = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    parts.map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty()).collect()
+}
+
+/// Whether one of the words stands in a text of small letters, whole.
+pub(super) fn holds(lower: &str, words: &[&str]) -> bool {
     words.iter().any(|word| {
         lower.match_indices(word).any(|(at, _)| {
             let is_border = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
@@ -201,83 +131,18 @@ fn holds(text: &str, words: &[&str]) -> bool {
     })
 }
 
-/// Words after "I don't" that tell of the user, and ask for nothing.
-const STATES: [&str; 12] = [
-    "have",
-    "know",
-    "remember",
-    "recall",
-    "see",
-    "think",
-    "believe",
-    "understand",
-    "mean",
-    "mind",
-    "need",
-    "find",
-];
-
-/// Whether a sentence with the word of a rule tells of the user: `I don't know my number`.
-pub(super) fn is_statement(rule: &str) -> bool {
-    let lower = rule.to_lowercase().replace('’', "'");
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_alphanumeric() && c != '\'')
-        .filter(|w| !w.is_empty())
-        .collect();
-    words.iter().enumerate().any(|(at, word)| {
-        let said = words.get(at + 1..(at + 5).min(words.len())).unwrap_or_default();
-        let denies =
-            said.iter().any(|w| matches!(*w, "don't" | "dont" | "not" | "can't" | "cannot"));
-        *word == "i" && denies && said.iter().any(|word| STATES.contains(word))
-    })
-}
-
-/// A rule with the block of code that it ends with: `issue exactly this command:` and the command.
-/// `rule` is a part of `text`.
-pub(super) fn with_code(text: &str, rule: &str) -> String {
-    let whole = || {
-        let from = (rule.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
-        let after = text.get(from + rule.len()..)?;
-        let block = after.trim_start().strip_prefix("```")?;
-        let length = block.find("```").filter(|length| *length <= LONGEST_CODE)?;
-        let end = text.len() - block.len() + length + 3;
-        text.get(from..end)
-    };
-    let whole = rule.ends_with(':').then(whole).flatten();
-    whole.unwrap_or(rule).to_owned()
-}
-
-/// The words and numbers that say what a rule asks for.
-fn orders(rule: &str) -> Vec<String> {
-    let lower = rule.to_lowercase().replace('’', "'");
-    let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    let of_orders = words.filter(|word| {
-        RULES.contains(word)
-            || matches!(*word, "not" | "no")
-            || word.contains(|c: char| c.is_ascii_digit())
-    });
-    let mut found: Vec<String> = of_orders.map(str::to_owned).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// Whether a later rule replaces an earlier one: both speak of the same, which is most of the
-/// earlier one's words, and they ask for something else. What says the same again, or tells of the
-/// user, replaces nothing.
-pub(super) fn replaces(later: &str, earlier: &str) -> bool {
-    if is_statement(later) || is_statement(earlier) || orders(later) == orders(earlier) {
-        return false;
+/// Whether a sentence asks: by its mark, or by the words that it begins with.
+pub(super) fn is_question(sentence: &str) -> bool {
+    let end = sentence.trim_end_matches(|c: char| c.is_whitespace() || "\"')*_`”’».!".contains(c));
+    if end.ends_with(['?', '？']) || sentence.contains("? (") {
+        return true;
     }
-    let words = |text: &str| -> Vec<String> {
-        let lower = text.to_lowercase();
-        let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
-        let telling = words.filter(|word| word.chars().count() > 3 && !RULES.contains(word));
-        telling.map(str::to_owned).collect()
-    };
-    let (new, old) = (words(later), words(earlier));
-    let shared = old.iter().filter(|word| new.contains(word)).count();
-    old.len() > 1 && shared * 4 >= old.len() * 3
+    let lower = lower(sentence);
+    let lower = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let lower = OPENINGS.iter().find_map(|word| lower.strip_prefix(word)).unwrap_or(lower).trim();
+    ASKS.iter().any(|start| {
+        lower.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    })
 }
 
 #[cfg(test)]
@@ -285,48 +150,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_whole_sentences_outside_of_code() {
-        let found = |text| rules(text).collect::<Vec<_>>();
-        assert_eq!(
-            found("Move it. Never push to main! Thanks.\n- Always run `make test` first"),
-            ["Never push to main!", "Always run `make test` first"]
-        );
-        assert_eq!(found("```\nyou must not see this\n```\n    must be code here"), [""; 0]);
-        assert_eq!(found("Bitte niemals direkt pushen."), ["Bitte niemals direkt pushen."]);
-        assert_eq!(
-            found("mainには絶対にpushしないでください。次へ"),
-            ["mainには絶対にpushしないでください。"]
-        );
-        assert_eq!(found("The mustard is nice here."), [""; 0]);
-        assert_eq!(
-            found("When it is done and you\nmust stop, say so.\nNever wait for it"),
-            ["When it is done and you\nmust stop, say so.", "Never wait for it"]
-        );
+    fn questions_are_told_with_and_without_their_mark() {
+        for text in [
+            "Must I pay?",
+            "\"Is that only for today?\"",
+            "so can't we make this even better",
+            "Why do I only see three berths",
+            "必ずですか？",
+        ] {
+            assert!(is_question(text), "{text}");
+        }
+        for text in ["Never ask why.", "Can you only use metres", "When you must stop, say so."] {
+            assert!(!is_question(text), "{text}");
+        }
     }
 
     #[test]
-    fn a_rule_about_the_same_replaces_the_earlier_one() {
-        assert!(replaces("Always push to branch main.", "Never push to branch main."));
-        assert!(replaces("Book at most 3 berths a day.", "Book at most 5 berths a day."));
-        assert!(!replaces("Never use tabs in code.", "Never push to branch main."));
-        assert!(!replaces("I don't know the number.", "I don't know the number yet."));
-    }
-
-    #[test]
-    fn a_rule_keeps_the_code_that_it_ends_with() {
-        let text = "Done? Run exactly this command:\n\n```sh\nmake tide\n```\nThen stop.";
-        let rule = rules(text).next().unwrap();
-        assert_eq!(rule, "Run exactly this command:");
-        assert_eq!(with_code(text, rule), "Run exactly this command:\n\n```sh\nmake tide\n```");
-        let other = "Never do this: x.\n```sh\nmake\n```";
-        assert_eq!(with_code(other, rules(other).next().unwrap()), "Never do this: x.");
-    }
-
-    #[test]
-    fn what_tells_of_the_user_is_told_from_rules() {
-        assert!(is_statement("Sorry, I don’t have the number with me."));
-        assert!(is_statement("I'm Ines, and I do not remember the berth."));
-        assert!(!is_statement("I don't want insurance."));
-        assert!(!is_statement("Don't book it."));
+    fn sentences_stand_outside_of_code_and_go_on_over_lines() {
+        let found: Vec<&str> = sentences("- One.  Two is\nlonger. \n```\nno\n```\n").collect();
+        assert_eq!(found, ["One.", "Two is\nlonger."]);
     }
 }

@@ -163,7 +163,9 @@ fn is_path(word: &str) -> bool {
             && extension.chars().all(|c| c.is_ascii_alphanumeric())
             && extension.chars().any(|c| c.is_ascii_alphabetic())
     });
-    let is_clean = !word.contains(['*', '?', '$', '(', '{', '[', '\'', '"', '=', ',', ';', '^']);
+    let is_clean = !word.contains([
+        '*', '?', '$', '(', ')', '{', '}', '[', ']', '\'', '"', '`', '=', ',', ';', '^',
+    ]);
     let is_place = word.starts_with("/dev/") || word.ends_with('/') || name.is_empty();
     is_clean
         && !is_place
@@ -196,6 +198,7 @@ mod tests {
         check("rm old.rs", &[(Touch::Deleted, "old.rs")]);
         check("python -m pytest -k 'a > b'", &[]);
         check("ls *.rs", &[]);
+        check("for f in a; do (sed 's|x|y|' $f > ../tide.rs) ; done", &[]);
     }
 
     #[test]

@@ -1,14 +1,18 @@
 use std::collections::BTreeMap;
 
 use super::{
-    action::{self, Action},
+    action,
     chronicle::Chronicle,
+    correction::{self, Age},
+    excerpt::ends,
+    open_call::{Failure, Running, Waiting},
     open_result::OpenResult,
-    outcome::{self, failure},
+    outcome,
     plan::{self, Item},
-    sentence,
-    shell::Touch,
-    speaker::{Speaker, command_in, may_be_words, speaker_of},
+    rule,
+    sentence::{is_question, sentences},
+    speaker::{Speaker, may_be_words},
+    text_log::TextLog,
 };
 use crate::{
     compress::Passage,
@@ -17,11 +21,11 @@ use crate::{
     veil::Source,
 };
 
-/// So many rules, files and errors are remembered; of more the oldest are forgotten.
+/// So many rules are remembered; of more the oldest are forgotten.
 const MOST_RULES: usize = 200;
-const MOST_FILES: usize = 2_000;
-const MOST_ERRORS: usize = 20;
-const MOST_WAITING: usize = 64;
+
+/// The bytes that are remembered of a rule that another one replaced.
+const REPLACED: usize = 120;
 
 /// What of the agent's last words is remembered, in bytes.
 const LAST_WORDS: usize = 1_200;
@@ -74,13 +78,17 @@ pub struct Ledger {
     pub(super) plan_at: Option<FrameSeq>,
     pub(super) said: Option<Noted>,
     /// The calls that wait for their results, the oldest first.
-    waiting: Vec<Waiting>,
+    pub(super) waiting: Vec<Waiting>,
     /// The file that a call named last.
-    open_file: Option<String>,
-    /// Whether a call was seen: then commands in texts are none.
-    pub(super) has_calls: bool,
+    pub(super) open_file: Option<String>,
+    /// Work that went on when its call was answered, the oldest first.
+    pub(super) running: Vec<Running>,
+    /// Who speaks.
+    log: TextLog,
+    /// The command in the agent's last text, where it is not sure that it is one.
+    command: Option<Noted>,
     /// How often a file was touched.
-    touched: u64,
+    pub(super) touched: u64,
 }
 
 /// A text with the frame that it is from.
@@ -88,6 +96,15 @@ pub struct Ledger {
 pub(super) struct Noted {
     pub(super) frame: FrameSeq,
     pub(super) text: String,
+    /// Of a rule, the earlier one that it took back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replaces: Option<String>,
+}
+
+impl Noted {
+    fn new(frame: FrameSeq, text: impl Into<String>) -> Self {
+        Self { frame, text: text.into(), replaces: None }
+    }
 }
 
 /// What happened to a file.
@@ -107,53 +124,6 @@ impl File {
     /// Whether the session left it other than it was.
     pub(super) fn is_changed(&self) -> bool {
         self.changed > 0 || self.is_created || self.is_deleted
-    }
-}
-
-/// What failed.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Failure {
-    pub(super) frame: FrameSeq,
-    /// `tool(subject)`
-    pub(super) call: String,
-    pub(super) key: String,
-    pub(super) text: String,
-}
-
-/// A call without a result.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Waiting {
-    id: Option<String>,
-    frame: FrameSeq,
-    tool: String,
-    subject: String,
-    key: String,
-    files: Vec<(Touched, String)>,
-    /// Its place in the chronicle that was written when it was read.
-    #[serde(skip)]
-    place: Option<usize>,
-}
-
-/// As [`Touch`], to be saved.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Touched {
-    Read,
-    Changed,
-    Written,
-    Deleted,
-}
-
-impl From<Touch> for Touched {
-    fn from(touch: Touch) -> Self {
-        match touch {
-            Touch::Read => Self::Read,
-            Touch::Changed => Self::Changed,
-            Touch::Written => Self::Written,
-            Touch::Deleted => Self::Deleted,
-        }
     }
 }
 
@@ -219,7 +189,7 @@ impl Ledger {
             let role = chunk.role().unwrap_or(passage.role);
             match chunk.part() {
                 PartRef::Call { id, name } => {
-                    self.has_calls = true;
+                    self.sees_call();
                     let action = action::read(name, text);
                     self.call(passage.from, id, name, action, chronicle.as_deref_mut());
                 }
@@ -228,8 +198,8 @@ impl Ledger {
                     let of_world = passage.source == Some(Source::Environment);
                     if !(of_world && role == Role::User) {
                         self.says(passage.from, role, text, chronicle.as_deref_mut());
-                    } else if !self.has_calls && !self.waiting.is_empty() {
-                        self.result(passage.from, None, text, chronicle.as_deref_mut());
+                    } else {
+                        self.hears_world(passage.from, text, chronicle.as_deref_mut());
                     }
                 }
                 _ => {}
@@ -240,6 +210,26 @@ impl Ledger {
         }
     }
 
+    /// Notes that commands do not stand in texts.
+    pub(super) fn sees_call(&mut self) {
+        self.log.sees_call();
+        self.command = None;
+    }
+
+    /// Takes what the environment says for the answer to a command in the agent's text, where one
+    /// waits.
+    pub(super) fn hears_world(
+        &mut self,
+        frame: FrameSeq,
+        text: &str,
+        chronicle: Option<&mut Chronicle>,
+    ) {
+        if self.log.waits() {
+            self.log.is_answered();
+            self.answer_in_text(frame, text, chronicle);
+        }
+    }
+
     pub(super) fn says(
         &mut self,
         frame: FrameSeq,
@@ -247,28 +237,26 @@ impl Ledger {
         text: &str,
         mut chronicle: Option<&mut Chronicle>,
     ) {
-        // In a log without calls the agent's commands stand in its text, and what a program
-        // answers in the user's messages.
-        let waits_in_text = !self.has_calls && !self.waiting.is_empty();
-        let speaker = speaker_of(role, text, waits_in_text);
+        let waits = self.log.waits();
+        let speaker = self.log.hears(role, text);
         match speaker {
             Speaker::User => {
                 self.first_words.get_or_insert(frame);
-                self.last_words = Some(frame);
                 self.take_rules(frame, text);
+                self.last_words = Some(frame);
+                self.command = None;
             }
             Speaker::Agent => {
-                let end = (0..=LAST_WORDS.min(text.len())).rev().find_map(|at| text.get(..at));
-                let text = end.unwrap_or_default().trim().to_owned();
-                self.said = Some(Noted { frame, text });
+                let text = if self.log.is_sure() { without_blocks(text) } else { text.to_owned() };
+                self.said = Some(Noted::new(frame, ends(&text, LAST_WORDS)));
             }
             Speaker::Program | Speaker::Operator => {}
         }
         if let Some(chronicle) = chronicle.as_deref_mut() {
             chronicle.says(frame, speaker, text);
         }
-        if speaker == Speaker::Program && waits_in_text {
-            self.result(frame, None, text, chronicle);
+        if speaker == Speaker::Program && waits {
+            self.answer_in_text(frame, text, chronicle);
             return;
         }
         if matches!(speaker, Speaker::Agent | Speaker::User)
@@ -276,142 +264,85 @@ impl Ledger {
         {
             self.take_plan(frame, plan);
         }
-        if speaker == Speaker::Agent
-            && !self.has_calls
-            && let Some(command) = command_in(text)
-        {
+        if speaker == Speaker::Agent && self.log.may_hold_commands() {
             self.waiting.clear();
-            self.call(frame, None, SHELL, action::of_command(command), chronicle);
+            let command = self.log.command(text).map(|command| Noted::new(frame, command));
+            self.command = command;
+            if self.log.is_sure() {
+                self.begin_command(chronicle);
+            }
         }
     }
 
-    /// Notes the rules of a text; a rule about the same replaces an earlier one.
+    /// Notes the command in the agent's last text as a call.
+    fn begin_command(&mut self, chronicle: Option<&mut Chronicle>) {
+        if let Some(Noted { frame, text, .. }) = self.command.take() {
+            self.call(frame, None, SHELL, action::of_command(&text), chronicle);
+        }
+    }
+
+    /// What a program answered to a command in the agent's text.
+    fn answer_in_text(
+        &mut self,
+        frame: FrameSeq,
+        text: &str,
+        mut chronicle: Option<&mut Chronicle>,
+    ) {
+        self.begin_command(chronicle.as_deref_mut());
+        self.result(frame, None, text, chronicle);
+    }
+
+    /// Notes the rules of a text. A rule about the same replaces an earlier one, and so does a
+    /// sentence that takes it back.
     fn take_rules(&mut self, frame: FrameSeq, text: &str) {
-        for rule in sentence::rules(text) {
-            let rule = outcome::flat(&sentence::with_code(text, rule));
-            self.rules.retain(|known| {
-                known.text != rule
-                    && !(known.frame < frame && sentence::replaces(&rule, &known.text))
-            });
-            self.rules.push(Noted { frame, text: rule });
+        let before = self.last_words;
+        let mut after_no = false;
+        for said in sentences(text) {
+            if is_question(said) {
+                continue;
+            }
+            let correction = correction::correction(said, after_no);
+            after_no = correction::is_mere_no(said);
+            let is_rule = rule::is_rule(said);
+            let text = outcome::flat(&rule::with_code(text, said));
+            let is_gone = |known: &Noted| {
+                let age = match known.frame {
+                    at if at == frame => Age::Same,
+                    at if Some(at) == before => Age::Recent,
+                    _ => Age::Old,
+                };
+                known.text == text
+                    || is_rule && known.frame < frame && correction::replaces(&text, &known.text)
+                    || correction.is_some_and(|correction| {
+                        correction::takes_back(said, correction, &known.text, age)
+                    })
+            };
+            let gone = self.rules.iter().rfind(|known| is_gone(known) && known.text != text);
+            let replaces = gone.map(|gone| outcome::shortened(&gone.text, REPLACED));
+            if replaces.is_some() || is_rule || correction::says_instead(said) {
+                self.rules.retain(|known| !is_gone(known));
+                self.rules.push(Noted { frame, text, replaces });
+            }
         }
         let over = self.rules.len().saturating_sub(MOST_RULES);
         self.rules.drain(..over);
     }
 
     /// Notes a plan. One that names none of the steps before is another list, and replaces it too.
-    fn take_plan(&mut self, frame: FrameSeq, plan: Vec<Item>) {
+    pub(super) fn take_plan(&mut self, frame: FrameSeq, plan: Vec<Item>) {
         (self.plan, self.plan_at) = (plan, Some(frame));
     }
+}
 
-    pub(super) fn call(
-        &mut self,
-        frame: FrameSeq,
-        id: Option<&str>,
-        tool: &str,
-        action: Action,
-        chronicle: Option<&mut Chronicle>,
-    ) {
-        let mut action = action;
-        if action.edits_open_file
-            && let Some(open) = self.open_file.clone()
-        {
-            action.subject = if action.subject.is_empty() {
-                open.clone()
-            } else {
-                format!("{open}; {}", action.subject)
-            };
-            action.key.clone_from(&open);
-            action.touches.push((Touch::Changed, open));
-        }
-        if let Some((_, path)) = action.touches.last() {
-            self.open_file = Some(path.clone());
-        }
-        if let Some(plan) = action.plan {
-            self.take_plan(frame, plan);
-        }
-        let place = chronicle.map(|chronicle| chronicle.call(frame, tool, &action.subject));
-        if self.waiting.len() >= MOST_WAITING {
-            self.waiting.remove(0);
-        }
-        let files = action.touches.into_iter().map(|(touch, path)| (touch.into(), path));
-        self.waiting.push(Waiting {
-            id: id.filter(|id| !id.is_empty()).map(str::to_owned),
-            frame,
-            tool: tool.to_owned(),
-            subject: action.subject,
-            key: action.key,
-            files: files.collect(),
-            place,
-        });
+/// A text without its blocks of code: commands in them are told as what was done.
+fn without_blocks(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("```") {
+        let Some((_, next)) = after.split_once("```") else { break };
+        plain.push_str(before.trim_end());
+        rest = next;
     }
-
-    pub(super) fn result(
-        &mut self,
-        frame: FrameSeq,
-        id: Option<&str>,
-        text: &str,
-        chronicle: Option<&mut Chronicle>,
-    ) {
-        let id = id.filter(|id| !id.is_empty());
-        let named = id.and_then(|id| {
-            self.waiting.iter().rposition(|waiting| waiting.id.as_deref() == Some(id))
-        });
-        let unnamed =
-            || self.waiting.iter().position(|waiting| id.is_none() || waiting.id.is_none());
-        let Some(at) = named.or_else(unnamed) else { return };
-        let call = self.waiting.remove(at);
-        let is_failed = outcome::is_failure(text);
-        if let (Some(chronicle), Some(place)) = (chronicle, call.place) {
-            chronicle.result(place, text, is_failed);
-        }
-        let done = (call.tool, call.key);
-        self.errors.retain(|error| {
-            let is_same = error.call.starts_with(&format!("{}(", done.0)) && error.key == done.1;
-            // What failed first and works now is over; so is what failed before in the same way.
-            let is_over = !is_failed && !done.1.is_empty() && error.key == done.1;
-            !is_same && !is_over
-        });
-        if is_failed {
-            let subject = call.subject;
-            let failed = Failure {
-                frame,
-                call: format!("{}({subject})", done.0),
-                key: done.1,
-                text: failure(text),
-            };
-            self.last_error = Some(failed.clone());
-            self.errors.push(failed);
-            let over = self.errors.len().saturating_sub(MOST_ERRORS);
-            self.errors.drain(..over);
-            return;
-        }
-        for (touch, path) in call.files {
-            self.touch(touch, path, call.frame);
-        }
-    }
-
-    fn touch(&mut self, touch: Touched, path: String, frame: FrameSeq) {
-        self.touched += 1;
-        let order = self.touched;
-        let file = self.files.entry(path).or_default();
-        (file.last, file.order) = (frame, order);
-        match touch {
-            Touched::Read => file.read += 1,
-            Touched::Changed => file.changed += 1,
-            Touched::Written => {
-                let is_new = file.read == 0 && file.changed == 0 && !file.is_deleted;
-                file.is_created |= is_new;
-                file.is_deleted = false;
-                file.changed += u32::from(!is_new);
-            }
-            Touched::Deleted => file.is_deleted = true,
-        }
-        if self.files.len() > MOST_FILES {
-            let oldest = self.files.iter().min_by_key(|(_, file)| (file.is_changed(), file.order));
-            if let Some(path) = oldest.map(|(path, _)| path.clone()) {
-                self.files.remove(&path);
-            }
-        }
-    }
+    plain.push_str(rest);
+    plain.trim().to_owned()
 }

@@ -5,9 +5,12 @@ use std::collections::HashSet;
 use super::{identifiers::identifiers, material::Material};
 use crate::{
     Error, ErrorKind, Result,
-    compress::ledger::{Filling, Ledger, Section, SectionLine, take, write},
+    compress::ledger::{Filling, LEFT_OUT, Ledger, Section, SectionLine, take, write},
     tokens::TokenCounter,
 };
+
+/// A room of at most so many tokens is small.
+const SMALL: usize = 80;
 
 /// What is said of what nobody can read.
 const NOTHING: &str = "Nothing to outline.";
@@ -19,28 +22,45 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
     let mut filling = Filling::new(limit, false, counter);
     let fallback: Vec<SectionLine> = lines.clone();
     let mut others = Vec::new();
-    let mut fill = |filling: &mut Filling<'_>,
-                    others: &mut Vec<SectionLine>,
-                    section: Section,
-                    share: usize| {
-        others.extend(filling.fill(take(&mut lines, section), share));
+    let fill = |filling: &mut Filling<'_>,
+                lines: &mut Vec<SectionLine>,
+                others: &mut Vec<SectionLine>,
+                section: Section,
+                share: usize| {
+        others.extend(filling.fill(take(lines, section), share));
     };
-    // What must stay has its share, a title aside: rules, files, the last error, the user's words.
     let title = 8;
-    fill(&mut filling, &mut others, Section::Rules, limit / 4 + title);
-    fill(&mut filling, &mut others, Section::Changed, limit / 8 + title);
-    fill(&mut filling, &mut others, Section::LastError, limit / 4 + title);
-    fill(&mut filling, &mut others, Section::Plan, limit / 4 + title);
+    // In a small room what is open comes before all else: the last error, then the plan.
+    if limit <= SMALL {
+        let share = limit * 3 / 4;
+        fill(&mut filling, &mut lines, &mut others, Section::LastError, share);
+        fill(&mut filling, &mut lines, &mut others, Section::Plan, limit);
+        fill(&mut filling, &mut lines, &mut others, Section::Rules, limit / 4 + title);
+        // A request that is whole in its share stays whole.
+        for (section, share) in [(Section::First, limit / 4), (Section::Last, limit / 8)] {
+            let whole =
+                |line: &SectionLine| line.section == section && !line.text.contains(LEFT_OUT);
+            if let Some(at) = lines.iter().position(whole) {
+                let line = lines.remove(at);
+                lines.extend(filling.fill(vec![line], share + title));
+            }
+        }
+    }
+    // What must stay has its share, a title aside: rules, files, the last error, the user's words.
+    fill(&mut filling, &mut lines, &mut others, Section::Rules, limit / 4 + title);
+    fill(&mut filling, &mut lines, &mut others, Section::Changed, limit / 8 + title);
+    fill(&mut filling, &mut lines, &mut others, Section::LastError, limit / 4 + title);
+    fill(&mut filling, &mut lines, &mut others, Section::Plan, limit / 4 + title);
     let but_last = filling.left().saturating_sub(limit / 8 + title);
-    fill(&mut filling, &mut others, Section::First, (limit / 2).min(but_last));
-    fill(&mut filling, &mut others, Section::Last, limit / 3);
+    fill(&mut filling, &mut lines, &mut others, Section::First, (limit / 2).min(but_last));
+    fill(&mut filling, &mut lines, &mut others, Section::Last, limit / 3);
     for section in Ledger::WORTH {
         let share = match section {
             Section::OpenErrors => limit / 24,
             Section::Speech => limit / 10,
             _ => 0,
         };
-        fill(&mut filling, &mut others, section, share);
+        fill(&mut filling, &mut lines, &mut others, section, share);
     }
     // State comes before what happened.
     let more = [
@@ -57,10 +77,10 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
     }
     // What was done, and the names that will be needed.
     let rest = filling.left();
-    fill(&mut filling, &mut others, Section::Told, rest / 3);
-    fill(&mut filling, &mut others, Section::Words, rest / 10);
+    fill(&mut filling, &mut lines, &mut others, Section::Told, rest / 3);
+    fill(&mut filling, &mut lines, &mut others, Section::Words, rest / 6);
     let before = filling.left();
-    fill(&mut filling, &mut others, Section::Calls, rest / 3);
+    fill(&mut filling, &mut lines, &mut others, Section::Calls, rest / 3);
     // A long line is better than none.
     if before == filling.left()
         && let Some(at) = others.iter().position(|line| line.section == Section::Calls)
@@ -68,7 +88,7 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
         let line = others.remove(at);
         others.extend(filling.fill(vec![line], rest * 2 / 3));
     }
-    fill(&mut filling, &mut others, Section::Decisions, rest / 20);
+    fill(&mut filling, &mut lines, &mut others, Section::Decisions, rest / 20);
     let mut names = unshown(names, filling.chosen());
     let unlikely = names.split_off(likely.min(names.len()));
     // Names alone say nothing: what is told around them comes first.
@@ -109,7 +129,7 @@ fn unshown(names: Vec<(String, usize)>, lines: &[SectionLine]) -> Vec<SectionLin
         frame: None,
         text,
         tokens: Some(tokens),
-        shorter: None,
+        shorter: Vec::new(),
     };
     names.map(line).collect()
 }

@@ -11,6 +11,12 @@ pub(super) enum Kind {
     Number,
     /// The number of a line, in a listing.
     Line,
+    /// A measure or a figure of a table: `1.5rem`, `0.0037`, speeds of a download.
+    Quantity,
+    /// A hash, a signature, text in base64; what begins like a comment.
+    Data,
+    /// Most likely the end of a sentence and the beginning of the next.
+    Glued,
     Date,
     /// Letters and digits: an order, a hash, a version.
     Code,
@@ -31,7 +37,11 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = (TextRange, Kind)>
             let run = trimmed(text, from, to);
             match kind_of(run.of(text)) {
                 Some(Kind::Number) if is_line_number(text, run) => return Some((run, Kind::Line)),
+                Some(Kind::Number) if is_figure(text, run) => return Some((run, Kind::Quantity)),
                 Some(Kind::Word) if is_two_sentences(text, run) => {}
+                Some(Kind::Word) if may_be_two_sentences(text, run) => {
+                    return Some((run, Kind::Glued));
+                }
                 Some(kind) => return Some((run, kind)),
                 None => {}
             }
@@ -47,6 +57,58 @@ fn is_line_number(text: &str, run: TextRange) -> bool {
     (before.is_empty() || before.ends_with('\n')) && after.starts_with([':', '\t', '|', '→'])
 }
 
+/// The bytes around a number that are looked at for others.
+const AROUND: usize = 100;
+
+/// Whether a short number stands in a line of numbers: a row of a table, a count of progress.
+fn is_figure(text: &str, run: TextRange) -> bool {
+    if run.len() >= 8 {
+        return false;
+    }
+    let from =
+        (run.start().saturating_sub(AROUND)..=run.start()).find_map(|at| text.get(at..run.start()));
+    let to = (run.end()..=(run.end() + AROUND).min(text.len()))
+        .rev()
+        .find_map(|at| text.get(run.end()..at));
+    let before = from.unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+    let after = to.unwrap_or_default().split('\n').next().unwrap_or_default();
+    let fields = || before.split_whitespace().chain(after.split_whitespace());
+    let plain = fields().filter(|field| {
+        field.contains(|c: char| c.is_ascii_digit() || c == ':')
+            && field.chars().filter(|c| c.is_alphabetic()).count() < 2
+    });
+    plain.count() >= 3.max(fields().count() * 3 / 4)
+}
+
+/// Whether a word is data that nobody spells: a part of it is long, and letters and digits alternate,
+/// or it is a long number of base 16.
+fn is_data(run: &str) -> bool {
+    run.len() >= 24
+        && run.split(['/', '.', '-', '_', ':']).any(|part| {
+            let count = |of: fn(&char) -> bool| part.chars().filter(of).count();
+            let turns = part.as_bytes().windows(2).filter(
+                |pair| matches!(pair, [a, b] if a.is_ascii_digit() && b.is_ascii_alphabetic()),
+            );
+            let digits = count(char::is_ascii_digit);
+            let is_hex =
+                part.len() >= 32 && digits > 3 && count(char::is_ascii_hexdigit) == part.len();
+            is_hex
+                || part.len() >= 24
+                    && turns.count() > 1
+                    && count(char::is_ascii_uppercase) > 3
+                    && count(char::is_ascii_lowercase) > 3
+        })
+}
+
+/// Whether a word is a number with a unit, or with a fraction.
+fn is_quantity(run: &str) -> bool {
+    let number = run.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_digit() || c == '.')
+        && number.matches('.').count() < 2;
+    is_number && run.len() - number.len() < 4 && (run.len() > number.len() || number.contains('.'))
+}
+
 /// Whether a dotted word is the end of a sentence and the beginning of the next, without a blank
 /// between them: `came back.The tide`.
 fn is_two_sentences(text: &str, run: TextRange) -> bool {
@@ -58,6 +120,19 @@ fn is_two_sentences(text: &str, run: TextRange) -> bool {
         && letters.next().is_some_and(char::is_uppercase)
         && letters.all(char::is_lowercase)
         && goes_on.trim_start_matches(' ').starts_with(char::is_lowercase)
+}
+
+/// As [`is_two_sentences`], by less: what follows is a word, too.
+fn may_be_two_sentences(text: &str, run: TextRange) -> bool {
+    let Some((last, first)) = run.of(text).split_once('.') else { return false };
+    let mut letters = first.chars();
+    let goes_on = text.get(run.end()..).unwrap_or_default();
+    let goes_on = goes_on.strip_prefix(',').unwrap_or(goes_on);
+    last.chars().all(char::is_lowercase)
+        && letters.next().is_some_and(char::is_uppercase)
+        && letters.all(char::is_lowercase)
+        && (goes_on.starts_with(['\'', '’'])
+            || goes_on.starts_with(' ') && goes_on.trim_start().starts_with(char::is_alphabetic))
 }
 
 /// The next run of characters that names are made of, from `at` on.
@@ -116,9 +191,20 @@ fn trimmed(text: &str, from: usize, to: usize) -> TextRange {
 }
 
 fn kind_of(run: &str) -> Option<Kind> {
+    let kind = kind_by_shape(run)?;
+    let is_plain = matches!(kind, Kind::Number | Kind::Code | Kind::Date);
+    Some(match kind {
+        _ if is_plain && is_quantity(run) => Kind::Quantity,
+        _ if is_data(run) || run.starts_with("//") => Kind::Data,
+        kind => kind,
+    })
+}
+
+fn kind_by_shape(run: &str) -> Option<Kind> {
     if run.len() < 3 || run.len() > LONGEST {
         return None;
     }
+
     let (mut letters, mut digits, mut others) = (0_usize, 0_usize, 0_usize);
     let (mut slashes, mut underscores, mut dots, mut humps) = (0_usize, 0_usize, 0_usize, 0_usize);
     let mut last = ' ';
@@ -205,6 +291,21 @@ mod tests {
             "It came back.The tide, as fmt.Print(x) and tide.Table say.We'll see",
             &["fmt.Print"],
         );
+    }
+
+    #[test]
+    fn measures_and_data_are_told_from_names() {
+        let kinds = |text| identifiers(text).map(|(_, kind)| kind).collect::<Vec<_>>();
+        let (quantity, data) = (Kind::Quantity, Kind::Data);
+        assert_eq!(kinds("1.5rem 100vh 0.0037 320p"), [quantity; 4]);
+        assert_eq!(kinds("100 1012 0 587 100 425 6029 4365 --:--"), [quantity; 3]);
+        assert_eq!(kinds("d7a8fbb307d7809469ca9abcb0082e4f8d5651e4"), [data]);
+        assert_eq!(kinds("eyJhbGciOi1NiJ9abcQ3kZxT9pL2"), [data]);
+        assert_eq!(kinds("HAT218 W7654321 b9288c2 v1.2.3"), [Kind::Code; 4]);
+        assert_eq!(kinds("order 6029 of 2026"), [Kind::Number; 2]);
+        assert_eq!(kinds("5a430368-9e91-4564-be20-989803bf4da2"), [Kind::Code]);
+        assert_eq!(kinds("//Comment-a1 here"), [data]);
+        assert_eq!(kinds("It came back.Then We go, in fmt.Print(x)"), [Kind::Glued, Kind::Word]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     compress::{
-        CompressionJob, Ledger,
+        CompressionJob,
         ledger::{Chronicle, Section, SectionLine, excerpt, flat},
     },
     id::FrameSeq,
@@ -39,7 +39,9 @@ impl Material {
 }
 
 fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLine> {
-    let (mut ledger, mut chronicle) = (Ledger::new(), Chronicle::default());
+    // Who speaks, and which work goes on, is known from before.
+    let before = job.before.as_deref().filter(|_| job.ledger.is_some());
+    let (mut ledger, mut chronicle) = (before.cloned().unwrap_or_default(), Chronicle::default());
     for passage in &job.passages {
         ledger.read_into(passage, Some(&mut chronicle));
     }
@@ -53,7 +55,7 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     let quote = |section, (frame, said): &(FrameSeq, String), share: usize, most: usize| {
         let text = excerpt(said, share.max(SHORT.min(most)), counter);
         let mut line = SectionLine::new(section, *frame, text);
-        line.shorter = (share < SHORT).then(|| excerpt(said, share, counter));
+        line.shorter.extend((share < SHORT).then(|| excerpt(said, share, counter)));
         line
     };
     lines.extend(words.first().map(|said| quote(Section::First, said, limit / 4, limit / 3)));
@@ -63,6 +65,7 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     let quoted: Vec<String> = lines.iter().map(|line| flat(&line.text)).collect();
     let mut state = ledger.candidates(limit, counter);
     state.retain(|line| {
+        // What another rule was replaced by stands as a rule too.
         let rule = line.text.trim_matches('"');
         line.section != Section::Rules || !quoted.iter().any(|text| text.contains(rule))
     });

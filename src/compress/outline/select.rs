@@ -96,9 +96,10 @@ impl Names {
     /// The names in the order of their ranks, each with its tokens.
     pub(super) fn ranked(&self, entries: &[Entry<'_>]) -> Vec<(String, usize)> {
         let mut texts = vec![None; self.names.len()];
+        let is_of_use = |name: &&Name| name.worth > 0.0;
         for (entry, mentions) in entries.iter().zip(&self.mentions) {
             for mention in mentions {
-                let name = self.names.get(mention.name);
+                let name = self.names.get(mention.name).filter(is_of_use);
                 let place = name.and_then(|name| texts.get_mut(name.rank));
                 let field = entry.fields.get(mention.field);
                 if let (Some(place @ None), Some(field), Some(name)) = (place, field, name) {
@@ -174,7 +175,7 @@ impl<'e> KnownName<'e> {
     }
 
     fn see(&mut self, entry: &Entry<'_>, kind: Kind) {
-        if self.kind == Kind::Line {
+        if matches!(self.kind, Kind::Line | Kind::Quantity | Kind::Glued) {
             self.kind = kind;
         }
         if self.passages == 0 || self.last_passage != entry.passage {
@@ -185,9 +186,25 @@ impl<'e> KnownName<'e> {
         self.in_arguments |= matches!(entry.speaker, Speaker::Call(_));
     }
 
+    /// Whether nobody would search for it: nobody named it, and it is a number of a line, a measure,
+    /// or data that stood once.
+    fn is_noise(&self) -> bool {
+        let is_named = self.in_words || self.in_arguments;
+        match self.kind {
+            Kind::Line => !is_named,
+            Kind::Quantity => !self.in_words,
+            Kind::Glued => self.passages < 3,
+            Kind::Data => !is_named && self.passages < 2,
+            _ => false,
+        }
+    }
+
     /// How likely it is that the identifier is needed again, as counted over recorded sessions:
     /// what was used twice is used again, and so is what somebody asked for by name.
     fn worth(&self, in_tail: bool, last_passage: usize) -> f64 {
+        if self.is_noise() {
+            return 0.0;
+        }
         let often = match self.passages {
             0 | 1 => 0.2,
             2 => 0.42,

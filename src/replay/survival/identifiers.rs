@@ -1,7 +1,8 @@
 //! Ids, numbers, dates, paths, and words that look like code.
 
 /// The identifiers of a text in order: ids, numbers of four or more digits, dates, paths, and
-/// words that look like code.
+/// words that look like code. The numbers of lines in a listing are none, and neither is a number
+/// with a unit or a fraction: nobody asks for them by name.
 pub fn identifiers(text: &str) -> Vec<String> {
     // Arguments and many results are JSON: an escaped line break ends a word like a line break. The
     // slash of a closing tag begins no path.
@@ -9,6 +10,8 @@ pub fn identifiers(text: &str) -> Vec<String> {
     for escape in ["\\n", "\\t", "\\r", "\\\"", "</"] {
         plain = plain.replace(escape, " ");
     }
+    let plain: Vec<&str> = plain.lines().map(without_line_number).collect();
+    let plain = plain.join("\n");
     let mut found = Vec::new();
     // Text without spaces, such as Japanese, ends a word too.
     let is_part = |c: char| c.is_alphanumeric() && c < '\u{2e80}' || "_-./@:~".contains(c);
@@ -22,6 +25,14 @@ pub fn identifiers(text: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// A line of a listing without its number: `12→x`, `12: x`, `12\tx`.
+fn without_line_number(line: &str) -> &str {
+    let start = line.trim_start();
+    let rest = start.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = rest.len() < start.len() && rest.starts_with([':', '\t', '|', '→']);
+    if is_numbered { rest } else { line }
 }
 
 /// Splits at colons, but for those of times (`12:30`) and of addresses (`https://`).
@@ -45,6 +56,13 @@ fn at_colons(word: &str) -> Vec<&str> {
 fn is_identifier(word: &str) -> bool {
     let length = word.chars().count();
     if !(3..=200).contains(&length) {
+        return false;
+    }
+    let number = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_number = number.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let unit = word.len() - number.len();
+    let is_measure = is_number && (unit > 0 || number.matches('.').count() == 1) && unit < 4;
+    if is_measure && word.starts_with(|c: char| c.is_ascii_digit()) {
         return false;
     }
     let digits = word.chars().filter(char::is_ascii_digit).count();

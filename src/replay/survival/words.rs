@@ -120,7 +120,24 @@ pub fn stands_in(wanted: &str, text: &str) -> bool {
     flat(text).contains(&flat(wanted))
 }
 
-/// The sentences of the user's words that are rules: at most 300 bytes each, outside of code.
+/// What tells that somebody does not know or have something, who asks for nothing.
+const INABILITIES: [&str; 12] = [
+    "i don't have",
+    "i don't remember",
+    "i don't recall",
+    "i don't know",
+    "i don't see",
+    "i don't think",
+    "i do not have",
+    "i do not remember",
+    "i do not know",
+    "i still don't have",
+    "i can't remember",
+    "i can't find",
+];
+
+/// The sentences of the user's words that are rules: at most 300 bytes each, outside of code. What
+/// asks is none, and neither is what tells that the user does not know or have something.
 pub fn rules(said: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for text in said {
@@ -142,7 +159,10 @@ pub fn rules(said: &[String]) -> Vec<String> {
                             && ends(after.and_then(|after| after.chars().next()))
                     })
                 };
+                let asks_nothing =
+                    sentence.ends_with('?') || INABILITIES.iter().any(|says| is_word(says));
                 let is_rule = sentence.len() <= 300
+                    && !asks_nothing
                     && sentence.split_whitespace().count() > 2
                     && RULE_WORDS.iter().any(|word| is_word(word));
                 if is_rule && !found.contains(&sentence) {

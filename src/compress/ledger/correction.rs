@@ -1,0 +1,373 @@
+//! Later words of the user that take back an earlier rule.
+
+use super::{
+    rule::RULES,
+    sentence::{holds, is_question, lower, words},
+};
+
+/// The words by which a sentence corrects what was said before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Correction {
+    /// `forget that`
+    Revokes,
+    /// `no, use X`
+    Contradicts,
+    /// `use X instead of Y`
+    Replaces,
+    /// `you may push now`
+    Allows,
+}
+
+const REVOKING: [&str; 17] = [
+    "forget",
+    "ignore",
+    "disregard",
+    "scratch that",
+    "strike that",
+    "never mind",
+    "nevermind",
+    "drop that",
+    "drop the",
+    "cancel that",
+    "skip that",
+    "skip the",
+    "you can forget",
+    "you can ignore",
+    "vergiss",
+    "olvida",
+    "oublie",
+];
+
+/// What a correction begins with.
+const CORRECTING: [&str; 14] = [
+    "no",
+    "nope",
+    "nein",
+    "actually",
+    "wait",
+    "sorry",
+    "correction",
+    "on second thought",
+    "instead",
+    "change of plan",
+    "change of plans",
+    "i changed my mind",
+    "stattdessen",
+    "i meant",
+];
+
+/// What a correction holds.
+const INSTEAD: [&str; 11] = [
+    "instead",
+    "rather than",
+    "changed my mind",
+    "from now on",
+    "after all",
+    "lieber",
+    "stattdessen",
+    "plutôt",
+    "en vez de",
+    "en lugar de",
+    "invece",
+];
+
+const ALLOWING: [&str; 14] = [
+    "you can",
+    "you may",
+    "you're allowed",
+    "you are allowed",
+    "no longer",
+    "anymore",
+    "any more",
+    "ok to",
+    "okay to",
+    "fine to",
+    "fine now",
+    "feel free",
+    "allowed now",
+    "go ahead and",
+];
+
+/// How a sentence corrects what was said before; `after_no` says that the sentence before it is a
+/// mere `No.`
+pub(super) fn correction(sentence: &str, after_no: bool) -> Option<Correction> {
+    if is_question(sentence) {
+        return None;
+    }
+    let lower = lower(sentence);
+    let begins = |starts: &[&str]| {
+        let plain = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let plain = ["and ", "but ", "so ", "oh ", "ok ", "ok, ", "hmm, ", "no, ", "actually, "]
+            .iter()
+            .fold(plain, |rest, opening| rest.strip_prefix(opening).unwrap_or(rest));
+        let is_at = |text: &str, start: &str| {
+            text.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        };
+        starts.iter().any(|start| is_at(plain, start) || is_at(&lower, start))
+    };
+    if begins(&REVOKING) {
+        Some(Correction::Revokes)
+    } else if after_no || begins(&CORRECTING) {
+        Some(Correction::Contradicts)
+    } else if holds(&lower, &INSTEAD) {
+        Some(Correction::Replaces)
+    } else {
+        holds(&lower, &ALLOWING).then_some(Correction::Allows)
+    }
+}
+
+/// Whether a sentence says nothing but that something else was wrong: `No.`, `Wait.`
+pub(super) fn is_mere_no(sentence: &str) -> bool {
+    let lower = lower(sentence);
+    let words = words(&lower);
+    let is_no =
+        |word: &&str| matches!(*word, "no" | "nope" | "nein" | "wait" | "actually" | "stop");
+    !words.is_empty() && words.len() < 4 && words.iter().any(is_no)
+}
+
+/// Whether a correction is to be known by itself, whatever was said before.
+pub(super) fn says_instead(sentence: &str) -> bool {
+    sentence.split_whitespace().nth(2).is_some() && holds(&lower(sentence), &INSTEAD)
+}
+
+/// Words that tell nothing of what a sentence is about.
+const EMPTY: [&str; 62] = [
+    "the",
+    "and",
+    "for",
+    "that",
+    "this",
+    "with",
+    "have",
+    "has",
+    "will",
+    "from",
+    "then",
+    "please",
+    "instead",
+    "actually",
+    "want",
+    "about",
+    "what",
+    "said",
+    "before",
+    "would",
+    "rather",
+    "like",
+    "just",
+    "also",
+    "when",
+    "there",
+    "them",
+    "they",
+    "your",
+    "you",
+    "into",
+    "really",
+    "need",
+    "not",
+    "can",
+    "may",
+    "now",
+    "than",
+    "are",
+    "was",
+    "all",
+    "any",
+    "but",
+    "its",
+    "it's",
+    "i'd",
+    "i'll",
+    "let's",
+    "okay",
+    "sorry",
+    "wait",
+    "nope",
+    "correction",
+    "second",
+    "thought",
+    "longer",
+    "anymore",
+    "fine",
+    "feel",
+    "free",
+    "allowed",
+    "earlier",
+];
+
+/// What a revocation is said with.
+const OF_REVOKING: [&str; 20] = [
+    "forget",
+    "ignore",
+    "disregard",
+    "scratch",
+    "strike",
+    "never",
+    "mind",
+    "nevermind",
+    "drop",
+    "cancel",
+    "skip",
+    "told",
+    "mentioned",
+    "rule",
+    "rules",
+    "asked",
+    "previous",
+    "thing",
+    "part",
+    "instruction",
+];
+
+/// The words that tell what a sentence is about.
+fn topic(sentence: &str) -> Vec<String> {
+    let lower = lower(sentence);
+    let words = words(&lower).into_iter();
+    let telling = words.filter(|word| {
+        let is_long = word.chars().count() > 2 || word.contains(|c: char| c.is_ascii_digit());
+        is_long && !EMPTY.contains(word) && !RULES.contains(word)
+    });
+    telling.map(str::to_owned).collect()
+}
+
+/// Whether two words are one, endings aside.
+fn is_same_word(a: &str, b: &str) -> bool {
+    let common = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let shorter = a.len().min(b.len());
+    a == b
+        || shorter >= 4
+            && common >= 4.max(shorter - 1)
+            && a.len().abs_diff(b.len()) <= 3
+            && !a.contains(|c: char| c.is_ascii_digit())
+}
+
+/// How long before the correction a rule was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    /// In the same message.
+    Same,
+    /// In the message of the user before it.
+    Recent,
+    Old,
+}
+
+/// Whether a sentence that corrects takes back an earlier rule.
+pub(super) fn takes_back(sentence: &str, correction: Correction, earlier: &str, age: Age) -> bool {
+    let old = topic(earlier);
+    let shared = |of: &[String], with: &[String]| {
+        of.iter().filter(|word| with.iter().any(|other| is_same_word(word, other))).count()
+    };
+    let of_old = || shared(&old, &topic(sentence));
+    let is_denying = holds(&lower(earlier), &["never", "don't", "do not", "avoid", "not", "no"]);
+    match correction {
+        Correction::Revokes => {
+            let mut new = topic(sentence);
+            new.retain(|word| !OF_REVOKING.contains(&word.as_str()));
+            let shared = shared(&new, &old);
+            if new.is_empty() {
+                age != Age::Old
+            } else {
+                age != Age::Same && shared > 0 && shared * 2 >= new.len()
+            }
+        }
+        // A message that says what to do instead explains itself.
+        Correction::Replaces | Correction::Allows if age == Age::Same => false,
+        Correction::Contradicts | Correction::Replaces => {
+            if let Some(given_up) = given_up(sentence) {
+                let given_up = topic(&given_up);
+                return !is_denying
+                    && !given_up.is_empty()
+                    && shared(&given_up, &old) == given_up.len();
+            }
+            let shared = of_old();
+            // Few shared words tell of the same where it was said just before.
+            let is_said = correction == Correction::Contradicts && age != Age::Old;
+            shared * 2 > old.len() || is_said && shared * 3 >= old.len() && shared > 0
+        }
+        Correction::Allows => old.len() > 1 && of_old() * 4 >= old.len() * 3,
+    }
+}
+
+/// What a sentence gives up: `use X instead of Y`, `use X, not Y`.
+fn given_up(sentence: &str) -> Option<String> {
+    let lower = lower(sentence);
+    let marks = ["instead of ", "rather than ", ", not ", " statt ", "en vez de "];
+    let (_, after) = marks.iter().find_map(|mark| lower.split_once(mark))?;
+    let end = after.find([',', '.', ';', '!', '(']).unwrap_or(after.len());
+    Some(after.get(..end)?.trim().to_owned())
+}
+
+/// The words and numbers that say what a rule asks for.
+fn orders(rule: &str) -> Vec<String> {
+    let lower = lower(rule);
+    let of_orders = words(&lower).into_iter().filter(|word| {
+        RULES.contains(word)
+            || matches!(*word, "not" | "no")
+            || word.contains(|c: char| c.is_ascii_digit())
+    });
+    let mut found: Vec<String> = of_orders.map(str::to_owned).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether a later rule replaces an earlier one: both speak of the same, which is most of the
+/// earlier one's words, and they ask for something else. What says the same again replaces nothing.
+pub(super) fn replaces(later: &str, earlier: &str) -> bool {
+    if orders(later) == orders(earlier) {
+        return false;
+    }
+    let told = |text: &str| -> Vec<String> {
+        let lower = lower(text);
+        let telling = words(&lower).into_iter().filter(|word| word.chars().count() > 3);
+        telling.filter(|word| !RULES.contains(word)).map(str::to_owned).collect()
+    };
+    let (new, old) = (told(later), told(earlier));
+    let shared = old.iter().filter(|word| new.contains(word)).count();
+    old.len() > 1 && shared * 4 >= old.len() * 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_about_the_same_replaces_the_earlier_one() {
+        assert!(replaces("Always push to branch main.", "Never push to branch main."));
+        assert!(replaces("Book at most 3 berths a day.", "Book at most 5 berths a day."));
+        assert!(!replaces("Never use tabs in code.", "Never push to branch main."));
+    }
+
+    #[test]
+    fn corrections_take_back_what_they_speak_of() {
+        let takes = |later: &str, earlier: &str, age: Age| {
+            let kind = correction(later, false);
+            kind.is_some_and(|kind| takes_back(later, kind, earlier, age))
+        };
+        for (later, earlier, age) in [
+            ("No, use hemp ropes instead.", "Always use steel ropes.", Age::Recent),
+            ("Actually, use hemp.", "Always use steel ropes.", Age::Same),
+            ("Use hemp ropes instead of steel ropes.", "Always use steel ropes.", Age::Old),
+            ("Forget that.", "Never moor at night.", Age::Recent),
+            ("Ignore what I said about night mooring.", "Never moor at night.", Age::Old),
+            ("You can moor at night now.", "Never moor at night.", Age::Old),
+            ("You no longer need to ask before mooring.", "Always ask before mooring.", Age::Old),
+            ("Actually, ask for at most 3 berths.", "Ask for at most 5 berths.", Age::Old),
+        ] {
+            assert!(takes(later, earlier, age), "{later} | {earlier}");
+        }
+        for (later, earlier, age) in [
+            ("No, thank you.", "Never moor at night.", Age::Recent),
+            ("Forget that.", "Never moor at night.", Age::Old),
+            ("Use steel instead of hemp.", "Never use hemp.", Age::Old),
+            ("You can go home now.", "Never moor at night.", Age::Recent),
+            ("Use steel instead of hemp.", "Always use metres.", Age::Recent),
+            ("Send one order instead.", "Always wait after every order.", Age::Same),
+        ] {
+            assert!(!takes(later, earlier, age), "{later} | {earlier}");
+        }
+        assert_eq!(correction("Use hemp.", true), Some(Correction::Contradicts));
+        assert!(is_mere_no("No, wait.") && !is_mere_no("No, use hemp ropes."));
+    }
+}

@@ -1,0 +1,153 @@
+//! How much of what there is to say fits.
+
+use std::collections::HashSet;
+
+use super::section::{LedgerLine, Section, SectionLine};
+use crate::tokens::TokenCounter;
+
+/// Takes the lines of one section out of these.
+pub(in crate::compress) fn take(
+    lines: &mut Vec<SectionLine>,
+    section: Section,
+) -> Vec<SectionLine> {
+    let (of, others) = std::mem::take(lines).into_iter().partition(|line| line.section == section);
+    *lines = others;
+    of
+}
+
+/// Lines that are chosen for a text of at most `limit` tokens.
+pub(in crate::compress) struct Filling<'c> {
+    chosen: Vec<SectionLine>,
+    begun: HashSet<Section>,
+    used: usize,
+    limit: usize,
+    with_frames: bool,
+    counter: &'c dyn TokenCounter,
+}
+
+impl<'c> Filling<'c> {
+    pub(in crate::compress) fn new(
+        limit: usize,
+        with_frames: bool,
+        counter: &'c dyn TokenCounter,
+    ) -> Self {
+        let (chosen, begun) = (Vec::new(), HashSet::new());
+        Self { chosen, begun, used: 0, limit, with_frames, counter }
+    }
+
+    /// What is left, by the counts of the lines.
+    pub(in crate::compress) fn left(&self) -> usize {
+        self.limit.saturating_sub(self.used)
+    }
+
+    /// Chooses lines in order while they take at most `share` tokens; gives back the others. Each
+    /// line is counted by itself: [`Filling::finish`] counts the whole.
+    pub(in crate::compress) fn fill(
+        &mut self,
+        lines: Vec<SectionLine>,
+        share: usize,
+    ) -> Vec<SectionLine> {
+        let mut share = share.min(self.left());
+        let mut others = Vec::new();
+        for mut line in lines {
+            let whole = (line.text.as_str(), line.tokens);
+            let mut forms =
+                std::iter::once(whole).chain(line.shorter.iter().map(|text| (text.as_str(), None)));
+            let fitting = forms.find_map(|(text, tokens)| {
+                Some((self.cost(line.section, text, tokens, share)?, text.to_owned()))
+            });
+            let Some((cost, text)) = fitting else {
+                others.push(line);
+                continue;
+            };
+            line.text = text;
+            share -= cost;
+            self.used += cost;
+            self.begun.insert(line.section);
+            self.chosen.push(line);
+        }
+        others
+    }
+
+    /// The tokens of a line with what stands around it, where these are at most `most`.
+    fn cost(
+        &self,
+        section: Section,
+        text: &str,
+        tokens: Option<usize>,
+        most: usize,
+    ) -> Option<usize> {
+        let is_begun = self.begun.contains(&section);
+        let title = if is_begun { 0 } else { self.counter.count(section.title()) + 1 };
+        let around = match section {
+            Section::Names => 0,
+            section if section.is_text() => 1,
+            _ => 2,
+        };
+        let frame = if self.with_frames { 3 } else { 0 };
+        let left = most.checked_sub(title + around + frame)?;
+        let counted = tokens.or_else(|| self.counter.count_up_to(text, left))?;
+        (counted <= left).then_some(most - left + counted)
+    }
+
+    /// The lines so far.
+    pub(in crate::compress) fn chosen(&self) -> &[SectionLine] {
+        &self.chosen
+    }
+
+    /// Counts the whole, and drops what was chosen last until it fits; what is left then may be
+    /// filled.
+    pub(in crate::compress) fn settle(&mut self) {
+        let whole = |chosen: &[SectionLine], counter: &dyn TokenCounter| {
+            counter.count_up_to(&write(chosen, self.with_frames), self.limit)
+        };
+        if let Some(used) = whole(&self.chosen, self.counter) {
+            self.used = used;
+            return;
+        }
+        let (mut fit, mut over) = (0, self.chosen.len());
+        while fit + 1 < over {
+            let middle = usize::midpoint(fit, over);
+            let head = self.chosen.get(..middle).unwrap_or_default();
+            if whole(head, self.counter).is_some() { fit = middle } else { over = middle }
+        }
+        let head = self.chosen.get(..fit).unwrap_or_default();
+        self.used = whole(head, self.counter).unwrap_or(self.limit);
+        self.chosen.truncate(fit);
+    }
+}
+
+/// The text of lines, in the order of their sections.
+pub(in crate::compress) fn write(chosen: &[SectionLine], with_frames: bool) -> String {
+    let lines = written(chosen, with_frames);
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    texts.join("\n")
+}
+
+pub(super) fn written(chosen: &[SectionLine], with_frames: bool) -> Vec<LedgerLine> {
+    let mut lines = Vec::new();
+    for section in Section::ALL {
+        let mut of: Vec<&SectionLine> =
+            chosen.iter().filter(|line| line.section == section).collect();
+        if of.is_empty() {
+            continue;
+        }
+        if section == Section::Names {
+            let names: Vec<&str> = of.iter().map(|line| line.text.as_str()).collect();
+            let text = format!("{} {}", section.title(), names.join(" "));
+            lines.push(LedgerLine { frame: None, text });
+            continue;
+        }
+        lines.push(LedgerLine { frame: None, text: section.title().to_owned() });
+        if section == Section::Told {
+            of.sort_by_key(|line| line.frame);
+        }
+        lines.extend(of.into_iter().map(|line| {
+            let mark = if section.is_text() { "" } else { "- " };
+            let frame = line.frame.filter(|_| with_frames);
+            let frame = frame.map(|frame| format!(" [{frame}]")).unwrap_or_default();
+            LedgerLine { frame: line.frame, text: format!("{mark}{}{frame}", line.text) }
+        }));
+    }
+    lines
+}

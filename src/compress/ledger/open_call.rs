@@ -1,0 +1,93 @@
+//! Calls whose results are still to come.
+
+use super::{outcome, shell::Touch};
+use crate::id::FrameSeq;
+
+/// A call without a result.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Waiting {
+    pub(super) id: Option<String>,
+    pub(super) frame: FrameSeq,
+    pub(super) tool: String,
+    pub(super) subject: String,
+    pub(super) key: String,
+    pub(super) files: Vec<(Touched, String)>,
+    /// The id of the work that it asks for, which an earlier call began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) asks: Option<String>,
+    /// Its places in the chronicle that was written when it was read.
+    #[serde(skip)]
+    pub(super) places: Vec<usize>,
+}
+
+/// Work that went on when its call was answered.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Running {
+    pub(super) ids: Vec<String>,
+    pub(super) tool: String,
+    pub(super) subject: String,
+    pub(super) key: String,
+    /// Its place in the chronicle that was written when it was read.
+    #[serde(skip)]
+    pub(super) place: Option<usize>,
+}
+
+impl Waiting {
+    /// The work that goes on after the call was answered.
+    pub(super) fn running(self, ids: Vec<String>) -> Running {
+        let place = self.places.first().copied();
+        Running { ids, tool: self.tool, subject: self.subject, key: self.key, place }
+    }
+}
+
+/// As [`Touch`], to be saved.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Touched {
+    Read,
+    Changed,
+    Written,
+    Deleted,
+}
+
+impl From<Touch> for Touched {
+    fn from(touch: Touch) -> Self {
+        match touch {
+            Touch::Read => Self::Read,
+            Touch::Changed => Self::Changed,
+            Touch::Written => Self::Written,
+            Touch::Deleted => Self::Deleted,
+        }
+    }
+}
+
+/// What failed.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Failure {
+    pub(super) frame: FrameSeq,
+    /// `tool(subject)`
+    pub(super) call: String,
+    pub(super) key: String,
+    pub(super) text: String,
+    /// The line of it that tells what failed.
+    #[serde(default)]
+    pub(super) told: String,
+}
+
+/// The bytes of the line that tells what failed.
+const TOLD: usize = 400;
+
+impl Failure {
+    pub(super) fn new(frame: FrameSeq, call: &Waiting, text: &str) -> Self {
+        Self {
+            frame,
+            call: format!("{}({})", call.tool, call.subject),
+            key: call.key.clone(),
+            text: outcome::failure(text),
+            told: outcome::told(text, TOLD),
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Rules of the user: what the agent is to do or not to do, and what the user prefers.
+
+use super::sentence::{holds, is_question, lower, sentences, words};
+
+/// A longer block of code is no part of a rule.
+const LONGEST_CODE: usize = 200;
+
+/// Words that make a sentence of the user a rule or a preference, in several languages.
+pub(super) const RULES: [&str; 61] = [
+    "never",
+    "must",
+    "mustn't",
+    "only",
+    "don't",
+    "do not",
+    "dont",
+    "always",
+    "prefer",
+    "avoid",
+    "make sure",
+    "exactly",
+    "ensure",
+    "should not",
+    "shouldn't",
+    "cannot",
+    "can't",
+    "instead of",
+    "no more than",
+    "at most",
+    "at least",
+    "stick to",
+    "required",
+    "forbidden",
+    "not allowed",
+    "from now on",
+    "no longer",
+    // German
+    "nie",
+    "niemals",
+    "immer",
+    "nur",
+    "muss",
+    "müssen",
+    "nicht",
+    "kein",
+    "keine",
+    "bitte kein",
+    // French
+    "jamais",
+    "toujours",
+    "seulement",
+    "uniquement",
+    "doit",
+    "ne pas",
+    "évite",
+    // Spanish, Portuguese, Italian
+    "nunca",
+    "siempre",
+    "solo",
+    "sólo",
+    "debe",
+    "evita",
+    "sempre",
+    "somente",
+    "mai",
+    "deve",
+    // Dutch, Polish, Russian
+    "nooit",
+    "altijd",
+    "nigdy",
+    "zawsze",
+    "никогда",
+    "всегда",
+    "только",
+];
+
+/// The same where words are not parted by spaces.
+const UNSPACED: [&str; 10] =
+    ["必ず", "決して", "ないで", "だけ", "しないこと", "不要", "必须", "只能", "总是", "禁止"];
+
+/// Of these, the words that describe as often as they ask.
+const WEAK: [&str; 12] = [
+    "exactly", "required", "cannot", "can't", "at least", "at most", "only", "nicht", "kein",
+    "keine", "nur", "mai",
+];
+
+/// Who tells of themselves, and of what else is told.
+const PERSONS: [&str; 11] =
+    ["i", "i'm", "i've", "i'd", "we", "we're", "we've", "he", "she", "they", "ich"];
+const THINGS: [&str; 3] = ["it", "this", "that"];
+
+const DENIALS: [&str; 16] = [
+    "don't", "dont", "not", "can't", "cannot", "cant", "never", "didn't", "haven't", "couldn't",
+    "wasn't", "won't", "nicht", "kein", "keine", "keinen",
+];
+
+/// What somebody cannot do or has not, who asks for nothing: `I don't remember my number`.
+const STATES: [&str; 43] = [
+    "have",
+    "know",
+    "remember",
+    "recall",
+    "see",
+    "think",
+    "believe",
+    "understand",
+    "mean",
+    "find",
+    "found",
+    "get",
+    "got",
+    "receive",
+    "received",
+    "notice",
+    "hear",
+    "heard",
+    "access",
+    "locate",
+    "provide",
+    "share",
+    "sure",
+    "certain",
+    "aware",
+    "able",
+    "log",
+    "open",
+    "reproduce",
+    "seeing",
+    "getting",
+    "recognize",
+    "weiß",
+    "weiss",
+    "habe",
+    "hab",
+    "finde",
+    "sehe",
+    "verstehe",
+    "kenne",
+    "glaube",
+    "denke",
+    "erinnere",
+];
+
+/// What may stand before a sentence without a subject: `sorry, don't know`.
+const INTERJECTIONS: [&str; 16] = [
+    "sorry",
+    "no",
+    "um",
+    "uh",
+    "hmm",
+    "oh",
+    "well",
+    "unfortunately",
+    "and",
+    "but",
+    "yes",
+    "yeah",
+    "hi",
+    "afraid",
+    "honestly",
+    "actually",
+];
+
+/// What an opinion begins with, behind `I`.
+const OPINIONS: [&str; 14] = [
+    "think",
+    "guess",
+    "believe",
+    "suppose",
+    "wonder",
+    "thought",
+    "noticed",
+    "notice",
+    "see",
+    "saw",
+    "heard",
+    "know",
+    "assume",
+    "understand",
+];
+
+const IRREGULAR_PAST: [&str; 26] = [
+    "got",
+    "came",
+    "had",
+    "did",
+    "said",
+    "was",
+    "were",
+    "made",
+    "went",
+    "knew",
+    "found",
+    "heard",
+    "saw",
+    "told",
+    "sent",
+    "gave",
+    "took",
+    "been",
+    "seen",
+    "done",
+    "bought",
+    "paid",
+    "left",
+    "lost",
+    "forgotten",
+    "gone",
+];
+
+/// The sentences of a text that are rules, in order. Code is none, and neither is a question or
+/// what tells of the user.
+pub(crate) fn rules(text: &str) -> impl Iterator<Item = &str> {
+    sentences(text).filter(|sentence| is_rule(sentence))
+}
+
+/// Whether a sentence of the user is a rule.
+pub(super) fn is_rule(sentence: &str) -> bool {
+    let is_worded =
+        || sentence.split_whitespace().nth(2).is_some() && holds(&lower(sentence), &RULES);
+    let is_asking = is_worded() || UNSPACED.iter().any(|word| sentence.contains(word));
+    is_asking && !is_question(sentence) && !is_statement(sentence)
+}
+
+/// Whether a sentence with the word of a rule tells of something, and asks for nothing: `I don't
+/// know my number`, `It never came`, `There are only two`.
+fn is_statement(rule: &str) -> bool {
+    let lower = lower(rule);
+    let words = words(&lower);
+    is_denied(&words) || is_past(&words) || is_opinion(&lower, &words)
+}
+
+fn is_denied(words: &[&str]) -> bool {
+    let of_subject = words.iter().enumerate().any(|(at, word)| {
+        let said = words.get(at + 1..(at + 6).min(words.len())).unwrap_or_default();
+        let denial = said.iter().position(|word| DENIALS.contains(word));
+        let is_state = |word: &&str| STATES.contains(word);
+        // In German the verb stands before what denies it.
+        let is_told = |denial: usize| {
+            said.get(denial + 1..).unwrap_or_default().iter().take(3).any(is_state)
+                || *word == "ich" && said.first().is_some_and(is_state)
+        };
+        PERSONS.contains(word) && denial.is_some_and(is_told)
+    });
+    let mut bare = words.iter().skip_while(|word| INTERJECTIONS.contains(word));
+    let denies = |word: &&str| DENIALS.contains(word) && !matches!(*word, "never" | "not");
+    of_subject
+        || bare.next().is_some_and(denies)
+            && bare.next().is_some_and(|word| {
+                matches!(*word, "know" | "remember" | "recall" | "have" | "understand")
+            })
+}
+
+/// `It never came`, `I only got one`, `I must have lost it`.
+fn is_past(words: &[&str]) -> bool {
+    let past = |word: &str| {
+        IRREGULAR_PAST.contains(&word)
+            || word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") && word != "embed"
+    };
+    let is_subject = |word: &&str| PERSONS.contains(word) || THINGS.contains(word);
+    words.windows(3).any(|of| {
+        let &[before, word, after] = of else { return false };
+        match word {
+            "never" => past(after) && !matches!(before, "and" | "or" | "but" | "then"),
+            "only" | "always" => past(after) && is_subject(&before),
+            _ => false,
+        }
+    }) || words.windows(4).any(|of| {
+        let &[who, modal, have, done] = of else { return false };
+        (modal, have) == ("must", "have") && past(done) && is_subject(&who)
+    }) || words.windows(2).any(|of| {
+        let &[before, word] = of else { return false };
+        word == "never" && (before.ends_with("'ve") || matches!(before, "have" | "has" | "had"))
+    })
+}
+
+/// What is thought or found to be so, in words that describe as often as they ask.
+fn is_opinion(lower: &str, words: &[&str]) -> bool {
+    let begins = match words {
+        ["i" | "we", verb, ..] => OPINIONS.contains(verb),
+        ["there", "is" | "are" | "was" | "were", ..] => true,
+        [first, ..] => matches!(*first, "there's" | "it's" | "that's"),
+        [] => false,
+    };
+    let strong = |word: &&&str| !WEAK.contains(*word);
+    let is_strong = || RULES.iter().filter(strong).any(|word| holds(lower, &[word]));
+    begins && !holds(lower, &["allowed", "permitted"]) && !is_strong()
+}
+
+/// A rule with the block of code that it ends with: `issue exactly this command:` and the command.
+/// `rule` is a part of `text`.
+pub(super) fn with_code(text: &str, rule: &str) -> String {
+    let whole = || {
+        let from = (rule.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+        let after = text.get(from + rule.len()..)?;
+        let block = after.trim_start().strip_prefix("```")?;
+        let length = block.find("```").filter(|length| *length <= LONGEST_CODE)?;
+        let end = text.len() - block.len() + length + 3;
+        text.get(from..end)
+    };
+    let whole = rule.ends_with(':').then(whole).flatten();
+    whole.unwrap_or(rule).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_whole_sentences_outside_of_code() {
+        let found = |text| rules(text).collect::<Vec<_>>();
+        assert_eq!(
+            found("Move it. Never push to main! Thanks.\n- Always run `make test` first"),
+            ["Never push to main!", "Always run `make test` first"]
+        );
+        assert_eq!(found("```\nyou must not see this\n```\n    must be code here"), [""; 0]);
+        assert_eq!(found("Bitte niemals direkt pushen."), ["Bitte niemals direkt pushen."]);
+        assert_eq!(
+            found("mainには絶対にpushしないでください。次へ"),
+            ["mainには絶対にpushしないでください。"]
+        );
+        assert_eq!(found("The mustard is nice here."), [""; 0]);
+        assert_eq!(
+            found("When it is done and you\nmust stop, say so.\nNever wait for it"),
+            ["When it is done and you\nmust stop, say so.", "Never wait for it"]
+        );
+    }
+
+    #[test]
+    fn what_tells_of_the_user_and_what_asks_is_no_rule() {
+        for text in [
+            "Sorry, I don’t have the number with me.",
+            "I'm Ines, and I do not remember the berth.",
+            "I can't find my booking anywhere.",
+            "Don't know the number, sorry.",
+            "It never came to the harbour.",
+            "I've never moored there before.",
+            "I only got two of the ropes.",
+            "I must have lost the ticket.",
+            "There are only two berths left.",
+            "I think this is exactly the same quay.",
+            "Must I pay for the night?",
+            "Ich weiß die Nummer leider nicht.",
+        ] {
+            assert!(!is_rule(text), "{text}");
+        }
+        for text in [
+            "I don't want insurance.",
+            "I don't need a pilot.",
+            "Don't book it.",
+            "I can't pay more than 200.",
+            "I only moor at night.",
+            "I think we should never push to main.",
+            "Use only signed papers.",
+            "There must be two ropes.",
+            "Ich möchte keine Nachtfahrt.",
+        ] {
+            assert!(is_rule(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_keeps_the_code_that_it_ends_with() {
+        let text = "Done? Run exactly this command:\n\n```sh\nmake tide\n```\nThen stop.";
+        let rule = rules(text).next().unwrap();
+        assert_eq!(rule, "Run exactly this command:");
+        assert_eq!(with_code(text, rule), "Run exactly this command:\n\n```sh\nmake tide\n```");
+        let other = "Never do this: x.\n```sh\nmake\n```";
+        assert_eq!(with_code(other, rules(other).next().unwrap()), "Never do this: x.");
+    }
+}

@@ -1,0 +1,160 @@
+//! Work that goes on after its call was answered, and the ids by which later calls ask for it.
+
+use super::outcome::unwrapped;
+use crate::json::{self, Value};
+
+/// The bytes at the beginning of a result that say whether it goes on.
+const HEAD: usize = 400;
+
+/// The ids that are remembered of one call.
+const MOST_IDS: usize = 4;
+
+/// What says that the work goes on.
+const GOES_ON: [&str; 8] = [
+    "running",
+    "background",
+    "started",
+    "in progress",
+    "queued",
+    "pending",
+    "spawned",
+    "submitted",
+];
+
+/// What says that it does not.
+const ENDED: [&str; 8] =
+    ["exited", "finished", "completed", "failed", "error", "not running", "no longer", "stopped"];
+
+/// What stands before the id of work.
+const LEADS: [&str; 16] = [
+    "id",
+    "session",
+    "pid",
+    "job",
+    "task",
+    "process",
+    "shell",
+    "handle",
+    "command",
+    "bash",
+    "run",
+    "batch",
+    "operation",
+    "agent",
+    "thread",
+    "build",
+];
+
+/// The ids of work that goes on after this result; empty where it is over.
+pub(super) fn ids(text: &str) -> Vec<String> {
+    let start = text.trim_start();
+    if start.starts_with('{') {
+        return json::read(start.trim_end().as_bytes())
+            .map(|value| of_json(&value))
+            .unwrap_or_default();
+    }
+    // What a program printed stands behind the lines that tell of it.
+    let printed = unwrapped(start);
+    let head = start.strip_suffix(printed).filter(|head| !head.trim().is_empty()).unwrap_or(start);
+    let end = (0..=HEAD.min(head.len())).rev().find_map(|at| head.get(..at)).unwrap_or_default();
+    let lower = end.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if !says(&GOES_ON) || says(&ENDED) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut is_led = false;
+    for word in end.split(|c: char| c.is_whitespace() || matches!(c, ':' | '#' | '=' | '(' | ')')) {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        if word.is_empty() {
+            continue;
+        }
+        if is_led && is_id(word) && found.len() < MOST_IDS {
+            found.push(word.to_owned());
+        }
+        is_led = LEADS.iter().any(|lead| word.eq_ignore_ascii_case(lead));
+    }
+    found
+}
+
+fn of_json(value: &Value) -> Vec<String> {
+    let state = ["status", "state"].iter().find_map(|key| value.str_at(key)).unwrap_or_default();
+    let state = state.to_lowercase().replace(['_', '-'], " ");
+    if !GOES_ON.contains(&state.as_str()) && state != "processing" {
+        return Vec::new();
+    }
+    handles(value)
+}
+
+/// The ids that the members of an object name: of a session, a process, a job.
+pub(super) fn handles(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, value) in value.as_object().into_iter().flatten() {
+        if !is_handle(key) {
+            continue;
+        }
+        let id = match value {
+            Value::String(text) => text.trim().to_owned(),
+            Value::Number(number) => number.to_string(),
+            _ => continue,
+        };
+        if is_id(&id) && found.len() < MOST_IDS {
+            found.push(id);
+        }
+    }
+    found
+}
+
+/// Whether a member holds the id of work: `session_id`, `pid`. That of an order is none.
+fn is_handle(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let name = key.strip_suffix("id").filter(|name| !name.ends_with('p')).unwrap_or(&key);
+    let name = name.trim_end_matches(['_', '-']);
+    name.is_empty() || LEADS.contains(&name)
+}
+
+fn is_id(word: &str) -> bool {
+    word.len() <= 80
+        && word.contains(|c: char| c.is_ascii_digit())
+        && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// Whether a call says something besides the id that it asks for: input for a program.
+pub(super) fn has_input(value: &Value) -> bool {
+    let mut members = value.as_object().into_iter().flatten();
+    members.any(|(key, value)| {
+        !is_handle(key) && value.as_str().is_some_and(|text| text.contains(char::is_alphanumeric))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_goes_on_is_known_by_its_id() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(ids(text), expected, "{text}");
+        check(
+            "Chunk: e4\nProcess running with session ID 47596\nOutput:\nTask 9 exited",
+            &["47596"],
+        );
+        check(
+            "Command running in background with ID: bae407b. Output goes to a file.",
+            &["bae407b"],
+        );
+        check("Server started (pid 1234)", &["1234"]);
+        check(r#"{"status": "in_progress", "job_id": 17, "n": 3}"#, &["17"]);
+        check(r#"{"status": "done", "job_id": 17}"#, &[]);
+        check(r#"{"status": "pending", "order_id": "W17"}"#, &[]);
+        check("Process exited with code 0\nOutput:\nrunning session 12", &[]);
+        check("Task 7 finished; it was running since noon", &[]);
+        check("The tide is running.", &[]);
+    }
+
+    #[test]
+    fn a_call_that_only_asks_has_no_input() {
+        let has = |text: &str| has_input(&json::read(text.as_bytes()).unwrap());
+        assert!(!has(r#"{"session_id": 7, "chars": "\u0003", "wait": 100}"#));
+        assert!(has(r#"{"session_id": 7, "chars": "yes\n"}"#));
+    }
+}

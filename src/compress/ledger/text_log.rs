@@ -1,0 +1,228 @@
+//! Logs without calls: commands stand in what the agent says, and what they print in the user's
+//! place.
+
+use super::{
+    outcome::{is_error_line, is_failure},
+    speaker::{Speaker, is_of_program},
+};
+use crate::id::Role;
+
+/// A longer line is no prompt of a shell.
+const LONGEST_PROMPT: usize = 80;
+
+/// Who speaks in a history, text by text. That commands stand in the agent's text is known once
+/// a program has answered one: before that a block of code may be anything.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(in crate::compress) struct TextLog {
+    commands: Commands,
+    /// Whether the user spoke.
+    has_words: bool,
+    /// Whether the agent's last text holds a command.
+    waits: bool,
+}
+
+/// Where the agent's commands stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Commands {
+    #[default]
+    Unknown,
+    /// A call was seen: then commands in texts are none.
+    InCalls,
+    /// A program answered a command in the agent's text.
+    InTexts,
+}
+
+impl TextLog {
+    pub(in crate::compress) fn sees_call(&mut self) {
+        (self.commands, self.waits) = (Commands::InCalls, false);
+    }
+
+    /// Whether commands may stand in texts.
+    pub(super) fn may_hold_commands(&self) -> bool {
+        self.commands != Commands::InCalls
+    }
+
+    /// Whether a program answered a command in the agent's text.
+    pub(super) fn is_sure(&self) -> bool {
+        self.commands == Commands::InTexts
+    }
+
+    /// Whether the agent's last text holds a command that nobody answered.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// The command in a text of the agent, where it may be one.
+    pub(super) fn command<'t>(&self, text: &'t str) -> Option<&'t str> {
+        self.may_hold_commands().then(|| command_in(text)).flatten()
+    }
+
+    /// Who says the next text, which is no call, result or thought.
+    pub(in crate::compress) fn hears(&mut self, role: Role, text: &str) -> Speaker {
+        match role {
+            Role::Assistant => {
+                self.waits = self.command(text).is_some();
+                Speaker::Agent
+            }
+            Role::System => Speaker::Operator,
+            Role::User => {
+                let waits = std::mem::take(&mut self.waits);
+                if self.is_answer(waits, text) {
+                    self.commands = Commands::InTexts;
+                    Speaker::Program
+                } else if is_of_program(text) {
+                    Speaker::Program
+                } else {
+                    self.has_words = true;
+                    Speaker::User
+                }
+            }
+        }
+    }
+
+    /// Notes that a program answered in another way than in the user's words.
+    pub(super) fn is_answered(&mut self) {
+        self.waits = false;
+    }
+
+    fn is_answer(&self, waits: bool, text: &str) -> bool {
+        if !self.may_hold_commands() {
+            return false;
+        }
+        waits && (self.is_sure() || is_of_program(text) || is_output(text))
+            || self.has_words && is_signed(text)
+    }
+}
+
+/// Whether a text has the signs of a shell or an editor: it ends with a prompt, or begins with a
+/// line like `[File: a.py (9 lines)]`.
+fn is_signed(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let last = lines.next_back().unwrap_or(first);
+    let name = first.strip_prefix('[').and_then(|rest| rest.split_once(": "));
+    let is_heading = first.ends_with(']')
+        && name.is_some_and(|(name, _)| {
+            name.len() < 24 && name.chars().all(|c| c.is_alphabetic() || c == ' ')
+        });
+    let is_prompt = last.len() < LONGEST_PROMPT
+        && (last.ends_with('$') && !last.contains(". ") || last.ends_with(">>>"));
+    is_heading || is_prompt
+}
+
+/// Whether a text reads like what a program prints, and not like what somebody writes.
+fn is_output(text: &str) -> bool {
+    if is_signed(text) || is_failure(text) {
+        return true;
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let prose = lines.iter().filter(|line| is_prose(line)).count();
+    match lines.as_slice() {
+        [] => true,
+        [line] => is_error_line(line) || !line.contains(' ') && line.contains(['/', '.', '_', '=']),
+        lines => prose * 2 < lines.len(),
+    }
+}
+
+/// Whether a line is of words.
+fn is_prose(line: &str) -> bool {
+    let line = line.trim_start_matches(['-', '*', '>', '#', ' ']);
+    let plain = line.chars().filter(|c| c.is_alphabetic() || " ,.'!?’".contains(*c)).count();
+    line.starts_with(char::is_alphabetic)
+        && line.split_whitespace().nth(1).is_some()
+        && plain * 20 >= line.chars().count() * 17
+}
+
+/// The command in the agent's text, in a log without calls: the last fenced block that is meant for
+/// a shell or names no language.
+fn command_in(text: &str) -> Option<&str> {
+    let mut rest = text;
+    let mut found = None;
+    while let Some((_, after)) = rest.split_once("```") {
+        let (language, body) = after.split_once('\n')?;
+        let (body, next) = body.split_once("```")?;
+        let language = language.trim().to_ascii_lowercase();
+        let is_shell = language.is_empty() && is_command(body)
+            || ["sh", "bash", "shell", "zsh", "console", "terminal", "command"]
+                .iter()
+                .any(|shell| language.contains(shell));
+        if is_shell && !body.trim().is_empty() {
+            found = Some(body.trim());
+        }
+        rest = next;
+    }
+    found
+}
+
+/// Whether a block of code that names no language reads like a command: its first word is that of
+/// a program, and its first line no sentence.
+fn is_command(body: &str) -> bool {
+    let lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
+    let Some(line) = lines.filter(|line| !line.starts_with('#')).find(|_| true) else {
+        return false;
+    };
+    let first = line.trim_start_matches(['$', '(', ' ']).split(' ').next().unwrap_or_default();
+    let is_word = first.starts_with(|c: char| c.is_ascii_lowercase() || "./~_".contains(c))
+        || first.contains('=') && first.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_clean = first.chars().all(|c| c.is_ascii_alphanumeric() || "_-./~+=\"'$:".contains(c));
+    let is_sentence = line.split_whitespace().nth(3).is_some()
+        && (line.ends_with(['.', '!', '?', ':', ',']) || is_prose(line) && line.contains(", "));
+    is_word && is_clean && !first.ends_with([':', '.', ',']) && !is_sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_command_of_a_text_is_found() {
+        assert_eq!(command_in("I look.\n```bash\nls -la\n```"), Some("ls -la"));
+        assert_eq!(command_in("```\nopen a.py 3\n```\nThen more."), Some("open a.py 3"));
+        assert_eq!(
+            command_in("```\n# look\nPORT=1 ./run.sh\n```"),
+            Some("# look\nPORT=1 ./run.sh")
+        );
+        assert_eq!(command_in("```python\nx = 1\n```"), None);
+        assert_eq!(command_in("no block"), None);
+        assert_eq!(command_in("```bash\nnever closed"), None);
+        for prose in [
+            "```\nRefund: 5\n```",
+            "```\nThe ship sails at noon\n```",
+            "```\nwe would leave at six, then wait for the tide.\n```",
+            "```\n{\"a\": 1}\n```",
+        ] {
+            assert_eq!(command_in(prose), None, "{prose}");
+        }
+    }
+
+    fn speakers(said: &[(Role, &str)]) -> Vec<Speaker> {
+        let mut log = TextLog::default();
+        said.iter().map(|(role, text)| log.hears(*role, text)).collect()
+    }
+
+    #[test]
+    fn a_program_answers_a_command_and_a_person_what_reads_like_one() {
+        let (user, agent) = (Role::User, Role::Assistant);
+        let command = (agent, "I look.\n```\nls\n```");
+        let of_chat =
+            [(user, "Fix it."), command, (user, "Thanks, that did it. Never do it again.")];
+        assert_eq!(speakers(&of_chat), [Speaker::User, Speaker::Agent, Speaker::User]);
+        let log = [
+            (user, "Fix the tide.\n(Open file: n/a)\nbash-$"),
+            command,
+            (user, "tide.py\nquay.py\nbash-$"),
+            command,
+            (user, "Wrong guess, try once more"),
+            (agent, "No command here."),
+            (user, "[File: tide.py (3 lines total)]\n1:x"),
+            (agent, "I give up."),
+            (user, "Then leave it."),
+        ];
+        let (said, answered) = (Speaker::User, Speaker::Program);
+        let agent = Speaker::Agent;
+        let expected = [said, agent, answered, agent, answered, agent, answered, agent, said];
+        assert_eq!(speakers(&log), expected);
+    }
+}
