@@ -41,8 +41,10 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
             let whole =
                 |line: &SectionLine| line.section == section && !line.text.contains(LEFT_OUT);
             if let Some(at) = lines.iter().position(whole) {
-                let line = lines.remove(at);
-                lines.extend(filling.fill(vec![line], share + title));
+                let mut line = lines.remove(at);
+                let shorter = std::mem::take(&mut line.shorter);
+                let rest = filling.fill(vec![line], share + title).into_iter();
+                lines.extend(rest.map(|line| SectionLine { shorter: shorter.clone(), ..line }));
             }
         }
     }
