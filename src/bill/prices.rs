@@ -75,7 +75,7 @@ impl Prices {
     /// The table that comes along.
     ///
     /// # Errors
-    /// None in a build whose tests pass: [`ErrorKind::Shape`].
+    /// None in a build whose tests pass: [`ErrorKind::Shape`](crate::ErrorKind::Shape).
     pub fn embedded() -> Result<Self> {
         Self::from_toml(EMBEDDED)
     }
@@ -83,10 +83,10 @@ impl Prices {
     /// Reads a table that is written as TOML.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape. The same
-    /// for a date that is no day, for a currency that is not three capital letters, for a table or an
-    /// entry that names no model, and for a name that is there twice. A price must be a decimal number
-    /// of zero or more with up to six digits behind the point.
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) with the line where the text is not TOML or has
+    /// another shape. The same for a date that is no day, for a currency that is not three capital
+    /// letters, for a table or an entry that names no model, and for a name that is there twice. A
+    /// price must be a decimal number of zero or more with up to six digits behind the point.
     pub fn from_toml(text: &str) -> Result<Self> {
         let table: TomlPrices = toml::from_str(text).map_err(|error| {
             let said = shape(format!("not a table of prices: {}", error.message()));
