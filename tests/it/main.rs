@@ -34,10 +34,10 @@ mod export_forms;
 mod export_invariants;
 mod export_load;
 mod exports;
-#[cfg(feature = "guard")]
-mod guard;
 #[cfg(all(feature = "journal", feature = "timeline"))]
 mod flight;
+#[cfg(feature = "guard")]
+mod guard;
 mod hostile_files;
 #[cfg(all(feature = "timeline", feature = "storage"))]
 mod import_goldens;

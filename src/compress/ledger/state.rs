@@ -196,10 +196,10 @@ impl Ledger {
                 PartRef::Result { id } => open = Some(OpenResult::new(id, chunk)),
                 PartRef::Text if may_be_words(chunk.chunk_type()) && !text.trim().is_empty() => {
                     let of_world = passage.source == Some(Source::Environment);
-                    if !(of_world && role == Role::User) {
-                        self.says(passage.from, role, text, chronicle.as_deref_mut());
-                    } else {
+                    if of_world && role == Role::User {
                         self.hears_world(passage.from, text, chronicle.as_deref_mut());
+                    } else {
+                        self.says(passage.from, role, text, chronicle.as_deref_mut());
                     }
                 }
                 _ => {}

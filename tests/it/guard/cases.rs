@@ -46,7 +46,7 @@ impl Block {
     fn marked(&self, mut value: Value, is_openai: bool) -> Value {
         match self.mark {
             Some(_) if is_openai => {
-                value["prompt_cache_breakpoint"] = json!({ "mode": "explicit" })
+                value["prompt_cache_breakpoint"] = json!({ "mode": "explicit" });
             }
             Some('!') => value["cache_control"] = json!({ "type": "ephemeral", "ttl": "1h" }),
             Some(_) => value["cache_control"] = json!({ "type": "ephemeral" }),

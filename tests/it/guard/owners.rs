@@ -39,8 +39,11 @@ fn plain(value: &Value) -> Value {
     }
 }
 
+/// Values with their names, in order.
+type Named = Vec<(String, Value)>;
+
 /// What a request is made of in the order of caches, each part with its name.
-fn parts(api: Api, request: &Value) -> (Vec<(String, Value)>, Vec<(String, Value)>, Vec<Value>) {
+fn parts(api: Api, request: &Value) -> (Named, Named, Vec<Value>) {
     let request = &plain(request);
     let (system_key, key) = match api {
         Api::Responses => ("instructions", "input"),
