@@ -148,6 +148,48 @@ function checkTranscript(name, path, lacks, count) {
   console.log(`${name}: its transcript is marked as reconstructed, without ${lacks.join(", ")}`);
 }
 
+/** Runs an agent through `afterimage record`, and holds the recording to what the provider received. */
+async function checkRecorded(name, command, args, cwd, env, folder, configured) {
+  const before = configured.map((path) => readFileSync(path));
+  const recording = join(folder, `${name}.recording`);
+  await agent(program, ["record", "-o", recording, "--", command, ...args], cwd, env);
+  const exchanges = received.splice(0);
+  assert.ok(exchanges.length >= 2, `${name}: ${exchanges.length} requests through the recorder`);
+  const lines = listed(recording);
+  assert.equal(lines.length, exchanges.length);
+  exchanges.forEach(({ body }, index) => {
+    const printed = afterimage("render", "--request", String(index + 1), recording).out;
+    assert.ok(printed.equals(body), `${name}: request ${index + 1} of the recording is not what the provider received`);
+    assert.equal(lines[index].provenance, "sent");
+    assert.equal(lines[index].outcome, "answered");
+  });
+  configured.forEach((path, index) => assert.ok(readFileSync(path).equals(before[index]), `${path} was changed`));
+  console.log(`${name}: ${lines.length} requests through the recorder, byte for byte`);
+  return exchanges;
+}
+
+/** A request without what differs from run to run: ids, dates, and the order of Codex's metadata. */
+const settled = ({ body }) => body.toString()
+  .replace(/"client_metadata":(\{.*?\})(?=[,}])/, (_, metadata) => metadata.split(",").map((pair) => pair.replace(/[{}]/g, "")).sort().join(","))
+  .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "ID")
+  .replace(/\b(call|chat|msg|fc|resp)_\d+/g, "$1_N")
+  .replace(/\d{10,}/g, "TIME")
+  .replace(/\d{4}-\d\d-\d\d(T[\d:.]+Z)?/g, "DATE")
+  .replace(/\d+(\.\d+)? (milli)?seconds/g, "TIME")
+  .replace(/(Chunk ID: |"chunk_id":\s*")[0-9a-f]+/g, "$1ID");
+
+/** Holds the requests of two runs to each other, and shows where they first differ. */
+function checkSame(name, first, second) {
+  assert.equal(first.length, second.length, `${name}: requests of two runs`);
+  first.map(settled).forEach((text, index) => {
+    const other = settled(second[index]);
+    const at = [...text].findIndex((char, at) => char !== other[at]);
+    const shown = (whole) => JSON.stringify(whole.slice(Math.max(0, at - 60), at + 60));
+    assert.ok(text === other, `${name}: request ${index + 1} differs at ${at}: ${shown(text)} and ${shown(other)}`);
+  });
+  console.log(`${name}: sends the same through the recorder`);
+}
+
 const [codex, pi] = install();
 const folder = mkdtempSync(join(tmpdir(), "clients-"));
 await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
@@ -178,6 +220,8 @@ try {
   console.log(`codex: ${lines.length} requests of its trace bundle, the same JSON in the same order`);
   const rollout = under(join(home, "sessions")).find((path) => path.endsWith(".jsonl"));
   checkTranscript("codex", rollout, ["tools", "system", "parameters"], ofCodex.length);
+  const codexAgain = await checkRecorded("codex", codex, ["exec", "--skip-git-repo-check", "List the files."], work, { DUMMY: "x", HOME: folder, CODEX_HOME: home }, folder, [join(home, "config.toml")]);
+  checkSame("codex", ofCodex, codexAgain);
 
   const settings = join(folder, ".pi/agent");
   mkdirSync(settings, { recursive: true });
@@ -190,6 +234,8 @@ try {
   checkWire("pi", ofPi, folder);
   const session = under(join(settings, "sessions")).find((path) => path.endsWith(".jsonl"));
   checkTranscript("pi", session, ["tools", "system", "parameters"], ofPi.length);
+  const piAgain = await checkRecorded("pi", pi, ["--provider", "local", "--model", "m", "-p", "List the files."], work, { HOME: folder }, folder, [join(settings, "models.json")]);
+  checkSame("pi", ofPi, piAgain);
 } finally {
   server.close();
   server.closeAllConnections();

@@ -133,6 +133,11 @@ impl From<Error> for afterimage_journal::Error {
         }))
     }
 }
+#[cfg(feature = "record")]
+error_from!(afterimage_record => {
+    Json, Utf8, Limit, Shape, Io, UnknownFormat, Damaged, Version, Locked, Poisoned;
+    else _ => ErrorKind::Other
+});
 #[cfg(feature = "observe")]
 error_from!(afterimage_observe => {
     Json, Utf8, Limit, Shape, Io, UnknownFormat, Damaged, Version, Locked, Conflict, Other;

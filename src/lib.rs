@@ -55,6 +55,7 @@
 //! | [`request`] | requests as they were sent, logged, or worked out, and what differs between them | [`request::Recording`] |
 //! | [`otlp`] | recordings as spans of OpenTelemetry | [`otlp::OtlpWriter`] |
 //! | [`bill`] | usage as it was reported, added up, and its price | [`bill::UsageSums`] |
+//! | `guard` | what a provider's cache will serve of a request, said before it is sent | `guard::Guard` |
 //! | [`session`] | what joins the others: observations in contexts, states that replay from journals, checkpoints from frames | [`session::bridge`] |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
 //!
@@ -70,6 +71,7 @@
 //! | `journal` | afterimage-journal | `journal`, `nats` | events with snapshots of what they lead to: in memory, in a directory, on NATS | `journal::Journal`, `journal::Replay` |
 //! | `observe` | afterimage-observe | `observe`, `sqlite`, `toml` | tool responses kept for each account, and short summaries with their ages | `observe::Observations` |
 //! | `checkpoint` | afterimage-checkpoint | `checkpoint` | summaries of work in Markdown, and deltas between them | `checkpoint::diff`, `checkpoint::apply` |
+//! | `record` | afterimage-record | `record`, `wire` | what goes between an agent and a model, byte for byte, and the listener that records it | `record::Recording`, `record::wire::Wire` |
 //!
 //! Wire types implement serde's traits with the field names of the wire (`docs/FORMAT.md`).
 //!
@@ -80,7 +82,7 @@
 //! `log`: the caller passes `now` and hands input in. With the feature `command`,
 //! `compress::CommandEngine` runs a program, with a clock and threads to stop it, and with
 //! `sqlite` `observe::SqliteStore` uses a database file. With `nats`, `journal::NatsJournal`
-//! speaks to a server.
+//! speaks to a server. With `wire`, `record::wire::Wire` listens on loopback.
 //!
 //! # Features
 //!
@@ -95,6 +97,8 @@
 //! * `observe`: tool responses with the age of each fact.
 //! * `sqlite`: observations in a database file; turns `observe` on.
 //! * `traffic`: recorded traffic as programs write it: YAML cassettes, base64, gzip and zstd.
+//! * `record`: recordings of the wire, written and read; turns `traffic` on.
+//! * `wire`: the listener that makes them; turns `record` on.
 //! * `prices`: what exchanges cost, by a table of prices.
 //! * `toml`: policies of observations as TOML; turns `observe` on.
 
@@ -108,9 +112,13 @@ pub mod bill;
 pub mod compress;
 pub mod error;
 pub mod export;
+#[cfg(feature = "guard")]
+pub mod guard;
 pub mod hud;
 pub mod id;
 pub mod otlp;
+#[cfg(feature = "redact")]
+pub mod redact;
 pub mod replay;
 pub mod request;
 pub mod session;
@@ -129,6 +137,8 @@ pub use afterimage_json as json;
 pub use afterimage_log as log;
 #[cfg(feature = "observe")]
 pub use afterimage_observe as observe;
+#[cfg(feature = "record")]
+pub use afterimage_record as record;
 #[cfg(feature = "timeline")]
 pub use afterimage_timeline as timeline;
 pub use afterimage_tokens as tokens;
@@ -152,11 +162,18 @@ pub mod formats_of_transcripts {}
 #[doc = include_str!("../docs/bill.md")]
 pub mod reported_usage_and_prices {}
 
+#[doc = include_str!("../docs/guard.md")]
+pub mod predicted_caches {}
+
 #[doc = include_str!("../docs/journal.md")]
 pub mod journals {}
 
 #[doc = include_str!("../docs/compression.md")]
 pub mod compression {}
+
+#[cfg(feature = "redact")]
+#[doc = include_str!("../docs/redaction.md")]
+pub mod secrets {}
 
 #[cfg(feature = "checkpoint")]
 #[doc = include_str!("../docs/checkpoints.md")]

@@ -27,6 +27,8 @@
 
 mod broken;
 mod calibration;
+#[cfg(feature = "prices")]
+pub(crate) mod dated_table;
 mod exact;
 mod media;
 #[cfg(feature = "prices")]

@@ -1,8 +1,12 @@
 use serde::Deserialize;
 
-use super::{Price, price::Rates};
+use super::{
+    Price,
+    dated_table::{ModelNames, day, on_line, shape},
+    price::Rates,
+};
 use crate::{
-    Error, ErrorKind, Result,
+    Result,
     request::ReportedExchange,
     transcript::{Currency, Money, Usage},
 };
@@ -51,8 +55,7 @@ pub struct Prices {
 struct Provider {
     name: String,
     source: String,
-    prefixes: Vec<String>,
-    suffixes: Vec<String>,
+    names: ModelNames,
     models: Vec<(Vec<String>, Price)>,
 }
 
@@ -72,7 +75,7 @@ impl Prices {
     /// The table that comes along.
     ///
     /// # Errors
-    /// None in a build whose tests pass: [`ErrorKind::Shape`].
+    /// None in a build whose tests pass: [`ErrorKind::Shape`](crate::ErrorKind::Shape).
     pub fn embedded() -> Result<Self> {
         Self::from_toml(EMBEDDED)
     }
@@ -80,28 +83,17 @@ impl Prices {
     /// Reads a table that is written as TOML.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape. The same
-    /// for a date that is no day, for a currency that is not three capital letters, for a table or an
-    /// entry that names no model, and for a name that is there twice. A price must be a decimal number
-    /// of zero or more with up to six digits behind the point.
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) with the line where the text is not TOML or has
+    /// another shape. The same for a date that is no day, for a currency that is not three capital
+    /// letters, for a table or an entry that names no model, and for a name that is there twice. A
+    /// price must be a decimal number of zero or more with up to six digits behind the point.
     pub fn from_toml(text: &str) -> Result<Self> {
-        let on_line = |error: Error, at: Option<usize>| {
-            let before = at.and_then(|at| text.get(..at)).unwrap_or_default();
-            error.on_line(before.matches('\n').count() as u64 + 1)
-        };
         let table: TomlPrices = toml::from_str(text).map_err(|error| {
             let said = shape(format!("not a table of prices: {}", error.message()));
-            on_line(said, error.span().map(|span| span.start))
+            on_line(said, text, error.span().map(|span| span.start))
         })?;
         let TomlPrices { date, currency, provider } = table;
-        let date = day(&date).ok_or_else(|| {
-            let found = match &date {
-                toml::Value::String(text) => format!("{text:?}"),
-                toml::Value::Datetime(time) => time.to_string(),
-                other => other.type_str().to_owned(),
-            };
-            shape(format!("expected the day of the prices as in \"2026-11-23\", found {found}"))
-        })?;
+        let date = day(&date, "prices")?;
         let currency = Currency::from_name(&currency).ok_or_else(|| {
             shape(format!("expected a currency of three capital letters, found {currency:?}"))
         })?;
@@ -113,14 +105,15 @@ impl Prices {
                 let names = model.names.get_ref().join(", ");
                 if names.is_empty() || model.names.get_ref().iter().any(String::is_empty) {
                     let error = shape(format!("{name}: a price is of a model without a name"));
-                    return Err(on_line(error, at));
+                    return Err(on_line(error, text, at));
                 }
                 let price = model.price();
                 let price =
-                    price.map_err(|wrong| on_line(shape(format!("{names}: {wrong}")), at))?;
+                    price.map_err(|wrong| on_line(shape(format!("{names}: {wrong}")), text, at))?;
                 models.push((model.names.into_inner(), price));
             }
-            prices.providers.push(Provider { name, source, prefixes, suffixes, models });
+            let names = ModelNames { prefixes, suffixes };
+            prices.providers.push(Provider { name, source, names, models });
         }
         if prices.providers.iter().all(|provider| provider.models.is_empty()) {
             return Err(shape("expected the price of a model, found none".to_owned()));
@@ -187,44 +180,8 @@ impl Provider {
 
     /// The price of a name with a prefix, with a suffix, or with both.
     fn of(&self, name: &str) -> Option<&Price> {
-        let stripped = self.prefixes.iter().filter_map(|prefix| name.strip_prefix(&**prefix));
-        std::iter::once(name).chain(stripped).find_map(|name| {
-            let shorter = self.suffixes.iter().filter_map(|suffix| without(name, suffix));
-            std::iter::once(name).chain(shorter).find_map(|name| self.named(name))
-        })
+        self.names.forms(name).find_map(|name| self.named(name))
     }
-}
-
-/// A name without a suffix in which `#` stands for a digit; `None` where it ends otherwise.
-fn without<'n>(name: &'n str, suffix: &str) -> Option<&'n str> {
-    let (rest, end) = name.split_at_checked(name.len().checked_sub(suffix.len())?)?;
-    let is_same = |(found, wanted): (u8, u8)| {
-        if wanted == b'#' { found.is_ascii_digit() } else { found == wanted }
-    };
-    end.bytes().zip(suffix.bytes()).all(is_same).then_some(rest)
-}
-
-/// The day that a table is of: a text `YYYY-MM-DD`, or a date of TOML.
-fn day(value: &toml::Value) -> Option<String> {
-    let text = match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Datetime(day) if day.time.is_none() => day.to_string(),
-        _ => return None,
-    };
-    let has_form = text.len() == 10
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    let part = |range| text.get(range).and_then(|part: &str| part.parse::<u8>().ok());
-    let is_day = has_form
-        && part(5..7).is_some_and(|month| (1..=12).contains(&month))
-        && part(8..10).is_some_and(|day| (1..=31).contains(&day));
-    is_day.then_some(text)
-}
-
-fn shape(message: String) -> Error {
-    Error::new(ErrorKind::Shape, message)
 }
 
 #[derive(Deserialize)]

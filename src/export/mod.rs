@@ -62,6 +62,8 @@ mod turns;
 pub use form::Form;
 pub use options::{Breakpoints, ExportOptions, Orphans, UnansweredCalls};
 pub use owned::{OwnedJson, OwnedText};
+#[cfg(feature = "guard")]
+pub(crate) use prefix::{CountedLeaf, PrefixCounts, prefix_counts};
 pub use prefix::{Divergence, PrefixReport, PrefixRules, prefix_report};
 pub use report::{ExportReport, Repair, RepairKind};
 
@@ -177,6 +179,15 @@ impl ExportedRequest {
             object
         });
         owners.collect()
+    }
+
+    /// The same request with its members in this order; those that are not named come first.
+    #[cfg(feature = "guard")]
+    pub(crate) fn with_members_in_order(mut self, keys: &[&str]) -> Self {
+        if let OwnedJson::Map(members) = &mut self.root {
+            members.sort_by_key(|(name, _)| keys.iter().position(|key| key == name));
+        }
+        self
     }
 
     /// What was repaired, changed and left out.

@@ -86,12 +86,16 @@ pub(super) fn pair<'a>(
     for turn in turns {
         pairing.take(turn);
     }
-    // A provider's own call after which nothing came at all stays open: the provider answers it.
+    // A provider's own call after which nothing comes at all stays open: the provider answers it.
     let Run { followed, answered, .. } = pairing.run;
     let calls = &pairing.calls;
+    let is_inline = |number: usize| calls.get(number).is_some_and(|call| call.inline);
+    let gets_placeholder = !options.keep_open
+        && matches!(options.unanswered, UnansweredCalls::Placeholder(_))
+        && pairing.run.open.iter().any(|number| !is_inline(*number));
     let is_closed = |number: &usize| {
-        let inline = calls.get(*number).is_some_and(|call| call.inline);
-        followed || if inline { answered } else { !options.keep_open }
+        followed
+            || if is_inline(*number) { answered || gets_placeholder } else { !options.keep_open }
     };
     pairing.run.open.retain(is_closed);
     pairing.close();

@@ -73,8 +73,8 @@ pub struct Divergence {
 
 /// Compares a request with the one before it.
 ///
-/// Values are compared in the order in which the export writes them, `cache_control` aside: a
-/// mark that moves changes nothing that the model reads. Tokens are counted for each string by
+/// Values are compared in the order in which the export writes them, marks for the cache aside: one
+/// that moves changes nothing that the model reads. Tokens are counted for each string by
 /// itself, but for those of the form (roles, types), which `per_message` stands for, and data that
 /// no tokenizer reads (of images and files, signatures, encrypted reasoning), for which providers
 /// have rules of their own; a string that begins alike counts with the tokens of what is alike.
@@ -87,8 +87,17 @@ pub fn prefix_report(
     rules: PrefixRules,
 ) -> PrefixReport {
     let (before, after) = (leaves(previous.root()), leaves(next.root()));
-    let same = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
     let counts: Vec<u64> = after.iter().map(|leaf| leaf.tokens(counter, rules)).collect();
+    report_of((&before, &after), &counts, counter, rules).0
+}
+
+fn report_of(
+    (before, after): (&[Leaf<'_>], &[Leaf<'_>]),
+    counts: &[u64],
+    counter: &dyn TokenCounter,
+    rules: PrefixRules,
+) -> (PrefixReport, usize) {
+    let same = before.iter().zip(after).take_while(|(one, other)| one == other).count();
     let mut unchanged: u64 = counts.iter().take(same).sum();
     let divergence = before.get(same).map(|was| {
         let is = after.get(same);
@@ -107,7 +116,63 @@ pub fn prefix_report(
         }
     });
     let tokens = counts.iter().sum();
-    PrefixReport { tokens, unchanged, cached: rules.cached(unchanged), divergence }
+    let report = PrefixReport { tokens, unchanged, cached: rules.cached(unchanged), divergence };
+    (report, same)
+}
+
+/// What a comparison finds, value by value: what a cache that keeps the ends of blocks is asked for.
+#[cfg(feature = "guard")]
+pub(crate) struct PrefixCounts {
+    pub(crate) report: PrefixReport,
+    /// How many values at the beginning are the same in both.
+    pub(crate) same: usize,
+    /// The bytes of the strings before the first byte that differs.
+    pub(crate) bytes: u64,
+    pub(crate) previous: Vec<CountedLeaf>,
+    pub(crate) next: Vec<CountedLeaf>,
+}
+
+/// A value without parts: where it stands, and its tokens.
+#[cfg(feature = "guard")]
+pub(crate) struct CountedLeaf {
+    pub(crate) path: Vec<PathElement>,
+    pub(crate) tokens: u64,
+    pub(crate) text: Option<String>,
+}
+
+/// As [`prefix_report`], with the tokens of each value. Counts what is the same once. The texts of
+/// the two values that differ first stand with them.
+#[cfg(feature = "guard")]
+pub(crate) fn prefix_counts(
+    previous: &ExportedRequest,
+    next: &ExportedRequest,
+    counter: &dyn TokenCounter,
+    rules: PrefixRules,
+) -> PrefixCounts {
+    let (before, after) = (leaves(previous.root()), leaves(next.root()));
+    let counts: Vec<u64> = after.iter().map(|leaf| leaf.tokens(counter, rules)).collect();
+    let (report, same) = report_of((&before, &after), &counts, counter, rules);
+    let len = |leaf: &Leaf<'_>| leaf.str().map_or(0, str::len) as u64;
+    let offset = report.divergence.as_ref().and_then(|divergence| divergence.offset);
+    let bytes = after.iter().take(same).map(len).sum::<u64>() + offset.unwrap_or(0) as u64;
+    let text = |at: usize, leaf: &Leaf<'_>| {
+        let is_first = at == same && report.divergence.is_some();
+        leaf.str().filter(|_| is_first).map(str::to_owned)
+    };
+    let counted = |at: usize, leaf: &Leaf<'_>, tokens: u64| CountedLeaf {
+        path: leaf.path.clone(),
+        tokens,
+        text: text(at, leaf),
+    };
+    let tokens_before = |at: usize, leaf: &Leaf<'_>| match counts.get(at) {
+        Some(count) if at < same => *count,
+        _ => leaf.tokens(counter, rules),
+    };
+    let previous = before.iter().enumerate();
+    let previous = previous.map(|(at, leaf)| counted(at, leaf, tokens_before(at, leaf))).collect();
+    let next = after.iter().zip(&counts).enumerate();
+    let next = next.map(|(at, (leaf, tokens))| counted(at, leaf, *tokens)).collect();
+    PrefixCounts { report, same, bytes, previous, next }
 }
 
 /// The tokens of the beginning that two strings share, up to `offset`. A token that reaches over
@@ -216,6 +281,12 @@ impl OwnedJson {
     }
 }
 
+/// Whether a member only says where a cache may keep what stands before it: `cache_control` of
+/// Anthropic, `prompt_cache_breakpoint` of OpenAI.
+fn is_mark(name: &str) -> bool {
+    matches!(name, "cache_control" | "prompt_cache_breakpoint")
+}
+
 /// The values without parts, in order. A content that is a text stands as its only block, since
 /// a mark makes a block of it.
 fn leaves(root: &OwnedJson) -> Vec<Leaf<'_>> {
@@ -236,7 +307,7 @@ fn gather<'a>(value: &'a OwnedJson, path: &mut Vec<PathElement>, leaves: &mut Ve
             }
         }
         OwnedJson::Map(members) if !members.is_empty() => {
-            for (name, value) in members.iter().filter(|(name, _)| name != "cache_control") {
+            for (name, value) in members.iter().filter(|(name, _)| !is_mark(name)) {
                 path.push(key(name));
                 gather(value, path, leaves);
                 path.pop();

@@ -331,13 +331,11 @@ impl<'a> Open<'a> {
             root.is_some_and(|root| matches!(root.kind, Kind::Result { .. }))
         });
         let is_part = parent.is_some();
-        // Text inside of a result has the result's part.
-        let kind = if is_part && matches!(kind, Kind::Result { .. }) { Kind::Text } else { kind };
-        // What a result without a text holds stands alone, and neither calls nor answers.
-        let stands_alone = is_inside && !is_part;
+        // What stands inside of a result neither calls nor answers, also where a result without a
+        // text has no place of its own.
         let is_half = matches!(kind, Kind::Call { .. } | Kind::Result { .. });
-        let (kind, facet) =
-            if stands_alone && is_half { (Kind::Text, None) } else { (kind, facet) };
+        let kind = if is_half && (is_part || is_inside) { Kind::Text } else { kind };
+        let facet = facet.filter(|_| is_part || !(is_inside && is_half));
         let (inside, place) = Default::default();
         let (text, owner) = (owned(&run), run.owner);
         let item = Item { kind, text, owner, facet, is_failed, inside, place };

@@ -56,11 +56,15 @@ impl ParameterChange {
         match (api, self.name.as_str()) {
             (_, "model")
             | (Api::Messages, "output_format")
-            | (Api::Chat, "response_format" | "reasoning_effort")
-            | (Api::Chat | Api::Responses, "prompt_cache_key") => Some(CacheFrom::Start),
+            | (Api::Chat, "response_format" | "reasoning_effort" | "verbosity")
+            | (
+                Api::Chat | Api::Responses,
+                "prompt_cache_key" | "parallel_tool_calls" | "service_tier",
+            ) => Some(CacheFrom::Start),
             (Api::Messages, "output_config") | (Api::Responses, "text") if differs("format") => {
                 Some(CacheFrom::Start)
             }
+            (Api::Responses, "text") if differs("verbosity") => Some(CacheFrom::Start),
             (Api::Responses, "reasoning") if differs("effort") => Some(CacheFrom::Start),
             (Api::Messages, "speed") => Some(CacheFrom::System),
             (Api::Messages, "tool_choice" | "thinking") => Some(CacheFrom::Messages),

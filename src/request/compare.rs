@@ -57,9 +57,8 @@ pub fn compare(
     counter: &dyn TokenCounter,
     rules: PrefixRules,
 ) -> Result<RequestDiff> {
-    let (was, is) = (previous.in_cache_order()?, next.in_cache_order()?);
-    let parameters = ParameterChange::between(&previous.parameters()?, &next.parameters()?);
-    let breaks = breaks(previous, next, &parameters)?;
+    let (was, is) = (previous.without_tool_marks()?, next.without_tool_marks()?);
+    let Changes { tools, parameters, breaks } = changes(previous, next)?;
     let mut prefix = prefix_report(&was, &is, counter, rules);
     let tokens = |key: &str| is.root().get(key).map_or(0, |part| part.tokens(counter));
     let served = match breaks.iter().map(|of| of.from).min() {
@@ -75,8 +74,22 @@ pub fn compare(
     let is_unmarked = rules.needs_marks && is_whole && next.api() == Api::Messages;
     let served = if is_unmarked && !is_marked(&previous.value()?) { 0 } else { served };
     prefix.cached = rules.cached(prefix.unchanged.min(served));
-    let tools = tools(&previous.value()?, &next.value()?);
     Ok(RequestDiff { prefix, tools, parameters, breaks })
+}
+
+/// What differs between two requests besides their texts.
+pub(crate) struct Changes {
+    pub(crate) tools: Vec<ToolChange>,
+    pub(crate) parameters: Vec<ParameterChange>,
+    pub(crate) breaks: Vec<CacheBreak>,
+}
+
+/// The tools and the parameters that differ, and what of it takes the cache.
+pub(crate) fn changes(previous: &Request, next: &Request) -> Result<Changes> {
+    let parameters = ParameterChange::between(&previous.parameters()?, &next.parameters()?);
+    let breaks = breaks(previous, next, &parameters)?;
+    let tools = tools(&previous.value()?, &next.value()?);
+    Ok(Changes { tools, parameters, breaks })
 }
 
 /// Whether a request asks the cache to keep something.
@@ -104,7 +117,7 @@ impl RequestDiff {
 fn tools(previous: &Value, next: &Value) -> Vec<ToolChange> {
     let list = |request: &Value| -> Vec<(String, Value)> {
         let tools = request.get("tools").and_then(Value::as_array).unwrap_or_default();
-        tools.iter().map(|tool| (tool_name(tool), tool.clone())).collect()
+        tools.iter().map(|tool| (tool_name(tool), without_mark(tool))).collect()
     };
     let (mut was, is) = (list(previous), list(next));
     let mut changes = Vec::new();
@@ -125,6 +138,15 @@ fn tools(previous: &Value, next: &Value) -> Vec<ToolChange> {
     });
     changes.extend(gone);
     changes
+}
+
+/// The definition as the model reads it: a mark for the cache is none of it.
+fn without_mark(tool: &Value) -> Value {
+    let mut tool = tool.clone();
+    if let Value::Object(members) = &mut tool {
+        members.shift_remove("cache_control");
+    }
+    tool
 }
 
 fn tool_name(tool: &Value) -> String {

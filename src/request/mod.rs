@@ -36,6 +36,8 @@ mod request;
 
 pub(crate) use answers::{Answer, Answers, adds_system};
 pub use cache_break::{CacheBreak, CacheFrom};
+#[cfg(feature = "guard")]
+pub(crate) use compare::{Changes, changes};
 pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
 pub use overhead::RequestOverhead;
 pub use parts::{PartKind, RequestPart};

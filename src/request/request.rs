@@ -237,6 +237,16 @@ impl Request {
     /// # Errors
     /// As [`Request::value`]; [`ErrorKind::Shape`] for a body that is no object.
     pub fn in_cache_order(&self) -> Result<ExportedRequest> {
+        self.laid_out(true)
+    }
+
+    /// As [`Request::in_cache_order`], with tools that lack the marks for the cache: a mark that moves
+    /// changes nothing that the model reads.
+    pub(crate) fn without_tool_marks(&self) -> Result<ExportedRequest> {
+        self.laid_out(false)
+    }
+
+    fn laid_out(&self, has_tool_marks: bool) -> Result<ExportedRequest> {
         let Value::Object(mut body) = self.value()? else {
             return Err(Error::new(ErrorKind::Shape, "expected a request that is an object"));
         };
@@ -250,7 +260,10 @@ impl Request {
                 PartKind::Tool { name, .. } => Some(name),
                 _ => None,
             });
-            let tool = |(tool, name): (Value, String)| {
+            let tool = |(mut tool, name): (Value, String)| {
+                if let (false, Value::Object(members)) = (has_tool_marks, &mut tool) {
+                    members.shift_remove("cache_control");
+                }
                 OwnedJson::of_text(&tool.to_string(), &owner(format!("tool:{name}"), None))
             };
             add("tools", OwnedJson::List(tools.into_iter().zip(names).map(tool).collect()));
@@ -273,7 +286,7 @@ impl Request {
         if let Some(system) = body.shift_remove(system_key).filter(|system| *system != Value::Null)
         {
             let owner = owner("system", self.frames.system);
-            add(system_key, OwnedJson::of_value(&system, &owner));
+            add(system_key, OwnedJson::of_message(&system, &owner));
         }
         let messages = match body.shift_remove(key) {
             Some(Value::Array(list)) => list,

@@ -51,7 +51,10 @@ pub(super) fn read(interaction: &Interaction) -> Result<Exchange, &'static str> 
         return Err("a request that is no object");
     };
     let came = api.streamed(&interaction.response);
-    let is_broken_off = came.as_ref().is_some_and(|came| !came.is_whole);
+    let is_cut = interaction.cut.is_some();
+    // A client that has the last event may close the connection before the provider does.
+    let is_broken_off =
+        came.as_ref().is_some_and(|came| !came.is_whole || is_cut && !came.is_ended);
     let came = came.map(|came| came.response);
     let mut usage = interaction
         .usage
@@ -95,7 +98,12 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
     if let Payload::Unreadable(reason) = &interaction.response {
         return Some(reason.clone());
     }
-    let Some(response) = response else { return Some("no response".to_owned()) };
+    let Some(response) = response else {
+        let cut = interaction.cut.as_deref();
+        return Some(
+            cut.map_or_else(|| "no response".to_owned(), |cut| format!("no response: {cut}")),
+        );
+    };
     let error = response.get("error").filter(|error| !error.is_null())?;
     let kind = error.str_at("type").or_else(|| error.str_at("code")).or_else(|| error.as_str());
     Some(kind.map_or_else(|| "an error".to_owned(), |kind| format!("error {kind}")))
@@ -109,7 +117,7 @@ impl Api {
 
     /// The same, and whether a stream came to its end.
     fn streamed(self, response: &Payload) -> Option<StreamedResponse> {
-        let whole = |response| StreamedResponse { response, is_whole: true };
+        let whole = |response| StreamedResponse { response, is_whole: true, is_ended: false };
         let streamed = match response {
             Payload::Text(text) => match (json::read_mended(text.as_bytes()), self) {
                 (Ok((response, _)), _) => Some(whole(response)),

@@ -1,4 +1,5 @@
-//! Recordings that are folders: trace bundles of Codex, and the raw bodies of Claude Code.
+//! Recordings that are folders: recordings of the wire, trace bundles of Codex, and the raw bodies of
+//! Claude Code.
 
 use std::{
     fs, io,
@@ -17,6 +18,8 @@ use crate::{
     json::{self, MAX_BYTES, Object, ObjectExt, Value},
 };
 
+/// The file that makes a folder a recording of the wire.
+const WIRE: &str = "wire.rec";
 /// The files that make a folder a trace bundle.
 const MANIFEST: &str = "manifest.json";
 const EVENTS: &str = "trace.jsonl";
@@ -38,9 +41,12 @@ pub(super) struct FolderReader {
 /// # Errors
 /// [`ErrorKind::Io`], and [`ErrorKind::Json`] where the list of events or the manifest is damaged
 /// so that nothing can be read.
-pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, FolderReader)>> {
+pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn Decoder>)>> {
+    if folder.join(WIRE).is_file() {
+        return wire(folder);
+    }
     if folder.join(EVENTS).is_file() && folder.join(MANIFEST).is_file() {
-        return Ok(Some((TranscriptFormat::CodexTrace, bundle(folder)?)));
+        return Ok(Some((TranscriptFormat::CodexTrace, Box::new(bundle(folder)?))));
     }
     let names =
         fs::read_dir(folder).map_err(|error| Error::io(error, "cannot list").in_file(folder))?;
@@ -61,17 +67,29 @@ pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, FolderRead
     files.retain(|(_, name)| name != INDEX);
     files.sort();
     let names: Vec<String> = files.into_iter().map(|(_, name)| name).collect();
-    Ok(Some((TranscriptFormat::ClaudeBodies, bodies(folder, &names)?)))
+    Ok(Some((TranscriptFormat::ClaudeBodies, Box::new(bodies(folder, &names)?))))
 }
 
-/// Whether a folder that holds files with these names is a recording: a trace bundle of Codex, or the
-/// raw bodies of Claude Code. Of those alone whose requests have no response yet, and that no index
+#[cfg(feature = "record")]
+fn wire(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn Decoder>)>> {
+    super::flight::open(folder)
+}
+
+#[cfg(not(feature = "record"))]
+fn wire(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn Decoder>)>> {
+    let message = "a recording of the wire is read with the feature `record` alone";
+    Err(Error::new(ErrorKind::UnknownFormat, message).in_file(folder))
+}
+
+/// Whether a folder that holds files with these names is a recording: one of the wire, a trace bundle
+/// of Codex, or the raw bodies of Claude Code. Of those alone whose requests have no response yet, and that no index
 /// names, the requests are named by UUIDs.
 ///
 /// ```
 /// use afterimage::transcript::is_recording_folder;
 ///
 /// assert!(is_recording_folder(&["trace.jsonl", "manifest.json"]));
+/// assert!(is_recording_folder(&["lock", "wire.rec"]));
 /// assert!(is_recording_folder(&["1.request.json", "1.response.json"]));
 /// assert!(!is_recording_folder(&["notes.request.json", "session.jsonl"]));
 /// ```
@@ -85,7 +103,8 @@ pub fn is_recording_folder(names: &[&str]) -> bool {
         lengths == [8, 4, 4, 4, 12] && groups.iter().all(is_hex)
     };
     let mut stems = names.iter().filter_map(|name| name.strip_suffix(REQUEST));
-    has(EVENTS) && has(MANIFEST)
+    has(WIRE)
+        || has(EVENTS) && has(MANIFEST)
         || ends(REQUEST) && (ends(RESPONSE) || has(INDEX) || stems.any(is_uuid))
 }
 

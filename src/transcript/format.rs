@@ -83,6 +83,9 @@ formats! {
     /// Spans and log records of OpenTelemetry, as OTLP writes them in JSON.
     Otlp "otlp" by "an object, or lines, with a list `resourceSpans` or `resourceLogs`":
         otlp::OtlpReader::is_one, otlp::OtlpReader::is_one, otlp::OtlpReader::default();
+    /// Recordings of `afterimage record`.
+    Recording "recording" by "a folder with `wire.rec`":
+        never, never, wire::WireReader::default();
     /// Trace bundles of Codex.
     CodexTrace "codex-trace" by "a folder with `manifest.json` and `trace.jsonl`":
         never, never, wire::WireReader::default();

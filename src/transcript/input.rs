@@ -75,8 +75,8 @@ impl Transcript<Box<dyn BufRead + Send>> {
 }
 
 impl Transcript<Box<dyn BufRead + Send>> {
-    /// Opens a folder that is a recording: a trace bundle of Codex, or the raw bodies of Claude
-    /// Code. `None` where it is neither.
+    /// Opens a folder that is a recording: one of the wire (with the feature `record`), a trace bundle
+    /// of Codex, or the raw bodies of Claude Code. `None` where it is none of them.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] where a file of it cannot be read. A payload that is missing is a note.
@@ -85,7 +85,7 @@ impl Transcript<Box<dyn BufRead + Send>> {
         let nothing: Box<dyn BufRead + Send> = Box::new(std::io::empty());
         Ok(Some(Self {
             format,
-            decoder: Box::new(reader),
+            decoder: reader,
             head: VecDeque::new(),
             document: Some(Value::Null),
             lines: Lines::new(nothing),

@@ -23,6 +23,8 @@ pub(super) struct Interaction {
     pub(super) line: u64,
     /// The usage, where the recorder keeps it beside the response.
     pub(super) usage: Option<Value>,
+    /// What broke the response off, where the recorder knows: then it is not whole, whatever it says.
+    pub(super) cut: Option<String>,
     /// Whether its bodies are JSON that a client wrote down, and not the bytes of the wire.
     pub(super) is_logged: bool,
 }
@@ -92,7 +94,7 @@ impl Interaction {
             body::of_har(request.shift_remove("postData")),
             body::of_har(response.shift_remove("content")),
         );
-        let (usage, is_logged) = (None, false);
+        let (usage, cut, is_logged) = (None, None, false);
         Ok(Self {
             uri,
             request,
@@ -103,6 +105,7 @@ impl Interaction {
             failure,
             line,
             usage,
+            cut,
             is_logged,
         })
     }

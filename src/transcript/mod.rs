@@ -34,6 +34,8 @@ mod copilot;
 mod copilot_usage;
 mod draft;
 mod exchange;
+#[cfg(feature = "record")]
+mod flight;
 mod folder;
 mod format;
 mod frames;
@@ -92,6 +94,8 @@ pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub use money::{Currency, Money};
 pub use recorded::RecordedExchange;
+#[cfg(feature = "guard")]
+pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;
 pub use tally::Tally;
 pub use usage::{Usage, UsageMembers};

@@ -13,10 +13,12 @@ pub(super) struct StreamedResponse {
     pub(super) response: Value,
     /// Whether the stream says where it ends. One that does not broke off.
     pub(super) is_whole: bool,
+    /// Whether its last event came, behind which nothing follows: clients close the connection there.
+    pub(super) is_ended: bool,
 }
 
 /// The data of the events, in order; what is not JSON (`[DONE]`) is passed over.
-fn events(stream: &str) -> Vec<Value> {
+pub(crate) fn events(stream: &str) -> Vec<Value> {
     let mut events = Vec::new();
     let mut data = String::new();
     // A blank line ends an event, and so does the end of the stream.
@@ -37,9 +39,10 @@ fn events(stream: &str) -> Vec<Value> {
 /// A streamed chat completion as it would have been in one: its first choice, joined, with the id,
 /// the model and the usage that the stream tells.
 pub(super) fn chat_completion(stream: &str) -> Option<StreamedResponse> {
-    let mut is_whole = stream
+    let is_ended = stream
         .lines()
         .any(|line| line.strip_prefix("data:").is_some_and(|data| data.trim() == "[DONE]"));
+    let mut is_whole = is_ended;
     let mut message: Option<Object> = None;
     let mut calls: BTreeMap<u64, Object> = BTreeMap::new();
     let mut completion = Object::new();
@@ -81,7 +84,7 @@ pub(super) fn chat_completion(stream: &str) -> Option<StreamedResponse> {
     let mut choice = Object::new();
     choice.put("message", message);
     completion.put("choices", Value::Array(vec![choice.into()]));
-    Some(StreamedResponse { response: completion.into(), is_whole })
+    Some(StreamedResponse { response: completion.into(), is_whole, is_ended })
 }
 
 /// Adds the pieces of `delta`: texts that come in pieces are joined, lists grow, objects join in
@@ -104,7 +107,7 @@ fn join(whole: &mut Object, delta: Object) {
 
 /// The message of a streamed response of the Messages API.
 pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
-    let mut is_whole = false;
+    let (mut is_whole, mut is_ended) = (false, false);
     let mut message: Option<Object> = None;
     let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
     for event in events(stream) {
@@ -126,7 +129,7 @@ pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
                     block.add(delta);
                 }
             }
-            "message_stop" => is_whole = true,
+            "message_stop" => (is_whole, is_ended) = (true, true),
             "message_delta" => {
                 // It comes once, when all is said, with what was put out.
                 is_whole = true;
@@ -146,7 +149,7 @@ pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
     }
     let mut message = message?;
     message.put("content", blocks.into_values().map(Block::end).collect::<Value>());
-    Some(StreamedResponse { response: message.into(), is_whole })
+    Some(StreamedResponse { response: message.into(), is_whole, is_ended })
 }
 
 struct Block {
@@ -201,14 +204,14 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
         response.get("output").and_then(Value::as_array).is_some_and(|output| !output.is_empty())
     });
     if has_output || done.is_empty() {
-        return last.map(|response| StreamedResponse { response, is_whole });
+        return last.map(|response| StreamedResponse { response, is_whole, is_ended: is_whole });
     }
     let mut response = match last {
         Some(Value::Object(response)) => response,
         _ => Object::new(),
     };
     response.put("output", done);
-    Some(StreamedResponse { response: response.into(), is_whole })
+    Some(StreamedResponse { response: response.into(), is_whole, is_ended: is_whole })
 }
 
 #[cfg(test)]

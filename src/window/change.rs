@@ -139,7 +139,7 @@ impl Change {
         counter: &dyn TokenCounter,
     ) -> Option<Self> {
         let share = limit / 4;
-        let rules_of = |text: &str| {
+        let rules_of = &|text: &str| {
             let mut left = usize::try_from(share).unwrap_or(usize::MAX);
             let mut said = String::new();
             for rule in rules(text) {
@@ -152,7 +152,13 @@ impl Change {
             }
             said
         };
-        Self::shorten_with(frame, original, limit - share, counter, rules_of)
+        let shortened = |limit: u64| Self::shorten_with(frame, original, limit, counter, rules_of);
+        let tokens = |change: &Self| change.shortened().map_or(u64::MAX, |of| of.tokens);
+        let first = shortened(limit - share)?;
+        // What the rules leave of their quarter goes to the words around them.
+        let left = limit.saturating_sub(tokens(&first));
+        let fuller = Some(limit - share + left).filter(|_| left > 0).and_then(shortened);
+        Some(fuller.filter(|change| tokens(change) <= limit).unwrap_or(first))
     }
 
     fn shorten_with(

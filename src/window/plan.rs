@@ -53,7 +53,7 @@ impl ContextWindow {
     ) -> Result<bool> {
         let total = context.tokens().total;
         let excess = total.saturating_sub(self.budget.target());
-        if self.shorten_words(history) {
+        if self.shorten_words(history, excess) {
             return Ok(true);
         }
         let mut protected = self.protected_frames();

@@ -39,9 +39,9 @@ impl ContextWindow {
         shortened.into_iter().for_each(|change| self.enter(change));
     }
 
-    /// Shortens the user's first message and last instruction to their shares; says whether either
-    /// was longer.
-    pub(super) fn shorten_words(&mut self, history: &History) -> bool {
+    /// Shortens the user's first message and last instruction by what the context has too much, at
+    /// most to their shares; says whether either was longer.
+    pub(super) fn shorten_words(&mut self, history: &History, mut excess: u64) -> bool {
         let steps = self.transform.steps();
         let (first, last) = (self.transform.task(), self.transform.instruction());
         let shares = [(first, self.budget.first_words), (last, self.budget.last_words)];
@@ -58,12 +58,16 @@ impl ContextWindow {
             }
             let Some(snapshot) = history.snapshot(step.sequence) else { continue };
             let counter = &**self.hud.counter();
-            let share = share.max(LEAST_TOKENS);
+            // Room that nothing else takes is theirs.
+            let share = share.max(LEAST_TOKENS).max(step.tokens.saturating_sub(excess));
             let words = Change::shorten_words(step.sequence, &snapshot, share, counter);
             // Each of many texts would have its rules: those of such a message are left out.
             let fits = |change: &Change| change.shortened().is_some_and(|of| of.tokens <= share);
             let plain = || Change::shorten(step.sequence, &snapshot, share, counter);
-            shorter.extend(words.filter(fits).or_else(plain));
+            let change = words.filter(fits).or_else(plain);
+            let left = change.as_ref().and_then(Change::shortened).map(|of| of.tokens);
+            excess = excess.saturating_sub(left.map_or(0, |left| step.tokens.saturating_sub(left)));
+            shorter.extend(change);
         }
         let is_shorter = !shorter.is_empty();
         shorter.into_iter().for_each(|change| self.enter(change));
@@ -89,21 +93,23 @@ impl ContextWindow {
         // What may be left of a frame: first an eighth of the free room, so that each of the newest
         // keeps its share; less only where that is still too much.
         let mut share = 8;
+        let mut dropped = Vec::new();
         loop {
             if context.tokens().total <= self.budget.room() {
-                return Ok(context);
+                return self.refill(history, request, context, dropped, now);
             }
             // Where things stand says less before frames go.
-            let eighth = self.budget.room() / 8;
+            let eighth = self.free(request, &context) / 8;
             if self.ledger.tokens() > eighth && self.ledger.limit.is_none() {
                 self.ledger.shrink_to(eighth);
                 context = self.context(history, request, now)?;
                 continue;
             }
             let least = (self.free(request, &context) / share).max(LEAST_TOKENS);
-            if self.drop_some(history, request, &context)
-                || self.shorten(history, &context, 0, least)
-            {
+            let gone = self.drop_some(history, request, &context);
+            let is_less = !gone.is_empty();
+            dropped.extend(gone);
+            if is_less || self.shorten(history, &context, 0, least) {
                 context = self.context(history, request, now)?;
                 continue;
             }
@@ -152,17 +158,49 @@ impl ContextWindow {
         is_shorter
     }
 
-    /// Drops what is least worth. Says whether there was anything.
+    /// Takes back the user's words, blocks and recent frames that were dropped for this context where
+    /// there is room for them after all: more went after them. The most worth comes first.
+    fn refill(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        mut context: RenderedContext,
+        mut dropped: Vec<(KeepRank, DroppedFrames)>,
+        now: Millis,
+    ) -> Result<RenderedContext> {
+        dropped.sort_by(|(one, _), (other, _)| other.order(one));
+        for (worth, frames) in dropped {
+            let most = self.budget.room();
+            if worth.is_cheap() || context.tokens().total + frames.tokens > most {
+                continue;
+            }
+            let changes = self.take_back(frames.from..=frames.to);
+            let fuller = self.context(history, request, now)?;
+            if fuller.tokens().total <= most {
+                context = fuller;
+            } else {
+                changes.into_iter().for_each(|change| self.enter(change));
+            }
+        }
+        Ok(context)
+    }
+
+    /// What a context is brought down to where something goes that is not worth much: not every turn
+    /// is to drop something.
+    fn seldom(&self) -> u64 {
+        self.budget.target().midpoint(self.budget.room())
+    }
+
+    /// Drops what is least worth, and says what that was.
     fn drop_some(
         &mut self,
         history: &History,
         request: &RenderRequest,
         context: &RenderedContext,
-    ) -> bool {
-        let room = self.budget.room();
-        let seldom = self.budget.target().midpoint(room);
+    ) -> Vec<(KeepRank, DroppedFrames)> {
+        let (room, seldom) = (self.budget.room(), self.seldom());
         let mut total = context.tokens().total;
-        let mut any = false;
+        let mut gone = Vec::new();
         let candidates = self.candidates(history, request, context);
         // What has no room by itself goes first: everything else would give way to it in vain.
         let (hopeless, others): (Vec<_>, Vec<_>) =
@@ -174,10 +212,10 @@ impl ContextWindow {
                 break;
             }
             total = total.saturating_sub(dropped.tokens);
-            self.enter(Change::Dropped(dropped));
-            any = true;
+            self.enter(Change::Dropped(dropped.clone()));
+            gone.push((worth, dropped));
         }
-        any
+        gone
     }
 
     /// What may be dropped, the least worth first: frames that go together, and blocks. The newest

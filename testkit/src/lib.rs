@@ -14,3 +14,11 @@ pub mod recount;
 pub mod series;
 pub mod small_disk;
 pub mod validators;
+
+/// How many cases a property draws that usually draws `usual`: in proportion to `PROPTEST_CASES`,
+/// where that is set, so that `scripts/properties` reaches every property. 256 is its default.
+pub fn cases(usual: u32) -> u32 {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<u64>().ok());
+    let cases = (u64::from(usual) * asked.unwrap_or(256)).div_ceil(256);
+    u32::try_from(cases.max(1)).unwrap_or(u32::MAX)
+}

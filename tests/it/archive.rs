@@ -217,7 +217,7 @@ fn reopened(archive: SnapshotArchive) -> SnapshotArchive {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(64), ..ProptestConfig::default() })]
 
     #[test]
     fn an_archive_answers_as_the_list_does(options in options(), steps in steps()) {

@@ -366,7 +366,7 @@ fn a_full_disk_leaves_the_archive_as_it_was() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(48), ..ProptestConfig::default() })]
 
     #[test]
     fn saves_opens_and_unloads_change_no_answer(steps in prop::collection::vec((0..4_u8, 1..20_u64), 1..12)) {

@@ -229,7 +229,7 @@ fn check_repeats(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(128), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn an_archive_attributes_as_the_list_does(

@@ -253,7 +253,7 @@ fn of(turns: &[Turn]) -> Calibration {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(24)))]
 
     #[test]
     fn a_planted_slope_and_intercept_are_found(

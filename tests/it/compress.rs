@@ -37,7 +37,7 @@ fn complete(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(96), ..ProptestConfig::default() })]
 
     #[test]
     fn compressed_histories_keep_originals_state_and_owners(

@@ -230,7 +230,7 @@ fn check(frames: &[Frame], faults: Vec<Fault>, mut options: CompressionOptions) 
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 64,
+        cases: afterimage_testkit::cases(64),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -81,7 +81,7 @@ fn compressed(history: &History) -> Vec<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 64,
+        cases: afterimage_testkit::cases(64),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

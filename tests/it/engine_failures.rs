@@ -245,7 +245,7 @@ fn ranges_that_fail_are_tried_again_after_twice_as_long_each_time() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 32,
+        cases: afterimage_testkit::cases(32),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

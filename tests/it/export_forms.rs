@@ -458,3 +458,18 @@ fn an_export_never_writes_an_empty_encrypted_content() {
         }
     }
 }
+
+#[test]
+fn a_providers_own_call_does_not_stay_open_before_a_placeholder() {
+    check(
+        r#"{"messages":[{"role":"user","content":"Look."},{"role":"assistant","content":[
+{"type":"server_tool_use","id":"s1","name":"web_search","input":{}},
+{"type":"tool_use","id":"t1","name":"look","input":{}}]}]}"#,
+        |export| export.anthropic(&unmarked()),
+        r#"
+{"role":"user","content":"Look."}
+{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"look","input":{}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"[no result was recorded for this call]"}]}
+repaired [{"frame":1,"call":"s1","tool":"web_search","kind":"call_dropped"},{"frame":1,"call":"t1","tool":"look","kind":"placeholder"}]"#,
+    );
+}

@@ -112,7 +112,7 @@ fn taken(timeline: &mut Timeline, step: &Move) -> Option<TurnRecord> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(64)))]
 
     #[test]
     fn same_state_by_snapshot_by_replay_and_as_a_timeline(moves in moves()) {

@@ -13,7 +13,7 @@ use std::{
 use data::files_under;
 
 /// What every module may use. They use nothing but each other.
-const BASE: &[&str] = &["error", "id", "json", "log", "text", "tokens"];
+const BASE: &[&str] = &["error", "id", "json", "log", "record", "text", "tokens"];
 
 /// What each module may use besides itself and [`BASE`]. A module that is not named here has no
 /// place in the layers yet.
@@ -22,6 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("id", &[]),
     ("json", &[]),
     ("log", &[]),
+    ("record", &[]),
     ("text", &[]),
     ("tokens", &[]),
     ("snapshot", &[]),
@@ -30,10 +31,25 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("transcript", &["snapshot", "veil"]),
     ("compress", &["snapshot", "veil"]),
     ("window", &["snapshot", "veil", "hud", "compress"]),
+    ("redact", &["snapshot", "veil"]),
     ("export", &["snapshot", "veil", "hud", "compress"]),
     ("request", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript"]),
     ("replay", &["snapshot", "veil", "hud", "compress", "window", "export", "request"]),
     ("bill", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript", "request"]),
+    (
+        "guard",
+        &[
+            "snapshot",
+            "veil",
+            "hud",
+            "compress",
+            "window",
+            "export",
+            "transcript",
+            "request",
+            "bill",
+        ],
+    ),
     ("otlp", &["snapshot", "veil", "hud", "compress", "window", "export", "transcript", "request"]),
     ("timeline", &[]),
     ("checkpoint", &[]),
@@ -61,7 +77,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// The files and folders that touch the outside: the one place where domain and storage meet, the
 /// log that all storage writes through, what opens a file or a folder for the caller, the engine that runs a
-/// command, the database of observations, and the journal on a server.
+/// command, the database of observations, the journal on a server, and the recorder.
 const OUTSIDE: &[&str] = &[
     "session/",
     "session.rs",
@@ -72,10 +88,15 @@ const OUTSIDE: &[&str] = &[
     "crates/log/",
     "crates/observe/sqlite",
     "crates/journal/nats/",
+    "crates/record/entry.rs",
+    "crates/record/folder.rs",
+    "crates/record/recorder",
+    "crates/record/wire/",
 ];
 
 /// The crates that know no frames.
-const CRATES: &[&str] = &["json", "log", "tokens", "timeline", "journal", "observe", "checkpoint"];
+const CRATES: &[&str] =
+    &["json", "log", "tokens", "timeline", "journal", "observe", "checkpoint", "record"];
 
 /// What the rest must not touch.
 const FORBIDDEN: &[&str] = &[

@@ -35,6 +35,9 @@ mod export_invariants;
 mod export_load;
 mod exports;
 #[cfg(all(feature = "journal", feature = "timeline"))]
+mod flight;
+#[cfg(feature = "guard")]
+mod guard;
 mod hostile_files;
 #[cfg(all(feature = "timeline", feature = "storage"))]
 mod import_goldens;
@@ -63,6 +66,8 @@ mod receipts;
 #[cfg(feature = "bpe")]
 mod recordings;
 mod recount;
+#[cfg(feature = "redact")]
+mod redact;
 #[cfg(feature = "bpe")]
 mod replay;
 mod replay_policies;

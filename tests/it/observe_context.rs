@@ -352,7 +352,7 @@ fn values_cannot_forge_lines_or_headings() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(128)))]
 
     /// Whatever accounts are called and values say, a summary has the lines that it gives itself.
     #[test]
@@ -391,7 +391,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(256)))]
 
     /// However long the payloads and the summaries are, no context with lines and a summary is
     /// larger than the one without, and each payload stands in one context at least.

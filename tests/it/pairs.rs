@@ -121,7 +121,7 @@ fn pairs_are_the_same_whenever_frames_are_sealed() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 256,
+        cases: afterimage_testkit::cases(256),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -144,7 +144,7 @@ proptest! {
 
 #[test]
 fn a_call_inside_of_a_result_is_none_of_the_agent_whoever_is_asked() {
-    let hud = Hud::new(Arc::new(Chars4));
+    let hud = hud();
     let call = Facet::tool_call("seen-0.0.0", None, "get", Value::Null);
     let folder = Facet::new("seen-0.0", "state", "").with_child(call);
     let result = Facet::tool_result("seen-0", None, None, "").with_child(folder);
@@ -153,6 +153,26 @@ fn a_call_inside_of_a_result_is_none_of_the_agent_whoever_is_asked() {
     hud.capture(&mut sealed, frame.clone(), NOW).unwrap();
     unsealed.push(frame).unwrap();
     assert_eq!((sealed.pairs().open(), unsealed.pairs().open()), (0, 0));
+    // What the agent says of a result is no call of an export either: the call after it is.
+    let inner = Facet::tool_call("say-0.0", None, "get", Value::Null);
+    let told = Facet::tool_result("say-0", None, None, "").with_child(inner);
+    let own = Facet::tool_call("say-1", Some("c1"), "look", Value::Null);
+    let said = Frame::new(1, Source::Agent).with(FacetOp::add(told)).with(FacetOp::add(own));
+    let seen = Facet::tool_result("seen-2", Some("c1"), None, "open");
+    hud.capture(&mut sealed, said, NOW).unwrap();
+    let seen = Frame::new(2, Source::Environment).with(FacetOp::add(seen));
+    hud.capture(&mut sealed, seen, NOW).unwrap();
+    let context = hud.render(&sealed, &RenderRequest::default(), NOW).unwrap();
+    let export = Export::of(&sealed, &context).unwrap();
+    let options = ExportOptions::default();
+    for exported in
+        [export.openai_chat(&options), export.anthropic(&options), export.responses(&options)]
+    {
+        let repaired = exported.report().repaired.iter().map(|repair| repair.kind);
+        assert!(repaired.eq([RepairKind::ResultAsText; 2]), "{}", exported.value());
+        let value: serde_json::Value = serde_json::from_str(&exported.value().to_string()).unwrap();
+        assert_eq!(answers(&value), 1, "{value}");
+    }
 }
 
 /// How many calls an export of any form answers.

@@ -45,7 +45,7 @@ fn gather(block: &CompressionBlock, all: &mut Vec<String>) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 96,
+        cases: afterimage_testkit::cases(96),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -90,7 +90,7 @@ proptest! {
             if !range.contains(&at) {
                 prop_assert_eq!((goes, stays), (0, 0));
             } else if !snapshot.is_empty() {
-                prop_assert_eq!(goes + stays, 1, "{}", at);
+                prop_assert_eq!(goes + stays, 1, "{}: {:?}", at, planned);
             }
         }
         for pair in history.pairs().all().iter().filter(|pair| pair.in_time) {

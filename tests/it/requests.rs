@@ -1076,7 +1076,10 @@ fn a_parameter_takes_the_cache_from_where_the_provider_says() {
         (CHAT, json!({"prompt_cache_key": "a"}), Some("prompt_cache_key")),
         (CHAT, json!({"tool_choice": "required", "thinking": {}}), None),
         (RESPONSES, json!({"text": {"format": {"type": "json_object"}}}), Some("text")),
-        (RESPONSES, json!({"text": {"verbosity": "low"}}), None),
+        (CHAT, json!({"verbosity": "low"}), Some("verbosity")),
+        (RESPONSES, json!({"text": {"verbosity": "low"}}), Some("text")),
+        (RESPONSES, json!({"parallel_tool_calls": false}), Some("parallel_tool_calls")),
+        (RESPONSES, json!({"service_tier": "flex"}), Some("service_tier")),
         (RESPONSES, json!({"reasoning": {"effort": "low"}}), Some("reasoning")),
         (RESPONSES, json!({"reasoning": {"summary": "auto"}}), None),
     ];

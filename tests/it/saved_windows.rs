@@ -131,7 +131,7 @@ fn a_window_that_is_loaded_goes_on_byte_for_byte_over_recordings() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 24,
+        cases: afterimage_testkit::cases(24),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -366,7 +366,7 @@ fn places(value: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 256,
+        cases: afterimage_testkit::cases(256),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -86,7 +86,7 @@ fn seen(window: &mut ContextWindow, history: &mut History) -> String {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 48,
+        cases: afterimage_testkit::cases(48),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -459,7 +459,7 @@ fn breaks_down(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(128), ..ProptestConfig::default() })]
 
     #[test]
     fn a_context_is_within_its_budget_or_says_who_takes_the_room(

@@ -123,6 +123,18 @@ pub(crate) enum Command {
         after_long_help = words::AUDIT
     )]
     Audit(Audit),
+    /// Run an agent and record its requests as they are sent, with what comes back
+    ///
+    /// The agent talks to a listener on loopback, which passes each request on to the real provider over
+    /// TLS and writes both down, byte for byte. `requests`, `render --request N`, `diff` and `stats`
+    /// read the folder, also while it is written. The exit code is that of the command.
+    /// Bodies are written with any secret that they hold. Of headers and URLs no secret is written.
+    #[cfg(feature = "record")]
+    #[command(
+        after_help = "Example: afterimage record -o run -- codex exec 'fix the tests'",
+        after_long_help = words::RECORD
+    )]
+    Record(crate::record::args::Record),
     /// List the requests of a session: what each held, how it grew, and where it first differs
     ///
     /// Recorded traffic and requests that a client logged are listed as they are. From a transcript
@@ -133,6 +145,17 @@ pub(crate) enum Command {
         after_long_help = words::REQUESTS
     )]
     Requests(Requests),
+    /// Say of each recorded request what the provider's cache would serve of it, and what breaks it
+    ///
+    /// Compares each request with the one before it in its session, in the order in which the
+    /// provider's cache takes them. By the published rules it says what is read, what is written, what
+    /// that costs, and the first thing that differs with who wrote it. Beside it stands what was
+    /// reported. Requests that were worked out from a transcript have no forecast.
+    #[command(
+        after_help = "Example: afterimage guard traffic.har --max-loss 0.50",
+        after_long_help = words::GUARD
+    )]
+    Guard(Guard),
     /// Write recordings in the form of another program: as spans of OpenTelemetry
     ///
     /// A session is a trace, with a span for each of its requests. Each span holds the whole request
@@ -255,6 +278,8 @@ pub(crate) struct Input {
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) branches: Branches,
+    #[command(flatten)]
+    pub(crate) redaction: Redaction,
     /// Whether recorded requests are kept from the first frame on.
     #[arg(skip)]
     pub(crate) keeps_exchanges: bool,
@@ -263,12 +288,24 @@ pub(crate) struct Input {
     pub(crate) is_silent: bool,
 }
 
+/// Whether secrets are taken out.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Redaction {
+    /// Put placeholders in the place of keys, tokens, passwords, e-mail addresses and the names of
+    /// home folders; what was found is said at the end
+    #[arg(long)]
+    pub(crate) redact: bool,
+    /// Redact by the rules of this file too: TOML, in the form of gitleaks
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) redact_rules: Option<PathBuf>,
+}
+
 impl Input {
     /// These files, whole.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
         let (last, input_format, session) = Default::default();
-        let (branches, keeps_exchanges, is_silent) = Default::default();
-        Self { files, last, input_format, session, branches, keeps_exchanges, is_silent }
+        let (branches, redaction, keeps_exchanges, is_silent) = Default::default();
+        Self { files, last, input_format, session, branches, redaction, keeps_exchanges, is_silent }
     }
 
     /// The files that are read.
@@ -952,6 +989,32 @@ pub(crate) struct Requests {
     /// what that cost and why
     #[arg(long, conflicts_with = "follow")]
     pub(crate) broken: bool,
+    /// Print one JSON object per request
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Guard {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// Go on printing requests as they come, until Ctrl-C: the file is looked at twice a second
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Warn of each request that pays more than this again for what was cached, in the currency of the
+    /// prices; the exit code is then 1
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) max_loss: Option<String>,
+    /// The rules of caches as TOML, in place of the table that comes along
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) rules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pricing: Pricing,
+    /// Which tokenizer counts; by default o200k
+    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CountedBy>,
     /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,

@@ -29,6 +29,9 @@ pub(crate) enum Stop {
     Negative,
     /// What a context must hold is more than its budget, which was reported already.
     Unfit,
+    /// The command that was run ended with this exit code.
+    #[cfg(feature = "record")]
+    Command(u8),
 }
 
 /// What went wrong: a sentence, where, and what may help.
@@ -128,6 +131,7 @@ stop_from!(
     afterimage::json::Error,
     afterimage::log::Error,
     afterimage::observe::Error,
+    afterimage::record::Error,
     afterimage::timeline::Error
 );
 

@@ -5,6 +5,7 @@ mod counted;
 mod folder;
 mod opening;
 mod passed_over;
+mod redaction;
 mod source;
 
 use std::{
@@ -29,6 +30,7 @@ pub(crate) use folder::{FolderContents, Found, FoundKind};
 use opening::expanded;
 pub(crate) use opening::{Opened, Opening, is_folder_of_files};
 use passed_over::PassedOver;
+use redaction::Redaction;
 pub(crate) use source::Source;
 
 /// What comes of a file that is refused.
@@ -63,6 +65,7 @@ pub(crate) fn read(
         return Err(Failure::new("only one of the files can be `-`, standard input").into());
     }
     let files = input.chosen()?;
+    let redaction = Redaction::of(input)?;
     let mut passed_over = PassedOver::default();
     let inputs = expanded(&files, &mut passed_over);
     // What a folder holds is named, though it be one file.
@@ -83,6 +86,9 @@ pub(crate) fn read(
             };
             source.is_one_of_several = is_one_of_several;
             passed_over.read(source.path());
+            if let Some(redaction) = &redaction {
+                source.redact(redaction.clone());
+            }
             if input.keeps_exchanges {
                 source.keep_exchanges();
             }
@@ -114,6 +120,9 @@ pub(crate) fn read(
             Err(stop) => return Err(stop),
             Ok(()) => {}
         }
+    }
+    if let Some(redaction) = redaction.filter(|_| !input.is_silent) {
+        redaction.report();
     }
     for failure in passed_over.report() {
         failure.report();

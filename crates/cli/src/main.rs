@@ -16,6 +16,7 @@ mod failure;
 mod fitting;
 mod formats;
 mod frames;
+mod guard;
 mod hit;
 mod input;
 mod journal;
@@ -27,6 +28,8 @@ mod moment;
 mod observe;
 mod output;
 mod pages;
+#[cfg(feature = "record")]
+mod record;
 mod render;
 mod replay;
 mod requests;
@@ -42,6 +45,7 @@ mod usage;
 mod view;
 mod visible;
 mod wanted;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -67,6 +71,8 @@ fn main() -> ExitCode {
         }
         Err(Stop::Reported) => ExitCode::from(UNANSWERED),
         Err(Stop::Unfit) => ExitCode::from(OVER_BUDGET),
+        #[cfg(feature = "record")]
+        Err(Stop::Command(code)) => ExitCode::from(code),
     }
 }
 
@@ -90,7 +96,10 @@ fn run(command: &Command) -> Outcome {
         Command::Replay(args) => replay::run(args),
         Command::Audit(args) => audit::run(args),
         Command::Export(args) => export::run(args),
+        #[cfg(feature = "record")]
+        Command::Record(args) => record::run(args),
         Command::Requests(args) => requests::run(args),
+        Command::Guard(args) => guard::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Checkpoint(args) => checkpoint::run(args),
         Command::Observe(args) => observe::run(args),

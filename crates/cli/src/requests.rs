@@ -130,6 +130,7 @@ pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
         TranscriptFormat::Wire
         | TranscriptFormat::Har
         | TranscriptFormat::Otlp
+        | TranscriptFormat::Recording
         | TranscriptFormat::CodexTrace
         | TranscriptFormat::ClaudeBodies => {
             "the context holds the messages of recorded requests alone: `--request N` has them as \

@@ -1,6 +1,6 @@
 //! Usage as it was reported: the blocks and cells that show it.
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use afterimage::{
     bill::{Bill, Prices, UsageSum, UsageSums},
@@ -22,8 +22,8 @@ use crate::{
 
 /// How many columns of the name of a model a note shows.
 const MODEL: usize = 32;
-/// The largest table of prices that is read, in bytes.
-const MOST_OF_PRICES: u64 = 1 << 20;
+/// The largest table of prices, or of rules, that is read, in bytes.
+const MOST_OF_TABLE: u64 = 1 << 20;
 
 /// A table of prices, and what tells it from others.
 pub(crate) struct PriceTable {
@@ -43,14 +43,20 @@ pub(crate) fn table(args: &args::Pricing) -> Outcome<PriceTable> {
         let prices = Prices::embedded()?;
         return Ok(PriceTable { id: prices.date().to_owned(), prices });
     };
-    let text = String::from_utf8(input::regular(path, MOST_OF_PRICES)?).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::new("the table of prices is not UTF-8").file(path).at("offset", at)
-    })?;
+    let text = text_of_table(path, "prices")?;
     let prices = Prices::from_toml(&text).map_err(|error| error.in_file(path))?;
     let hash = Sha256::digest(text.as_bytes());
     let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Ok(PriceTable { id: format!("{} {hash}", prices.date()), prices })
+}
+
+/// The text of a table that a user named; `what` is what it holds.
+pub(crate) fn text_of_table(path: &Path, what: &str) -> Outcome<String> {
+    let text = String::from_utf8(input::regular(path, MOST_OF_TABLE)?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(format!("the table of {what} is not UTF-8")).file(path).at("offset", at)
+    })?;
+    Ok(text)
 }
 
 /// What a file reports, and what that costs.

@@ -144,7 +144,7 @@ fn event(id: &str) -> NewEvent {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(512)))]
 
     #[test]
     fn nothing_is_lost_or_doubled_and_no_part_of_a_state_is_loaded(
@@ -513,7 +513,7 @@ fn a_session_that_was_removed_and_begun_again_knows_none_of_its_old_ids() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(256)))]
 
     #[test]
     fn writers_that_walk_all_their_steps_again_and_again_double_none(

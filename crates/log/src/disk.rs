@@ -20,25 +20,7 @@ pub struct DiskFiles;
 
 impl Files for DiskFiles {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn OpenFile>> {
-        let mut options = OpenOptions::new();
-        options.read(true);
-        match mode {
-            OpenMode::Read => {}
-            OpenMode::Write => {
-                options.write(true);
-            }
-            OpenMode::Append => {
-                options.append(true).create(true);
-            }
-            OpenMode::Create => {
-                // It is emptied only once it is known for a regular file. Not every system lets a
-                // file that was opened for appending be cut.
-                let mut empty = OpenOptions::new();
-                open_regular(path, empty.write(true).create(true).truncate(false))?.set_len(0)?;
-                options.append(true);
-            }
-        }
-        Ok(Box::new(DiskFile(open_regular(path, &mut options)?)))
+        open_in(path, mode, OpenOptions::new)
     }
 
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
@@ -84,6 +66,33 @@ impl Files for DiskFiles {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Opens a file in a mode, by options that begin as `new` gives them.
+pub(super) fn open_in(
+    path: &Path,
+    mode: OpenMode,
+    new: impl Fn() -> OpenOptions,
+) -> io::Result<Box<dyn OpenFile>> {
+    let mut options = new();
+    options.read(true);
+    match mode {
+        OpenMode::Read => {}
+        OpenMode::Write => {
+            options.write(true);
+        }
+        OpenMode::Append => {
+            options.append(true).create(true);
+        }
+        OpenMode::Create => {
+            // It is emptied only once it is known for a regular file. Not every system lets a
+            // file that was opened for appending be cut.
+            let mut empty = new();
+            open_regular(path, empty.write(true).create(true).truncate(false))?.set_len(0)?;
+            options.append(true);
+        }
+    }
+    Ok(Box::new(DiskFile(open_regular(path, &mut options)?)))
 }
 
 /// Opens a regular file. Nothing else is read, written or waited for.

@@ -58,6 +58,7 @@ pub mod line;
 mod line_file;
 mod name;
 mod packed;
+mod private;
 mod record_file;
 mod record_writer;
 mod scan;
@@ -79,6 +80,7 @@ pub use line_file::{
 };
 pub use name::{escape, file_name};
 pub use packed::{pack, pack_file, unpack, unpack_file};
+pub use private::PrivateFiles;
 pub use record_file::{Position, RecordFile, RecordInfo};
 pub use record_writer::{CutTail, RecordWriter, Recovery, TornFile};
 pub use scan::{Scan, ScanEntry, TornEnd};

@@ -195,7 +195,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(3_000))]
+        #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(3_000)))]
 
         #[test]
         fn the_pieces_of_both_sides_of_a_safe_cut_are_the_pieces_of_the_whole(text in awkward()) {

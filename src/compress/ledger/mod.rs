@@ -15,6 +15,7 @@ mod correction;
 mod decision;
 mod excerpt;
 mod filling;
+mod frames;
 mod open_call;
 mod open_result;
 mod outcome;

@@ -189,19 +189,17 @@ impl Ledger {
             let role = chunk.role().unwrap_or(passage.role);
             match chunk.part() {
                 PartRef::Call { id, name } => {
-                    self.log.sees_call();
-                    self.command = None;
+                    self.sees_call();
                     let action = action::read(name, text);
                     self.call(passage.from, id, name, action, chronicle.as_deref_mut());
                 }
                 PartRef::Result { id } => open = Some(OpenResult::new(id, chunk)),
                 PartRef::Text if may_be_words(chunk.chunk_type()) && !text.trim().is_empty() => {
                     let of_world = passage.source == Some(Source::Environment);
-                    if !(of_world && role == Role::User) {
+                    if of_world && role == Role::User {
+                        self.hears_world(passage.from, text, chronicle.as_deref_mut());
+                    } else {
                         self.says(passage.from, role, text, chronicle.as_deref_mut());
-                    } else if self.log.waits() {
-                        self.log.is_answered();
-                        self.answer_in_text(passage.from, text, chronicle.as_deref_mut());
                     }
                 }
                 _ => {}
@@ -212,7 +210,27 @@ impl Ledger {
         }
     }
 
-    fn says(
+    /// Notes that commands do not stand in texts.
+    pub(super) fn sees_call(&mut self) {
+        self.log.sees_call();
+        self.command = None;
+    }
+
+    /// Takes what the environment says for the answer to a command in the agent's text, where one
+    /// waits.
+    pub(super) fn hears_world(
+        &mut self,
+        frame: FrameSeq,
+        text: &str,
+        chronicle: Option<&mut Chronicle>,
+    ) {
+        if self.log.waits() {
+            self.log.is_answered();
+            self.answer_in_text(frame, text, chronicle);
+        }
+    }
+
+    pub(super) fn says(
         &mut self,
         frame: FrameSeq,
         role: Role,

@@ -49,6 +49,8 @@ pub enum StayReason {
     OtherBranch,
     /// The history has forgotten them, or they have no snapshot.
     NotCaptured,
+    /// There is no text in them.
+    NoText,
 }
 
 impl fmt::Display for StayReason {
@@ -63,6 +65,7 @@ impl fmt::Display for StayReason {
             Self::Planned(id) => write!(f, "the range {id} waits for its summary"),
             Self::OtherBranch => f.write_str("another branch of the session"),
             Self::NotCaptured => f.write_str("no snapshot"),
+            Self::NoText => f.write_str("no text"),
         }
     }
 }
@@ -117,7 +120,7 @@ impl CompressionTransform {
                 "no frame from {} to {} can be compressed: {}",
                 range.start(),
                 range.end(),
-                if stays.is_empty() { "they show nothing".to_owned() } else { stays.join(", ") }
+                stays.join(", ")
             );
             let error = Error::new(ErrorKind::Conflict, message);
             return Err(error.at_frame(range.start().get()));
@@ -176,13 +179,17 @@ impl CompressionTransform {
         for run in runs {
             let start = run.clone().find(|at| is_closed(*at)).unwrap_or(run.end);
             let end = (start..=run.end).rev().find(|at| is_closed(*at)).unwrap_or(start);
-            let parted = (run.start..start).chain(end..run.end);
-            for at in parted {
+            let mut keep = |at: usize, why: StayReason| {
                 if let Some(reason) = reasons.get_mut(at - asked.start) {
-                    *reason = Some(StayReason::PartsCall);
+                    *reason = Some(why);
                 }
-            }
+            };
+            let parted = (run.start..start).chain(end..run.end);
+            parted.for_each(|at| keep(at, StayReason::PartsCall));
             let tokens = self.tokens_within(&(start..end));
+            if tokens == 0 {
+                (start..end).for_each(|at| keep(at, StayReason::NoText));
+            }
             let ends = steps.get(start..end).and_then(|steps| steps.first().zip(steps.last()));
             if let Some((first, last)) = ends.filter(|_| tokens > 0) {
                 plan.goes.push(first.sequence..=last.sequence);

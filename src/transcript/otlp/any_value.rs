@@ -62,7 +62,7 @@ pub(super) fn nanoseconds(value: Option<&Value>) -> Option<u64> {
 }
 
 /// A time in nanoseconds since 1970 as RFC 3339 writes it, in UTC.
-pub(super) fn rfc3339(nanoseconds: u64) -> String {
+pub(in crate::transcript) fn rfc3339(nanoseconds: u64) -> String {
     let (seconds, fraction) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     let (day, second) = (seconds / 86_400, seconds % 86_400);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);

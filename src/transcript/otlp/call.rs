@@ -166,6 +166,7 @@ impl SpanRecord {
             failure,
             line: self.line,
             usage,
+            cut: None,
             is_logged: true,
         }))
     }

@@ -15,6 +15,9 @@ mod reported;
 mod span;
 mod vercel;
 
+#[cfg(feature = "record")]
+pub(super) use self::any_value::rfc3339;
+
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;

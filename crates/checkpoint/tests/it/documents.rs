@@ -35,7 +35,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(300), ..ProptestConfig::default() })]
 
     #[test]
     fn a_delta_applied_is_the_second_checkpoint_byte_for_byte_in_canonical_form(

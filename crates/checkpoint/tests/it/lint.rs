@@ -79,7 +79,7 @@ fn large_documents_with_nothing_in_common_are_compared() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn deltas_that_are_computed_lint_without_errors(

@@ -6,7 +6,8 @@ Example: afterimage demo
 Exit codes:
   0  the question was answered; a record that was not understood is a note
   1  the answer is no: `trace` has no hit, `checkpoint lint` finds an error, `checkpoint validate`
-     a difference, `session verify` damage; `checkpoint due` or `observe fresh` says no
+     a difference, `session verify` damage; `checkpoint due` or `observe fresh` says no; a request
+     lost more than `guard --max-loss`
   2  the question was not answered: the command line is wrong, a file cannot be read or written,
      or what is asked for is not in it. The other files are still read; 2 outranks 1 and 3
   3  what must stay of a context does not fit its budget";
@@ -149,6 +150,28 @@ Words of the page:
   cached        those of them that the cache takes, by the rules of --cache
   billed again  the tokens of B that are sent once more and not served by the cache";
 
+pub(crate) const GUARD: &str = "\
+Example: afterimage guard traffic.har --max-loss 0.50
+
+Columns of the table:
+  #         the number of the request, for `render --request` and `diff FILE@NUMBER`
+  TIME      when the request went out
+  READ      the tokens that the cache serves by the rules; – where these say nothing
+  REPORTED  those that it served
+  WRITE     the tokens that are billed as written
+  REPORTED  those that were
+  LOST      the tokens that the request before left in the cache and that are not served
+  LOSS      what is paid because of that
+  WHY       the first thing that differs, what takes the cache, or that its time has passed;
+            in brackets what the provider itself said
+
+A terminal of less than 110 columns lacks TIME, LOST, and what is written.
+
+Tokens are the provider's, fitted to what it reported of the request before. Caches are best effort:
+a forecast says what the published rules allow.
+
+The exit code is 1 if a request lost more than `--max-loss`.";
+
 pub(crate) const REQUESTS: &str = "\
 Example: afterimage requests traffic.har
 
@@ -165,3 +188,21 @@ Columns of the table:
             or differs in parameters that no cache looks at
 
 Tokens are those of each text as it is written, an estimate of what a provider makes of it.";
+
+#[cfg(feature = "record")]
+pub(crate) const RECORD: &str = "\
+Example: afterimage record -o run -- codex exec 'fix the tests'
+Example: afterimage record -o run -- claude -p 'fix the tests'
+Example: afterimage record -o run --env MISTRAL_BASE_URL=https://api.mistral.ai/v1 -- python agent.py
+Example: afterimage record -o run --listen 127.0.0.1:8787
+
+How a command is told where to send its requests:
+  any command  OPENAI_BASE_URL and ANTHROPIC_BASE_URL in its environment; --env for other variables
+  codex        `-c openai_base_url=…`, and the base URLs of the providers in its configuration
+  pi           a folder with its configuration and other base URLs (PI_CODING_AGENT_DIR)
+
+A base URL that the variable or the configuration has already becomes the upstream. No file of the
+command is changed. docs/record.md tells what a client does differently with another base URL.
+
+The exit code is that of the command, 128 and the number of the signal that ended it, or 2 where
+nothing was run.";

@@ -21,6 +21,7 @@ use super::{
     branch,
     counted::{CountedFrame, Progress, is_stdin},
     folder, name,
+    redaction::Redaction,
 };
 use crate::{
     failure::{Failure, Outcome, Stop},
@@ -46,6 +47,7 @@ pub(crate) struct Source {
     /// Whether the command reads several files, so that each must be named.
     pub(crate) is_one_of_several: bool,
     branches: Branches,
+    redaction: Option<Redaction>,
 }
 
 /// Why a file that nobody named is passed over.
@@ -153,6 +155,7 @@ impl Source {
             chosen: None,
             is_one_of_several: false,
             branches: Branches::Told,
+            redaction: None,
         }
     }
 
@@ -183,6 +186,7 @@ impl Source {
             chosen: None,
             is_one_of_several: false,
             branches: Branches::Told,
+            redaction: None,
         };
         if let Some(other) = format.filter(|format| *format != own) {
             source.note(&format!("it was archived as {own}, and is not read anew as {other}"));
@@ -219,6 +223,14 @@ impl Source {
             known.insert(record.session);
         }
         Ok(false)
+    }
+
+    /// From now on secrets are taken out of all that is given out. What an archive's frames rendered
+    /// to holds them, and is not used.
+    pub(super) fn redact(&mut self, redaction: Redaction) {
+        self.path = redaction.path(&self.path);
+        self.redaction = Some(redaction);
+        self.is_rendered_anew = true;
     }
 
     /// From now on frames tell of no branches: all of them are in the context.
@@ -281,6 +293,9 @@ impl Source {
         };
         if let Some((session, _)) = &self.chosen {
             exchanges.retain(|exchange| exchange.session == *session);
+        }
+        if let Some(redaction) = &self.redaction {
+            exchanges.iter_mut().for_each(|exchange| redaction.exchange(exchange));
         }
         Ok(exchanges)
     }
@@ -471,6 +486,10 @@ impl Source {
             }
         };
         self.is_empty = false;
+        if let Some(redaction) = &self.redaction {
+            record = record
+                .and_then(|record| redaction.record(record).map_err(|error| self.refuse(error)));
+        }
         if let (Ok(record), Branches::All) = (&mut record, &self.branches) {
             record.frame.events.retain(|event| !Branch::is_event(event));
         }

@@ -87,8 +87,18 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 /// The commands that read no transcripts.
-const OTHERS: &[&str] =
-    &["demo", "archive", "session", "sessions", "journal", "formats", "completions", "man", "help"];
+const OTHERS: &[&str] = &[
+    "demo",
+    "archive",
+    "record",
+    "session",
+    "sessions",
+    "journal",
+    "formats",
+    "completions",
+    "man",
+    "help",
+];
 
 fn at(words: &[&str], file: &str) -> Run {
     let words: Vec<&str> =

@@ -177,9 +177,11 @@ fn every_command_has_help_with_an_example() {
         "replay",
         "audit",
         "export",
+        "guard",
         "diff",
         "checkpoint",
         "observe",
+        "record",
         "sessions",
         "formats",
         "completions",
@@ -228,6 +230,51 @@ fn requests_are_listed_printed_compared_and_searched() {
         "trace-request.json",
         &["trace", "--request", "3", "--text", "Tuesday", "--json", TRAFFIC],
     );
+}
+
+const GUARDED: &str = "crates/cli/tests/data/guarded.json";
+
+#[test]
+fn the_guard_says_what_breaks_each_cache() {
+    check("guard.txt", &["guard", GUARDED]);
+    check("guard.jsonl", &["guard", "--json", GUARDED]);
+    check("guard-unknown.txt", &["guard", TRAFFIC]);
+    let excess = support::run(&["guard", "--max-loss", "0.005", GUARDED]);
+    assert_eq!(excess.code, Some(1));
+    check_text("guard-excess.txt", &format!("{}\n{}", excess.out, excess.err));
+    assert_eq!(support::run(&["guard", "--max-loss", "1", GUARDED]).code, Some(0));
+    for (amount, says) in [("-1", "\"-1\""), ("much", "\"much\"")] {
+        let refused = support::run(&["guard", &format!("--max-loss={amount}"), GUARDED]);
+        let expected = format!("expected an amount of money for `--max-loss`, found {says}");
+        assert!(refused.code == Some(2) && refused.err.contains(&expected), "{}", refused.err);
+    }
+}
+
+#[test]
+fn the_guard_takes_rules_of_ones_own_and_says_what_is_wrong_with_them() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("rules.toml");
+    let path = file.to_str().unwrap();
+    let rules = "date = \"2026-11-23\"\n[[provider]]\nname = \"Harbour\"\nsource = \"x\"\n\
+        apis = [\"messages\"]\norder = [\"tools\", \"system\", \"messages\"]\n\
+        breakpoints = \"marks\"\nmost = 4\nlook_back = 20\nwrite = 1\n\
+        [[provider.family]]\nnames = [\"claude-opus-5\"]\nminimum = 5000\n\
+        documented = [\"minimum\"]\n";
+    std::fs::write(&file, rules).unwrap();
+    let lines = support::json_lines(&["guard", "--json", "--rules", path, GUARDED]);
+    let reads = lines.iter().map(|line| line["forecast"]["read"].as_u64());
+    assert_eq!(reads.take(5).collect::<Vec<_>>(), [Some(0); 5]);
+    assert_eq!(lines[5]["noForecast"], "unknownModel");
+    std::fs::write(&file, rules.replace("minimum = 5000", "minimum = \"many\"")).unwrap();
+    let refused = support::run(&["guard", "--rules", path, GUARDED]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("not a table of rules of caches"), "{}", refused.err);
+    let followed = support::run(&["guard", "--follow", "crates/cli/tests/data"]);
+    assert_eq!(followed.code, Some(2));
+    assert!(followed.err.contains("expected a file to follow"), "{}", followed.err);
+    let told = support::run(&["guard", HARBOUR]);
+    assert_eq!(told.code, Some(0));
+    assert!(told.err.contains("worked out from a transcript"), "{}", told.err);
 }
 
 const SPANS: &str = "crates/cli/tests/data/spans.jsonl";

@@ -23,6 +23,8 @@ mod odd_usage;
 mod one_context;
 mod ranges;
 mod receipts;
+mod record;
+mod redaction;
 mod replay;
 mod residency;
 mod session;

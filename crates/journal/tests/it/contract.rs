@@ -105,7 +105,7 @@ fn same_state(moves: &[Move], mut open: impl FnMut() -> Journal) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(48)))]
 
     #[test]
     fn same_state_in_memory(moves in moves()) {

@@ -147,7 +147,7 @@ fn policy() -> Policy {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(afterimage_testkit::cases(512)))]
 
     /// Any sequence of full and partial responses gives the same state as applying their paths in
     /// order, and each path's age is that of the last response that named it.

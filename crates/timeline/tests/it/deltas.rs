@@ -31,7 +31,7 @@ fn serde(data: &Data) -> serde_json::Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(300), ..ProptestConfig::default() })]
 
     #[test]
     fn inverse(before in state(), choice in choice()) {

@@ -36,7 +36,7 @@ fn timeline(before: &Data, deltas: &[Delta], interval: u64) -> Timeline {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(40), ..ProptestConfig::default() })]
 
     #[test]
     fn same_state(

@@ -76,7 +76,7 @@ fn reopened_it_is_the_same_at_each_snapshot_interval_from_1_to_100() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(24), ..ProptestConfig::default() })]
 
     #[test]
     fn same_state_reopened(

@@ -172,7 +172,7 @@ fn awkward() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_500) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(afterimage_testkit::cases(1_500)) })]
 
     #[test]
     fn a_count_is_that_of_tiktoken(text in awkward()) {

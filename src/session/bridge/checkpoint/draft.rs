@@ -2,7 +2,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use super::{
     files::{FileTouches, Files},
-    touch::{is_refusal, open_items, touches},
+    touch::{is_refusal, touches},
     words::{code, flat, sentence},
 };
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
         Checkpoint, SectionKind, ShrunkCheckpoint, expect_time, header_line, is_moment, shrink,
         table,
     },
+    compress::Ledger,
     id::{FacetType, FrameSeq},
     tokens::TokenCounter,
     veil::{Facet, FacetChange, Frame, OpenCalls, Source},
@@ -74,8 +75,10 @@ impl DraftOptions {
 /// any time where things stand, without a model.
 ///
 /// What it knows: what the user asked first and last, which tools were called, the files that they
-/// read and wrote (a call that failed wrote none, and one without a result is unconfirmed), what failed, what the agent said last, and which items of its plan are open.
-/// Decisions and rules it does not know; those of the checkpoint before are kept.
+/// read and wrote (a call that failed wrote none, and one without a result is unconfirmed), and what
+/// the agent said last. The rules of the user, what failed and the open items of the plan are those
+/// of its [`Ledger`]. Decisions it does not know; those of the checkpoint before are kept, and so
+/// are its rules.
 ///
 /// ```
 /// use afterimage::{
@@ -110,7 +113,8 @@ pub struct Draft {
     calls: u64,
     /// The calls without a result: which of the session each is.
     unanswered: OpenCalls<u64>,
-    plan: Vec<String>,
+    /// Rules, plan and errors.
+    ledger: Ledger,
     last_speech: Option<String>,
     last_failure: Option<String>,
     last_frame: Option<FrameSeq>,
@@ -149,6 +153,7 @@ impl Draft {
     /// Takes the next frame. Linear in what it adds.
     pub fn see(&mut self, frame: &Frame) {
         self.frames += 1;
+        self.ledger.read_frame(frame);
         self.last_frame = Some(frame.sequence);
         // A time that does not say where is none that another reader could place.
         if let Some(text) = frame.timestamp.as_deref()
@@ -215,9 +220,6 @@ impl Draft {
         if let Some(step) = self.steps.last_mut() {
             step.calls += 1;
             step.is_answered = false;
-        }
-        if let Some(plan) = parameters.and_then(open_items) {
-            self.plan = plan;
         }
         let step = self.steps.len().checked_sub(1);
         for touch in touches(name, parameters, arguments, &mut self.open_file) {
@@ -312,7 +314,8 @@ impl Draft {
             SectionKind::SessionIntent => said(self.last_request.as_ref())
                 .or_else(before)
                 .unwrap_or_else(|| NOTHING.to_owned()),
-            SectionKind::Decisions | SectionKind::UserRules => before().unwrap_or_else(none),
+            SectionKind::Decisions => before().unwrap_or_else(none),
+            SectionKind::UserRules => self.rules(before().as_deref()).unwrap_or_else(none),
             SectionKind::TechnicalContext => self.context(),
             SectionKind::Breadcrumbs => self.crumbs(),
             SectionKind::PlayByPlay => self.play(),
@@ -378,7 +381,9 @@ impl Draft {
         if let Some(speech) = &self.last_speech {
             items.push(format!("- {}", sentence(speech, SHOWN)));
         }
-        if let Some(failure) = &self.last_failure {
+        if let Some((_, call, text)) = self.ledger.open_error() {
+            items.push(format!("- {}", sentence(&format!("{call} failed: {text}"), SHOWN)));
+        } else if let Some(failure) = &self.last_failure {
             items.push(format!("- {}", sentence(failure, SHOWN)));
         }
         if let Some(frame) = self.last_frame {
@@ -387,9 +392,20 @@ impl Draft {
         if items.is_empty() { format!("- {NOTHING}") } else { items.join("\n") }
     }
 
+    /// The rules of the checkpoint before, and those that the user gave since.
+    fn rules(&self, before: Option<&str>) -> Option<String> {
+        let before = before.filter(|rules| rules.trim() != format!("- {NOTHING}"));
+        let known = before.unwrap_or_default();
+        let rules = self.ledger.rules().map(|(_, rule)| format!("- {}", sentence(rule, SHOWN)));
+        let new = rules.filter(|rule| !known.lines().any(|line| line == rule));
+        let all: Vec<String> = before.map(str::to_owned).into_iter().chain(new).collect();
+        (!all.is_empty()).then(|| all.join("\n"))
+    }
+
     fn actions(&self) -> String {
+        let steps = self.ledger.open_steps();
         let mut items: Vec<String> =
-            self.plan.iter().map(|item| format!("- {}", sentence(item, STEP))).collect();
+            steps.map(|(_, step)| format!("- {}", sentence(step, STEP))).collect();
         items.extend(self.unanswered.iter().map(|(name, _)| {
             format!("- The call of {} has no result yet", code(&flat(name, STEP)))
         }));

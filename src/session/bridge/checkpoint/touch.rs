@@ -158,20 +158,6 @@ fn patched(patch: &str) -> Vec<Touch> {
     patch.lines().filter_map(touch).filter(|touch| !touch.path.is_empty()).collect()
 }
 
-/// The open items of a plan that a call writes down, where it writes one.
-pub(super) fn open_items(parameters: &Value) -> Option<Vec<String>> {
-    let list = ["todos", "plan", "items"].iter().find_map(|key| parameters.get(key)?.as_array())?;
-    let mut items = Vec::new();
-    for item in list {
-        let text = ["content", "step", "title", "task"].iter().find_map(|key| item.str_at(key))?;
-        let state = item.str_at("status").unwrap_or_default();
-        if !matches!(state, "completed" | "done" | "cancelled") {
-            items.push(text.to_owned());
-        }
-    }
-    Some(items)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,14 +229,5 @@ mod tests {
         for text in ["Success. Updated the following files:", "Exit code: 0\nfailed to x", "ok"] {
             assert!(!is_refusal(text), "{text}");
         }
-    }
-
-    #[test]
-    fn open_items_of_a_plan_are_those_not_done() {
-        let plan =
-            r#"{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"pending"}]}"#;
-        let plan = json::read(plan.as_bytes()).unwrap();
-        assert_eq!(open_items(&plan), Some(vec!["b".to_owned()]));
-        assert_eq!(open_items(&json::read(br#"{"plan":"text"}"#).unwrap()), None);
     }
 }

@@ -1,0 +1,266 @@
+//! `afterimage guard`: what the provider's cache would serve of each request.
+
+mod page;
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::Write,
+};
+
+use afterimage::{
+    bill::Prices,
+    guard::{CacheForecast, CacheRules, Guard, Prediction, ProviderDiagnostics, SentRequest},
+    id::Millis,
+    json::{Object, ObjectExt},
+    request::{Exchange, ExchangeOutcome, Recording},
+    transcript::Money,
+};
+
+use crate::{
+    args,
+    failure::{Failure, Outcome, Stop},
+    input::{self, InputRefusal, Source},
+    json::{object, or_null},
+    lens::{Counting, Lens},
+    output::{self, Output},
+    requests, sessions, usage,
+    watch::{Printed, Reading, unfinished, watch},
+};
+
+pub(crate) fn run(args: &args::Guard) -> Outcome {
+    let rendering = args::Rendering { format: None, tokenizer: args.tokenizer.clone() };
+    let lens = Lens::new(&rendering, Counting::OnDemand)?;
+    let prices = usage::prices(&args.pricing)?;
+    let rules = match args.rules.as_deref() {
+        Some(path) => {
+            let text = usage::text_of_table(path, "rules")?;
+            CacheRules::from_toml(&text).map_err(|error| error.in_file(path))?
+        }
+        None => CacheRules::embedded()?,
+    };
+    let guard = Guard::new(rules, lens.counter.clone()).with_prices(prices.clone());
+    let watching = Watching { args, guard, most: most(args, &prices)?, lens: &lens };
+    let mut out = Output::new(args.coloring.color);
+    if args.follow {
+        let mut printed = Printed::default();
+        return watch(&args.input, |input, is_quiet| {
+            watching.refresh(input, is_quiet, &mut printed, &mut out)
+        });
+    }
+    let mut has_excess = false;
+    input::each(&args.input.of_all_sessions(), true, |source| {
+        let recording = requests::read(source, &lens.counter)?;
+        let watched = watching.of(source, &recording, |_| true)?;
+        has_excess |= watched.iter().any(|of| of.is_excess);
+        watching.print(source, &watched, true, &mut out)
+    })?;
+    if has_excess { Err(Stop::Negative) } else { Ok(()) }
+}
+
+/// The most that a request may lose.
+fn most(args: &args::Guard, prices: &Prices) -> Outcome<Option<Money>> {
+    let Some(text) = args.max_loss.as_deref() else { return Ok(None) };
+    let amount = Money::from_decimal(text, prices.currency()).filter(|_| !text.starts_with('-'));
+    if let Some(amount) = amount {
+        return Ok(Some(amount));
+    }
+    let failure = format!("expected an amount of money for `--max-loss`, found {text:?}");
+    Err(Failure::new(failure).hint("`--max-loss 2.00` is two dollars").into())
+}
+
+/// What is watched, and how.
+struct Watching<'w> {
+    args: &'w args::Guard,
+    guard: Guard,
+    most: Option<Money>,
+    lens: &'w Lens,
+}
+
+/// A request with what was said of it, and what was reported.
+struct Watched<'r> {
+    exchange: &'r Exchange,
+    previous: Option<usize>,
+    prediction: Prediction,
+    diagnostics: Option<ProviderDiagnostics>,
+    is_excess: bool,
+}
+
+impl Watched<'_> {
+    fn forecast(&self) -> Option<&CacheForecast> {
+        self.prediction.cache.as_ref().ok()
+    }
+
+    /// What was reported: read, and written.
+    fn reported(&self) -> (Option<u64>, Option<u64>) {
+        let usage = self.exchange.usage.as_ref();
+        let figures = usage.map(|usage| (usage.cache_read, usage.cache_write));
+        figures.unwrap_or_default()
+    }
+}
+
+impl Watching<'_> {
+    /// Prints what is new in a file that is followed.
+    fn refresh(
+        &self,
+        input: &args::Input,
+        is_quiet: bool,
+        printed: &mut Printed<()>,
+        out: &mut Output,
+    ) -> Outcome<Reading> {
+        let mut is_held = false;
+        input::read(input, false, InputRefusal::Ends, |source| {
+            let recording = requests::read(source, &self.lens.counter)?;
+            if !printed.are_in(recording.exchanges()) {
+                source.note("the file was replaced or cut: it is followed from its beginning");
+                *printed = Printed::default();
+            }
+            let held = if is_quiet { HashSet::new() } else { unfinished(&recording) };
+            is_held = !held.is_empty();
+            let mut seen = HashMap::new();
+            let wanted = |of: &Exchange| !held.contains(&of.number) && !printed.has(of, &mut seen);
+            let watched = self.of(source, &recording, wanted)?;
+            let is_first = printed.is_none();
+            let exchanges = recording.exchanges().iter();
+            let ready: Vec<&Exchange> = exchanges.filter(|of| !held.contains(&of.number)).collect();
+            if !watched.is_empty() {
+                self.print(source, &watched, is_first, out)?;
+            }
+            *printed = Printed::take(&ready, None);
+            Ok(())
+        })?;
+        Ok(Reading { is_held, is_none: printed.is_none() })
+    }
+
+    /// What is said of the requests of a recording that are wanted.
+    fn of<'r>(
+        &self,
+        source: &Source,
+        recording: &'r Recording,
+        mut wanted: impl FnMut(&Exchange) -> bool,
+    ) -> Outcome<Vec<Watched<'r>>> {
+        let session = self.args.input.session.as_deref();
+        let mut watched = Vec::new();
+        let mut worked_out = 0_u64;
+        for exchange in recording.exchanges() {
+            if !wanted(exchange) || session.is_some_and(|session| session != &*exchange.session) {
+                continue;
+            }
+            if exchange.provenance.lacks().is_empty() {
+                let of = self.one(recording, exchange).map_err(|error| source.refuse(error))?;
+                watched.push(of);
+            } else {
+                worked_out += 1;
+            }
+        }
+        if worked_out > 0 {
+            let requests = crate::text::counted(worked_out, "request");
+            source.note(&format!(
+                "no forecast of {requests} that were worked out from a transcript: `afterimage \
+                 requests --broken` says what these lost"
+            ));
+        }
+        Ok(watched)
+    }
+
+    fn one<'r>(
+        &self,
+        recording: &'r Recording,
+        exchange: &'r Exchange,
+    ) -> afterimage::Result<Watched<'r>> {
+        let previous = answered_before(recording, exchange.number);
+        let request = recording.request(exchange.number)?;
+        let before = match previous {
+            Some(of) => Some((of, recording.request(of.number)?)),
+            None => None,
+        };
+        let next = sent(&request, exchange);
+        let before = before.as_ref().map(|(of, request)| {
+            let sent = sent(request, of);
+            match &of.usage {
+                Some(usage) => sent.reported(usage),
+                None => sent,
+            }
+        });
+        let prediction = self.guard.predict(before.as_ref(), &next)?;
+        let loss = prediction.cache.as_ref().ok().and_then(|of| of.loss);
+        let is_excess = self.most.zip(loss).is_some_and(|(most, loss)| loss.pico() > most.pico());
+        let response = exchange.response.body.as_deref();
+        Ok(Watched {
+            exchange,
+            previous: previous.map(|of| of.number),
+            prediction,
+            diagnostics: response.and_then(ProviderDiagnostics::of),
+            is_excess,
+        })
+    }
+
+    fn print(
+        &self,
+        source: &Source,
+        watched: &[Watched<'_>],
+        is_first: bool,
+        out: &mut Output,
+    ) -> Outcome {
+        if self.args.json {
+            watched.iter().try_for_each(|of| out.json(json(source, of)))?;
+        } else {
+            page::print(self, source, watched, is_first, out)?;
+        }
+        out.flush()?;
+        for of in watched.iter().filter(|of| of.is_excess) {
+            let loss = of.forecast().and_then(|of| of.loss).map(usage::money);
+            let cause = of.prediction.cause().map(|cause| format!(": {cause}"));
+            output::note(&format!(
+                "request {} of {} pays {} again for what was cached{}",
+                of.exchange.number,
+                source.name(),
+                loss.unwrap_or_default(),
+                cause.unwrap_or_default(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The request before one in its session that was answered: one that failed leaves nothing in a cache.
+fn answered_before(recording: &Recording, number: usize) -> Option<&Exchange> {
+    let mut before = recording.previous(number);
+    while let Some(number) = before {
+        let exchange = recording.exchanges().get(number.checked_sub(1)?)?;
+        if !matches!(exchange.outcome, ExchangeOutcome::Failed { .. }) {
+            return Some(exchange);
+        }
+        before = recording.previous(number);
+    }
+    None
+}
+
+fn sent<'r>(request: &'r afterimage::request::Request, exchange: &Exchange) -> SentRequest<'r> {
+    let sent = SentRequest::new(request);
+    match exchange.time.as_deref().and_then(sessions::written) {
+        Some(time) => sent.at(Millis::new(time)),
+        None => sent,
+    }
+}
+
+fn json(source: &Source, of: &Watched<'_>) -> Object {
+    let mut json = object! {
+        "file": source.name(),
+        "request": of.exchange.number as u64,
+        "previous": or_null(of.previous.map(|number| number as u64)),
+        "session": &*of.exchange.session,
+        "time": or_null(of.exchange.time.as_deref()),
+        "model": or_null(of.exchange.model.as_deref()),
+    };
+    json.extend(of.prediction.to_json());
+    json.put_some("cause", of.prediction.cause());
+    let (read, written) = of.reported();
+    let mut reported = Object::new();
+    reported.put_some("input", of.exchange.usage.as_ref().and_then(|usage| usage.input));
+    reported.put_some("read", read);
+    reported.put_some("write", written);
+    json.put("reported", reported);
+    json.put_some("diagnostics", of.diagnostics.as_ref().map(ProviderDiagnostics::to_json));
+    json.put("exceeds", of.is_excess);
+    json
+}

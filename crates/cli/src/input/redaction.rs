@@ -1,0 +1,88 @@
+//! Secrets that are taken out of all that is read.
+
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use afterimage::{
+    json::MAX_BYTES,
+    redact::{RedactionRules, Redactor},
+    transcript::{Record, RecordedExchange},
+};
+
+use super::regular;
+use crate::{
+    args::Input,
+    failure::{Failure, Outcome},
+    output::note,
+    text::counted,
+};
+
+/// The redactor of all files of a command, so that one secret has one placeholder.
+#[derive(Clone)]
+pub(super) struct Redaction(Rc<RefCell<Redactor>>);
+
+impl Redaction {
+    /// The redaction that is asked for, if any is.
+    pub(super) fn of(input: &Input) -> Outcome<Option<Self>> {
+        if !input.redaction.redact && input.redaction.redact_rules.is_none() {
+            return Ok(None);
+        }
+        let mut rules = RedactionRules::embedded()?;
+        if let Some(path) = &input.redaction.redact_rules {
+            rules = rules.with(&read_rules(path)?)?;
+        }
+        Ok(Some(Self(Rc::new(RefCell::new(Redactor::new(&rules))))))
+    }
+
+    /// A path as it is shown and archived.
+    pub(super) fn path(&self, path: &Path) -> PathBuf {
+        let shown = path.display().to_string();
+        self.0.borrow_mut().text(&shown, "the path of a file").into_owned().into()
+    }
+
+    pub(super) fn record(&self, record: Record) -> afterimage::Result<Record> {
+        let Record { session, frame } = record;
+        let frame = self.0.borrow_mut().frame(frame)?;
+        Ok(Record { session, frame })
+    }
+
+    pub(super) fn exchange(&self, exchange: &mut RecordedExchange) {
+        let mut redactor = self.0.borrow_mut();
+        let mut redact = |body: &str, what: &str| {
+            let place = format!("exchange {}, {what}", exchange.line);
+            redactor.body(body, &place).into_owned()
+        };
+        let request = redact(&exchange.request, "request");
+        let response = exchange.response.as_deref().map(|body| redact(body, "response"));
+        let failure = exchange.failure.as_deref().map(|text| redact(text, "failure"));
+        exchange.is_as_sent &= *request == *exchange.request;
+        exchange.request = request.into();
+        exchange.response = response.map(Into::into);
+        exchange.failure = failure;
+    }
+
+    /// Says what was found.
+    pub(super) fn report(&self) {
+        let redactor = self.0.borrow();
+        let report = redactor.report();
+        if report.found.is_empty() {
+            return note("redacted nothing: no secret was found");
+        }
+        let rules = report.by_rule().into_iter();
+        let rules: Vec<String> =
+            rules.map(|(rule, secrets, _)| format!("{secrets} {rule}")).collect();
+        let secrets = counted(report.found.len() as u64, "secret");
+        let places = counted(report.times(), "place");
+        note(&format!("redacted {secrets} in {places}: {}", rules.join(", ")));
+    }
+}
+
+fn read_rules(path: &Path) -> Outcome<RedactionRules> {
+    let bytes = regular(path, MAX_BYTES as u64)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::new("expected rules in UTF-8, found other bytes").file(path))?;
+    Ok(RedactionRules::from_toml(&text).map_err(|error| error.in_file(path))?)
+}

@@ -1,0 +1,82 @@
+//! `afterimage record`: an agent's requests, as they are sent.
+
+pub(crate) mod args;
+mod codex;
+mod launch;
+mod pi;
+mod routes;
+
+use std::{
+    io::Write,
+    net::{Ipv4Addr, SocketAddr},
+    sync::mpsc,
+};
+
+use afterimage::record::{Limits, Recorder, RecordingWriter, wire::Wire};
+
+use self::{
+    args::Record,
+    launch::Launch,
+    routes::{Routes, Variable},
+};
+use crate::{
+    args::Color,
+    failure::Outcome,
+    output::{Output, note},
+    text::counted,
+};
+
+pub(crate) fn run(args: &Record) -> Outcome {
+    let (mut routes, variables) = Routes::of(args)?;
+    let launch = Launch::of(args, &variables, &mut routes)?;
+    let recorder = recorder(args)?;
+    let listen = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let wire = Wire::start(listen, routes.into_routes(), recorder)?;
+    note(&format!(
+        "requests and answers are recorded in {}: bodies as they are, with any secret in them; the \
+         owner of the files alone can read them",
+        args.output.display()
+    ));
+    let outcome = match launch {
+        Some(launch) => launch.run(&wire),
+        None => serve(&wire, &variables),
+    };
+    let count = wire.exchanges();
+    wire.stop();
+    note(&format!(
+        "recorded {}; `afterimage requests {}` lists them",
+        counted(count, "exchange"),
+        args.output.display()
+    ));
+    outcome
+}
+
+fn recorder(args: &Record) -> Outcome<Recorder> {
+    let folder = args.output.clone();
+    let open = move || {
+        let (writer, recovery) = RecordingWriter::open_private(&folder)?;
+        if let Some(cut) = recovery.cut {
+            note(&format!("an earlier run was cut off: {cut}"));
+        }
+        Ok(writer)
+    };
+    Ok(Recorder::start(Limits::default(), open, note)?)
+}
+
+/// Says where the listener is, and waits for a signal.
+fn serve(wire: &Wire, variables: &[Variable]) -> Outcome {
+    let (interrupted, wait) = mpsc::channel();
+    wire.on_interrupt(move |_| {
+        let _ = interrupted.send(());
+    })?;
+    let mut out = Output::new(Color::Never);
+    for (variable, route) in variables {
+        if let Some(base) = wire.base_url(route) {
+            writeln!(out, "{variable}={base}")?;
+        }
+    }
+    out.flush()?;
+    drop(out);
+    let _ = wait.recv();
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! A command, and how it is told where to send its requests.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    process::{Child, Command, ExitStatus},
+};
+
+use afterimage::record::wire::{Interrupt, Wire};
+
+use super::{
+    args::Record,
+    codex, pi,
+    routes::{Routes, Variable},
+};
+use crate::failure::{Failure, Outcome, Stop};
+
+/// An argument of the command.
+#[derive(Debug)]
+pub(super) enum Argument {
+    Plain(OsString),
+    /// A text, and behind it the base URL of a route, in quotes.
+    Base {
+        before: String,
+        route: String,
+    },
+}
+
+/// A command that is to be run.
+#[derive(Debug)]
+pub(super) struct Launch {
+    program: OsString,
+    arguments: Vec<Argument>,
+    variables: Vec<Variable>,
+    overlay: Option<pi::Overlay>,
+}
+
+impl Launch {
+    /// The command with what its kind needs; `None` where none is to be run.
+    pub(super) fn of(
+        args: &Record,
+        variables: &[Variable],
+        routes: &mut Routes,
+    ) -> Outcome<Option<Self>> {
+        let Some((program, arguments)) = args.command.split_first() else { return Ok(None) };
+        let kind = Path::new(program).file_stem().and_then(OsStr::to_str).unwrap_or_default();
+        let plain = || arguments.iter().cloned().map(Argument::Plain).collect();
+        let (arguments, overlay) = match kind {
+            "codex" => (codex::arguments(args, arguments, routes)?, None),
+            "pi" => (plain(), Some(pi::Overlay::of(routes)?)),
+            _ => (plain(), None),
+        };
+        let (program, variables) = (program.clone(), variables.to_vec());
+        Ok(Some(Self { program, arguments, variables, overlay }))
+    }
+
+    /// Runs the command to its end. A failure where it cannot be started, and its exit code where that
+    /// is not zero.
+    pub(super) fn run(self, wire: &Wire) -> Outcome {
+        let base = |route: &str| wire.base_url(route).map(str::to_owned);
+        let mut command = Command::new(&self.program);
+        for argument in self.arguments {
+            match argument {
+                Argument::Plain(text) => command.arg(text),
+                Argument::Base { before, route } => {
+                    command.arg(format!("{before}\"{}\"", base(&route).unwrap_or_default()))
+                }
+            };
+        }
+        for (variable, route) in &self.variables {
+            command.env(variable, base(route).unwrap_or_default());
+        }
+        // It is removed when the command has ended.
+        let over = self.overlay.map(|overlay| overlay.lay(base)).transpose()?;
+        if let Some(over) = &over {
+            command.env(pi::VARIABLE, over.path());
+        }
+        let failed = |error: std::io::Error| {
+            let program = self.program.display();
+            Failure::new(format!("cannot run {program}: {error}"))
+        };
+        let mut child = command.spawn().map_err(failed)?;
+        pass_signals(wire, &child)?;
+        let status = child.wait().map_err(failed)?;
+        match code(status) {
+            0 => Ok(()),
+            code => Err(Stop::Command(code)),
+        }
+    }
+}
+
+/// Ctrl-C reaches the command by itself; other signals are passed on to it.
+#[cfg(unix)]
+fn pass_signals(wire: &Wire, child: &Child) -> Outcome {
+    use rustix::process::{Pid, Signal, kill_process};
+    let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    wire.on_interrupt(move |interrupt| {
+        if let (Interrupt::Process, Some(process)) = (interrupt, process) {
+            // It may have ended.
+            let _ = kill_process(process, Signal::TERM);
+        }
+    })?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn pass_signals(wire: &Wire, _child: &Child) -> Outcome {
+    wire.on_interrupt(|_: Interrupt| {})?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+#[cfg(not(unix))]
+fn code(status: ExitStatus) -> u8 {
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,101 @@
+//! The providers that a recorder leads to.
+
+use afterimage::record::wire::{Route, Upstream};
+
+use super::args::Record;
+use crate::failure::{Failure, Outcome};
+
+/// The providers whose base URLs any command gets: a name, the variable, the provider's own URL.
+const KNOWN: [(&str, &str, &str); 2] = [
+    (OPENAI, "OPENAI_BASE_URL", "https://api.openai.com/v1"),
+    (ANTHROPIC, "ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+];
+pub(super) const OPENAI: &str = "openai";
+pub(super) const ANTHROPIC: &str = "anthropic";
+
+/// The routes so far.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    all: Vec<(Route, Upstream)>,
+}
+
+/// A variable of the command, and the name of the route that it leads to.
+pub(super) type Variable = (String, String);
+
+impl Routes {
+    /// The routes that the command line and the environment name, with the variables for them.
+    pub(super) fn of(args: &Record) -> Outcome<(Self, Vec<Variable>)> {
+        let (mut routes, mut variables) = (Self::default(), Vec::new());
+        let mut named = Vec::new();
+        for text in &args.upstream {
+            let (name, url) = match text.split_once('=') {
+                Some((name, url)) if !name.contains(['/', ':']) => (Some(name), url),
+                _ => (None, text.as_str()),
+            };
+            if let Some(unknown) = name.filter(|name| KNOWN.iter().all(|(known, ..)| known != name))
+            {
+                let failure = Failure::new(format!("there is no provider {unknown:?}"));
+                return Err(failure.hint("`openai` or `anthropic`; --env takes any other").into());
+            }
+            named.push((name, url));
+        }
+        for (name, variable, own) in KNOWN {
+            let is_meant = |of: Option<&str>| of.is_none_or(|of| of == name);
+            let given = named.iter().rev().find(|(of, _)| is_meant(*of)).map(|(_, url)| *url);
+            let set = std::env::var(variable).ok().filter(|url| !url.trim().is_empty());
+            let origin = if given.is_some() { "--upstream" } else { variable };
+            let url = given.map(str::to_owned).or(set).unwrap_or_else(|| own.to_owned());
+            let upstream = upstream(origin, &url)?;
+            routes.all.push((Route::new(name, upstream.clone()), upstream));
+            variables.push((variable.to_owned(), name.to_owned()));
+        }
+        for text in &args.env {
+            let Some((variable, url)) = text.split_once('=').filter(|(name, _)| !name.is_empty())
+            else {
+                return Err(Failure::new(format!("expected NAME=URL, found {text:?}")).into());
+            };
+            let route = routes.add(variable, url)?;
+            variables.retain(|(name, _)| name != variable);
+            variables.push((variable.to_owned(), route));
+        }
+        Ok((routes, variables))
+    }
+
+    /// A route to a base URL, which may be there already. Its name is made of `name`.
+    pub(super) fn add(&mut self, name: &str, url: &str) -> Outcome<String> {
+        let upstream = upstream(name, url)?;
+        if let Some((route, _)) = self.all.iter().find(|(_, other)| *other == upstream) {
+            return Ok(route.name().to_owned());
+        }
+        let name: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .collect();
+        let is_taken = |name: &str| self.all.iter().any(|(route, _)| route.name() == name);
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        let name = names.find(|name| !is_taken(name)).unwrap_or_default();
+        self.all.push((Route::new(&name, upstream.clone()), upstream));
+        Ok(name)
+    }
+
+    /// Makes a known provider lead to another base URL.
+    pub(super) fn redirect(&mut self, name: &str, url: &str) -> Outcome {
+        let upstream = upstream(name, url)?;
+        if let Some(found) = self.all.iter_mut().find(|(route, _)| route.name() == name) {
+            *found = (Route::new(name, upstream.clone()), upstream);
+        }
+        Ok(())
+    }
+
+    pub(super) fn into_routes(self) -> Vec<Route> {
+        self.all.into_iter().map(|(route, _)| route).collect()
+    }
+}
+
+/// Reads a base URL, which comes from `origin`.
+fn upstream(origin: &str, url: &str) -> Outcome<Upstream> {
+    // The URL may hold a key, and is not repeated.
+    let parsed = Upstream::parse(url);
+    Ok(parsed.map_err(|error| Failure::new(error.message()).at("from", origin))?)
+}

@@ -1,0 +1,164 @@
+//! Files that are followed: read again where they have changed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use afterimage::{
+    ErrorKind,
+    request::{Exchange, Recording},
+    transcript::{Transcript, subagent_files},
+};
+
+use crate::{
+    args,
+    failure::{Failure, Outcome, Stop},
+    input::{self, is_folder_of_files, is_stdin},
+};
+
+/// How often files are looked at.
+const PAUSE: Duration = Duration::from_millis(500);
+/// For how many looks a file must be as it is before its last answer counts as ended.
+const QUIET: u32 = 3;
+/// A file is read anew at most for this share of the time.
+const SHARE: u32 = 4;
+
+/// What a reading of a followed file found.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    /// Whether something may still change, and is held back until the file is quiet.
+    pub(crate) is_held: bool,
+    /// Whether nothing was printed so far.
+    pub(crate) is_none: bool,
+}
+
+/// Reads a file, and again when it has changed, until the program is interrupted. `refresh` is given
+/// the file as input, and whether the file is quiet.
+pub(crate) fn watch(
+    input: &args::Input,
+    mut refresh: impl FnMut(&args::Input, bool) -> Outcome<Reading>,
+) -> Outcome {
+    let chosen = input.chosen()?;
+    let [path] = &*chosen else {
+        return Err(Failure::new("expected one file to follow, found several").into());
+    };
+    if is_stdin(path) || is_folder_of_files(path) {
+        let failure = Failure::new("expected a file to follow").file(&input::name(path));
+        return Err(failure.hint("`--last` takes the newest session of a folder").into());
+    }
+    let input = args::Input {
+        files: vec![path.clone()],
+        last: false,
+        is_silent: true,
+        ..input.of_all_sessions()
+    };
+    let (mut looked, mut quiet) = (None, 0);
+    let mut reading = Reading { is_held: false, is_none: true };
+    loop {
+        let looks = Some(look(path));
+        quiet = if looks == looked { quiet + 1 } else { 0 };
+        if quiet == 0 || (quiet == QUIET && reading.is_held) {
+            looked = looks;
+            let began = Instant::now();
+            // What is written just now may be half a document, or nothing yet.
+            if is_whole(path, reading.is_none)? {
+                reading = refresh(&input, quiet == QUIET)?;
+            }
+            thread::sleep(began.elapsed() * (SHARE - 1));
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// The requests that were printed already.
+pub(crate) struct Printed<S> {
+    /// How many of each session, and when the last of them was.
+    sessions: HashMap<Arc<str>, (usize, Option<String>)>,
+    /// The session of the last row.
+    pub(crate) last: Option<Arc<str>>,
+    /// The columns of the last table.
+    pub(crate) shape: Option<S>,
+}
+
+impl<S> Default for Printed<S> {
+    fn default() -> Self {
+        Self { sessions: HashMap::new(), last: None, shape: None }
+    }
+}
+
+impl<S> Printed<S> {
+    /// Whether nothing was printed yet.
+    pub(crate) fn is_none(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// Whether a request was printed; `seen` counts those of each session.
+    pub(crate) fn has(&self, of: &Exchange, seen: &mut HashMap<Arc<str>, usize>) -> bool {
+        let number = seen.entry(Arc::clone(&of.session)).or_default();
+        *number += 1;
+        self.sessions.get(&of.session).is_some_and(|(printed, _)| *number <= *printed)
+    }
+
+    /// Takes the requests that there are for printed. Says whether those that were are still there.
+    pub(crate) fn take(exchanges: &[&Exchange], shape: Option<S>) -> Self {
+        let mut printed = Self { shape, ..Self::default() };
+        for exchange in exchanges {
+            let of = printed.sessions.entry(Arc::clone(&exchange.session)).or_default();
+            *of = (of.0 + 1, exchange.time.clone());
+            printed.last = Some(Arc::clone(&exchange.session));
+        }
+        printed
+    }
+
+    /// Whether these requests begin with those that were printed.
+    pub(crate) fn are_in(&self, exchanges: &[Exchange]) -> bool {
+        self.sessions.iter().all(|(session, (count, time))| {
+            let mut of_session = exchanges.iter().filter(|of| of.session == *session);
+            let last = count.checked_sub(1).and_then(|before| of_session.nth(before));
+            last.is_some_and(|last| last.time == *time)
+        })
+    }
+}
+
+/// The requests whose answers end their sessions.
+pub(crate) fn unfinished(recording: &Recording) -> HashSet<usize> {
+    let is_last = |exchange: &&Exchange| {
+        let frames = recording.history(&exchange.session).map(|history| history.frames());
+        let last = frames.and_then(|frames| frames.sequence(frames.len().checked_sub(1)?));
+        last.is_some() && exchange.response.frames.last().copied() == last
+    };
+    recording.exchanges().iter().filter(is_last).map(|exchange| exchange.number).collect()
+}
+
+/// What the files of a session, or those of a folder that is a recording, look like from outside.
+fn look(path: &Path) -> Vec<(PathBuf, Option<(u64, SystemTime)>)> {
+    let inside = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = std::iter::once(path.to_owned()).chain(subagent_files(path)).chain(inside);
+    let looks = |file: &PathBuf| {
+        let metadata = fs::metadata(file).ok()?;
+        Some((metadata.len(), metadata.modified().ok()?))
+    };
+    files.map(|file| (file.clone(), looks(&file))).collect()
+}
+
+/// Whether a file holds a transcript now. A failure where it never did, unless it is still empty.
+fn is_whole(path: &Path, is_first: bool) -> Outcome<bool> {
+    let error = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => return Ok(true),
+        Ok(metadata) if metadata.len() == 0 => return Ok(false),
+        Ok(_) => match Transcript::open(path) {
+            Ok(_) => return Ok(true),
+            Err(error) => error,
+        },
+        Err(error) if is_first => return Err(Failure::cannot_open(&error).file(path).into()),
+        // Who writes a file anew may remove it first.
+        Err(_) => return Ok(false),
+    };
+    let may_come = matches!(error.kind(), ErrorKind::Json | ErrorKind::Utf8) || !is_first;
+    if may_come { Ok(false) } else { Err(Stop::from(error)) }
+}

@@ -1,0 +1,339 @@
+//! `afterimage record`: a command whose requests go through the recorder.
+#![cfg(all(unix, feature = "record"))]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Child, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use serde_json::Value;
+
+use crate::support::{Run, afterimage, run};
+
+const BASE: &str = "AFTERIMAGE_TEST_BASE";
+const ANSWER: &str = r#"{"id":"r","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes"}]}],"usage":{"input_tokens":7,"output_tokens":1}}"#;
+
+/// Reads the head of a message, and its body.
+fn message(input: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let begin = head.len();
+        if input.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+        let line = head[begin..].trim_end().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length: ") {
+            length = value.parse().unwrap();
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    input.read_exact(&mut body).ok()?;
+    Some((head, body))
+}
+
+/// A provider that answers every request, and the bodies that it got.
+fn provider() -> (SocketAddr, Arc<Mutex<Vec<Vec<u8>>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&received);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, all) = (stream.unwrap(), Arc::clone(&all));
+            thread::spawn(move || {
+                let mut input = BufReader::new(stream.try_clone().unwrap());
+                while let Some((_, body)) = message(&mut input) {
+                    all.lock().unwrap().push(body);
+                    let head =
+                        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", ANSWER.len());
+                    stream.write_all(format!("{head}{ANSWER}").as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+    (address, received)
+}
+
+/// Posts a body to a base URL, as a client of the Responses API does. Gives what came back.
+fn post(base: &str, body: &str) -> String {
+    let rest = base.strip_prefix("http://").unwrap();
+    let (address, path) = rest.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /{path}/responses?key=planted HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer planted\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let (head, body) = message(&mut BufReader::new(stream)).unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    String::from_utf8(body).unwrap()
+}
+
+fn body(turns: usize) -> String {
+    let turn = |at| format!(r#"{{"role":"user","content":"turn {at}"}}"#);
+    let input: Vec<String> = (0..turns).map(turn).collect();
+    format!(r#"{{"model":"m","tools":[],"input":[{}]}}"#, input.join(","))
+}
+
+/// What a recorded command does: three calls, and an exit code of its own.
+#[test]
+fn child_calls_the_provider() {
+    let Ok(variable) = std::env::var(BASE) else { return };
+    let base = std::env::var(variable).unwrap();
+    for turns in 1..=3 {
+        assert_eq!(post(&base, &body(turns)), ANSWER);
+    }
+    println!("said by the command");
+    std::process::exit(7);
+}
+
+/// Records the calls of this test's own program, which finds its base URL in `variable`.
+fn record(folder: &Path, options: &[&str], variable: &str, env: &[(&str, &str)]) -> Run {
+    let program = std::env::current_exe().unwrap();
+    let mut args = vec!["record", "-o", folder.to_str().unwrap()];
+    args.extend(options);
+    args.extend([
+        "--",
+        program.to_str().unwrap(),
+        "record::child_calls_the_provider",
+        "--exact",
+        "--nocapture",
+    ]);
+    let mut command = afterimage(&args);
+    command.env_remove("OPENAI_BASE_URL").env_remove("ANTHROPIC_BASE_URL").env(BASE, variable);
+    let output = command.envs(env.iter().copied()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn a_command_runs_as_it_would_and_its_requests_are_recorded() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (variable, options, env) in [
+        ("OPENAI_BASE_URL", [""].as_slice(), Some("OPENAI_BASE_URL")),
+        ("OPENAI_BASE_URL", &["--upstream", "URL"], None),
+        ("ANTHROPIC_BASE_URL", &["--upstream", "anthropic=URL"], None),
+        ("OTHER_BASE", &["--env", "OTHER_BASE=URL"], None),
+    ] {
+        let (address, received) = provider();
+        let url = format!("http://{address}/v1");
+        let folder = scratch.path().join(address.port().to_string());
+        let options: Vec<String> = options
+            .iter()
+            .filter(|option| !option.is_empty())
+            .map(|option| option.replace("URL", &url))
+            .collect();
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let env: Vec<(&str, &str)> = env.map(|name| (name, url.as_str())).into_iter().collect();
+        let run_of = record(&folder, &options, variable, &env);
+        assert_eq!(run_of.code, Some(7), "{}", run_of.err);
+        assert!(run_of.out.contains("said by the command"), "{}", run_of.out);
+        let first = run_of.err.lines().next().unwrap();
+        assert!(first.contains("bodies as they are, with any secret in them"), "{first}");
+        assert!(run_of.err.contains("recorded 3 exchanges"), "{}", run_of.err);
+
+        let received = received.lock().unwrap().clone();
+        assert_eq!(received, [1, 2, 3].map(|turns| body(turns).into_bytes()));
+        let path = folder.to_str().unwrap();
+        for (number, body) in (1..).zip(&received) {
+            let printed = run(&["render", "--request", &number.to_string(), path]);
+            assert_eq!(printed.out.as_bytes(), body, "{}", printed.err);
+        }
+        let listed = run(&["requests", "--json", path]).out;
+        let lines: Vec<Value> =
+            listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let requests: Vec<&Value> =
+            lines.iter().filter(|line| line.get("request").is_some()).collect();
+        assert_eq!(requests.len(), 3);
+        for request in requests {
+            assert_eq!(
+                (&request["provenance"], &request["outcome"]),
+                (&"sent".into(), &"answered".into())
+            );
+            assert_eq!(request["usage"]["input"], 7);
+        }
+        assert_eq!(run(&["stats", path]).code, Some(0));
+        let wire = fs::read(folder.join("wire.rec")).unwrap();
+        assert!(!wire.windows(7).any(|bytes| bytes == b"planted"));
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_before_anything_runs() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let path = folder.to_str().unwrap();
+    let touched = scratch.path().join("touched");
+    let command = ["--", "touch", touched.to_str().unwrap()];
+    for (options, says) in [
+        (["--upstream", "http://api.openai.com/v1"], "is not https"),
+        (["--upstream", "https://u:planted@host/v1"], "has a user or a password"),
+        (["--upstream", "mistral=https://api.mistral.ai"], "there is no provider"),
+        (["--env", "NAME"], "expected NAME=URL"),
+        (["--env", "NAME=https://host/?key=planted"], "has parameters"),
+        (["--listen", "0.0.0.0:0"], "expected an address of loopback"),
+    ] {
+        let refused = run(&[&["record", "-o", path], &options[..], &command].concat());
+        assert_eq!(refused.code, Some(2), "{options:?}: {}", refused.err);
+        assert!(refused.err.contains(says), "{options:?}: {}", refused.err);
+        assert!(!refused.err.contains("planted"), "{}", refused.err);
+    }
+    let other = scratch.path().to_str().unwrap();
+    fs::write(scratch.path().join("notes.txt"), "mine").unwrap();
+    let refused = run(&[&["record", "-o", other], &command[..]].concat());
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("notes.txt"), "{}", refused.err);
+    assert!(!touched.exists());
+    let missing = run(&["record", "-o", path, "--", "/no/such/program"]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.err.contains("cannot run /no/such/program"), "{}", missing.err);
+    // A command that a signal ends.
+    let killed = run(&["record", "-o", path, "--", "sh", "-c", "kill -KILL $$"]);
+    assert_eq!(killed.code, Some(128 + 9), "{}", killed.err);
+}
+
+/// A program of this name that prints what it was given.
+fn stand_in(folder: &Path, name: &str, script: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn codex_gets_its_base_urls_as_arguments() {
+    let scratch = tempfile::tempdir().unwrap();
+    let codex = stand_in(scratch.path(), "codex", "printf '%s\\n' \"$@\"");
+    let home = scratch.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let config = "[model_providers.local]\nbase_url = \"http://127.0.0.1:1/a\"\n[model_providers.far]\nbase_url = \"http://far/a\"\n";
+    fs::write(home.join("config.toml"), config).unwrap();
+    let folder = scratch.path().join("recording");
+    let given = ["exec", "-c", "model_providers.other.base_url=\"http://127.0.0.1:2/b\"", "text=1"];
+    let args = [&["record", "-o", folder.to_str().unwrap(), "--", &codex], &given[..]].concat();
+    let output =
+        afterimage(&args).env("CODEX_HOME", &home).env_remove("OPENAI_BASE_URL").output().unwrap();
+    let (out, err) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let lines: Vec<&str> = out.lines().collect();
+    let base = |line: &str, key: &str, end: &str| {
+        let url = line
+            .strip_prefix(&format!("{key}=\"http://127.0.0.1:"))
+            .unwrap_or_else(|| panic!("{line}"));
+        assert!(url.ends_with(&format!("{end}\"")), "{line}");
+    };
+    assert_eq!(
+        (lines[0], lines[2], lines[4], lines[5], lines[7]),
+        ("-c", "-c", "exec", "-c", "text=1"),
+        "{out}{err}"
+    );
+    base(lines[1], "openai_base_url", "/openai/v1");
+    base(lines[3], "model_providers.local.base_url", "/local/a");
+    base(lines[6], "model_providers.other.base_url", "/other/b");
+    assert!(err.contains("model_providers.far.base_url of Codex is not recorded"), "{err}");
+    assert_eq!(fs::read_to_string(home.join("config.toml")).unwrap(), config);
+}
+
+#[test]
+fn pi_gets_a_folder_with_other_base_urls() {
+    let scratch = tempfile::tempdir().unwrap();
+    let script = "cat \"$PI_CODING_AGENT_DIR/models.json\"; cat \"$PI_CODING_AGENT_DIR/auth.json\"; echo kept > \"$PI_CODING_AGENT_DIR/sessions/new\"";
+    let pi = stand_in(scratch.path(), "pi", script);
+    let home = scratch.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let models = r#"{"providers":{"local":{"baseUrl":"http://127.0.0.1:1/v1","apiKey":"k","models":[{"id":"m","baseUrl":"http://127.0.0.1:2/w"}]},"openai":{"apiKey":"o"}}}"#;
+    fs::write(home.join("models.json"), models).unwrap();
+    fs::write(home.join("auth.json"), "{\"auth\":1}").unwrap();
+    let folder = scratch.path().join("recording");
+    let args = ["record", "-o", folder.to_str().unwrap(), "--", &pi];
+    let output = afterimage(&args)
+        .env("PI_CODING_AGENT_DIR", &home)
+        .env_remove("OPENAI_BASE_URL")
+        .output()
+        .unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let (found, rest) = out.split_at(out.rfind("{\"auth\"").unwrap());
+    assert_eq!(rest, "{\"auth\":1}");
+    let found: Value = serde_json::from_str(found).unwrap();
+    let providers = &found["providers"];
+    for (url, end) in [
+        (&providers["local"]["baseUrl"], "/local/v1"),
+        (&providers["local"]["models"][0]["baseUrl"], "/local-2/w"),
+        (&providers["openai"]["baseUrl"], "/openai/v1"),
+        (&providers["anthropic"]["baseUrl"], "/anthropic"),
+    ] {
+        let url = url.as_str().unwrap();
+        assert!(url.starts_with("http://127.0.0.1:") && url.ends_with(end), "{url}");
+    }
+    assert_eq!(
+        (&providers["local"]["apiKey"], &providers["openai"]["apiKey"]),
+        (&"k".into(), &"o".into())
+    );
+    assert_eq!(fs::read_to_string(home.join("models.json")).unwrap(), models);
+    assert_eq!(fs::read_to_string(home.join("sessions/new")).unwrap(), "kept\n");
+}
+
+/// A program that runs until the test ends it.
+struct Running(Child);
+
+impl Running {
+    fn start(args: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("afterimage"));
+        command.args(args).envs(env.iter().copied()).env_remove("ANTHROPIC_BASE_URL");
+        Self(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_listener_serves_until_it_is_ended_and_is_followed_meanwhile() {
+    let (address, _) = provider();
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let path = folder.to_str().unwrap();
+    let url = format!("http://{address}/v1");
+    let mut listener = Running::start(
+        &["record", "-o", path, "--listen", "127.0.0.1:0"],
+        &[("OPENAI_BASE_URL", &url)],
+    );
+    let mut lines = BufReader::new(listener.0.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    let base = line.strip_prefix("OPENAI_BASE_URL=").unwrap();
+    assert!(lines.next().unwrap().unwrap().starts_with("ANTHROPIC_BASE_URL=http://127.0.0.1:"));
+    post(base, &body(1));
+    let mut follower = Running::start(&["requests", "--follow", "--json", path], &[]);
+    let mut followed = BufReader::new(follower.0.stdout.take().unwrap()).lines();
+    for turns in 1..=3 {
+        let line: Value = serde_json::from_str(&followed.next().unwrap().unwrap()).unwrap();
+        assert_eq!(line["request"], turns);
+        if turns < 3 {
+            post(base, &body(turns + 1));
+        }
+    }
+    drop(follower);
+    let ended =
+        std::process::Command::new("kill").arg(listener.0.id().to_string()).status().unwrap();
+    assert!(ended.success());
+    assert_eq!(listener.0.wait().unwrap().code(), Some(0));
+    assert_eq!(
+        run(&["requests", "--json", path]).out.matches("\"provenance\":\"sent\"").count(),
+        3
+    );
+}

@@ -1,0 +1,161 @@
+//! What of a request's target and of headers may be written down. Everything else may be a secret.
+
+/// Headers that hold no secret: what a body is, which client and which version spoke, limits, ids of
+/// requests. By name, in lower case.
+const HEADERS: &[&str] = &[
+    "accept",
+    "accept-encoding",
+    "anthropic-beta",
+    "anthropic-version",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "date",
+    "openai-beta",
+    "openai-model",
+    "openai-processing-ms",
+    "openai-version",
+    "request-id",
+    "retry-after",
+    "retry-after-ms",
+    "transfer-encoding",
+    "user-agent",
+    "x-request-id",
+    "x-should-retry",
+];
+/// How the names of others begin that hold none.
+const FAMILIES: &[&str] = &["anthropic-ratelimit-", "x-ratelimit-", "x-stainless-"];
+/// A value that is longer is no such header's.
+const MOST_VALUE: usize = 1024;
+
+/// Parameters that hold no secret.
+const PARAMETERS: &[&str] = &["alt", "api-version", "beta", "include", "limit", "order", "stream"];
+/// A longer value, or a longer word of a path, may be a key.
+const MOST_WORD: usize = 24;
+
+/// Of some headers those that are written, with their names in lower case.
+///
+/// ```
+/// use afterimage_record::allowed_headers;
+///
+/// let headers = [("Content-Type", &b"text/event-stream"[..]), ("Authorization", b"Bearer x")];
+/// assert_eq!(allowed_headers(headers), [("content-type".into(), "text/event-stream".into())]);
+/// ```
+pub fn allowed_headers<'h>(
+    headers: impl IntoIterator<Item = (&'h str, &'h [u8])>,
+) -> Vec<(String, String)> {
+    let allowed = |(name, value): (&str, &[u8])| {
+        let name = name.to_ascii_lowercase();
+        let is_known = HEADERS.contains(&name.as_str())
+            || FAMILIES.iter().any(|family| name.starts_with(family));
+        let value = std::str::from_utf8(value).ok()?;
+        (is_known && value.len() <= MOST_VALUE).then(|| (name, value.to_owned()))
+    };
+    headers.into_iter().filter_map(allowed).collect()
+}
+
+/// Of the path of a request what is written: its words and versions. Other parts become `*`, and so
+/// does what stands before a verb. Of parameters those are kept that have a known name and a short,
+/// plain value.
+///
+/// ```
+/// use afterimage_record::allowed_path;
+///
+/// assert_eq!(allowed_path("/v1/messages?beta=true&key=AIza"), "/v1/messages?beta=true");
+/// assert_eq!(allowed_path("/v1beta/models/gemini-2:generateContent"), "/v1beta/models/*:generateContent");
+/// assert_eq!(allowed_path("/v1/responses/resp_68ab"), "/v1/responses/*");
+/// ```
+pub fn allowed_path(target: &str) -> String {
+    let target = target.split('#').next().unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let words: Vec<String> = path.split('/').map(allowed_word).collect();
+    let mut allowed = words.join("/");
+    let mut separator = '?';
+    for parameter in query.split('&') {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        if PARAMETERS.contains(&name) && is_plain(value) {
+            allowed.push(separator);
+            allowed.push_str(parameter);
+            separator = '&';
+        }
+    }
+    allowed
+}
+
+fn allowed_word(word: &str) -> String {
+    if is_word(word) || is_version(word) {
+        return word.to_owned();
+    }
+    match word.rsplit_once(':') {
+        Some((_, verb)) if is_word(verb) => format!("*:{verb}"),
+        _ => "*".to_owned(),
+    }
+}
+
+fn is_word(word: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
+    word.len() <= MOST_WORD && word.bytes().all(is_letter)
+}
+
+/// A version of an API: `v1`, `v1beta`, `v2alpha1`.
+fn is_version(word: &str) -> bool {
+    let Some(rest) = word.strip_prefix('v') else { return false };
+    let rest = rest.replace("alpha", "").replace("beta", "");
+    (1..=3).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_plain(value: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    value.len() <= MOST_WORD && value.bytes().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_that_are_not_known_are_left_out() {
+        let secret = b"planted".as_slice();
+        let names = [
+            "authorization",
+            "Proxy-Authorization",
+            "x-api-key",
+            "api-key",
+            "X-Goog-Api-Key",
+            "cookie",
+            "Set-Cookie",
+            "Sec-WebSocket-Protocol",
+            "openai-organization",
+            "x-anything",
+            "location",
+            "referer",
+        ];
+        assert_eq!(allowed_headers(names.map(|name| (name, secret))), []);
+        let long = [b'x'; MOST_VALUE + 1];
+        assert_eq!(allowed_headers([("user-agent", long.as_slice())]), []);
+        let kept = allowed_headers([("X-RateLimit-Remaining-Tokens", b"7".as_slice())]);
+        assert_eq!(kept, [("x-ratelimit-remaining-tokens".to_owned(), "7".to_owned())]);
+    }
+
+    #[test]
+    fn what_may_be_a_key_leaves_the_path() {
+        for (target, expected) in [
+            ("/chat/completions", "/chat/completions"),
+            (
+                "/v1/chat/completions?api-version=2024-10-21",
+                "/v1/chat/completions?api-version=2024-10-21",
+            ),
+            ("/v1/x?key=planted&api_key=planted&token=planted", "/v1/x"),
+            ("/v1/x?alt=planted.planted.planted.planted.planted", "/v1/x"),
+            ("/v1/x?beta=a%20b", "/v1/x"),
+            ("/v1/x?planted", "/v1/x"),
+            ("/bot123:ABCDEFGHIJKLMNOPQRSTUVWXYZ/send", "/*/send"),
+            ("/sk-ant-1234/messages#planted", "/*/messages"),
+            ("/v1/abcdefghijklmnopqrstuvwxyzabcdef", "/v1/*"),
+            ("/openai/deployments/gpt-5/responses", "/openai/deployments/*/responses"),
+            ("", ""),
+        ] {
+            assert_eq!(allowed_path(target), expected, "{target}");
+        }
+    }
+}

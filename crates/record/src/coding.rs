@@ -1,0 +1,204 @@
+//! How the body of a request is stored: as it is, in zstd, or in zstd with an earlier body before it.
+
+use std::io::{self, Read, Write};
+
+use afterimage_log::Position;
+
+use crate::{Error, ErrorKind, Result, entry::RequestBody};
+
+/// The most bytes of a body that are stored: 64 MiB. A longer one is stored cut, and marked.
+pub const MOST_STORED: u64 = 64 << 20;
+
+const PLAIN: u8 = 0;
+const ZSTD: u8 = 1;
+const AFTER: u8 = 2;
+/// The level of a body that stands for itself, and that of one that repeats an earlier one.
+const LEVEL: i32 = 9;
+const LEVEL_AFTER: i32 = 3;
+/// The largest window: a decoder of zstd takes no larger one by itself.
+const MOST_WINDOW: u32 = 27;
+const LEAST_WINDOW: u32 = 17;
+/// The most that is reserved before bytes come.
+const RESERVED: u64 = 1 << 20;
+
+/// The record of a request body, unpacked as far as its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredBody {
+    pub(crate) total: u64,
+    pub(crate) stored: u64,
+    pub(crate) ended: bool,
+    /// The record of the body that this one comes after.
+    pub(crate) base: Option<Position>,
+}
+
+/// The content of the record of a body; `base` is the position and the bytes of an earlier one.
+pub(crate) fn to_bytes(body: &RequestBody<'_>, base: Option<(Position, &[u8])>) -> Vec<u8> {
+    let after = base.and_then(|(at, base)| Some((at, compress(body.bytes, Some(base)).ok()?)));
+    let (at, packed) = match after {
+        Some((at, packed)) => (Some(at), Some(packed)),
+        None => (None, compress(body.bytes, None).ok()),
+    };
+    let packed = packed.filter(|packed| packed.len() < body.bytes.len());
+    let coding = match (&packed, at) {
+        (None, _) => PLAIN,
+        (Some(_), None) => ZSTD,
+        (Some(_), Some(_)) => AFTER,
+    };
+    let content = packed.as_deref().unwrap_or(body.bytes);
+    let mut bytes = Vec::with_capacity(26 + content.len());
+    bytes.push(u8::from(body.ended));
+    bytes.extend(body.total.to_le_bytes());
+    bytes.extend((body.bytes.len() as u64).to_le_bytes());
+    bytes.push(coding);
+    if let (AFTER, Some(at)) = (coding, at) {
+        bytes.extend(at.offset().to_le_bytes());
+    }
+    bytes.extend(content);
+    bytes
+}
+
+/// What a record of a body says of it, its coding and the packed bytes.
+fn head(bytes: &[u8]) -> Option<(StoredBody, u8, &[u8])> {
+    let (ended, rest) = bytes.split_first()?;
+    let (total, rest) = rest.split_first_chunk::<8>()?;
+    let (stored, rest) = rest.split_first_chunk::<8>()?;
+    let (coding, rest) = rest.split_first()?;
+    let (base, content) = match *coding {
+        AFTER => {
+            let (base, content) = rest.split_first_chunk::<8>()?;
+            (Some(Position::new(u64::from_le_bytes(*base))), content)
+        }
+        PLAIN | ZSTD => (None, rest),
+        _ => return None,
+    };
+    let (total, stored) = (u64::from_le_bytes(*total), u64::from_le_bytes(*stored));
+    let is_sound = *ended <= 1 && stored <= total && stored <= MOST_STORED;
+    let body = StoredBody { total, stored, ended: *ended == 1, base };
+    is_sound.then_some((body, *coding, content))
+}
+
+/// What the record of a body says of it.
+pub(crate) fn describe(bytes: &[u8]) -> Result<StoredBody> {
+    Ok(head(bytes).ok_or_else(no_body)?.0)
+}
+
+/// The stored bytes; `base` are those of the body that it comes after.
+///
+/// # Errors
+/// [`ErrorKind::Damaged`] where they are not what the record says.
+pub(crate) fn of_bytes(bytes: &[u8], base: Option<&[u8]>) -> Result<Vec<u8>> {
+    let (body, coding, content) = head(bytes).ok_or_else(no_body)?;
+    let found = match coding {
+        PLAIN => content.to_vec(),
+        _ => decompress(content, base.unwrap_or_default(), body.stored).map_err(|error| {
+            Error::new(ErrorKind::Damaged, "a request body that is no zstd frame")
+                .with_source(error)
+        })?,
+    };
+    if found.len() as u64 != body.stored {
+        let message = format!(
+            "expected a request body of {} bytes, found {} or more",
+            body.stored,
+            found.len()
+        );
+        return Err(Error::new(ErrorKind::Damaged, message));
+    }
+    Ok(found)
+}
+
+fn no_body() -> Error {
+    Error::new(ErrorKind::Damaged, "expected the body of a request")
+}
+
+/// The exponent of a window that reaches over so many bytes.
+fn window(bytes: usize) -> u32 {
+    let exponent = usize::BITS - bytes.leading_zeros();
+    exponent.clamp(LEAST_WINDOW, MOST_WINDOW)
+}
+
+fn compress(bytes: &[u8], base: Option<&[u8]>) -> io::Result<Vec<u8>> {
+    let mut encoder = match base {
+        Some(base) => zstd::stream::write::Encoder::with_ref_prefix(Vec::new(), LEVEL_AFTER, base)?,
+        None => zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?,
+    };
+    // A whole conversation lies between a message and the same one in the body before.
+    encoder.window_log(window(bytes.len() + base.map_or(0, <[u8]>::len)))?;
+    encoder.long_distance_matching(true)?;
+    encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+fn decompress(content: &[u8], base: &[u8], stored: u64) -> io::Result<Vec<u8>> {
+    let mut decoder = zstd::stream::read::Decoder::with_ref_prefix(content, base)?;
+    decoder.window_log_max(MOST_WINDOW)?;
+    let mut bytes = Vec::with_capacity(stored.min(RESERVED) as usize);
+    decoder.take(stored.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_body_comes_back_after_any_other(
+            base in proptest::collection::vec(any::<u8>(), 0..4000),
+            edits in proptest::collection::vec((any::<u16>(), any::<u8>()), 0..9),
+            more in "[a-z]{0,400}",
+            ended: bool,
+        ) {
+            let mut bytes = base.clone();
+            for (at, byte) in edits {
+                if let Some(place) = bytes.get_mut(usize::from(at)) { *place = byte; }
+            }
+            bytes.extend(more.as_bytes());
+            let body = RequestBody { bytes: &bytes, total: bytes.len() as u64 + 3, ended };
+            for base in [None, Some((Position::new(77), base.as_slice()))] {
+                let record = to_bytes(&body, base);
+                let found = describe(&record).unwrap();
+                prop_assert_eq!((found.total, found.ended), (body.total, ended));
+                let base = found.base.and(base).map(|(_, base)| base);
+                prop_assert_eq!(of_bytes(&record, base).unwrap(), bytes.clone());
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let _ = of_bytes(&bytes, None);
+            let mut record = to_bytes(&RequestBody::whole(&[7; 300]), None);
+            record.splice(18.., bytes);
+            let _ = of_bytes(&record, Some(b"base"));
+        }
+    }
+
+    #[test]
+    fn a_body_that_repeats_one_of_megabytes_takes_few_bytes() {
+        let mut state = 1_u64;
+        let noise = |length: usize, state: &mut u64| -> Vec<u8> {
+            let mut next = || {
+                *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (*state >> 56) as u8
+            };
+            (0..length).map(|_| next()).collect()
+        };
+        let (input, tools) = (noise(5 << 20, &mut state), noise(1 << 16, &mut state));
+        let base = [input.as_slice(), &tools].concat();
+        let body = [input.as_slice(), b"a new message", &tools].concat();
+        let record = to_bytes(&RequestBody::whole(&body), Some((Position::new(9), &base)));
+        assert!(record.len() < 2000, "{} bytes", record.len());
+        assert!(of_bytes(&record, Some(&base)).unwrap() == body);
+        // Another base gives no body, or not this one.
+        assert!(of_bytes(&record, Some(&input)).ok() != Some(body));
+    }
+
+    #[test]
+    fn a_frame_that_holds_more_than_it_says_is_damage() {
+        let mut record = to_bytes(&RequestBody::whole(&[7; 3000]), None);
+        record[9..17].copy_from_slice(&2000_u64.to_le_bytes());
+        assert_eq!(of_bytes(&record, None).unwrap_err().kind(), ErrorKind::Damaged);
+    }
+}

@@ -1,0 +1,226 @@
+//! The records of a recording, as bytes and back.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use afterimage_json::{self as json, Object, ObjectExt, Value, object};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The bytes before the content of each record: its kind, and its exchange.
+const HEAD: usize = 9;
+/// A head of an exchange that is longer is none.
+const MOST_HEAD: usize = 1 << 20;
+
+/// What a record holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Start = 1,
+    Request = 2,
+    Response = 3,
+    Part = 4,
+    End = 5,
+}
+
+impl Kind {
+    fn of(byte: u8) -> Option<Self> {
+        [Self::Start, Self::Request, Self::Response, Self::Part, Self::End]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// How an exchange begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// When the request came, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The method of HTTP.
+    pub method: String,
+    /// The path without what may be secret: see [`allowed_path`](crate::allowed_path).
+    pub path: String,
+    /// The provider, by the name that the recorder has for it.
+    pub provider: String,
+    /// The headers of the allow-list: see [`allowed_headers`](crate::allowed_headers).
+    pub headers: Vec<(String, String)>,
+}
+
+impl Start {
+    /// A start at this moment, without path and headers.
+    pub fn now(method: &str, provider: &str) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            time_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            method: method.to_owned(),
+            provider: provider.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Object {
+        object! {
+            "time": self.time_ms,
+            "method": self.method.as_str(),
+            "path": self.path.as_str(),
+            "provider": self.provider.as_str(),
+            "headers": headers_to_json(&self.headers),
+        }
+    }
+
+    fn of_json(value: &Value) -> Option<Self> {
+        let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
+        Some(Self {
+            time_ms: value.get("time")?.as_u64()?,
+            method: text("method")?,
+            path: text("path")?,
+            provider: text("provider")?,
+            headers: headers_of_json(value.get("headers")?)?,
+        })
+    }
+}
+
+/// The body of a request, as far as it is to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestBody<'b> {
+    /// Its first bytes, or all of them.
+    pub bytes: &'b [u8],
+    /// How many bytes it had.
+    pub total: u64,
+    /// Whether it came to its end.
+    pub ended: bool,
+}
+
+impl<'b> RequestBody<'b> {
+    /// A body that came to its end and is stored in full.
+    pub const fn whole(bytes: &'b [u8]) -> Self {
+        Self { bytes, total: bytes.len() as u64, ended: true }
+    }
+}
+
+/// What comes before the body of a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The status of HTTP.
+    pub status: u16,
+    /// How many milliseconds after the start it came.
+    pub after_ms: u64,
+    /// The headers of the allow-list.
+    pub headers: Vec<(String, String)>,
+}
+
+impl ResponseHead {
+    pub(crate) fn to_json(&self) -> Object {
+        object! {
+            "status": u64::from(self.status),
+            "ms": self.after_ms,
+            "headers": headers_to_json(&self.headers),
+        }
+    }
+
+    fn of_json(value: &Value) -> Option<Self> {
+        Some(Self {
+            status: u16::try_from(value.get("status")?.as_u64()?).ok()?,
+            after_ms: value.get("ms")?.as_u64()?,
+            headers: headers_of_json(value.get("headers")?)?,
+        })
+    }
+}
+
+/// How an exchange ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// How many milliseconds after the start.
+    pub after_ms: u64,
+    /// How many bytes the body of the response had.
+    pub bytes: u64,
+    /// How many of them are stored.
+    pub stored: u64,
+    /// What broke the exchange off; `None` where the response came to its end.
+    pub cut: Option<String>,
+}
+
+impl End {
+    pub(crate) fn to_json(&self) -> Object {
+        let mut end = object! { "ms": self.after_ms, "bytes": self.bytes, "stored": self.stored };
+        end.put_some("cut", self.cut.as_deref());
+        end
+    }
+
+    fn of_json(value: &Value) -> Option<Self> {
+        let number = |key: &str| value.get(key)?.as_u64();
+        let cut = value.get("cut").map(|cut| cut.as_str().unwrap_or("an unknown reason"));
+        Some(Self {
+            after_ms: number("ms")?,
+            bytes: number("bytes")?,
+            stored: number("stored")?,
+            cut: cut.map(str::to_owned),
+        })
+    }
+}
+
+fn headers_to_json(headers: &[(String, String)]) -> Value {
+    let pair = |(name, value): &(String, String)| {
+        Value::Array(vec![name.as_str().into(), value.as_str().into()])
+    };
+    headers.iter().map(pair).collect()
+}
+
+fn headers_of_json(value: &Value) -> Option<Vec<(String, String)>> {
+    let pair = |pair: &Value| match pair.as_array()? {
+        [name, value] => Some((name.as_str()?.to_owned(), value.as_str()?.to_owned())),
+        _ => None,
+    };
+    value.as_array()?.iter().map(pair).collect()
+}
+
+/// The payload of a record.
+pub(crate) fn to_bytes(kind: Kind, exchange: u64, content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEAD + content.len());
+    bytes.push(kind as u8);
+    bytes.extend(exchange.to_le_bytes());
+    bytes.extend(content);
+    bytes
+}
+
+/// The payload of a record that holds JSON.
+pub(crate) fn json_bytes(kind: Kind, exchange: u64, content: Object) -> Vec<u8> {
+    to_bytes(kind, exchange, Value::from(content).to_string().as_bytes())
+}
+
+/// A record that was read, its bodies still packed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Entry<'b> {
+    Start(Start),
+    Request(&'b [u8]),
+    Response(ResponseHead),
+    Part(&'b [u8]),
+    End(End),
+}
+
+/// The exchange that a record is of, and what it holds.
+///
+/// # Errors
+/// [`ErrorKind::Damaged`] where it is no such record.
+pub(crate) fn of_bytes(bytes: &[u8]) -> Result<(u64, Entry<'_>)> {
+    let damaged = |what: &str| Error::new(ErrorKind::Damaged, format!("expected {what}"));
+    let head = bytes.split_first().and_then(|(kind, rest)| {
+        let (exchange, content) = rest.split_first_chunk::<8>()?;
+        Some((*kind, u64::from_le_bytes(*exchange), content))
+    });
+    let (kind, exchange, content) =
+        head.ok_or_else(|| damaged("the kind and the exchange of a record"))?;
+    let kind = Kind::of(kind)
+        .ok_or_else(|| damaged(&format!("a record of a known kind, found {kind}")))?;
+    let value = || {
+        let is_short = content.len() <= MOST_HEAD;
+        is_short.then(|| json::read(content).ok()).flatten()
+    };
+    let entry = match kind {
+        Kind::Request => Some(Entry::Request(content)),
+        Kind::Part => Some(Entry::Part(content)),
+        Kind::Start => value().as_ref().and_then(Start::of_json).map(Entry::Start),
+        Kind::Response => value().as_ref().and_then(ResponseHead::of_json).map(Entry::Response),
+        Kind::End => value().as_ref().and_then(End::of_json).map(Entry::End),
+    };
+    let entry = entry.ok_or_else(|| damaged(&format!("the members of a record {kind:?}")))?;
+    Ok((exchange, entry))
+}

@@ -1,0 +1,336 @@
+//! Reads a recording, also while it is written.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use afterimage_log::{
+    Damage, DiskFiles, ErrorKind as LogKind, Files, OpenMode, Position, RecordFile, ScanEntry,
+    TornEnd, borrowed_within, unpack,
+};
+
+use crate::{
+    Error, ErrorKind, Result,
+    coding::{self, MOST_STORED, StoredBody},
+    entry::{self, End, Entry, ResponseHead, Start},
+    folder::{FILE_NAME, KIND},
+};
+
+/// The bodies that are kept for those that come after them: as many as conversations are followed.
+const KEPT: usize = 16;
+/// A chain of bodies has no more links.
+const MOST_LINKS: u32 = 16;
+
+/// A recording that is open for reading, as it was when it was opened.
+#[derive(Debug)]
+pub struct Recording {
+    file: RecordFile,
+    exchanges: Vec<Exchange>,
+    damage: Vec<Damage>,
+    torn: Option<TornEnd>,
+    is_live: bool,
+    bytes: u64,
+    kept: Mutex<Vec<(Position, Arc<Vec<u8>>)>>,
+}
+
+/// An exchange of a recording.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// Its number, which no other exchange of the recording has; later ones have greater numbers.
+    pub number: u64,
+    /// How it began.
+    pub start: Start,
+    /// What came before the body of the response; `None` where nothing came.
+    pub response: Option<ResponseHead>,
+    /// How it ended; `None` where it still runs, or nobody wrote its end.
+    pub end: Option<End>,
+    request: Option<(Position, StoredBody)>,
+    parts: Vec<Position>,
+    is_live: bool,
+}
+
+/// Whether an exchange came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The response came to its end.
+    Complete,
+    /// It did not, or not all of it is stored.
+    Cut {
+        /// What broke it off.
+        reason: String,
+    },
+    /// It has no end, and somebody is writing the recording.
+    Running,
+}
+
+/// The stored bytes of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    bytes: Vec<u8>,
+    cut: Option<String>,
+}
+
+impl Body {
+    /// The body, unless it is a part of one.
+    pub fn whole(&self) -> Option<&[u8]> {
+        self.cut.is_none().then_some(&self.bytes)
+    }
+
+    /// Why the body is not whole; `None` where it is.
+    pub fn cut(&self) -> Option<&str> {
+        self.cut.as_deref()
+    }
+
+    /// What is stored of the body, with why that is not all of it.
+    pub fn into_parts(self) -> (Vec<u8>, Option<String>) {
+        (self.bytes, self.cut)
+    }
+}
+
+impl Exchange {
+    /// Whether it came to its end, by what its records say. Reading its bodies checks more.
+    pub fn outcome(&self) -> Outcome {
+        let cut = |reason: &str| Outcome::Cut { reason: reason.to_owned() };
+        match (&self.end, &self.response) {
+            (None, _) if self.is_live => Outcome::Running,
+            (None, _) => cut("the recorder ended before the answer did"),
+            (Some(End { cut: Some(reason), .. }), _) => cut(reason),
+            (Some(_), None) => cut("no response was recorded"),
+            (Some(end), _) if end.stored < end.bytes => cut(TOO_LONG),
+            _ => Outcome::Complete,
+        }
+    }
+}
+
+const TOO_LONG: &str = "the body is longer than what is stored of one";
+
+impl Recording {
+    /// Opens the recording in a folder; `None` where there is none.
+    ///
+    /// Reads the file once, and keeps no bodies. Damage and a torn tail are no errors:
+    /// [`Recording::damage`] and [`Recording::torn`] tell of them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Version`] for a newer version, [`ErrorKind::UnknownFormat`] and
+    /// [`ErrorKind::Damaged`] where the file is none or its header is damaged, [`ErrorKind::Io`].
+    pub fn open(folder: impl AsRef<Path>) -> Result<Option<Self>> {
+        Self::open_from(&DiskFiles, folder)
+    }
+
+    /// As [`Recording::open`], through these files.
+    ///
+    /// # Errors
+    /// Those of [`Recording::open`].
+    pub fn open_from(files: &dyn Files, folder: impl AsRef<Path>) -> Result<Option<Self>> {
+        let folder = folder.as_ref();
+        let files = borrowed_within(files, folder);
+        // Who holds the lock now may end what is read next, and not the other way round.
+        let is_live = is_locked(&files, folder);
+        let file = match RecordFile::open_unless_empty(&files, folder.join(FILE_NAME), KIND) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(None),
+            Err(error) if is_missing(&files, folder) => {
+                drop(error);
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let bytes = file.length()?;
+        let (exchanges, damage, torn, kept) = Default::default();
+        let mut recording = Self { file, exchanges, damage, torn, is_live, bytes, kept };
+        recording.read()?;
+        Ok(Some(recording))
+    }
+
+    fn read(&mut self) -> Result<()> {
+        let mut places: HashMap<u64, usize> = HashMap::new();
+        let mut payload = Vec::new();
+        for found in self.file.outline()? {
+            let record = match found? {
+                ScanEntry::Record(record) => record,
+                ScanEntry::Damage(damage) => {
+                    self.damage.push(damage);
+                    continue;
+                }
+                ScanEntry::Torn(torn) => {
+                    self.torn = Some(torn);
+                    continue;
+                }
+            };
+            // What was read a moment ago may be damaged now: then the payload is, or was cut.
+            match self.file.read_into(record.position, &mut payload) {
+                Ok(_) => {}
+                Err(error) if error.kind() == LogKind::Damaged => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let Ok((number, entry)) = entry::of_bytes(&payload) else { continue };
+            if let Entry::Start(start) = entry {
+                places.insert(number, self.exchanges.len());
+                self.exchanges.push(Exchange {
+                    number,
+                    start,
+                    response: None,
+                    end: None,
+                    request: None,
+                    parts: Vec::new(),
+                    is_live: self.is_live,
+                });
+                continue;
+            }
+            let place = places.get(&number).and_then(|at| self.exchanges.get_mut(*at));
+            // Without its start nothing is known of an exchange.
+            let Some(exchange) = place else { continue };
+            match entry {
+                Entry::Start(_) => {}
+                Entry::Request(content) => {
+                    let stored = coding::describe(content).ok();
+                    exchange.request = stored.map(|stored| (record.position, stored));
+                }
+                Entry::Response(head) => exchange.response = Some(head),
+                Entry::Part(_) => exchange.parts.push(record.position),
+                Entry::End(end) => exchange.end = Some(end),
+            }
+        }
+        Ok(())
+    }
+
+    /// The exchanges, in the order in which they began.
+    pub fn exchanges(&self) -> &[Exchange] {
+        &self.exchanges
+    }
+
+    /// Whether somebody held the lock of the folder when it was opened.
+    pub fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// Stretches of the file that hold no sound record, though others follow them.
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// What follows the last sound record: of a recording that is written, what is not yet whole.
+    pub fn torn(&self) -> Option<&TornEnd> {
+        self.torn.as_ref()
+    }
+
+    /// The length of the file in bytes, when it was opened.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The body of a request.
+    ///
+    /// Reads the record and those that it refers to, 16 at most; read in order, one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Damaged`] where a record is damaged or refers to none, [`ErrorKind::Io`].
+    pub fn request(&self, exchange: &Exchange) -> Result<Body> {
+        let Some((position, stored)) = exchange.request else {
+            let reason = "no request body was recorded".to_owned();
+            return Ok(Body { bytes: Vec::new(), cut: Some(reason) });
+        };
+        let bytes = self.body_at(position, MOST_LINKS)?;
+        let cut = match () {
+            () if !stored.ended => Some("the request broke off"),
+            () if stored.stored < stored.total => Some(TOO_LONG),
+            () => None,
+        };
+        Ok(Body { bytes: Arc::unwrap_or_clone(bytes), cut: cut.map(str::to_owned) })
+    }
+
+    fn body_at(&self, position: Position, links: u32) -> Result<Arc<Vec<u8>>> {
+        if let Some(bytes) = self.kept(position) {
+            return Ok(bytes);
+        }
+        let payload = self.file.read(position)?;
+        let (_, Entry::Request(content)) = entry::of_bytes(&payload)? else {
+            return Err(self.damaged(position, "expected the record of a request body"));
+        };
+        let base = match (coding::describe(content)?.base, links.checked_sub(1)) {
+            (None, _) => None,
+            // A body refers to earlier ones alone.
+            (Some(base), Some(links)) if base < position => Some(self.body_at(base, links)?),
+            _ => {
+                return Err(self.damaged(position, "expected a body that refers to an earlier one"));
+            }
+        };
+        let base = base.as_ref().map(|base| base.as_slice());
+        let bytes = Arc::new(coding::of_bytes(content, base)?);
+        self.keep(position, &bytes);
+        Ok(bytes)
+    }
+
+    fn kept(&self, position: Position) -> Option<Arc<Vec<u8>>> {
+        let kept = self.kept.lock().ok()?;
+        kept.iter().find(|(at, _)| *at == position).map(|(_, bytes)| Arc::clone(bytes))
+    }
+
+    fn keep(&self, position: Position, bytes: &Arc<Vec<u8>>) {
+        let Ok(mut kept) = self.kept.lock() else { return };
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push((position, Arc::clone(bytes)));
+    }
+
+    /// The body of a response, as far as it is stored.
+    ///
+    /// Reads each of its parts once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]. A part that is damaged is no error: the body is cut before it.
+    pub fn response(&self, exchange: &Exchange) -> Result<Body> {
+        let mut bytes = Vec::new();
+        let mut lost = None;
+        for part in &exchange.parts {
+            let room = MOST_STORED.saturating_sub(bytes.len() as u64);
+            match self.part_at(*part, room) {
+                Ok(part) => bytes.extend(part),
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => {
+                    lost = Some(format!("a part is damaged: {}", error.message()));
+                    break;
+                }
+            }
+        }
+        let stored = exchange.end.as_ref().map(|end| end.stored);
+        let cut = match exchange.outcome() {
+            _ if lost.is_some() => lost,
+            Outcome::Cut { reason } => Some(reason),
+            Outcome::Running => Some("the exchange still runs".to_owned()),
+            Outcome::Complete if stored != Some(bytes.len() as u64) => {
+                Some("a part of the response is missing".to_owned())
+            }
+            Outcome::Complete => None,
+        };
+        Ok(Body { bytes, cut })
+    }
+
+    fn part_at(&self, position: Position, room: u64) -> Result<Vec<u8>> {
+        let payload = self.file.read(position)?;
+        match entry::of_bytes(&payload)? {
+            (_, Entry::Part(packed)) => Ok(unpack(packed, room)?),
+            _ => Err(self.damaged(position, "expected a part of a response")),
+        }
+    }
+
+    fn damaged(&self, position: Position, message: &str) -> Error {
+        let error = Error::new(ErrorKind::Damaged, message).in_file(self.file.path());
+        error.at(|place| place.offset = Some(position.offset()))
+    }
+}
+
+/// Whether another holds the lock of a folder. It is taken for a moment to find out, where it is
+/// there.
+fn is_locked(files: &dyn Files, folder: &Path) -> bool {
+    let Ok(lock) = files.open(&folder.join("lock"), OpenMode::Read) else { return false };
+    matches!(lock.try_lock(), Ok(false))
+}
+
+fn is_missing(files: &dyn Files, folder: &Path) -> bool {
+    let opened = files.open(&folder.join(FILE_NAME), OpenMode::Read);
+    opened.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}

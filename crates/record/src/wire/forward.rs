@@ -1,0 +1,177 @@
+//! Passes a request on, and its answer back.
+
+use std::{convert::Infallible, sync::Arc};
+
+use bytes::Bytes;
+use hyper::{
+    HeaderMap, Request, Response, StatusCode, Uri,
+    body::{Body as _, Incoming},
+    header::{self, HeaderName, HeaderValue},
+};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{self, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use super::{
+    Shared,
+    guard::{self, Refusal, Target},
+    passing::{Recorded, RequestBody, ResponseBody},
+    watched::Watch,
+};
+use crate::{Error, ErrorKind, Result, Start, allowed_headers, allowed_path};
+
+/// What requests go out through.
+pub(super) type Client = legacy::Client<HttpsConnector<HttpConnector>, RequestBody>;
+
+/// Headers of one connection, which end with it.
+const OF_CONNECTION: [HeaderName; 8] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// A client of HTTP/2 and HTTP/1.1 that checks certificates by those of the system.
+pub(super) fn client(is_tls: bool) -> Result<Client> {
+    let mut roots = RootCertStore::empty();
+    if is_tls {
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            let message = "the system has no certificates to check an upstream by: install them, or \
+                           name a file with some in SSL_CERT_FILE";
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::new(ErrorKind::Other, error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_or_http()
+        .enable_all_versions()
+        .wrap_connector(http);
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    Ok(builder.pool_timer(TokioTimer::new()).build(connector))
+}
+
+/// Answers a request of a client: by the provider, or with a refusal.
+pub(super) async fn answer(
+    shared: Arc<Shared>,
+    watch: Watch,
+    request: Request<Incoming>,
+) -> Result<Response<ResponseBody>, Infallible> {
+    let is_clear = watch.is_clear(request.method());
+    let checked = guard::check(request.method(), request.uri(), request.headers(), shared.port);
+    let checked = checked.and_then(|()| {
+        is_clear.then_some(()).ok_or((StatusCode::BAD_REQUEST, "its length is ambiguous"))
+    });
+    let target = checked.and_then(|()| {
+        let nobody = (StatusCode::NOT_FOUND, "nothing is at this path");
+        let found = guard::target(request.uri(), &shared.token).ok_or(nobody)?;
+        let (uri, start) = destination(&shared, &found).ok_or(nobody)?;
+        Ok((uri, Start { headers: written(request.headers()), ..start }))
+    });
+    Ok(match target {
+        Ok((uri, start)) => pass(&shared, watch, request, uri, start).await,
+        Err(refusal) => refused(refusal),
+    })
+}
+
+/// Where a request goes, and how it is written down.
+fn destination(shared: &Shared, target: &Target<'_>) -> Option<(Uri, Start)> {
+    let route = shared.routes.iter().find(|route| route.name == target.route)?;
+    let uri = route.upstream.uri(if target.path.is_empty() { "/" } else { target.path })?;
+    // The path of the base URL may hold a key.
+    let path = target.path.strip_prefix(route.upstream.path()).unwrap_or(target.path);
+    let path = allowed_path(path);
+    Some((uri, Start { path, ..Start::now("", route.name()) }))
+}
+
+async fn pass(
+    shared: &Shared,
+    watch: Watch,
+    request: Request<Incoming>,
+    uri: Uri,
+    start: Start,
+) -> Response<ResponseBody> {
+    let (mut parts, body) = request.into_parts();
+    let start = Start { method: parts.method.as_str().to_owned(), ..start };
+    let (of_request, mut recorder) = shared.recorder.exchange(start);
+    parts.uri = uri;
+    drop_connection_headers(&mut parts.headers);
+    // The provider has its own name, and this listener has answered what the client waited for.
+    parts.headers.remove(header::HOST);
+    parts.headers.remove(header::EXPECT);
+    parts.version = hyper::Version::HTTP_11;
+    parts.extensions.clear();
+    let body = RequestBody::new(body, of_request, watch.clone());
+    let (mut head, body) = match shared.client.request(Request::from_parts(parts, body)).await {
+        Ok(response) => response.into_parts(),
+        Err(error) => {
+            let reason = if error.is_connect() {
+                "the upstream cannot be reached"
+            } else {
+                "the upstream gave no answer of HTTP"
+            };
+            Recorded::end(&mut recorder, Some(reason)).await;
+            return refused((StatusCode::BAD_GATEWAY, reason));
+        }
+    };
+    recorder.head(head.status.as_u16(), written(&head.headers));
+    drop_connection_headers(&mut head.headers);
+    head.version = hyper::Version::HTTP_11;
+    head.extensions.clear();
+    if !watch.is_read() {
+        // What is left of a body that the provider did not wait for is no request.
+        head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if body.is_end_stream() {
+        Recorded::end(&mut recorder, None).await;
+        return Response::from_parts(head, ResponseBody::Own(None));
+    }
+    Response::from_parts(head, ResponseBody::Passing(body, recorder))
+}
+
+/// Of some headers those that may be written down.
+fn written(headers: &HeaderMap) -> Vec<(String, String)> {
+    allowed_headers(headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
+}
+
+fn drop_connection_headers(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&OF_CONNECTION) {
+        headers.remove(name);
+    }
+}
+
+/// An answer of the recorder itself, in the form that providers give their errors.
+fn refused((status, reason): Refusal) -> Response<ResponseBody> {
+    let text = format!(
+        "{{\"type\":\"error\",\"error\":{{\"type\":\"afterimage_record\",\"message\":\"afterimage record: {reason}\"}}}}\n"
+    );
+    let mut response = Response::new(ResponseBody::Own(Some(Bytes::from(text))));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}

@@ -1,0 +1,113 @@
+//! Which requests are refused before anything of them is passed on.
+
+use hyper::{
+    HeaderMap, Method, StatusCode, Uri,
+    header::{HOST, ORIGIN, UPGRADE},
+};
+
+/// Why a request is refused.
+pub(super) type Refusal = (StatusCode, &'static str);
+
+/// Where a request goes: the name of the route, and the path behind it with its parameters.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target<'u> {
+    pub(super) route: &'u str,
+    pub(super) path: &'u str,
+}
+
+/// Checks what any page of a browser, or a confused client, could send.
+pub(super) fn check(
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    port: u16,
+) -> Result<(), Refusal> {
+    if *method == Method::CONNECT {
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "it makes no tunnels"));
+    }
+    if uri.scheme().is_some() || uri.authority().is_some() {
+        return Err((StatusCode::BAD_REQUEST, "the target is in absolute form"));
+    }
+    let mut hosts = headers.get_all(HOST).iter();
+    let is_own = hosts.next().is_some_and(|host| is_own_host(host.as_bytes(), port));
+    if !is_own || hosts.next().is_some() {
+        return Err((StatusCode::FORBIDDEN, "the host is not this listener"));
+    }
+    if headers.contains_key(ORIGIN) {
+        return Err((StatusCode::FORBIDDEN, "a page of a browser sent it"));
+    }
+    if headers.contains_key(UPGRADE) {
+        return Err((StatusCode::UPGRADE_REQUIRED, "WebSockets are not passed on: use HTTP"));
+    }
+    Ok(())
+}
+
+fn is_own_host(host: &[u8], port: u16) -> bool {
+    let names = ["127.0.0.1", "localhost", "[::1]"];
+    names.iter().any(|name| host.eq_ignore_ascii_case(format!("{name}:{port}").as_bytes()))
+}
+
+/// Takes a target apart; `None` where its first part is not the token.
+pub(super) fn target<'u>(uri: &'u Uri, token: &str) -> Option<Target<'u>> {
+    let whole = uri.path_and_query()?.as_str();
+    let (found, rest) = whole.strip_prefix('/')?.split_once('/')?;
+    if !is_same(found.as_bytes(), token.as_bytes()) {
+        return None;
+    }
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (route, path) = rest.split_at_checked(end)?;
+    Some(Target { route, path })
+}
+
+/// Compares in a time that does not tell how much is the same.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let difference = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
+    one.len() == other.len() && difference == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(method: &str, uri: &str, headers: &[(&'static str, &str)]) -> Option<u16> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        let (method, uri) = (method.parse().unwrap(), uri.parse().unwrap());
+        check(&method, &uri, &map, 7).err().map(|(status, _)| status.as_u16())
+    }
+
+    #[test]
+    fn what_is_no_request_of_an_own_client_is_refused() {
+        let own = ("host", "127.0.0.1:7");
+        assert_eq!(refused("POST", "/t/p/x", &[own]), None);
+        assert_eq!(refused("GET", "/t/p/x", &[("host", "LOCALHOST:7")]), None);
+        assert_eq!(refused("CONNECT", "example.com:443", &[own]), Some(405));
+        assert_eq!(refused("GET", "http://127.0.0.1:7/t/p/x", &[own]), Some(400));
+        for host in ["example.com", "127.0.0.1", "127.0.0.1:70", "127.0.0.1:7.example.com", ""] {
+            assert_eq!(refused("GET", "/t/p/x", &[("host", host)]), Some(403), "{host}");
+        }
+        assert_eq!(refused("GET", "/t/p/x", &[]), Some(403));
+        assert_eq!(refused("GET", "/t/p/x", &[own, own]), Some(403));
+        assert_eq!(refused("GET", "/t/p/x", &[own, ("origin", "http://127.0.0.1:7")]), Some(403));
+        assert_eq!(refused("GET", "/t/p/x", &[own, ("upgrade", "websocket")]), Some(426));
+    }
+
+    #[test]
+    fn the_token_comes_before_the_route() {
+        let found = |uri: &str| {
+            let uri: Uri = uri.parse().unwrap();
+            target(&uri, "secret").map(|of| (of.route.to_owned(), of.path.to_owned()))
+        };
+        let pair = |route: &str, path: &str| Some((route.to_owned(), path.to_owned()));
+        assert_eq!(found("/secret/openai/v1/responses?a=b"), pair("openai", "/v1/responses?a=b"));
+        assert_eq!(found("/secret/openai"), pair("openai", ""));
+        assert_eq!(found("/secret/openai?a"), pair("openai", "?a"));
+        for uri in
+            ["/", "/secret", "/secre/openai/x", "/secrets/openai/x", "/SECRET/openai", "//secret/o"]
+        {
+            assert_eq!(found(uri), None, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! A listener on loopback that passes requests on to a provider, and records both ways.
+//!
+//! ```no_run
+//! use afterimage_record::{
+//!     Limits, Recorder, RecordingWriter,
+//!     wire::{Route, Upstream, Wire},
+//! };
+//!
+//! let open = || Ok(RecordingWriter::open_private("recording")?.0);
+//! let recorder = Recorder::start(Limits::default(), open, |said| eprintln!("{said}"))?;
+//! let openai = Route::new("openai", Upstream::parse("https://api.openai.com/v1")?);
+//! let wire = Wire::start("127.0.0.1:0".parse().unwrap(), vec![openai], recorder)?;
+//! // What an agent is given in place of `https://api.openai.com/v1`.
+//! println!("OPENAI_BASE_URL={}", wire.base_url("openai").unwrap());
+//! wire.stop();
+//! # Ok::<(), afterimage_record::Error>(())
+//! ```
+//!
+//! It is a wire and not a party: bodies and answers pass byte for byte, as they come. Headers pass
+//! but for those of one connection (`connection`, `transfer-encoding` and their like); names are
+//! written in lower case. Clients speak HTTP/1.1, the provider HTTP/2 or HTTP/1.1, as it prefers.
+//! Redirects are passed on and not followed.
+//!
+//! A client reaches a provider through a path of its own that holds a random token of 128 bits. A
+//! request with a foreign `Host`, with an `Origin`, with a target in absolute form, with two lengths,
+//! or that asks for a tunnel, is refused.
+
+mod forward;
+mod guard;
+mod interrupt;
+mod passing;
+mod upstream;
+mod watched;
+
+use std::{
+    fmt::Write as _,
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
+
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::runtime::{Builder, Runtime};
+
+use self::{forward::Client, watched::Watched};
+pub use self::{interrupt::Interrupt, upstream::Upstream};
+use crate::{Error, ErrorKind, Recorder, Result};
+
+/// So many threads pass bytes on.
+const THREADS: usize = 2;
+/// What still runs when the wire is stopped has so long to end.
+const LAST: Duration = Duration::from_millis(200);
+/// After an error of accepting, as where no file can be opened, the next try waits so long.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A provider that is reached through the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    name: String,
+    upstream: Upstream,
+}
+
+impl Route {
+    /// A provider under a name, which stands in the path and in the recording. Of the name only
+    /// letters, digits and `-` are kept.
+    pub fn new(name: &str, upstream: Upstream) -> Self {
+        let is_kept = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+        Self { name: name.chars().filter(is_kept).collect(), upstream }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A listener that is running. It stops when it is dropped.
+#[derive(Debug)]
+pub struct Wire {
+    address: SocketAddr,
+    routes: Vec<(String, String)>,
+    recorder: Arc<Recorder>,
+    runtime: Option<Runtime>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Shared {
+    port: u16,
+    token: String,
+    routes: Vec<Route>,
+    client: Client,
+    recorder: Arc<Recorder>,
+}
+
+impl Wire {
+    /// Starts to listen at an address of loopback; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for an address that is not of loopback and for two routes of one name,
+    /// [`ErrorKind::Io`] where the system refuses the address, or has no certificates that an upstream
+    /// with https could be checked by.
+    pub fn start(listen: SocketAddr, routes: Vec<Route>, recorder: Recorder) -> Result<Self> {
+        if !listen.ip().is_loopback() {
+            let message = format!("expected an address of loopback, found {}", listen.ip());
+            return Err(Error::new(ErrorKind::Shape, message));
+        }
+        check_names(&routes)?;
+        let failed = |error| Error::io(error, format!("cannot listen at {listen}"));
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("wire")
+            .enable_all()
+            .build()
+            .map_err(|error| Error::io(error, "cannot start threads"))?;
+        let client = forward::client(routes.iter().any(|route| route.upstream.is_tls()))?;
+        let token = token()?;
+        let base = |route: &Route| {
+            let Route { name, upstream } = route;
+            (name.clone(), format!("http://{address}/{token}/{name}{}", upstream.path()))
+        };
+        let bases = routes.iter().map(base).collect();
+        let recorder = Arc::new(recorder);
+        let port = address.port();
+        let shared = Shared { port, token, routes, client, recorder: Arc::clone(&recorder) };
+        let _inside = runtime.enter();
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        runtime.spawn(accept(listener, Arc::new(shared)));
+        Ok(Self { address, routes: bases, recorder, runtime: Some(runtime) })
+    }
+
+    /// The address, with the port that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The base URL that an agent is given in place of that of the provider with this name.
+    pub fn base_url(&self, route: &str) -> Option<&str> {
+        let found = self.routes.iter().find(|(name, _)| name == route);
+        found.map(|(_, url)| url.as_str())
+    }
+
+    /// How many requests were passed on.
+    pub fn exchanges(&self) -> u64 {
+        self.recorder.exchanges()
+    }
+
+    /// Calls `act` for each signal that asks the process to end, which does not end it any more.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] where the system does not hand over signals.
+    pub fn on_interrupt(&self, act: impl Fn(Interrupt) + Send + Sync + 'static) -> Result<()> {
+        let Some(runtime) = &self.runtime else { return Ok(()) };
+        let _inside = runtime.enter();
+        let act: interrupt::Act = Arc::new(act);
+        interrupt::listen(&act).map_err(|error| Error::io(error, "cannot listen for signals"))
+    }
+
+    /// Stops listening, cuts what still runs after a moment, and writes what is to be recorded.
+    /// Dropping does the same.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // An answer whose client has all of it ends by itself.
+            std::thread::sleep(LAST);
+            // Looking up a name cannot be ended, and is not waited for.
+            runtime.shutdown_timeout(LAST);
+            self.recorder.finish();
+        }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn check_names(routes: &[Route]) -> Result<()> {
+    for (at, route) in routes.iter().enumerate() {
+        let is_other = |other: &Route| other.name == route.name;
+        if route.name.is_empty() || routes.iter().take(at).any(is_other) {
+            let message =
+                format!("expected a name of its own for each route, found {:?}", route.name);
+            return Err(Error::new(ErrorKind::Shape, message));
+        }
+    }
+    Ok(())
+}
+
+/// 128 random bits.
+fn token() -> Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::getrandom(&mut bytes).map_err(|error| {
+        Error::new(ErrorKind::Io, format!("the system has no random bytes: {error}"))
+    })?;
+    let mut token = String::with_capacity(32);
+    for byte in bytes {
+        let _ = write!(token, "{byte:02x}");
+    }
+    Ok(token)
+}
+
+async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        // Small events go out at once.
+        let _ = stream.set_nodelay(true);
+        tokio::spawn(serve(stream, Arc::clone(&shared)));
+    }
+}
+
+async fn serve(stream: tokio::net::TcpStream, shared: Arc<Shared>) {
+    let (stream, watch) = Watched::new(stream);
+    let service =
+        service_fn(move |request| forward::answer(Arc::clone(&shared), watch.clone(), request));
+    // What goes wrong with a connection, its client sees.
+    let _ = http1::Builder::new()
+        .auto_date_header(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}

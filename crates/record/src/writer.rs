@@ -1,0 +1,152 @@
+//! Appends exchanges to a recording.
+
+use std::{path::Path, sync::Arc, thread, time::Duration};
+
+use afterimage_log::{
+    DirLock, ErrorKind as LogKind, Files, Holder, PrivateFiles, RecordWriter, Recovery, pack,
+};
+
+use crate::{
+    Result,
+    base::Bases,
+    coding,
+    entry::{self, End, Kind, RequestBody, ResponseHead, Start},
+    folder::{self, FILE_NAME, KIND},
+};
+
+/// How often and after how long the lock is tried again.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// An exchange of a recording: the index of the record with its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExchangeId(pub(crate) u64);
+
+impl ExchangeId {
+    /// The index of the record with its start.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// Appends exchanges to a recording. There is one writer of a folder at a time.
+///
+/// What a method has appended, another process sees, and killing this one loses nothing of it. After
+/// [`RecordingWriter::sync`] a loss of power does not either.
+#[derive(Debug)]
+pub struct RecordingWriter {
+    _lock: DirLock,
+    log: RecordWriter,
+    bases: Bases,
+}
+
+impl RecordingWriter {
+    /// Opens the recording in a folder, or begins one there, that its owner alone can read.
+    ///
+    /// Reads the headers of all records. A torn tail is copied and cut, as the recovery says.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`](crate::ErrorKind::Locked) where another recorder writes there,
+    /// [`ErrorKind::UnknownFormat`](crate::ErrorKind::UnknownFormat) where the folder holds something
+    /// else, [`ErrorKind::Version`](crate::ErrorKind::Version),
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) and [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn open_private(folder: impl AsRef<Path>) -> Result<(Self, Recovery)> {
+        let folder = folder.as_ref();
+        let opened = Self::open(Arc::new(PrivateFiles), folder)?;
+        folder::close_to_others(folder)?;
+        Ok(opened)
+    }
+
+    /// As [`RecordingWriter::open_private`], through these files.
+    ///
+    /// # Errors
+    /// Those of [`RecordingWriter::open_private`].
+    #[expect(clippy::needless_pass_by_value, reason = "as the stores of other crates take it")]
+    pub fn open(files: Arc<dyn Files>, folder: impl AsRef<Path>) -> Result<(Self, Recovery)> {
+        let folder = folder.as_ref();
+        let files = folder::prepare(&files, folder)?;
+        let lock = lock(&*files, folder)?;
+        let (log, recovery) = RecordWriter::open(files, folder.join(FILE_NAME), KIND)?;
+        Ok((Self { _lock: lock, log, bases: Bases::default() }, recovery))
+    }
+
+    /// Begins an exchange.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), and from then on
+    /// [`ErrorKind::Poisoned`](crate::ErrorKind::Poisoned), as of every method that appends.
+    pub fn start(&mut self, start: &Start) -> Result<ExchangeId> {
+        let id = self.log.next_index();
+        self.log.append(&entry::json_bytes(Kind::Start, id, start.to_json()))?;
+        Ok(ExchangeId(id))
+    }
+
+    /// Appends the body of a request. It is stored after the earlier body of the same `lane` that is
+    /// most like it.
+    ///
+    /// Reads the body twice; at most [`MOST_STORED`](crate::MOST_STORED) bytes of it are stored.
+    ///
+    /// # Errors
+    /// Those of [`RecordingWriter::start`].
+    pub fn request(&mut self, of: ExchangeId, lane: &str, body: RequestBody<'_>) -> Result<()> {
+        let most = usize::try_from(coding::MOST_STORED).unwrap_or(usize::MAX);
+        let bytes = body.bytes.get(..most).unwrap_or(body.bytes);
+        let body = RequestBody { bytes, ..body };
+        let planned = self.bases.plan(lane, bytes);
+        let base = planned.base.as_ref().map(|base| (base.position, &*base.body));
+        let content = coding::to_bytes(&body, base);
+        let position = self.log.append(&entry::to_bytes(Kind::Request, of.0, &content))?;
+        let is_after = coding::describe(&content).is_ok_and(|stored| stored.base.is_some());
+        self.bases.push(lane, position, bytes, planned.carried_out(is_after));
+        Ok(())
+    }
+
+    /// Appends what comes before the body of the response.
+    ///
+    /// # Errors
+    /// Those of [`RecordingWriter::start`].
+    pub fn response(&mut self, of: ExchangeId, head: &ResponseHead) -> Result<()> {
+        self.log.append(&entry::json_bytes(Kind::Response, of.0, head.to_json()))?;
+        Ok(())
+    }
+
+    /// Appends the next part of the body of the response.
+    ///
+    /// # Errors
+    /// Those of [`RecordingWriter::start`].
+    pub fn part(&mut self, of: ExchangeId, bytes: &[u8]) -> Result<()> {
+        self.log.append(&entry::to_bytes(Kind::Part, of.0, &pack(bytes)))?;
+        Ok(())
+    }
+
+    /// Ends an exchange.
+    ///
+    /// # Errors
+    /// Those of [`RecordingWriter::start`].
+    pub fn end(&mut self, of: ExchangeId, end: &End) -> Result<()> {
+        self.log.append(&entry::json_bytes(Kind::End, of.0, end.to_json()))?;
+        Ok(())
+    }
+
+    /// Makes everything durable that was appended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io): it is then unknown what the disk holds, and the writer
+    /// takes nothing more.
+    pub fn sync(&mut self) -> Result<()> {
+        Ok(self.log.sync()?)
+    }
+}
+
+/// The lock of the folder. A reader takes it for a moment to find out whether somebody writes.
+fn lock(files: &dyn Files, folder: &Path) -> Result<DirLock> {
+    let mut tries = 0..TRIES;
+    loop {
+        match DirLock::acquire(files, folder, &Holder::new("afterimage record")) {
+            Err(error) if error.kind() == LogKind::Locked && tries.next().is_some() => {
+                thread::sleep(PAUSE);
+            }
+            taken => return Ok(taken?),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Exchanges that tests write and expect.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use afterimage_record::{
+    End, ExchangeId, Outcome, Recording, RecordingWriter, RequestBody, ResponseHead, Result, Start,
+};
+
+/// The request and the answer with this number of a conversation that grows.
+pub(crate) fn bodies(number: u64) -> (Vec<u8>, Vec<u8>) {
+    let messages: Vec<String> = (0..=number)
+        .map(|at| format!("{{\"role\":\"user\",\"content\":\"turn {at} of it\"}}"))
+        .collect();
+    let request = format!("{{\"messages\":[{}],\"tools\":[]}}", messages.join(","));
+    let answer = format!("data: {{\"answer\":{number}}}\n\n").repeat(1 + number as usize % 40);
+    (request.into_bytes(), answer.into_bytes())
+}
+
+pub(crate) fn head() -> ResponseHead {
+    ResponseHead { status: 200, ..ResponseHead::default() }
+}
+
+pub(crate) fn end(bytes: &[u8]) -> End {
+    let bytes = bytes.len() as u64;
+    End { bytes, stored: bytes, ..End::default() }
+}
+
+/// Writes the exchange with this number. The id is that of the last record that was appended.
+pub(crate) fn write(writer: &mut RecordingWriter, number: u64) -> Result<ExchangeId> {
+    let (request, answer) = bodies(number);
+    let id = writer.start(&start(number))?;
+    writer.request(id, "p", RequestBody::whole(&request))?;
+    writer.response(id, &head())?;
+    for part in answer.chunks(700) {
+        writer.part(id, part)?;
+    }
+    writer.end(id, &end(&answer))?;
+    Ok(id)
+}
+
+/// A start that says which exchange it is.
+pub(crate) fn start(number: u64) -> Start {
+    Start { time_ms: number, path: "/responses".to_owned(), ..Start::now("POST", "p") }
+}
+
+/// How many exchanges are whole. Asserts that these are what was written, and that what any other
+/// has is the beginning of it.
+pub(crate) fn check(recording: &Recording) -> Vec<u64> {
+    let mut whole = Vec::new();
+    for exchange in recording.exchanges() {
+        let number = exchange.start.time_ms;
+        let (request, answer) = bodies(number);
+        let (found, response) =
+            (recording.request(exchange), recording.response(exchange).unwrap());
+        if let Ok(Some(found)) = found.as_ref().map(|found| found.whole().map(<[u8]>::to_vec)) {
+            assert_eq!(found, request, "request {number}");
+        }
+        let is_complete = exchange.outcome() == Outcome::Complete;
+        match response.whole() {
+            Some(found) => {
+                assert!(is_complete && found == answer, "answer {number}");
+                if found_whole(found_request(recording, exchange).as_deref(), &request) {
+                    whole.push(number);
+                }
+            }
+            None => assert!(answer.starts_with(&response.into_parts().0), "answer {number}"),
+        }
+    }
+    whole
+}
+
+fn found_request(recording: &Recording, exchange: &afterimage_record::Exchange) -> Option<Vec<u8>> {
+    Some(recording.request(exchange).ok()?.whole()?.to_vec())
+}
+
+fn found_whole(found: Option<&[u8]>, expected: &[u8]) -> bool {
+    found == Some(expected)
+}

@@ -1,0 +1,8 @@
+//! Calls through the wire, against a provider that does what a test wants.
+
+mod failures;
+mod kills;
+mod passing;
+mod refusals;
+mod secrets;
+mod support;

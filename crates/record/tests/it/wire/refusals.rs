@@ -1,0 +1,93 @@
+//! What reaches neither the provider nor the recording.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::{
+    io::{BufReader, Write},
+    time::Duration,
+};
+
+use super::support::{Message, Provider, Recorded};
+
+#[test]
+fn a_request_that_is_no_clients_of_its_own_reaches_nobody() {
+    let provider = Provider::saying("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let mut recorded = Recorded::of(&provider);
+    let (path, address) = (recorded.path(), recorded.address());
+    let own = format!("Host: {address}\r\n");
+    let post = format!("POST {path}/responses HTTP/1.1\r\n");
+    let other = path.replacen(&path[1..2], if &path[1..2] == "0" { "1" } else { "0" }, 1);
+    for (request, status) in [
+        (format!("{post}Host: example.com\r\nContent-Length: 0\r\n\r\n"), 403),
+        (format!("{post}Content-Length: 0\r\n\r\n"), 403),
+        (format!("{post}{own}{own}Content-Length: 0\r\n\r\n"), 403),
+        (format!("{post}{own}Origin: http://{address}\r\nContent-Length: 0\r\n\r\n"), 403),
+        (format!("CONNECT {address} HTTP/1.1\r\n{own}\r\n"), 405),
+        (
+            format!(
+                "POST http://{address}{path}/responses HTTP/1.1\r\n{own}Content-Length: 0\r\n\r\n"
+            ),
+            400,
+        ),
+        (format!("POST http://example.com/ HTTP/1.1\r\n{own}Content-Length: 0\r\n\r\n"), 400),
+        (format!("POST /responses HTTP/1.1\r\n{own}Content-Length: 0\r\n\r\n"), 404),
+        (format!("POST {other}/responses HTTP/1.1\r\n{own}Content-Length: 0\r\n\r\n"), 404),
+        (
+            format!(
+                "POST /{}/q/responses HTTP/1.1\r\n{own}Content-Length: 0\r\n\r\n",
+                path.split('/').nth(1).unwrap()
+            ),
+            404,
+        ),
+        (format!("{post}{own}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{{}}"), 400),
+        (format!("{post}{own}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}"), 400),
+        (format!("{post}{own}Content-Length: 2, 2\r\n\r\n{{}}"), 400),
+        (
+            format!("{post}{own}Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+            400,
+        ),
+        (
+            format!("{post}{own}Transfer-Encoding: chunked\r\nContent-Length: 7\r\n\r\n0\r\n\r\n"),
+            400,
+        ),
+        (format!("{post}{own}Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n"), 400),
+        (
+            format!(
+                "{post}{own}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+            ),
+            400,
+        ),
+        (
+            format!(
+                "GET {path}/responses HTTP/1.1\r\n{own}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+            ),
+            426,
+        ),
+    ] {
+        let got = recorded.raw(&request);
+        assert!(got.line.starts_with("HTTP/1.1 "), "{request}: {got:?}");
+        assert_eq!(got.status(), status, "{request}");
+    }
+    assert!(provider.received().is_empty());
+    assert!(recorded.stop().exchanges().is_empty());
+}
+
+#[test]
+fn a_request_that_hides_behind_another_is_refused() {
+    let provider = Provider::start(|_, stream| {
+        std::thread::sleep(Duration::from_millis(50));
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+    });
+    let mut recorded = Recorded::of(&provider);
+    let mut stream = recorded.connect();
+    let head = recorded.head("POST", "/responses");
+    let one = format!("{head}Content-Length: 2\r\n\r\n{{}}");
+    let two = format!("{head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    // Both in one write, so that the second was read before the first was answered.
+    stream.write_all(format!("{one}{two}").as_bytes()).unwrap();
+    let mut input = BufReader::new(stream);
+    assert_eq!(Message::read(&mut input).unwrap().status(), 200);
+    assert_eq!(Message::read(&mut input).unwrap().status(), 400);
+    assert!(Message::read(&mut input).is_none());
+    assert_eq!(provider.received().len(), 1);
+    recorded.stop();
+}

@@ -1,0 +1,90 @@
+//! Frames as the veil has them: where things stand in what was never rendered.
+
+use super::{Ledger, action, plan::Status};
+use crate::{
+    id::{FacetType, FrameSeq, Role},
+    veil::{Facet, FacetChange, Frame, Source},
+};
+
+impl Ledger {
+    /// Reads the next frame by what it adds, rendered or not. What was read before is passed over.
+    /// Runs in time linear in the text.
+    ///
+    /// ```
+    /// use afterimage::{compress::Ledger, id::FacetType, veil::{Facet, FacetOp, Frame, Source}};
+    ///
+    /// let ask = Facet::new("ask-0", FacetType::EVENT, "Move berth 7. Never call at night.");
+    /// let mut ledger = Ledger::new();
+    /// ledger.read_frame(&Frame::new(0, Source::User).with(FacetOp::add(ask)));
+    /// let rules: Vec<&str> = ledger.rules().map(|(_, rule)| rule).collect();
+    /// assert_eq!(rules, ["Never call at night."]);
+    /// ```
+    pub fn read_frame(&mut self, frame: &Frame) {
+        if self.last.is_some_and(|last| frame.sequence <= last) {
+            return;
+        }
+        self.last = Some(frame.sequence);
+        for op in &frame.ops {
+            if let FacetChange::Add(facet) = &op.change {
+                self.read_facet(facet, frame);
+            }
+        }
+    }
+
+    fn read_facet(&mut self, facet: &Facet, frame: &Frame) {
+        let at = frame.sequence;
+        if let Some(call) = facet.call() {
+            self.sees_call();
+            let parameters = call.parameters.map(ToString::to_string);
+            let arguments = call.arguments.or(parameters.as_deref()).unwrap_or_default();
+            self.call(at, call.id, call.name, action::read(call.name, arguments), None);
+        } else if facet.is_result() {
+            let mut text = String::new();
+            gather(facet, &mut text);
+            return self.result(at, facet.call_id(), &text, None);
+        } else if is_words(facet) {
+            self.read_words(&facet.content, &frame.source, at);
+        }
+        facet.children.iter().for_each(|child| self.read_facet(child, frame));
+    }
+
+    fn read_words(&mut self, text: &str, source: &Source, at: FrameSeq) {
+        match source {
+            Source::Agent => self.says(at, Role::Assistant, text, None),
+            Source::System => self.says(at, Role::System, text, None),
+            Source::User => self.says(at, Role::User, text, None),
+            Source::Environment | Source::Other(_) => self.hears_world(at, text, None),
+        }
+    }
+
+    /// The steps of the plan that are not done, those in work first, with the frame of the plan.
+    pub fn open_steps(&self) -> impl Iterator<Item = (FrameSeq, &str)> {
+        let of_status = |status: Status| self.plan.iter().filter(move |item| item.status == status);
+        let steps = [Status::InProgress, Status::Open].into_iter().flat_map(of_status);
+        self.plan_at
+            .into_iter()
+            .flat_map(move |frame| steps.clone().map(move |item| (frame, item.text.as_str())))
+    }
+
+    /// What failed last and was not done since: the frame, the call with its subject, and the text.
+    pub fn open_error(&self) -> Option<(FrameSeq, &str, &str)> {
+        let last = self.last_error.as_ref()?;
+        let is_open = self.errors.last() == Some(last);
+        is_open.then_some((last.frame, last.call.as_str(), last.text.as_str()))
+    }
+}
+
+/// Whether a facet is what somebody said.
+fn is_words(facet: &Facet) -> bool {
+    (facet.facet_type == FacetType::SPEECH || facet.facet_type == FacetType::EVENT)
+        && !facet.content.trim().is_empty()
+}
+
+/// The text of a facet and of what it holds, each on a line of its own.
+fn gather(facet: &Facet, text: &mut String) {
+    if !text.is_empty() && !facet.content.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&facet.content);
+    facet.children.iter().for_each(|child| gather(child, text));
+}

@@ -1,0 +1,197 @@
+use std::fmt;
+
+use super::FirstDifference;
+use crate::{
+    export::PrefixReport,
+    json::{Object, ObjectExt, Value},
+    request::CacheBreak,
+    tokens::Certainty,
+    transcript::Money,
+};
+
+/// What the provider's cache will make of a request, said before it is sent.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// What it shares with the request before, by counts of ours. Empty for the first one.
+    pub prefix: PrefixReport,
+    /// The bytes of the strings that it shares, up to the first byte that differs.
+    pub shared_bytes: u64,
+    /// Where it first differs; `None` where it begins with the whole of the request before.
+    pub difference: Option<FirstDifference>,
+    /// What takes the cache from text that is the same.
+    pub breaks: Vec<CacheBreak>,
+    /// Whether what the request before left can still be there.
+    pub lifetime: Lifetime,
+    /// What the cache serves and takes; an error where the rules do not say it.
+    pub cache: Result<CacheForecast, NoForecast>,
+}
+
+/// What a cache will serve of a request, and what it will take, in the provider's tokens.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheForecast {
+    /// The tokens of the whole request.
+    pub input: u64,
+    /// Those of them that the cache serves.
+    pub read: u64,
+    /// How few it may serve, where it keeps steps whose beginning is hidden; `None` where that is not
+    /// known. The same as `read` where the rules are exact.
+    pub read_least: Option<u64>,
+    /// The tokens that are billed as written, those that stay longer among them.
+    pub write: u64,
+    /// Those of them that stay longer.
+    pub write_long: u64,
+    /// What the write costs beyond plain input, in tokens of plain input.
+    pub write_surcharge: u64,
+    /// The tokens that the request before left in the cache and that are not served.
+    pub lost: u64,
+    /// How the tokens were counted: [`Certainty::Calibrated`] where they were fitted to what was
+    /// reported of the request before.
+    pub certainty: Certainty,
+    /// What the input costs; `None` where no price is known.
+    pub price: Option<Money>,
+    /// What of that is paid because of what was lost.
+    pub loss: Option<Money>,
+}
+
+/// Whether an entry of the cache can still be there.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// A time or a rule is missing.
+    Unknown,
+    /// It is kept for so long.
+    Kept,
+    /// It is kept for so long at the most, and not always.
+    Uncertain,
+    /// Its time has passed.
+    Expired,
+}
+
+/// Why there is no forecast.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoForecast {
+    /// The request names no model.
+    NoModel,
+    /// The table of rules does not name the model.
+    UnknownModel(String),
+    /// The rules are for another API than the one that the request speaks.
+    OtherApi,
+    /// The request was worked out from a transcript, which lacks tools, parameters and marks.
+    Reconstructed,
+    /// The request goes on with a response that the provider holds, and is not whole.
+    NotWhole,
+    /// The request marks more blocks than the provider takes.
+    TooManyMarks {
+        /// How many it marks.
+        found: usize,
+        /// How many the provider takes.
+        most: usize,
+    },
+}
+
+impl Lifetime {
+    /// The name on the wire: `unknown`, `kept`, `uncertain`, `expired`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Kept => "kept",
+            Self::Uncertain => "uncertain",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+impl NoForecast {
+    /// The name on the wire: `noModel`, `unknownModel`, `otherApi`, `reconstructed`, `notWhole`,
+    /// `tooManyMarks`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::NoModel => "noModel",
+            Self::UnknownModel(_) => "unknownModel",
+            Self::OtherApi => "otherApi",
+            Self::Reconstructed => "reconstructed",
+            Self::NotWhole => "notWhole",
+            Self::TooManyMarks { .. } => "tooManyMarks",
+        }
+    }
+}
+
+impl fmt::Display for NoForecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoModel => f.write_str("the request names no model"),
+            Self::UnknownModel(model) => write!(f, "no rules are known for the model {model:?}"),
+            Self::OtherApi => f.write_str("the rules of the model are for another API"),
+            Self::Reconstructed => {
+                f.write_str("the request was worked out from a transcript, and is not whole")
+            }
+            Self::NotWhole => {
+                f.write_str("the request goes on with a response that it does not hold")
+            }
+            Self::TooManyMarks { found, most } => {
+                write!(f, "the request marks {found} blocks, and the provider takes {most}")
+            }
+        }
+    }
+}
+
+impl Prediction {
+    /// Why the cache serves less than the request before left there, in a few words; `None` where it
+    /// serves all of it.
+    pub fn cause(&self) -> Option<String> {
+        if let Some(difference) = &self.difference {
+            return Some(difference.words());
+        }
+        if let Some(of) = self.breaks.first() {
+            return Some(format!("`{}` changed: {}", of.cause, of.from.billed()));
+        }
+        match self.lifetime {
+            Lifetime::Expired => Some("the cache keeps nothing for so long".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The wire form.
+    pub fn to_json(&self) -> Object {
+        let mut object = Object::new();
+        let mut shared = Object::new();
+        shared.put("bytes", self.shared_bytes);
+        shared.put("tokens", self.prefix.unchanged);
+        shared.put("of", self.prefix.tokens);
+        object.put("shared", shared);
+        object.put_some("difference", self.difference.as_ref().map(FirstDifference::to_json));
+        let breaks = self.breaks.iter().map(|of| {
+            let mut object = Object::new();
+            object.put("cause", of.cause.as_str());
+            object.put("from", of.from.as_str());
+            Value::from(object)
+        });
+        object.put("breaks", breaks.collect::<Value>());
+        object.put("lifetime", self.lifetime.as_str());
+        match &self.cache {
+            Ok(forecast) => object.put("forecast", forecast.to_json()),
+            Err(reason) => object.put("noForecast", reason.as_str()),
+        }
+        object
+    }
+}
+
+impl CacheForecast {
+    fn to_json(&self) -> Object {
+        let mut object = Object::new();
+        object.put("input", self.input);
+        object.put("read", self.read);
+        object.put_some("readLeast", self.read_least);
+        object.put("write", self.write);
+        object.put("writeLong", self.write_long);
+        object.put("writeSurcharge", self.write_surcharge);
+        object.put("lost", self.lost);
+        object.put("counts", self.certainty.as_str());
+        object.put_some("price", self.price);
+        object.put_some("loss", self.loss);
+        object
+    }
+}

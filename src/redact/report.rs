@@ -1,0 +1,62 @@
+use crate::json::{Object, ObjectExt, Value};
+
+/// What a [`Redactor`](super::Redactor) took out.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedactionReport {
+    /// Each secret once, in the order in which they were found.
+    pub found: Vec<Redaction>,
+}
+
+/// A secret that was found. What it said is nowhere in it.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redaction {
+    /// The id of the rule that found it first.
+    pub rule: String,
+    /// What stands in its place.
+    pub placeholder: String,
+    /// How often it was found.
+    pub times: u64,
+    /// Where it was found first.
+    pub first: String,
+}
+
+impl RedactionReport {
+    /// How often anything was found.
+    pub fn times(&self) -> u64 {
+        self.found.iter().map(|redaction| redaction.times).sum()
+    }
+
+    /// How many secrets each rule found, and how often, in the order in which the rules first found
+    /// one.
+    pub fn by_rule(&self) -> Vec<(&str, u64, u64)> {
+        let mut rules: Vec<(&str, u64, u64)> = Vec::new();
+        for redaction in &self.found {
+            match rules.iter_mut().find(|(rule, ..)| *rule == redaction.rule) {
+                Some((_, secrets, times)) => {
+                    *secrets += 1;
+                    *times += redaction.times;
+                }
+                None => rules.push((&redaction.rule, 1, redaction.times)),
+            }
+        }
+        rules
+    }
+
+    /// The report as JSON: `found`, a list of objects with `rule`, `placeholder`, `times` and
+    /// `first`.
+    pub fn to_json(&self) -> Value {
+        let found = self.found.iter().map(|redaction| {
+            let mut object = Object::new();
+            object.put("rule", redaction.rule.as_str());
+            object.put("placeholder", redaction.placeholder.as_str());
+            object.put("times", redaction.times);
+            object.put("first", redaction.first.as_str());
+            Value::Object(object)
+        });
+        let mut object = Object::new();
+        object.put("found", found.collect::<Value>());
+        Value::Object(object)
+    }
+}

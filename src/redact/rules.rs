@@ -1,0 +1,302 @@
+//! What a secret looks like, as data.
+
+use std::sync::Arc;
+
+use regex_automata::meta::Regex;
+use serde::Deserialize;
+
+use crate::{Error, ErrorKind, Result};
+
+/// The rules that come along, which say their date themselves.
+const EMBEDDED: &str = include_str!("rules.toml");
+
+/// What takes the place of `{name}` in a rule that is told by names: such a name with what may
+/// stand before it, what stands between it and the value, and the value, in quotes or without.
+const NAMED: &str = concat!(
+    r#"(?i:\b[A-Za-z0-9_-]*?(?:{names}))\\*["']?\s*(?::=|=>|[:=])\s*"#,
+    r#"(?:\\*["'`]([^"'`\\\r\n]{least,})\\*["'`]|([^\s"'`<>\\,;(){}\[\]]{least,}))"#
+);
+
+/// What a value is that stands for another one, or for none.
+const STAND_INS: &str = concat!(
+    r"(?i)^(?:\*+|x{3,}|\.{3,}|-+|_+|null|none|nil|true|false|undefined|string|str|text|bytes|",
+    r"bool|int|number|optional|required|redacted|hidden|empty|example|placeholder|todo|changeme|",
+    r"password|passwd|pwd|secret|token|key|.*\$\{.*|\$[A-Za-z_].*|%[A-Za-z({].*|\{\{?.*|<.*|",
+    r"(?:your|my|the|some|a|an|any|new|old|test|fake|dummy|sample)[-_ ].*|.*\.(?:env|environ)\b.*|",
+    r"env[.:].*|.*(?:here|example)$)"
+);
+
+/// Rules by which secrets are found, as TOML.
+///
+/// A rule has an `id` and either `regex` or `keys`. Of a `regex` the group `secretGroup`, else the
+/// first group that took part, else the whole match is the secret. `keys` are names of members and
+/// variables whose value is one; `-`, `_` and case do not count, and something may stand before
+/// them. What has less `entropy`, in bits for each character, is none, nor what is shorter than
+/// `least`. `keywords`, `allowlists` with `regexes`, `stopwords` and `regexTarget` are those of
+/// gitleaks, so that its maintained rules can be read as they are; its rules of paths alone are
+/// passed over.
+///
+/// ```
+/// use afterimage::redact::{RedactionRules, Redactor};
+///
+/// let own = RedactionRules::from_toml(r#"
+///     [[rules]]
+///     id = "berth-code"
+///     regex = '''\bB-[0-9]{4}\b'''
+/// "#)?;
+/// let mut redactor = Redactor::new(&RedactionRules::embedded()?.with(&own)?);
+/// assert_eq!(redactor.text("Berth B-1234.", ""), "Berth [redacted:berth-code:1].");
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RedactionRules {
+    pub(super) rules: Arc<[Rule]>,
+    /// All of them at once.
+    pub(super) regex: Regex,
+}
+
+/// The longest text that is a secret without a form of its own.
+const LONGEST: usize = 512;
+
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub(super) id: String,
+    pub(super) pattern: String,
+    pub(super) group: Option<usize>,
+    /// The names that tell it, without `-` and `_`, in lower case.
+    pub(super) names: Vec<String>,
+    entropy: f64,
+    least: usize,
+    keywords: Vec<String>,
+    allowed: Vec<Allowed>,
+}
+
+#[derive(Clone, Debug)]
+struct Allowed {
+    regexes: Vec<Regex>,
+    stopwords: Vec<String>,
+    of_match: bool,
+}
+
+#[derive(Deserialize)]
+struct TomlRules {
+    #[serde(default)]
+    rules: Vec<TomlRule>,
+    #[serde(default)]
+    allowlist: Option<TomlAllowed>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TomlRule {
+    id: String,
+    regex: Option<String>,
+    #[serde(default)]
+    keys: Vec<String>,
+    secret_group: Option<usize>,
+    #[serde(default)]
+    entropy: f64,
+    least: Option<usize>,
+    #[serde(default)]
+    keywords: Vec<String>,
+    #[serde(default)]
+    allowlists: Vec<TomlAllowed>,
+    path: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TomlAllowed {
+    #[serde(default)]
+    regexes: Vec<String>,
+    #[serde(default)]
+    stopwords: Vec<String>,
+    regex_target: Option<String>,
+}
+
+impl RedactionRules {
+    /// The rules that come along.
+    ///
+    /// # Errors
+    /// None in a build whose tests pass: [`ErrorKind::Shape`].
+    pub fn embedded() -> Result<Self> {
+        Self::from_toml(EMBEDDED)
+    }
+
+    /// Reads rules that are written as TOML.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape, and with
+    /// the rule where its expression cannot be read, or it has none.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        let read: TomlRules = toml::from_str(text).map_err(|error| {
+            let message = format!("not rules of redaction: {}", error.message());
+            let at = error.span().map_or(0, |span| span.start);
+            let before = text.get(..at).unwrap_or_default();
+            shape(message).on_line(before.matches('\n').count() as u64 + 1)
+        })?;
+        let for_all = read.allowlist.as_ref().map(Allowed::of).transpose()?;
+        let mut rules = Vec::with_capacity(read.rules.len());
+        for rule in read.rules {
+            if rule.regex.is_none() && rule.keys.is_empty() && rule.path.is_some() {
+                continue;
+            }
+            let mut rule = Rule::of(rule)?;
+            rule.allowed.extend(for_all.clone());
+            rules.push(rule);
+        }
+        Self::of(rules)
+    }
+
+    fn of(rules: Vec<Rule>) -> Result<Self> {
+        let patterns: Vec<&str> = rules.iter().map(|rule| rule.pattern.as_str()).collect();
+        let config = Regex::config().nfa_size_limit(None).hybrid_cache_capacity(16 << 20);
+        let regex = Regex::builder().configure(config).build_many(&patterns);
+        let regex = regex.map_err(|error| unreadable("all together", &error))?;
+        Ok(Self { rules: rules.into(), regex })
+    }
+
+    /// These rules, and after them others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where they are too many to be looked for at once.
+    pub fn with(&self, others: &Self) -> Result<Self> {
+        Self::of(self.rules.iter().chain(others.rules.iter()).cloned().collect())
+    }
+
+    /// The ids of the rules, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| rule.id.as_str())
+    }
+}
+
+impl Rule {
+    fn of(toml: TomlRule) -> Result<Self> {
+        let TomlRule { id, regex, keys, secret_group, entropy, least, keywords, .. } = toml;
+        let names: Vec<String> = keys.iter().map(|name| plain_name(name)).collect();
+        let least = least.unwrap_or(if names.is_empty() { 1 } else { 4 });
+        let pattern = match (regex, names.is_empty()) {
+            (Some(regex), true) => ascii_borders(&regex),
+            (None, false) => ascii_borders(&named(&keys, least)),
+            _ => {
+                let message = format!("rule {id:?}: expected either `regex` or `keys`");
+                return Err(shape(message));
+            }
+        };
+        Regex::new(&pattern).map_err(|error| unreadable(&id, &error))?;
+        let mut allowed = toml.allowlists.iter().map(Allowed::of).collect::<Result<Vec<_>>>()?;
+        if !names.is_empty() {
+            let regexes = vec![STAND_INS.to_owned()];
+            allowed.push(Allowed::of(&TomlAllowed { regexes, ..TomlAllowed::default() })?);
+        }
+        let keywords = keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
+        Ok(Self { id, pattern, group: secret_group, names, entropy, least, keywords, allowed })
+    }
+
+    /// Whether what the rule matched in `text` is a secret.
+    pub(super) fn takes(&self, text: &str, found: &str, secret: &str, is_quoted: bool) -> bool {
+        secret.chars().count() >= self.least
+            && entropy(secret) >= self.entropy
+            && !self.allowed.iter().any(|allowed| allowed.holds(found, secret))
+            && (self.names.is_empty() || self.is_value(secret, is_quoted))
+            && (self.keywords.is_empty() || self.has_keyword(text))
+    }
+
+    fn has_keyword(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        self.keywords.iter().any(|word| text.contains(word.as_str()))
+    }
+
+    /// Whether what a name stands before is a value, and not code or a stand-in for one.
+    pub(super) fn is_value(&self, secret: &str, is_quoted: bool) -> bool {
+        if secret.len() > LONGEST || secret.chars().count() < self.least {
+            return false;
+        }
+        if entropy(secret) < self.entropy {
+            return false;
+        }
+        if self.allowed.iter().any(|allowed| allowed.holds(secret, secret)) {
+            return false;
+        }
+        let has = |is: fn(&char) -> bool| secret.chars().any(|c| is(&c));
+        if has(|c| c.is_whitespace()) {
+            // A sentence is none, and of keys nobody makes one with a space.
+            let begins_low = secret.starts_with(|c: char| !c.is_uppercase());
+            return is_quoted && self.entropy == 0.0 && begins_low && secret.len() <= 64;
+        }
+        is_quoted || has(char::is_ascii_digit) && has(|c| !c.is_ascii_digit())
+    }
+
+    /// Whether a member of this name, as [`plain_name`] has it, holds a secret.
+    pub(super) fn is_named(&self, plain: &str) -> bool {
+        self.names.iter().any(|name| plain.ends_with(name.as_str()))
+    }
+}
+
+impl Allowed {
+    fn of(toml: &TomlAllowed) -> Result<Self> {
+        let regex = |text: &String| {
+            Regex::new(&ascii_borders(text)).map_err(|error| unreadable("an allowlist", &error))
+        };
+        let regexes = toml.regexes.iter().map(regex).collect::<Result<_>>()?;
+        let stopwords = toml.stopwords.iter().map(|word| word.to_ascii_lowercase()).collect();
+        let of_match = toml.regex_target.is_some();
+        Ok(Self { regexes, stopwords, of_match })
+    }
+
+    fn holds(&self, found: &str, secret: &str) -> bool {
+        let target = if self.of_match { found } else { secret };
+        self.regexes.iter().any(|regex| regex.is_match(target)) || {
+            let secret = secret.to_ascii_lowercase();
+            self.stopwords.iter().any(|word| secret.contains(word.as_str()))
+        }
+    }
+}
+
+/// A name without `-` and `_`, in lower case.
+pub(super) fn plain_name(name: &str) -> String {
+    let letters = name.chars().filter(|c| !matches!(c, '-' | '_'));
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+fn named(keys: &[String], least: usize) -> String {
+    let names: Vec<String> = keys.iter().map(|name| name.replace(['_', '-'], "[_-]?")).collect();
+    NAMED.replace("{names}", &names.join("|")).replace("least", &least.to_string())
+}
+
+/// An expression whose word borders are those of ASCII, as its author meant them, and as they can be
+/// found fast.
+fn ascii_borders(regex: &str) -> String {
+    let mut text = String::with_capacity(regex.len() + 16);
+    let mut chars = regex.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            text.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('b') => text.push_str(r"(?-u:\b)"),
+            Some(next) => text.extend(['\\', next]),
+            None => text.push('\\'),
+        }
+    }
+    text
+}
+
+/// The entropy of a text by its characters, in bits for each.
+fn entropy(text: &str) -> f64 {
+    let mut chars: Vec<char> = text.chars().collect();
+    chars.sort_unstable();
+    let all = chars.len() as f64;
+    let shares = chars.chunk_by(|a, b| a == b).map(|of| of.len() as f64 / all);
+    shares.map(|share| -share * share.log2()).sum()
+}
+
+fn shape(message: String) -> Error {
+    Error::new(ErrorKind::Shape, message)
+}
+
+fn unreadable(rule: &str, error: &regex_automata::meta::BuildError) -> Error {
+    let reason = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
+    shape(format!("rule {rule:?}: its expression cannot be read: {reason}"))
+}

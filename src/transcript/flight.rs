@@ -1,0 +1,131 @@
+//! Recordings of the wire, which `afterimage record` makes.
+
+use std::path::Path;
+
+use super::{
+    Decoder, TranscriptFormat, body::Payload, interaction::Interaction, otlp::rfc3339, sink::Sink,
+    wire::WireReader,
+};
+use crate::{
+    Result,
+    json::Value,
+    record::{Exchange, Outcome, Recording},
+};
+
+/// The bodies of a recording may have so many bytes together,
+const FREE: u64 = 1 << 30;
+/// or this many for each byte of the recording.
+const MOST_RATIO: u64 = 1024;
+
+/// Opens the recording in a folder.
+///
+/// # Errors
+/// Those of [`Recording::open`].
+pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn Decoder>)>> {
+    let Some(recording) = Recording::open(folder)? else { return Ok(None) };
+    Ok(Some((TranscriptFormat::Recording, Box::new(FlightReader::new(recording)))))
+}
+
+/// Gives out the exchanges of a recording, one at a time.
+struct FlightReader {
+    recording: Recording,
+    /// How many bytes of bodies may still come.
+    room: u64,
+}
+
+impl FlightReader {
+    fn new(recording: Recording) -> Self {
+        let room = FREE.max(recording.bytes().saturating_mul(MOST_RATIO));
+        Self { recording, room }
+    }
+
+    /// What was odd about the file.
+    fn note(&self, sink: &mut Sink) {
+        for damage in self.recording.damage() {
+            sink.note(0, &format!("damage in the recording: {damage}"));
+        }
+        // What somebody is writing has no end yet.
+        if let Some(torn) = self.recording.torn().filter(|_| !self.recording.is_live()) {
+            sink.note(0, &format!("the recording ends with a {torn}"));
+        }
+    }
+
+    fn interaction(&mut self, exchange: &Exchange, line: u64) -> Interaction {
+        let request = self.request(exchange);
+        let (response, cut) = self.response(exchange);
+        // Without a head there is no response, and what broke it off is all there is to say.
+        let failure = cut.clone().filter(|_| exchange.response.is_none());
+        Interaction {
+            uri: exchange.start.path.clone(),
+            request,
+            response,
+            status: exchange.response.as_ref().map(|head| u64::from(head.status)),
+            started: Some(rfc3339(exchange.start.time_ms.saturating_mul(1_000_000))),
+            duration_ms: exchange.end.as_ref().map(|end| end.after_ms),
+            failure,
+            line,
+            cut,
+            ..Interaction::default()
+        }
+    }
+
+    fn request(&mut self, exchange: &Exchange) -> Payload {
+        match self.recording.request(exchange) {
+            Ok(body) => match body.into_parts() {
+                (bytes, None) => self.payload(bytes),
+                (_, Some(cut)) => Payload::Unreadable(cut),
+            },
+            Err(error) => Payload::Unreadable(error.message().to_owned()),
+        }
+    }
+
+    /// The response, and why it is not whole.
+    fn response(&mut self, exchange: &Exchange) -> (Payload, Option<String>) {
+        match self.recording.response(exchange) {
+            Ok(body) => {
+                let (bytes, cut) = body.into_parts();
+                (self.payload(bytes), cut)
+            }
+            Err(error) => {
+                let reason = error.message().to_owned();
+                (Payload::Unreadable(reason.clone()), Some(reason))
+            }
+        }
+    }
+
+    fn payload(&mut self, bytes: Vec<u8>) -> Payload {
+        let payload = Payload::of_bytes(bytes);
+        let size = match &payload {
+            Payload::Text(text) => text.len() as u64,
+            _ => 0,
+        };
+        match self.room.checked_sub(size) {
+            Some(room) => {
+                self.room = room;
+                payload
+            }
+            None => Payload::Unreadable(format!(
+                "the bodies of the recording have more than {FREE} bytes and {MOST_RATIO} times its length"
+            )),
+        }
+    }
+}
+
+impl Decoder for FlightReader {
+    fn record(&mut self, _value: Value, _line: u64, sink: &mut Sink) {
+        self.note(sink);
+        let mut traffic = WireReader::default();
+        for (line, exchange) in (1..).zip(self.recording.exchanges().to_vec()) {
+            if exchange.outcome() == Outcome::Running {
+                sink.skip("exchange that still runs");
+            } else if exchange.start.method != "POST" {
+                // Lists of models, and what else a client asks for: no model reads them.
+                sink.skip("request without a body");
+            } else {
+                let interaction = self.interaction(&exchange, line);
+                traffic.take(interaction, sink);
+            }
+        }
+        traffic.give(sink);
+    }
+}

@@ -1,0 +1,147 @@
+//! The guard: forecasts are those of the published rules, and the first difference is the right one.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod cases;
+mod owners;
+
+use std::sync::Arc;
+
+use afterimage::{
+    bill::Prices,
+    guard::{CacheRules, Guard, Lifetime, NoForecast, RefusedRequest, SentRequest},
+    id::Millis,
+    json,
+    request::{Recording, Request},
+    tokens::TokenCounter,
+    transcript::{Currency, Money, Transcript, Usage},
+};
+use serde_json::{Value, json as object};
+
+/// Counts words.
+struct Words;
+
+impl TokenCounter for Words {
+    fn id(&self) -> &'static str {
+        "words"
+    }
+
+    fn is_exact(&self) -> bool {
+        false
+    }
+
+    fn count(&self, text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+}
+
+/// The requests of traffic with these bodies.
+fn recorded(api: &str, bodies: &[Value]) -> Vec<Request> {
+    let path = match api {
+        "messages" => "messages",
+        "chat" => "chat/completions",
+        "responses" => "responses",
+        other => panic!("{other}"),
+    };
+    let interaction = |body: &Value| {
+        object!({ "uri": format!("https://api.example/v1/{path}"), "status": 200,
+                "request": body.to_string(), "response": {} })
+    };
+    let interactions: Vec<Value> = bodies.iter().map(interaction).collect();
+    let text = object!({ "interactions": interactions }).to_string();
+    let transcript = Transcript::new(text.as_bytes()).unwrap();
+    let recording = Recording::read(transcript, Arc::new(Words), |_| Millis::new(0)).unwrap();
+    let requests = (1..=bodies.len()).map(|number| recording.request(number).unwrap());
+    requests.collect()
+}
+
+fn guard() -> Guard {
+    Guard::new(CacheRules::embedded().unwrap(), Arc::new(Words))
+}
+
+/// A request of Claude Opus 5 with so many words in its system prompt.
+fn marked(words: usize, end: &str) -> Value {
+    object!({ "model": "claude-opus-5", "max_tokens": 9,
+            "system": [{ "type": "text", "text": format!("{} {end}", "word ".repeat(words)),
+                         "cache_control": { "type": "ephemeral" } }],
+            "messages": [{ "role": "user", "content": "Go on" }] })
+}
+
+#[test]
+fn what_is_lost_has_a_price_and_may_be_refused() {
+    let requests =
+        recorded("messages", &[marked(100_000, "2026-11-23"), marked(100_000, "2026-11-24")]);
+    let (was, is) = (SentRequest::new(&requests[0]), SentRequest::new(&requests[1]));
+    let priced = guard().with_prices(Prices::embedded().unwrap());
+    let prediction = priced.predict(Some(&was), &is).unwrap();
+    let forecast = prediction.cache.as_ref().unwrap();
+    assert_eq!((forecast.read, forecast.write, forecast.lost), (0, 100_001, 100_001));
+    assert_eq!(forecast.write_surcharge, 25_000);
+    // A million tokens cost 6.25 dollars to write, and 0.50 to read.
+    assert_eq!(forecast.loss.unwrap().to_string(), "0.57500575 USD");
+    assert_eq!(
+        prediction.cause().unwrap(),
+        "the system prompt changed at byte 500010: it holds a date"
+    );
+    let dollars = |text: &str| Money::from_decimal(text, Currency::USD).unwrap();
+    let allowed = priced.clone().with_max_loss(dollars("0.58"));
+    assert_eq!(allowed.admit(Some(&was), &is).unwrap(), prediction);
+    let refusing = priced.with_max_loss(dollars("0.20"));
+    let refused = refusing.admit(Some(&was), &is).unwrap_err();
+    let RefusedRequest::ExcessLoss { most, prediction: said, .. } = &refused else {
+        panic!("{refused}")
+    };
+    assert_eq!((*most, &**said), (dollars("0.20"), &prediction));
+    assert!(refused.to_string().contains("it holds a date"), "{refused}");
+    // Nobody refuses in another currency, or what has no price.
+    let euros = Money::from_decimal("0.01", Currency::from_name("EUR").unwrap()).unwrap();
+    assert!(refusing.clone().with_max_loss(euros).admit(Some(&was), &is).is_ok());
+    assert!(guard().with_max_loss(dollars("0")).admit(Some(&was), &is).is_ok());
+    assert!(refusing.admit(None, &is).is_ok());
+}
+
+#[test]
+fn counts_are_fitted_to_what_was_reported_of_the_request_before() {
+    let mut grown = marked(1_000, "end");
+    grown["messages"] = object!([
+        { "role": "user", "content": "Go on" },
+        { "role": "assistant", "content": "Gone" },
+        { "role": "user", "content": [{ "type": "text", "text": "And",
+                                        "cache_control": { "type": "ephemeral" } }] },
+    ]);
+    let requests = recorded("messages", &[marked(1_000, "end"), grown]);
+    // 1,001 words to the mark, and 6 tokens behind it.
+    let usage = object!({ "input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 0,
+                        "cache_creation_input_tokens": 2_002 });
+    let usage = Usage::of(&json::read(usage.to_string().as_bytes()).unwrap()).unwrap();
+    let (was, is) = (SentRequest::new(&requests[0]), SentRequest::new(&requests[1]));
+    let prediction = guard().predict(Some(&was.reported(&usage)), &is).unwrap();
+    let forecast = prediction.cache.unwrap();
+    assert_eq!((forecast.read, forecast.lost), (2_002, 0));
+    assert_eq!(forecast.certainty.as_str(), "calibrated");
+    assert_eq!(forecast.input, forecast.read + forecast.write);
+}
+
+#[test]
+fn a_lifetime_needs_both_times_and_a_rule() {
+    let requests = recorded("messages", &[marked(1_000, "end"), marked(1_000, "end")]);
+    let (was, is) = (SentRequest::new(&requests[0]), SentRequest::new(&requests[1]));
+    let at = |second: i64| Millis::new(second * 1_000);
+    let lifetime = |was, is| guard().predict(Some(&was), &is).unwrap().lifetime;
+    assert_eq!(lifetime(was, is), Lifetime::Unknown);
+    assert_eq!(lifetime(was.at(at(0)), is), Lifetime::Unknown);
+    assert_eq!(lifetime(was.at(at(0)), is.at(at(300))), Lifetime::Kept);
+    assert_eq!(lifetime(was.at(at(0)), is.at(at(301))), Lifetime::Expired);
+    // A clock that runs backwards says nothing.
+    assert_eq!(lifetime(was.at(at(9)), is.at(at(0))), Lifetime::Unknown);
+    let gone = guard().predict(Some(&was.at(at(0))), &is.at(at(301))).unwrap();
+    assert_eq!(gone.cause().unwrap(), "the cache keeps nothing for so long");
+}
+
+#[test]
+fn what_is_no_object_is_an_error_and_what_names_no_model_has_no_forecast() {
+    let requests =
+        recorded("messages", &[object!({ "messages": [{ "role": "user", "content": "Hi" }] })]);
+    let prediction = guard().predict(None, &SentRequest::new(&requests[0])).unwrap();
+    assert_eq!(prediction.cache, Err(NoForecast::NoModel));
+    assert_eq!(prediction.to_json().get("noForecast").unwrap().as_str(), Some("noModel"));
+}

@@ -1,0 +1,286 @@
+//! Secrets are taken out wherever they stand, and nothing else is.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+};
+
+use afterimage::{
+    export::{Export, ExportOptions},
+    hud::{Hud, NativeFormat, RenderRequest},
+    id::{FacetType, Millis},
+    json::{self, Value},
+    redact::{RedactionRules, Redactor},
+    tokens::Chars4,
+    veil::{Facet, FacetOp, Frame, History, Source},
+};
+use afterimage_testkit::data;
+use proptest::prelude::*;
+
+use crate::support::sessions;
+
+fn redactor() -> Redactor {
+    static RULES: LazyLock<RedactionRules> = LazyLock::new(|| RedactionRules::embedded().unwrap());
+    Redactor::new(&RULES)
+}
+
+/// A generator of letters that a test can repeat.
+struct Letters(u64);
+
+impl Letters {
+    fn of(&mut self, alphabet: &str, count: usize) -> String {
+        let letters: Vec<char> = alphabet.chars().collect();
+        let mut next = || {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            letters[(self.0 >> 33) as usize % letters.len()]
+        };
+        (0..count).map(|_| next()).collect()
+    }
+}
+
+const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const HEX: &str = "0123456789abcdef";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// Twenty kinds of secrets, each with a text around it, `{}` being its place.
+fn planted(count: usize) -> Vec<(String, String)> {
+    let mut letters = Letters(7);
+    let mut all = Vec::new();
+    while all.len() < count {
+        let digit = letters.of("23456789", 1);
+        let mut of = |alphabet: &str, count: usize| letters.of(alphabet, count);
+        let kinds: [(String, &str); 20] = [
+            (format!("sk-ant-api03-{}", of(ALNUM, 93)), "export KEY={}"),
+            (format!("sk-proj-{}", of(ALNUM, 100)), "the key is {}."),
+            (format!("AKIA{}", of(UPPER, 16)), "aws_access_key_id = {}"),
+            (of(ALNUM, 38) + "+/", "aws_secret_access_key = {}"),
+            (format!("ghp_{}", of(ALNUM, 36)), "git clone https://{}@github.com/a/b"),
+            (format!("github_pat_{}", of(ALNUM, 60)), "token: {}"),
+            (format!("glpat-{}", of(ALNUM, 20)), "PRIVATE-TOKEN: {}"),
+            (format!("AIza{}", of(ALNUM, 35)), "https://maps.example/x?key={}&z=1"),
+            (format!("xoxb-{}-{}", of("0123456789", 11), of(ALNUM, 24)), "SLACK={}"),
+            (format!("sk_live_{}", of(ALNUM, 24)), "stripe.api_key = \"{}\""),
+            (format!("npm_{}", of(ALNUM, 36)), "//registry/:_authToken={}"),
+            (format!("hf_{}", of(ALNUM, 34)), "login({})"),
+            (
+                format!("eyJ{}.eyJ{}.{}", of(ALNUM, 20), of(ALNUM, 40), of(ALNUM, 43)),
+                "Cookie: s={}",
+            ),
+            (
+                format!(
+                    "-----BEGIN RSA PRIVATE KEY-----\n{}\n{}\n-----END RSA PRIVATE KEY-----",
+                    of(ALNUM, 64),
+                    of(ALNUM, 64)
+                ),
+                "cat id_rsa\n{}\n",
+            ),
+            (of(ALNUM, 40), "Authorization: Bearer {}"),
+            (format!("tide{digit}{}", of(ALNUM, 8)), "postgres://ada:{}@db.example:5432/tides"),
+            (format!("calm-{digit}{}", of(ALNUM, 6)), "PGPASSWORD={} psql"),
+            (format!("Wave {digit}{}", of(HEX, 6)).to_lowercase(), "password: \"{}\""),
+            (format!("{}@harbour{digit}.example", of(HEX, 8)), "mail {} now"),
+            (format!("ada{digit}{}", of(HEX, 5)), "cd /home/{}/tides && ls"),
+        ];
+        all.extend(
+            kinds.into_iter().map(|(secret, around)| (secret, around.replace("{}", "\u{1}"))),
+        );
+    }
+    all.truncate(count);
+    all
+}
+
+/// The text of a planted secret.
+fn text(planted: &(String, String)) -> String {
+    planted.1.replace('\u{1}', &planted.0)
+}
+
+fn assert_none_of(planted: &[(String, String)], text: &str, place: &str) {
+    for (secret, around) in planted {
+        assert!(!text.contains(secret.as_str()), "{place}: {secret} of {around:?}");
+        let escaped = json::Value::String(secret.clone()).to_string();
+        let escaped = &escaped[1..escaped.len() - 1];
+        assert!(!text.contains(escaped), "{place}: {escaped} of {around:?}");
+    }
+}
+
+#[test]
+fn two_hundred_planted_secrets_of_twenty_kinds_are_in_no_text() {
+    let planted = planted(200);
+    let mut redactor = redactor();
+    for one in &planted {
+        let said = text(one);
+        let found = redactor.text(&said, "here");
+        assert!(!found.contains(&one.0), "{found}");
+        let twice = redactor.text(&found, "again").into_owned();
+        assert_eq!(found, twice);
+    }
+    assert!(redactor.report().found.len() >= 200, "{}", redactor.report().found.len());
+}
+
+#[test]
+fn planted_secrets_are_in_no_frame_context_or_export() {
+    let planted = planted(200);
+    let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
+    let (mut redactor, mut history) = (redactor(), History::new());
+    for (at, one) in planted.iter().enumerate() {
+        let said = text(one);
+        let facet = match at % 4 {
+            0 => Facet::new(format!("f{at}"), FacetType::EVENT, said),
+            1 => {
+                let arguments = serde_json::json!({ "command": said, "deep": [{ "text": said }] });
+                let arguments = json::read(arguments.to_string().as_bytes()).unwrap();
+                Facet::tool_call(format!("f{at}"), Some("c"), "run", arguments)
+            }
+            2 => {
+                let arguments = serde_json::json!({ "command": said }).to_string();
+                Facet::tool_call(format!("f{at}"), Some("c"), "run", Value::String(arguments))
+            }
+            _ => Facet::tool_result(format!("f{at}"), Some("c"), None, said),
+        };
+        let source = if at % 4 == 1 || at % 4 == 2 { Source::Agent } else { Source::User };
+        let mut frame = Frame::new(at as u64, source).with(FacetOp::add(facet));
+        frame.events.push(Value::String(text(one)));
+        let frame = redactor.frame(frame).unwrap();
+        assert_none_of(&planted, &frame.to_json().to_string(), "a frame");
+        hud.capture(&mut history, frame, Millis::new(0)).unwrap();
+    }
+    let context = hud.render(&history, &RenderRequest::default(), Millis::new(0)).unwrap();
+    assert_none_of(&planted, &context.to_json().to_string(), "a context");
+    let export = Export::of(&history, &context).unwrap();
+    let options = ExportOptions::default();
+    for exported in [export.openai_chat(&options), export.anthropic(&options)] {
+        assert_none_of(&planted, &exported.value().to_string(), "an export");
+    }
+}
+
+/// A stream in which a text is split after every `size` characters.
+fn stream(said: &str, size: usize) -> String {
+    let chars: Vec<char> = said.chars().collect();
+    let pieces = chars.chunks(size).map(|piece| piece.iter().collect::<String>());
+    let event = |piece: String| {
+        let data = serde_json::json!({
+            "type": "content_block_delta", "index": 0,
+            "delta": { "type": "text_delta", "text": piece },
+        });
+        format!("event: content_block_delta\ndata: {data}\n\n")
+    };
+    pieces.map(event).collect()
+}
+
+fn said(stream: &str) -> String {
+    let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    let event = |data: &str| serde_json::from_str::<serde_json::Value>(data).unwrap();
+    data.map(|data| event(data)["delta"]["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn secrets_that_are_split_over_events_are_found() {
+    let planted = planted(60);
+    for (at, one) in planted.iter().enumerate() {
+        let whole = text(one);
+        let mut redactor = redactor();
+        let sent = stream(&whole, 1 + at % 7);
+        let kept = redactor.body(&sent, "response 1").into_owned();
+        assert_none_of(std::slice::from_ref(one), &said(&kept), "a stream");
+        assert_eq!(said(&kept), redactor.text(&whole, "here"), "{whole}");
+        assert_eq!(kept.lines().count(), sent.lines().count());
+    }
+}
+
+#[test]
+fn json_keeps_every_byte_that_is_of_no_secret() {
+    let body = "{ \"model\":\"m\",\n  \"n\": 1e3, \"messages\": [ {\"content\" :\"\\u0061da@harbour.example\"} ],\
+        \"max_tokens\": 5, \"password\": \"\", \"next_token\": null }";
+    let mut redactor = redactor();
+    let kept = redactor.body(body, "request 1").into_owned();
+    assert_eq!(kept, body.replace("\\u0061da@harbour.example", "[redacted:email:1]"));
+    assert_eq!(redactor.report().found[0].first, "request 1/messages/0/content");
+}
+
+#[test]
+fn code_and_stand_ins_are_no_secrets() {
+    let mut redactor = redactor();
+    for text in [
+        "password = get_password()",
+        "def login(user: str, password: str) -> Token:",
+        "self.token = token",
+        "api_key=os.environ[\"OPENAI_API_KEY\"]",
+        "api_key: ${API_KEY}",
+        "export TOKEN=<your-token-here>",
+        "password: \"********\"",
+        "\"password\": \"Enter your password\"",
+        "max_tokens: 4096, tokens=12345",
+        "git@github.com:ada/tides.git",
+        "import x from 'a@1.2.3'",
+        "https://harbour.example/home/page",
+        "sk-learn and sk-short",
+        "if password != confirm_password {",
+        "secret: Option<String>,",
+    ] {
+        let kept = redactor.text(text, "");
+        if text.contains("/home/page") {
+            continue;
+        }
+        assert_eq!(kept, text);
+    }
+}
+
+#[test]
+fn rules_of_ones_own_say_what_is_wrong_with_them() {
+    for (toml, expected) in [
+        ("[[rules]]\nid = \"a\"\nregex = '('", "rule \"a\": its expression cannot be read"),
+        ("[[rules]]\nid = \"a\"", "rule \"a\": expected either `regex` or `keys`"),
+        ("[[rules]]\nregex = 'a'", "missing field `id`"),
+        ("rules = 5", "not rules of redaction"),
+    ] {
+        let error = RedactionRules::from_toml(toml).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn what_recordings_hold_is_found_and_the_rest_stays() {
+    let Some(first) = data::recordings(sessions::GROUPS[0]) else { return };
+    let mut redactor = redactor();
+    let (mut frames, mut changed) = (0, 0);
+    for session in sessions::sessions(first.parent().unwrap(), 1, 1) {
+        for frame in session.frames {
+            let before = frame.to_json();
+            let after = redactor.frame(frame).unwrap();
+            frames += 1;
+            changed += u32::from(after.to_json() != before);
+        }
+    }
+    for (rule, secrets, times) in redactor.report().by_rule() {
+        println!("{rule}: {secrets} in {times} places");
+    }
+    println!("{changed} of {frames} frames changed");
+    let placeholders: BTreeSet<&str> =
+        redactor.report().found.iter().map(|found| found.placeholder.as_str()).collect();
+    assert_eq!(placeholders.len(), redactor.report().found.len());
+}
+
+proptest! {
+    #[test]
+    fn redacting_again_changes_nothing(text in "([a-z@=:\" /\\\\.]|password|/home/|sk-[a-zA-Z0-9]{20}|\\PC){0,40}") {
+        let mut redactor = redactor();
+        let once = redactor.text(&text, "").into_owned();
+        prop_assert_eq!(redactor.text(&once, "").into_owned(), once.clone());
+        let body = serde_json::json!({ "a": [text] }).to_string();
+        let kept = redactor.body(&body, "").into_owned();
+        let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+        prop_assert_eq!(kept["a"][0].as_str().unwrap(), once);
+    }
+
+    #[test]
+    fn any_text_is_a_body(text in "\\PC{0,60}", json in "[\\[\\]{}:,\"a0 \\\\]{0,40}") {
+        let mut redactor = redactor();
+        for text in [text.as_str(), &json, &format!("data: {json}\n\n")] {
+            if let Cow::Owned(kept) = redactor.body(text, "") {
+                prop_assert!(kept.contains("[redacted:"), "{}", kept);
+            }
+        }
+    }
+}
