@@ -323,6 +323,9 @@ fn a_state_that_is_not_what_was_written_is_refused() {
         (with("/transform/last", 5_u64.into()), ErrorKind::Sequence),
         (with("/lookedAt", 1_000_u64.into()), ErrorKind::Shape),
         (with("/budget", true.into()), ErrorKind::Shape),
+        (with("/ledger/more", true.into()), ErrorKind::Shape),
+        (with("/ledger/read/more", true.into()), ErrorKind::Shape),
+        (with("/ledger/read", Value::Object(json::Object::new())), ErrorKind::Shape),
     ];
     for (changed, kind) in kinds {
         let error = refused(changed);

@@ -103,10 +103,9 @@ impl Ledger {
         if let Some(asked) = call.asks.take() {
             self.running.retain(|running| !running.ids.contains(&asked));
         }
-        for (touch, path) in std::mem::take(&mut call.files) {
-            if class != Class::Failed {
-                self.touch(touch, path, call.frame);
-            }
+        let files = std::mem::take(&mut call.files);
+        if class != Class::Failed {
+            files.iter().for_each(|(touch, path)| self.touch(*touch, path.clone(), call.frame));
         }
         if class == Class::Running {
             if self.running.len() >= MOST_WAITING {
@@ -114,18 +113,28 @@ impl Ledger {
             }
             self.running.push(call.running(ids));
         } else if class == Class::Done || !outcome::is_silent(text) {
-            self.settle_errors(frame, &call, text, class);
+            self.settle_errors(frame, &call, &files, (text, class));
         }
     }
 
     /// Notes what failed, and what is over.
-    fn settle_errors(&mut self, frame: FrameSeq, call: &Waiting, text: &str, class: Class) {
+    fn settle_errors(
+        &mut self,
+        frame: FrameSeq,
+        call: &Waiting,
+        touched: &[(Touched, String)],
+        (text, class): (&str, Class),
+    ) {
         let is_failed = class == Class::Failed;
+        // Who reads a file has not done to it what failed.
+        let only_reads =
+            !touched.is_empty() && touched.iter().all(|(touch, _)| *touch == Touched::Read);
         self.errors.retain(|error| {
             let is_same =
                 error.call.starts_with(&format!("{}(", call.tool)) && error.key == call.key;
             // What failed first and works now is over; so is what failed before in the same way.
-            let is_over = !is_failed && !call.key.is_empty() && error.key == call.key;
+            let is_over =
+                !is_failed && !only_reads && !call.key.is_empty() && error.key == call.key;
             !is_same && !is_over
         });
         if is_failed {

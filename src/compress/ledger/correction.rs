@@ -312,10 +312,53 @@ fn orders(rule: &str) -> Vec<String> {
     found
 }
 
+/// The words before a number that says how much or how often.
+const BOUNDS: [&str; 22] = [
+    "most",
+    "least",
+    "than",
+    "within",
+    "exactly",
+    "maximum",
+    "minimum",
+    "max",
+    "min",
+    "limit",
+    "under",
+    "over",
+    "about",
+    "every",
+    "only",
+    "höchstens",
+    "mindestens",
+    "máximo",
+    "mínimo",
+    "maximal",
+    "minimal",
+    "of",
+];
+
+/// The numbers, days, versions and ids that a rule speaks of: those that bound nothing. A rule about
+/// port 9090 says nothing of port 8080.
+fn subjects(rule: &str) -> Vec<String> {
+    let lower = lower(rule);
+    let mut before = "";
+    let mut found = Vec::new();
+    for word in lower.split_whitespace() {
+        let plain = word.trim_matches(|c: char| !c.is_alphanumeric());
+        if plain.contains(|c: char| c.is_ascii_digit()) && !BOUNDS.contains(&before) {
+            found.push(plain.to_owned());
+        }
+        before = plain;
+    }
+    found.sort_unstable();
+    found
+}
+
 /// Whether a later rule replaces an earlier one: both speak of the same, which is most of the
 /// earlier one's words, and they ask for something else. What says the same again replaces nothing.
 pub(super) fn replaces(later: &str, earlier: &str) -> bool {
-    if orders(later) == orders(earlier) {
+    if orders(later) == orders(earlier) || subjects(later) != subjects(earlier) {
         return false;
     }
     let told = |text: &str| -> Vec<String> {
@@ -337,6 +380,16 @@ mod tests {
         assert!(replaces("Always push to branch main.", "Never push to branch main."));
         assert!(replaces("Book at most 3 berths a day.", "Book at most 5 berths a day."));
         assert!(!replaces("Never use tabs in code.", "Never push to branch main."));
+        for (later, earlier) in [
+            ("Never stop the process on port 9090.", "Never stop the process on port 8080."),
+            ("Never restart server db-2.", "Never restart server db-1."),
+            ("Never book a flight on 2026-05-02.", "Never book a flight on 2026-05-01."),
+            ("Never change files of release v2.", "Never change files of release v1."),
+            ("Never use room 14 for guests.", "Only use room 12 for guests."),
+        ] {
+            assert!(!replaces(later, earlier), "{later} | {earlier}");
+        }
+        assert!(replaces("Never use room 12 for guests.", "Only use room 12 for guests."));
     }
 
     #[test]

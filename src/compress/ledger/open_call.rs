@@ -5,7 +5,7 @@ use crate::id::FrameSeq;
 
 /// A call without a result.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Waiting {
     pub(super) id: Option<String>,
     pub(super) frame: FrameSeq,
@@ -23,7 +23,7 @@ pub(super) struct Waiting {
 
 /// Work that went on when its call was answered.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Running {
     pub(super) ids: Vec<String>,
     pub(super) tool: String,
@@ -65,7 +65,7 @@ impl From<Touch> for Touched {
 
 /// What failed.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Failure {
     pub(super) frame: FrameSeq,
     /// `tool(subject)`

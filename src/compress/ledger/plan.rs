@@ -5,6 +5,7 @@ use crate::json::Value;
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Item {
     pub(super) text: String,
     pub(super) status: Status,

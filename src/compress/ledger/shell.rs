@@ -25,15 +25,20 @@ pub(super) fn touches(command: &str) -> Vec<(Touch, String)> {
     found
 }
 
-/// The program that a command runs, with its first word: `cargo test`. What comes before the last
+/// The program that a command runs, with its first word or module: `cargo test`, `python pytest`. What comes before the last
 /// `&&` and sets the stage (`cd`, variables) is left out.
 pub(super) fn program(command: &str) -> String {
     let line = command.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let simple = split(line);
     let of = |words: &Vec<String>| {
-        let mut words = words.iter().skip_while(|word| is_setting(word)).take(2);
+        let mut words = words.iter().skip_while(|word| is_setting(word));
         let first = words.next()?.clone();
         (first != "cd" && first != "source" && first != "export").then(|| match words.next() {
+            Some(flag) if flag == "-m" => match words.next() {
+                Some(module) => format!("{first} {module}"),
+                None => first,
+            },
+            Some(flag) if flag == "-c" => format!("{first} -c"),
             Some(second) if !second.starts_with('-') => format!("{first} {second}"),
             _ => first,
         })

@@ -61,7 +61,7 @@ const SHELL: &str = "shell";
 /// );
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Ledger {
     /// The last frame that was read.
     pub(super) last: Option<FrameSeq>,
@@ -93,6 +93,7 @@ pub struct Ledger {
 
 /// A text with the frame that it is from.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Noted {
     pub(super) frame: FrameSeq,
     pub(super) text: String,
@@ -109,7 +110,7 @@ impl Noted {
 
 /// What happened to a file.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct File {
     pub(super) read: u32,
     pub(super) changed: u32,

@@ -13,7 +13,7 @@ const LONGEST_PROMPT: usize = 80;
 /// Who speaks in a history, text by text. That commands stand in the agent's text is known once
 /// a program has answered one: before that a block of code may be anything.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(in crate::compress) struct TextLog {
     commands: Commands,
     /// Whether the user spoke.
