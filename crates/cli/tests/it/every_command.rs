@@ -75,6 +75,8 @@ const COMMANDS: &[&[&str]] = &[
     &["export", "--otlp", "--lines", FILE],
     &["requests", FILE],
     &["requests", "--json", "--cache", "openai", FILE],
+    &["guard", FILE],
+    &["guard", "--json", FILE],
     &["diff", HARBOUR, FILE],
     &["diff", "--full", FILE, HARBOUR],
     &["diff", "--json", "--format", "plain", "--tokenizer", "cl100k", FILE, HARBOUR],
