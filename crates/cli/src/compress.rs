@@ -132,8 +132,13 @@ impl Printer<'_> {
                 (counted(fitted.dropped.len() as u64, "range"), counted(tokens, "token"));
             what.push(format!("{ranges} of frames left out ({tokens})"));
         }
-        if !fitted.shortened.is_empty() {
-            what.push(format!("{} shortened", counted(fitted.shortened.len() as u64, "frame")));
+        let masked = fitted.shortened.iter().filter(|of| of.is_masked()).count();
+        let shortened = fitted.shortened.len() - masked;
+        if masked > 0 {
+            what.push(format!("{} masked", counted(masked as u64, "frame")));
+        }
+        if shortened > 0 {
+            what.push(format!("{} shortened", counted(shortened as u64, "frame")));
         }
         if !what.is_empty() {
             session.source.note(&format!("{name}: {}", what.join(", ")));
@@ -277,6 +282,7 @@ fn dropped_json(dropped: &DroppedFrames, places: &Places<'_>) -> Object {
 fn shortened_json(shortened: &ShortenedFrame, places: &Places<'_>) -> Object {
     let mut json = object! {
         "id": &*shortened.id,
+        "kind": if shortened.is_masked() { "masked" } else { "shortened" },
         "frame": shortened.frame.get(),
         "originalTokens": shortened.original_tokens,
         "tokens": shortened.tokens,

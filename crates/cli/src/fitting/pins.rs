@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 
-use afterimage::veil::{Facet, FacetChange, Frame};
+use afterimage::{
+    json::Value,
+    veil::{Facet, FacetChange, Frame},
+};
 
 use crate::failure::{Failure, Outcome};
+
+/// A number from here on names a text too, such as an order; a smaller one names a frame alone.
+const LEAST_TEXT: u64 = 100_000;
 
 /// What is to stay, and whether it was found.
 pub(crate) struct Pins<'a> {
@@ -22,10 +28,9 @@ impl<'a> Pins<'a> {
             let number = pin.parse::<u64>().ok();
             for op in &mut frame.ops {
                 let FacetChange::Add(facet) = &mut op.change else { continue };
-                let is_meant = match number {
-                    Some(number) => frame.sequence.get() == number,
-                    None => names(facet, pin),
-                };
+                // A number that no frame has may stand in a text.
+                let is_meant = number.is_some_and(|number| frame.sequence.get() == number)
+                    || names(facet, pin) && number.is_none_or(|number| number >= LEAST_TEXT);
                 if is_meant {
                     *is_found = true;
                     Arc::make_mut(facet).saliency.get_or_insert_default().pinned = true;
@@ -42,10 +47,26 @@ impl<'a> Pins<'a> {
     }
 }
 
-/// Whether a facet, or one inside of it, has this id or holds this text.
+/// Whether a facet, or one inside of it, has this id or holds this text, in its arguments too.
 fn names(facet: &Facet, pin: &str) -> bool {
     !pin.is_empty()
         && (&*facet.id == pin
             || facet.content.contains(pin)
+            || facet.call().is_some_and(|call| {
+                call.arguments.is_some_and(|arguments| arguments.contains(pin))
+                    || call.parameters.is_some_and(|parameters| holds(parameters, pin))
+            })
             || facet.children.iter().any(|child| names(child, pin)))
+}
+
+/// Whether a text of arguments holds this one, or they do as they are written.
+fn holds(value: &Value, pin: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(pin),
+        Value::Array(list) => list.iter().any(|item| holds(item, pin)),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| name.contains(pin) || holds(value, pin))
+        }
+        _ => value.to_string() == pin,
+    }
 }

@@ -61,13 +61,37 @@ fn what_is_pinned_stays_verbatim() {
         let (from, to) = (stands["from"].as_u64().unwrap(), stands["to"].as_u64().unwrap());
         assert!(!(from..=to).contains(&first), "{pinned}");
     }
-    // By a text that the frame holds, and by the id of its facet.
+    // By the id of its facet.
     let shown = out(&["render", HARBOUR, "--from", &pin, "--to", &pin, "--as", "snapshots"]);
     let shown: serde_json::Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
     let facet = shown["snapshot"]["chunks"].as_array().unwrap().iter();
     let facet = { facet }.find_map(|chunk| chunk["facetIds"][0].as_str()).unwrap();
     let by_id = json_lines(&[&args[..], &["--pin", facet]].concat()).pop().unwrap();
     assert_eq!(by_id["blocks"], pinned["blocks"]);
+}
+
+#[test]
+fn a_text_in_the_arguments_of_a_call_is_pinned_with_its_frame() {
+    let args = ["compress", HARBOUR, "--budget", "900", "--keep-recent", "2", "--json"];
+    let frames = json_lines(&["frames", HARBOUR]);
+    let facets =
+        |frame: &serde_json::Value| frame["deltas"].as_array().cloned().unwrap_or_default();
+    let argument = |frame: &serde_json::Value| {
+        facets(frame).iter().find_map(|op| {
+            let arguments = op["facet"]["part"]["parameters"].as_object()?.values();
+            arguments
+                .filter_map(|value| value.as_str())
+                .find(|text| text.len() > 3)
+                .map(str::to_owned)
+        })
+    };
+    let (at, text) =
+        frames.iter().enumerate().find_map(|(at, of)| Some((at, argument(of)?))).unwrap();
+    let pinned = json_lines(&[&args[..], &["--pin", &text]].concat()).pop().unwrap();
+    for stands in pinned["blocks"].as_array().unwrap() {
+        let (from, to) = (stands["from"].as_u64().unwrap(), stands["to"].as_u64().unwrap());
+        assert!(!(from..=to).contains(&(at as u64)), "{text:?} of {at}: {pinned}");
+    }
 }
 
 #[track_caller]
