@@ -19,6 +19,21 @@ const MOST_WAITING: usize = 64;
 /// What the names of tools hold that end work.
 const ENDING: [&str; 4] = ["kill", "stop", "cancel", "terminate"];
 
+/// What the names of tools hold that run commands.
+const RUNNERS: [&str; 7] = ["bash", "shell", "exec", "run", "terminal", "command", "cmd"];
+/// Programs that show what others wrote, errors too.
+const VIEWERS: [&str; 16] = [
+    "cat", "head", "tail", "less", "more", "sed", "awk", "grep", "rg", "ag", "find", "ls", "git",
+    "diff", "echo", "bat",
+];
+
+/// Whether a call runs a program whose output is its own.
+fn runs_program(call: &Waiting) -> bool {
+    let tool = call.tool.to_ascii_lowercase();
+    let program = call.key.split(' ').next().unwrap_or_default();
+    RUNNERS.iter().any(|word| tool.contains(word)) && !VIEWERS.contains(&program)
+}
+
 impl Ledger {
     pub(super) fn call(
         &mut self,
@@ -43,7 +58,9 @@ impl Ledger {
         if let Some((_, path)) = action.touches.last() {
             self.open_file = Some(path.clone());
         }
+        let mut plan_before = None;
         if let Some(plan) = action.plan {
+            plan_before = Some((std::mem::take(&mut self.plan), self.plan_at));
             self.take_plan(frame, plan);
         }
         let is_of = |running: &&Running| running.ids.iter().any(|id| action.handles.contains(id));
@@ -66,11 +83,21 @@ impl Ledger {
         let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
         let asks = running.as_ref().and_then(|running| running.ids.first().cloned());
         self.waiting.push(if let Some(Running { tool, subject, key, .. }) = running {
-            Waiting { id, frame, tool, subject, key, files: Vec::new(), asks, places }
+            Waiting { id, frame, tool, subject, key, files: Vec::new(), asks, plan_before, places }
         } else {
             let files = action.touches.into_iter().map(|(touch, path)| (touch.into(), path));
             let (subject, key, files) = (action.subject, action.key, files.collect());
-            Waiting { id, frame, tool: tool.to_owned(), subject, key, files, asks, places }
+            Waiting {
+                id,
+                frame,
+                tool: tool.to_owned(),
+                subject,
+                key,
+                files,
+                asks,
+                plan_before,
+                places,
+            }
         });
     }
 
@@ -92,7 +119,9 @@ impl Ledger {
         // What the call named itself was not begun by it.
         let mut ids = running::ids(text);
         ids.retain(|id| call.asks.is_some() || !call.subject.contains(id.as_str()));
-        let class = match (ids.is_empty(), outcome::is_failure(text)) {
+        let is_failed =
+            outcome::is_failure(text) || runs_program(&call) && outcome::tells_failure(text);
+        let class = match (ids.is_empty(), is_failed) {
             (false, _) => Class::Running,
             (true, true) => Class::Failed,
             (true, false) => Class::Done,
@@ -102,6 +131,12 @@ impl Ledger {
         }
         if let Some(asked) = call.asks.take() {
             self.running.retain(|running| !running.ids.contains(&asked));
+        }
+        if class == Class::Failed
+            && self.plan_at == Some(call.frame)
+            && let Some((plan, at)) = call.plan_before.take()
+        {
+            (self.plan, self.plan_at) = (plan, at);
         }
         let files = std::mem::take(&mut call.files);
         if class != Class::Failed {

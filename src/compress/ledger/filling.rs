@@ -96,14 +96,14 @@ impl<'c> Filling<'c> {
     }
 
     /// Counts the whole, and drops what was chosen last until it fits; what is left then may be
-    /// filled.
-    pub(in crate::compress) fn settle(&mut self) {
+    /// filled. Gives back what was dropped.
+    pub(in crate::compress) fn settle(&mut self) -> Vec<SectionLine> {
         let whole = |chosen: &[SectionLine], counter: &dyn TokenCounter| {
             counter.count_up_to(&write(chosen, self.with_frames), self.limit)
         };
         if let Some(used) = whole(&self.chosen, self.counter) {
             self.used = used;
-            return;
+            return Vec::new();
         }
         let (mut fit, mut over) = (0, self.chosen.len());
         while fit + 1 < over {
@@ -113,7 +113,29 @@ impl<'c> Filling<'c> {
         }
         let head = self.chosen.get(..fit).unwrap_or_default();
         self.used = whole(head, self.counter).unwrap_or(self.limit);
-        self.chosen.truncate(fit);
+        self.chosen.split_off(fit)
+    }
+
+    /// Says of each of these lists how many of its lines are among those that did not fit, while
+    /// there is room in `limit` tokens.
+    pub(super) fn tell_more(&mut self, others: &[SectionLine], lists: &[Section], limit: usize) {
+        self.limit = limit;
+        for list in lists {
+            let missing = others.iter().filter(|line| line.section == *list).count();
+            if missing == 0 || !self.chosen.iter().any(|line| line.section == *list) {
+                continue;
+            }
+            let text = format!("… {missing} more");
+            let Some(cost) = self.cost(*list, &text, None, self.left()) else { continue };
+            self.used += cost;
+            self.chosen.push(SectionLine {
+                section: *list,
+                frame: None,
+                text,
+                tokens: None,
+                shorter: Vec::new(),
+            });
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls whose results are still to come.
 
-use super::{outcome, shell::Touch};
+use super::{outcome, plan::Item, shell::Touch};
 use crate::id::FrameSeq;
 
 /// A call without a result.
@@ -16,6 +16,9 @@ pub(super) struct Waiting {
     /// The id of the work that it asks for, which an earlier call began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) asks: Option<String>,
+    /// The plan before the one that it wrote down, which holds again where it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) plan_before: Option<(Vec<Item>, Option<FrameSeq>)>,
     /// Its places in the chronicle that was written when it was read.
     #[serde(skip)]
     pub(super) places: Vec<usize>,

@@ -104,6 +104,49 @@ pub(crate) fn is_failure(text: &str) -> bool {
         })
 }
 
+/// Whether the output of a program says that it failed, as compilers and runners of tests do: in a
+/// line of its last ones.
+pub(super) fn tells_failure(text: &str) -> bool {
+    if status_of(text).is_some() {
+        return false;
+    }
+    let end = text.len().saturating_sub(4_000);
+    let tail = (end..text.len()).find_map(|at| text.get(at..)).unwrap_or(text);
+    tail.lines().any(|line| {
+        let line = line.trim_start();
+        let begins = [
+            "FAILED ",
+            "FAIL ",
+            "FAIL\t",
+            "--- FAIL",
+            "npm ERR!",
+            "npm error ",
+            "make: ***",
+            "panic: ",
+            "Segmentation fault",
+            "error[",
+            "error: could not compile",
+        ];
+        let holds = [": error: ", ": fatal error: ", ": error TS", "' panicked at "];
+        begins.iter().any(|start| line.starts_with(start))
+            || holds.iter().any(|part| line.contains(part))
+            || has_failed_count(line)
+    })
+}
+
+/// `1 failed, 11 passed`, as a runner of tests counts at its end.
+fn has_failed_count(line: &str) -> bool {
+    let words: Vec<&str> =
+        line.split([' ', '=', ',', ';', '.', ':']).filter(|word| !word.is_empty()).collect();
+    let is_count = |word: &str| word.parse::<u32>().is_ok_and(|count| count > 0);
+    let counts = |what: &str| {
+        words
+            .windows(2)
+            .any(|pair| matches!(pair, [count, word] if is_count(count) && *word == what))
+    };
+    counts("failed") && (words.len() <= 3 || words.contains(&"passed") || words.contains(&"in"))
+}
+
 fn has_traceback(text: &str) -> bool {
     let end = text.len().saturating_sub(4_000);
     let tail = (end..text.len()).find_map(|at| text.get(at..)).unwrap_or(text);
@@ -353,6 +396,30 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn compilers_and_runners_of_tests_tell_of_failures_in_their_output() {
+        for text in [
+            "collected 12 items\nFAILED tests/test_tax.py::test_round - AssertionError\n1 failed, 11 passed in 0.3s",
+            "FAIL src/app.test.js\nTests: 1 failed, 3 passed, 4 total",
+            "   Compiling a v0.1.0\nerror[E0308]: mismatched types\n --> src/main.rs:1:1",
+            "src/app.ts(12,5): error TS2322: Type 'a' is not assignable to type 'b'.",
+            "main.c: In function 'main':\nmain.c:5:3: error: expected ';' before 'return'",
+            "npm ERR! code ELIFECYCLE",
+            "running\nthread 'main' panicked at src/main.rs:3:5:\nout of range",
+            "Segmentation fault (core dumped)",
+        ] {
+            assert!(super::tells_failure(text), "{text}");
+        }
+        for text in [
+            "12 passed in 0.2s",
+            "test result: ok. 12 passed; 0 failed; 0 ignored",
+            "Error handling is described in chapter 3.",
+            "exit code: 0\n1 failed attempt was retried",
+        ] {
+            assert!(!super::tells_failure(text), "{text}");
+        }
+    }
+
     use super::*;
 
     #[test]

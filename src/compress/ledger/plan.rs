@@ -52,24 +52,37 @@ const REPLACED: [&str; 6] =
 
 /// The plan that the arguments of a call write down, where they hold one.
 pub(super) fn of_arguments(arguments: &Value) -> Option<Vec<Item>> {
-    let list = |value: &Value| {
-        let items = value.as_array().filter(|items| !items.is_empty())?;
-        items.iter().map(item).collect::<Option<Vec<_>>>()
+    let list = |value: &Value, key: &str| {
+        let items = value.as_array()?;
+        let is_told = is_plan(key);
+        if items.is_empty() && !is_told {
+            return None;
+        }
+        items.iter().map(|value| item(value, is_told)).collect::<Option<Vec<_>>>()
     };
     match arguments {
         Value::Object(members) => {
             let is_said = |key: &str| !REPLACED.contains(&key);
-            members.iter().filter(|(key, _)| is_said(key)).find_map(|(_, value)| {
+            members.iter().filter(|(key, _)| is_said(key)).find_map(|(key, value)| {
                 // A list of objects, or one in Markdown.
-                list(value).or_else(|| value.as_str().and_then(of_markdown))
+                list(value, key).or_else(|| value.as_str().and_then(of_markdown))
             })
         }
-        value => list(value),
+        value => list(value, ""),
     }
 }
 
-fn item(value: &Value) -> Option<Item> {
-    let text = TEXTS.iter().find_map(|key| value.str_at(key)).filter(|text| !text.is_empty())?;
+/// Whether a member of this name is a plan, whatever is in it.
+fn is_plan(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    ["todo", "plan", "step", "task", "checklist"].iter().any(|word| key.contains(word))
+}
+
+/// A step. Of a list that is not called a plan, things with a name alone are none, such as the
+/// orders of a shop.
+fn item(value: &Value, is_told: bool) -> Option<Item> {
+    let keys = TEXTS.iter().filter(|key| is_told || **key != "name");
+    let text = { keys }.find_map(|key| value.str_at(key)).filter(|text| !text.is_empty())?;
     let status = STATES.iter().find_map(|key| value.get(key))?;
     let status = match status {
         Value::Bool(is_done) => {
@@ -126,6 +139,10 @@ mod tests {
         check(r#"{"list":[{"text":"a","done":true}]}"#, &[("a", Status::Done)]);
         check(r#"{"task_list":"1. [x] a\n2. [ ] b"}"#, &[("a", Status::Done), ("b", Status::Open)]);
         check(r#"{"edits":[{"old":"a","new":"b"}]}"#, &[]);
+        check(r#"{"orders":[{"name":"Shoes","status":"pending"}]}"#, &[]);
+        check(r#"{"tasks":[{"name":"Shoes","status":"pending"}]}"#, &[("Shoes", Status::Open)]);
+        let emptied = of_arguments(&json::read(br#"{"todos":[]}"#).unwrap());
+        assert_eq!(emptied, Some(Vec::new()));
         // What an edit takes away is no plan.
         check(
             r#"{"path":"todo.md","oldText":"- [ ] a\n- [ ] b","newText":"- [x] a\n- [ ] b"}"#,

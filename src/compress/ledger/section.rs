@@ -117,6 +117,9 @@ const LINE: usize = 400;
 /// The bytes of the line that tells what failed, in a small room.
 const TOLD: usize = 120;
 
+/// The tokens that a list takes to say that there is more of it.
+const MORE: usize = 6;
+
 impl Ledger {
     /// The sections of a ledger by their worth.
     pub(in crate::compress) const WORTH: [Section; 7] = [
@@ -128,6 +131,10 @@ impl Ledger {
         Section::Speech,
         Section::Read,
     ];
+
+    /// The sections of which a part alone would read as all.
+    const LISTS: [Section; 4] =
+        [Section::Rules, Section::Plan, Section::Changed, Section::OpenErrors];
 
     /// What there is to say in at most `limit` tokens, by its worth: rules, the last error, open
     /// steps, files that were changed, what the agent said last, and files that were read. `None`
@@ -145,7 +152,9 @@ impl Ledger {
         shown: &HashSet<FrameSeq>,
         counter: &dyn TokenCounter,
     ) -> Vec<LedgerLine> {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let whole = usize::try_from(limit).unwrap_or(usize::MAX);
+        // Each list of state may have to say that there is more of it.
+        let limit = whole - (whole / 16).min(Self::LISTS.len() * MORE);
         let mut filling = Filling::new(limit, true, counter);
         let mut lines = self.candidates(limit.saturating_mul(2), counter);
         lines.retain(|line| {
@@ -159,8 +168,9 @@ impl Ledger {
         }
         // What was only read is the least of it.
         others.retain(|line| line.section != Section::Read);
-        filling.fill(others, limit);
-        filling.settle();
+        let mut others = filling.fill(others, limit);
+        others.extend(filling.settle());
+        filling.tell_more(&others, &Self::LISTS, whole);
         written(filling.chosen(), true)
     }
 
