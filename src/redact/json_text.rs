@@ -16,6 +16,8 @@ pub(super) struct Literal<'t> {
     pub(super) path: String,
     /// The name of the member that it is, as it is written.
     pub(super) name: Option<&'t str>,
+    /// Whether it is the name of a member itself.
+    pub(super) is_name: bool,
 }
 
 /// The text of a literal.
@@ -56,6 +58,10 @@ impl Redactor {
 
     /// `None` where it is no JSON.
     fn json_text<'t>(&mut self, text: &'t str, place: &dyn fmt::Display) -> Option<Cow<'t, str>> {
+        // Words in a row are no JSON, whatever letters they have.
+        if !text.trim_start().starts_with(['{', '[', '"']) {
+            return None;
+        }
         let literals = literals(text)?;
         let mut found: Vec<Replacement> = Vec::new();
         for literal in literals {
@@ -77,7 +83,7 @@ impl Redactor {
     }
 }
 
-/// The strings of written JSON, one value or several in a row, names of members left out; `None`
+/// The strings of written JSON, one value or several in a row, names of members too; `None`
 /// where it is no JSON by its brackets and strings.
 pub(super) fn literals(text: &str) -> Option<Vec<Literal<'_>>> {
     enum Open<'t> {
@@ -103,6 +109,8 @@ pub(super) fn literals(text: &str) -> Option<Vec<Literal<'_>>> {
                 let inner = text.get(at + 1..end - 1)?;
                 if let Some(Open::Object(name @ None)) = open.last_mut() {
                     *name = Some(inner);
+                    let (range, path) = (at..end, String::new());
+                    found.push(Literal { range, path, name: None, is_name: true });
                 } else {
                     let steps = open.iter().map(|open| match open {
                         Open::Object(name) => format!("/{}", name.unwrap_or_default()),
@@ -112,7 +120,8 @@ pub(super) fn literals(text: &str) -> Option<Vec<Literal<'_>>> {
                         Some(Open::Object(name)) => *name,
                         _ => None,
                     };
-                    found.push(Literal { range: at..end, path: steps.collect(), name });
+                    let (range, path) = (at..end, steps.collect());
+                    found.push(Literal { range, path, name, is_name: false });
                 }
                 at = end;
                 continue;

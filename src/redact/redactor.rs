@@ -77,10 +77,12 @@ impl Redactor {
                 None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
             };
             let span = group.unwrap_or_else(|| whole.span());
-            let is_quoted = captures.get_group(1).is_some();
+            let is_quoted = (1..=3).any(|group| captures.get_group(group).is_some());
             let secret = rest.get(span.start..span.end).unwrap_or_default();
             let around = rest.get(whole.range()).unwrap_or_default();
-            let is_new = !secret.is_empty() && !around.contains(MARK);
+            let is_called =
+                !is_quoted && rest.get(span.end..).is_some_and(|rest| rest.starts_with('('));
+            let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called;
             if is_new && rule.takes(rest, around, secret, is_quoted) {
                 let placeholder = self.placeholder(&rule.id, secret, place);
                 found.push((begin + span.start..begin + span.end, placeholder));

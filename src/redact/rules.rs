@@ -14,8 +14,12 @@ const EMBEDDED: &str = include_str!("rules.toml");
 /// stand before it, what stands between it and the value, and the value, in quotes or without.
 const NAMED: &str = concat!(
     r#"(?i:\b[A-Za-z0-9_-]*?(?:{names}))\\*["']?\s*(?::=|=>|[:=])\s*"#,
-    r#"(?:\\*["'`]([^"'`\\\r\n]{least,})\\*["'`]|([^\s"'`<>\\,;(){}\[\]]{least,}))"#
+    r#"(?:\\*"([^"\\\r\n]{least,})\\*"|\\*'([^'\\\r\n]{least,})\\*'|`([^`\r\n]{least,})`"#,
+    r#"|([^\s"'`<>\\,;(){}\[\]]{least,}))"#
 );
+
+/// Matches nothing: a rule that is told by members alone has no text of its own.
+const NEVER: &str = r"[^\s\S]";
 
 /// What a value is that stands for another one, or for none.
 const STAND_INS: &str = concat!(
@@ -28,10 +32,10 @@ const STAND_INS: &str = concat!(
 
 /// Rules by which secrets are found, as TOML.
 ///
-/// A rule has an `id` and either `regex` or `keys`. Of a `regex` the group `secretGroup`, else the
+/// A rule has an `id` and one of `regex`, `keys` and `members`. Of a `regex` the group `secretGroup`, else the
 /// first group that took part, else the whole match is the secret. `keys` are names of members and
 /// variables whose value is one; `-`, `_` and case do not count, and something may stand before
-/// them. What has less `entropy`, in bits for each character, is none, nor what is shorter than
+/// them. `members` are names of members of JSON that are secret as a whole. What has less `entropy`, in bits for each character, is none, nor what is shorter than
 /// `least`. `keywords`, `allowlists` with `regexes`, `stopwords` and `regexTarget` are those of
 /// gitleaks, so that its maintained rules can be read as they are; its rules of paths alone are
 /// passed over.
@@ -56,7 +60,7 @@ pub struct RedactionRules {
 }
 
 /// The longest text that is a secret without a form of its own.
-const LONGEST: usize = 512;
+const LONGEST: usize = 16 << 10;
 
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
@@ -65,6 +69,8 @@ pub(super) struct Rule {
     pub(super) group: Option<usize>,
     /// The names that tell it, without `-` and `_`, in lower case.
     pub(super) names: Vec<String>,
+    /// Whether members with these names are secret as a whole, whatever is in them.
+    is_whole: bool,
     entropy: f64,
     least: usize,
     keywords: Vec<String>,
@@ -93,6 +99,8 @@ struct TomlRule {
     regex: Option<String>,
     #[serde(default)]
     keys: Vec<String>,
+    #[serde(default)]
+    members: Vec<String>,
     secret_group: Option<usize>,
     #[serde(default)]
     entropy: f64,
@@ -138,7 +146,11 @@ impl RedactionRules {
         let for_all = read.allowlist.as_ref().map(Allowed::of).transpose()?;
         let mut rules = Vec::with_capacity(read.rules.len());
         for rule in read.rules {
-            if rule.regex.is_none() && rule.keys.is_empty() && rule.path.is_some() {
+            if rule.regex.is_none()
+                && rule.keys.is_empty()
+                && rule.members.is_empty()
+                && rule.path.is_some()
+            {
                 continue;
             }
             let mut rule = Rule::of(rule)?;
@@ -172,14 +184,17 @@ impl RedactionRules {
 
 impl Rule {
     fn of(toml: TomlRule) -> Result<Self> {
-        let TomlRule { id, regex, keys, secret_group, entropy, least, keywords, .. } = toml;
-        let names: Vec<String> = keys.iter().map(|name| plain_name(name)).collect();
+        let TomlRule { id, regex, keys, members, secret_group, entropy, least, keywords, .. } =
+            toml;
+        let is_whole = !members.is_empty();
+        let names: Vec<String> = keys.iter().chain(&members).map(|name| plain_name(name)).collect();
         let least = least.unwrap_or(if names.is_empty() { 1 } else { 4 });
         let pattern = match (regex, names.is_empty()) {
             (Some(regex), true) => ascii_borders(&regex),
+            (None, false) if is_whole => NEVER.to_owned(),
             (None, false) => ascii_borders(&named(&keys, least)),
             _ => {
-                let message = format!("rule {id:?}: expected either `regex` or `keys`");
+                let message = format!("rule {id:?}: expected `regex`, `keys` or `members`");
                 return Err(shape(message));
             }
         };
@@ -190,12 +205,16 @@ impl Rule {
             allowed.push(Allowed::of(&TomlAllowed { regexes, ..TomlAllowed::default() })?);
         }
         let keywords = keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
-        Ok(Self { id, pattern, group: secret_group, names, entropy, least, keywords, allowed })
+        let group = secret_group;
+        Ok(Self { id, pattern, group, names, is_whole, entropy, least, keywords, allowed })
     }
 
     /// Whether what the rule matched in `text` is a secret.
     pub(super) fn takes(&self, text: &str, found: &str, secret: &str, is_quoted: bool) -> bool {
-        secret.chars().count() >= self.least
+        // What is called or looked into is code.
+        let is_code = !self.names.is_empty() && !is_quoted && is_dotted(secret);
+        !is_code
+            && secret.chars().count() >= self.least
             && entropy(secret) >= self.entropy
             && !self.allowed.iter().any(|allowed| allowed.holds(found, secret))
             && (self.names.is_empty() || self.is_value(secret, is_quoted))
@@ -217,6 +236,9 @@ impl Rule {
         }
         if self.allowed.iter().any(|allowed| allowed.holds(secret, secret)) {
             return false;
+        }
+        if self.is_whole {
+            return true;
         }
         let has = |is: fn(&char) -> bool| secret.chars().any(|c| is(&c));
         if has(|c| c.is_whitespace()) {
@@ -290,6 +312,15 @@ fn entropy(text: &str) -> f64 {
     let all = chars.len() as f64;
     let shares = chars.chunk_by(|a, b| a == b).map(|of| of.len() as f64 / all);
     shares.map(|share| -share * share.log2()).sum()
+}
+
+/// Whether it is names with points between them, as in code: `config.s3_api_key`.
+fn is_dotted(text: &str) -> bool {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    text.contains('.') && text.split('.').all(is_name)
 }
 
 fn shape(message: String) -> Error {

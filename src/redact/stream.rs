@@ -46,7 +46,8 @@ impl Redactor {
                 continue;
             };
             let at = at + (line.len() - data.len());
-            let Some(literals) = literals(data) else {
+            let is_json = data.trim_start().starts_with(['{', '[', '"']);
+            let Some(literals) = literals(data).filter(|_| is_json) else {
                 let whole = self.find(data, place).into_iter();
                 found.extend(whole.map(|(range, to)| (at + range.start..at + range.end, to)));
                 continue;
@@ -115,6 +116,9 @@ impl Redactor {
 
 /// Whether a string is a piece of a longer one, that goes on in the next event.
 fn is_piece(literal: &Literal<'_>) -> bool {
+    if literal.is_name {
+        return false;
+    }
     let mut steps = literal.path.split('/').rev();
     let last = steps.next().unwrap_or_default();
     let is_told = matches!(last, "id" | "type" | "role" | "name" | "signature");

@@ -70,6 +70,10 @@ impl Launch {
         for (variable, route) in &self.variables {
             command.env(variable, base(route).unwrap_or_default());
         }
+        // A proxy would get in clear what is meant for the listener.
+        for name in ["NO_PROXY", "no_proxy"] {
+            command.env(name, without_proxy(std::env::var(name).ok().as_deref()));
+        }
         // It is removed when the command has ended.
         let over = self.overlay.map(|overlay| overlay.lay(base)).transpose()?;
         if let Some(over) = &over {
@@ -87,6 +91,12 @@ impl Launch {
             code => Err(Stop::Command(code)),
         }
     }
+}
+
+/// The hosts that are reached without a proxy, and the loopback.
+fn without_proxy(hosts: Option<&str>) -> String {
+    let hosts = hosts.filter(|hosts| !hosts.trim().is_empty());
+    hosts.into_iter().chain(["127.0.0.1,localhost"]).collect::<Vec<_>>().join(",")
 }
 
 /// Ctrl-C reaches the command by itself; other signals are passed on to it.

@@ -1,6 +1,6 @@
 //! Passes a request on, and its answer back.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use hyper::{
@@ -38,6 +38,12 @@ const OF_CONNECTION: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
+/// How long a connection to a provider may take: clients wait this long for their own.
+const CONNECT: Duration = Duration::from_secs(15);
+
+/// After so long without a word a connection is asked whether it is still there.
+const ALIVE: Duration = Duration::from_secs(15);
+
 /// A client of HTTP/2 and HTTP/1.1 that checks certificates by those of the system.
 pub(super) fn client(is_tls: bool) -> Result<Client> {
     let mut roots = RootCertStore::empty();
@@ -58,12 +64,19 @@ pub(super) fn client(is_tls: bool) -> Result<Client> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
+    http.set_connect_timeout(Some(CONNECT));
+    http.set_keepalive(Some(ALIVE));
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(config)
         .https_or_http()
         .enable_all_versions()
         .wrap_connector(http);
     let mut builder = legacy::Client::builder(TokioExecutor::new());
+    // A connection that died silently, as after a change of network, is not used again.
+    builder
+        .timer(TokioTimer::new())
+        .http2_keep_alive_interval(ALIVE)
+        .http2_keep_alive_timeout(ALIVE);
     Ok(builder.pool_timer(TokioTimer::new()).build(connector))
 }
 
