@@ -14,7 +14,7 @@
 //! let text = "Log in as ada@harbour.example with PGPASSWORD=tide-7-calm, then mail ada@harbour.example.";
 //! assert_eq!(
 //!     redactor.text(text, "line 1"),
-//!     "Log in as [redacted:email:1] with PGPASSWORD=[redacted:password:2], then mail [redacted:email:1]."
+//!     "Log in as [redacted:email:1] with PGPASSWORD=[redacted:environment:2], then mail [redacted:email:1]."
 //! );
 //! let first = &redactor.report().found[0];
 //! assert_eq!((first.rule.as_str(), first.times, first.first.as_str()), ("email", 2, "line 1"));
