@@ -9,10 +9,15 @@
 //! Caches are best effort. A forecast says what the published rules allow, by the request before alone:
 //! what other sessions left in the cache is not known.
 //!
-//! Data passes through like this: `rules` reads the table, `layout` finds the places of a request at
-//! which an entry may end, `lookup` says which the cache keeps and which it is asked for, `scale` turns
-//! counts of ours into the provider's, `difference` names what differs first, `comparison` holds two
-//! requests against each other, and `predict` puts it together.
+//! ```text
+//! rules      reads the table
+//! layout     finds the places of a request at which an entry may end
+//! lookup     says which the cache keeps, and which it is asked for
+//! scale      turns counts of ours into the provider's
+//! comparison holds two requests against each other
+//! difference names what differs first
+//! predict    puts it together
+//! ```
 
 mod comparison;
 mod diagnostics;

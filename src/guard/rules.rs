@@ -129,9 +129,9 @@ impl CacheRules {
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) with the line, where the text is not TOML or has
-    /// another shape. The same for a date that is no day, a model that is named twice or not at all,
-    /// a family without a setting that its kind of cache needs, and a setting of a family that is not
-    /// said to be documented, measured or unknown.
+    /// another shape. The same for a date that is no day, and for a model that is named twice or not at
+    /// all. A family needs each setting of its kind of cache, and says of each whether it is
+    /// documented, measured or unknown; else that is the error.
     pub fn from_toml(text: &str) -> Result<Self> {
         let table: TomlRules = toml::from_str(text).map_err(|error| {
             let said = shape(format!("not a table of rules of caches: {}", error.message()));

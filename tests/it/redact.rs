@@ -216,7 +216,7 @@ fn code_and_stand_ins_are_no_secrets() {
         "import x from 'a@1.2.3'",
         "https://harbour.example/home/page",
         "src/home/components/App.ts, /api/Users/list",
-        "PWD=/work/t2/build OLDPWD=/srv/app1",
+        "PWD=/srv/t2/build OLDPWD=/srv/app1",
         "token = base64.b64encode(x)",
         "secret = hashlib.sha256(x)",
         "api_key = config.s3_api_key",

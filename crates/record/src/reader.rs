@@ -51,7 +51,7 @@ pub struct Exchange {
     is_live: bool,
 }
 
-/// Whether an exchange came to its end.
+/// Whether the answer of an exchange came to its end. Of its request, [`Recording::request`] says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The response came to its end.
