@@ -2,13 +2,10 @@
 
 use std::{borrow::Cow, fmt, ops::Range};
 
-use super::{
-    Redactor,
-    redactor::{Replacement, replaced},
-};
+use super::{Redactor, redactor::Replacement};
 use crate::json::{self, Value};
 
-/// A string that stands as a value in written JSON.
+/// A string or a number that stands in written JSON.
 pub(super) struct Literal<'t> {
     /// With its quotes.
     pub(super) range: Range<usize>,
@@ -16,8 +13,15 @@ pub(super) struct Literal<'t> {
     pub(super) path: String,
     /// The name of the member that it is, as it is written.
     pub(super) name: Option<&'t str>,
-    /// Whether it is the name of a member itself.
-    pub(super) is_name: bool,
+    pub(super) kind: LiteralKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LiteralKind {
+    Text,
+    /// The name of a member.
+    Name,
+    Number,
 }
 
 /// The text of a literal.
@@ -53,43 +57,65 @@ impl Redactor {
         if super::stream::is_stream(text) {
             return self.stream(text, &place);
         }
-        self.json_text(text, &place).unwrap_or_else(|| self.at(text, &place))
+        self.at(text, &place)
     }
 
-    /// `None` where it is no JSON.
-    fn json_text<'t>(&mut self, text: &'t str, place: &dyn fmt::Display) -> Option<Cow<'t, str>> {
+    /// What of written JSON is to be replaced, in order; `None` where it is no JSON.
+    pub(super) fn find_in_json(
+        &mut self,
+        text: &str,
+        place: &dyn fmt::Display,
+    ) -> Option<Vec<Replacement>> {
         // Words in a row are no JSON, whatever letters they have.
         if !text.trim_start().starts_with(['{', '[', '"']) {
             return None;
         }
-        let literals = literals(text)?;
-        let mut found: Vec<Replacement> = Vec::new();
-        for literal in literals {
-            let said = decoded(text, &literal.range)?;
+        let mut found = Vec::new();
+        for literal in literals(text)? {
             let place = format!("{place}{}", literal.path);
-            let redacted = match literal.name {
-                Some(name) => self.member(name, &said, &place),
-                None => self.at(&said, &place),
-            };
-            if let Cow::Owned(redacted) = redacted {
-                found.push((literal.range, encoded(redacted)));
-            }
+            found.extend(self.find_in_literal(text, &literal, &place));
         }
-        Some(if found.is_empty() {
-            Cow::Borrowed(text)
-        } else {
-            Cow::Owned(replaced(text, &found))
-        })
+        Some(found)
+    }
+
+    /// What of a literal is to be replaced: the whole of it, or parts where it cannot be decoded.
+    pub(super) fn find_in_literal(
+        &mut self,
+        text: &str,
+        literal: &Literal<'_>,
+        place: &dyn fmt::Display,
+    ) -> Vec<Replacement> {
+        let Range { start, end } = literal.range;
+        let written = text.get(start..end).unwrap_or_default();
+        if literal.kind == LiteralKind::Number {
+            let placeholder = self.number(literal.name.unwrap_or_default(), written, place);
+            return placeholder.map(|to| (start..end, encoded(to))).into_iter().collect();
+        }
+        let Some(said) = decoded(text, &literal.range) else {
+            // Half of a pair of surrogates, say: what is written is looked at as it is.
+            let found = self.find(written, place).into_iter();
+            return found.map(|(at, to)| (start + at.start..start + at.end, to)).collect();
+        };
+        let redacted = match literal.name {
+            Some(name) => self.member(name, &said, place),
+            None => self.at(&said, place),
+        };
+        match redacted {
+            Cow::Owned(redacted) => vec![(start..end, encoded(redacted))],
+            Cow::Borrowed(_) => Vec::new(),
+        }
     }
 }
 
-/// The strings of written JSON, one value or several in a row, names of members too; `None`
-/// where it is no JSON by its brackets and strings.
+/// What is open where something stands, with the name or the index that it has got to.
+enum Open<'t> {
+    Object(Option<&'t str>),
+    Array(usize),
+}
+
+/// The strings of written JSON, names of members too, and the numbers that are members; one value
+/// or several in a row. `None` where it is no JSON by its brackets, strings and words.
 pub(super) fn literals(text: &str) -> Option<Vec<Literal<'_>>> {
-    enum Open<'t> {
-        Object(Option<&'t str>),
-        Array(usize),
-    }
     let mut found = Vec::new();
     let mut open: Vec<Open<'_>> = Vec::new();
     let bytes = text.as_bytes();
@@ -109,30 +135,59 @@ pub(super) fn literals(text: &str) -> Option<Vec<Literal<'_>>> {
                 let inner = text.get(at + 1..end - 1)?;
                 if let Some(Open::Object(name @ None)) = open.last_mut() {
                     *name = Some(inner);
-                    let (range, path) = (at..end, String::new());
-                    found.push(Literal { range, path, name: None, is_name: true });
+                    let (range, path, kind) = (at..end, String::new(), LiteralKind::Name);
+                    found.push(Literal { range, path, name: None, kind });
                 } else {
-                    let steps = open.iter().map(|open| match open {
-                        Open::Object(name) => format!("/{}", name.unwrap_or_default()),
-                        Open::Array(index) => format!("/{index}"),
-                    });
-                    let name = match open.last() {
-                        Some(Open::Object(name)) => *name,
-                        _ => None,
-                    };
-                    let (range, path) = (at..end, steps.collect());
-                    found.push(Literal { range, path, name, is_name: false });
+                    let (path, name) = (path(&open), name(&open));
+                    found.push(Literal { range: at..end, path, name, kind: LiteralKind::Text });
                 }
                 at = end;
                 continue;
             }
-            b'}' | b']' | b':' | b'-' | b'+' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E' => {}
+            b'-' | b'0'..=b'9' => {
+                let is_of_number =
+                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                let end = run_end(bytes, at, is_of_number);
+                if let Some(name) = name(&open) {
+                    let (path, kind) = (path(&open), LiteralKind::Number);
+                    found.push(Literal { range: at..end, path, name: Some(name), kind });
+                }
+                at = end;
+                continue;
+            }
+            b'a'..=b'z' => {
+                let end = run_end(bytes, at, u8::is_ascii_lowercase);
+                matches!(text.get(at..end)?, "true" | "false" | "null").then_some(())?;
+                at = end;
+                continue;
+            }
+            b'}' | b']' | b':' => {}
             byte if byte.is_ascii_whitespace() => {}
             _ => return None,
         }
         at += 1;
     }
     open.is_empty().then_some(found)
+}
+
+fn path(open: &[Open<'_>]) -> String {
+    let steps = open.iter().map(|open| match open {
+        Open::Object(name) => format!("/{}", name.unwrap_or_default()),
+        Open::Array(index) => format!("/{index}"),
+    });
+    steps.collect()
+}
+
+/// The name of the member whose value stands here.
+fn name<'t>(open: &[Open<'t>]) -> Option<&'t str> {
+    match open.last() {
+        Some(Open::Object(name)) => *name,
+        _ => None,
+    }
+}
+
+fn run_end(bytes: &[u8], start: usize, is_in: impl Fn(&u8) -> bool) -> usize {
+    start + bytes.get(start..).unwrap_or_default().iter().take_while(|byte| is_in(byte)).count()
 }
 
 /// Where the string that begins here ends, behind its quote.

@@ -21,6 +21,7 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod bare;
 mod frames;
 mod json_text;
 mod redactor;

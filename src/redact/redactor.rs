@@ -3,8 +3,9 @@ use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
 use regex_automata::{Input, util::captures::Captures};
 
 use super::{
+    bare::BareSecrets,
     report::{Redaction, RedactionReport},
-    rules::{RedactionRules, Rule, plain_name},
+    rules::{QUOTED_GROUPS, RedactionRules, Rule, plain_name},
 };
 use crate::json::{Object, Value};
 
@@ -23,6 +24,7 @@ pub struct Redactor {
     /// The secrets, and which of those found each is.
     known: HashMap<Box<str>, usize>,
     report: RedactionReport,
+    bare: BareSecrets,
 }
 
 /// A part of a text with what takes its place.
@@ -34,7 +36,27 @@ impl Redactor {
     pub fn new(rules: &RedactionRules) -> Self {
         let captures = rules.regex.create_captures();
         let (rules, known, report) = (rules.clone(), HashMap::new(), RedactionReport::default());
-        Self { rules, captures, known, report }
+        Self { rules, captures, known, report, bare: BareSecrets::default() }
+    }
+
+    /// Begins a second pass over the same texts: the report begins anew, and what is known stays. So
+    /// what the first pass found is found everywhere, also where it stands bare before the place
+    /// that tells it.
+    ///
+    /// ```
+    /// use afterimage::redact::{RedactionRules, Redactor};
+    ///
+    /// let texts = ["Use tide-7-calm.", "PGPASSWORD=tide-7-calm psql"];
+    /// let mut redactor = Redactor::new(&RedactionRules::embedded()?);
+    /// texts.iter().for_each(|text| drop(redactor.text(text, "")));
+    /// redactor.start_second_pass();
+    /// assert_eq!(redactor.text(texts[0], "line 1"), "Use [redacted:environment:1].");
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    pub fn start_second_pass(&mut self) {
+        for redaction in &mut self.report.found {
+            (redaction.times, redaction.first) = (0, String::new());
+        }
     }
 
     /// What was found so far.
@@ -55,12 +77,32 @@ impl Redactor {
     }
 
     pub(super) fn at<'t>(&mut self, text: &'t str, place: &dyn fmt::Display) -> Cow<'t, str> {
-        let found = self.find(text, place);
+        let found = self.find_any(text, place);
         if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, &found)) }
     }
 
-    /// What of a text is to be replaced, in order.
+    /// What of a text, which may be JSON, is to be replaced, in order.
+    pub(super) fn find_any(&mut self, text: &str, place: &dyn fmt::Display) -> Vec<Replacement> {
+        self.find_in_json(text, place).unwrap_or_else(|| self.find(text, place))
+    }
+
+    /// What of a text is to be replaced, in order: what a rule finds, and what was found before and
+    /// stands bare here.
     pub(super) fn find(&mut self, text: &str, place: &dyn fmt::Display) -> Vec<Replacement> {
+        let mut found = self.find_by_rules(text, place);
+        let bare = self.bare.find(text, &found);
+        if !bare.is_empty() {
+            for range in bare {
+                let secret = text.get(range.clone()).unwrap_or_default();
+                let placeholder = self.placeholder("", secret, place);
+                found.push((range, placeholder));
+            }
+            found.sort_by_key(|(range, _)| range.start);
+        }
+        found
+    }
+
+    fn find_by_rules(&mut self, text: &str, place: &dyn fmt::Display) -> Vec<Replacement> {
         let mut found = Vec::new();
         let rules = self.rules.clone();
         // What stands behind a secret is looked at as if it began there: a placeholder will.
@@ -77,7 +119,7 @@ impl Redactor {
                 None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
             };
             let span = group.unwrap_or_else(|| whole.span());
-            let is_quoted = (1..=3).any(|group| captures.get_group(group).is_some());
+            let is_quoted = (1..=QUOTED_GROUPS).any(|group| captures.get_group(group).is_some());
             let secret = rest.get(span.start..span.end).unwrap_or_default();
             let around = rest.get(whole.range()).unwrap_or_default();
             let is_called =
@@ -99,12 +141,16 @@ impl Redactor {
         if let Some(redaction) =
             self.known.get(secret).and_then(|at| self.report.found.get_mut(*at))
         {
+            if redaction.times == 0 {
+                redaction.first = place.to_string();
+            }
             redaction.times += 1;
             return redaction.placeholder.clone();
         }
         let number = self.report.found.len();
         let placeholder = format!("{MARK}{rule}:{}]", number + 1);
         self.known.insert(secret.into(), number);
+        self.bare.learn(rule, secret);
         let (times, first) = (1, place.to_string());
         self.report.found.push(Redaction {
             rule: rule.to_owned(),
@@ -131,6 +177,19 @@ impl Redactor {
         }
     }
 
+    /// What takes the place of a number that a member with this name holds, if it is a secret.
+    pub(super) fn number(
+        &mut self,
+        name: &str,
+        number: &str,
+        place: &dyn fmt::Display,
+    ) -> Option<String> {
+        let plain = plain_name(name);
+        let is_secret = |rule: &Rule| rule.is_named(&plain) && rule.is_value(number, true);
+        let rule = self.rules.rules.iter().find(|rule| is_secret(rule))?.id.clone();
+        Some(self.placeholder(&rule, number, place))
+    }
+
     pub(super) fn value_at(&mut self, value: Value, place: &dyn fmt::Display) -> Value {
         match value {
             Value::String(text) => match self.at(&text, place) {
@@ -150,6 +209,11 @@ impl Redactor {
                     let value = match value {
                         Value::String(text) => {
                             Value::String(self.member(&name, &text, &step).into_owned())
+                        }
+                        Value::Number(number) => {
+                            let written = number.to_string();
+                            let redacted = self.number(&name, &written, &step);
+                            redacted.map_or(Value::Number(number), Value::String)
                         }
                         value => self.value_at(value, &step),
                     };

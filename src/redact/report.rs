@@ -32,7 +32,7 @@ impl RedactionReport {
     /// one.
     pub fn by_rule(&self) -> Vec<(&str, u64, u64)> {
         let mut rules: Vec<(&str, u64, u64)> = Vec::new();
-        for redaction in &self.found {
+        for redaction in self.found.iter().filter(|redaction| redaction.times > 0) {
             match rules.iter_mut().find(|(rule, ..)| *rule == redaction.rule) {
                 Some((_, secrets, times)) => {
                     *secrets += 1;

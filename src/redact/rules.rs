@@ -14,9 +14,15 @@ const EMBEDDED: &str = include_str!("rules.toml");
 /// stand before it, what stands between it and the value, and the value, in quotes or without.
 const NAMED: &str = concat!(
     r#"(?i:\b[A-Za-z0-9_-]*?(?:{names}))\\*["']?\s*(?::=|=>|[:=])\s*"#,
-    r#"(?:\\*"([^"\\\r\n]{least,})\\*"|\\*'([^'\\\r\n]{least,})\\*'|`([^`\r\n]{least,})`"#,
-    r#"|([^\s"'`<>\\,;(){}\[\]]{least,}))"#
+    // Quotes that are escaped once, with what is escaped in them; then those of any depth.
+    r#"(?:\\"((?:[^"\\\r\n]|\\{2,}[^\\\r\n]){least,})\\""#,
+    r#"|\\+"([^"\\\r\n]{least,})\\+"|\\+'([^'\\\r\n]{least,})\\+'"#,
+    r#"|"((?:[^"\\\r\n]|\\[^\r\n]){least,})"|'((?:[^'\\\r\n]|\\[^\r\n]){least,})'"#,
+    r#"|`([^`\r\n]{least,})`|([^\s"'`<>\\,;(){}\[\]]{least,}))"#
 );
+
+/// How many of its groups, which come first, are values in quotes.
+pub(super) const QUOTED_GROUPS: usize = 6;
 
 /// Matches nothing: a rule that is told by members alone has no text of its own.
 const NEVER: &str = r"[^\s\S]";
@@ -306,7 +312,7 @@ fn ascii_borders(regex: &str) -> String {
 }
 
 /// The entropy of a text by its characters, in bits for each.
-fn entropy(text: &str) -> f64 {
+pub(super) fn entropy(text: &str) -> f64 {
     let mut chars: Vec<char> = text.chars().collect();
     chars.sort_unstable();
     let all = chars.len() as f64;

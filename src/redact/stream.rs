@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
 
 use super::{
     Redactor,
-    json_text::{Literal, decoded, encoded, literals},
+    json_text::{Literal, LiteralKind, decoded, encoded, literals},
     redactor::{Replacement, replaced},
 };
 
@@ -53,26 +53,21 @@ impl Redactor {
                 continue;
             };
             for literal in literals {
-                let Some(said) = decoded(data, &literal.range) else { continue };
-                let range = at + literal.range.start..at + literal.range.end;
-                if is_piece(&literal) {
-                    let part = format!("{}{}", literal.path, part_of(data));
-                    let number = *known.entry(part).or_insert(parts.len());
-                    if number == parts.len() {
-                        parts.push(Vec::new());
-                    }
-                    parts.get_mut(number).into_iter().for_each(|part| {
-                        part.push(Piece { range: range.clone(), said: said.clone() });
-                    });
+                let said = decoded(data, &literal.range).filter(|_| is_piece(&literal));
+                let Some(said) = said else {
+                    let whole = self.find_in_literal(data, &literal, place).into_iter();
+                    found.extend(whole.map(|(range, to)| (at + range.start..at + range.end, to)));
                     continue;
-                }
-                let redacted = match literal.name {
-                    Some(name) => self.member(name, &said, place),
-                    None => self.at(&said, place),
                 };
-                if let Cow::Owned(redacted) = redacted {
-                    found.push((range, encoded(redacted)));
+                let range = at + literal.range.start..at + literal.range.end;
+                let part = format!("{}{}", literal.path, part_of(data));
+                let number = *known.entry(part).or_insert(parts.len());
+                if number == parts.len() {
+                    parts.push(Vec::new());
                 }
+                parts.get_mut(number).into_iter().for_each(|part| {
+                    part.push(Piece { range: range.clone(), said: said.clone() });
+                });
             }
         }
         for part in parts {
@@ -89,7 +84,7 @@ impl Redactor {
     /// its secret began, and what the others had of it is gone.
     fn joined(&mut self, pieces: &[Piece], place: &dyn fmt::Display, found: &mut Vec<Replacement>) {
         let whole: String = pieces.iter().map(|piece| piece.said.as_str()).collect();
-        let secrets = self.find(&whole, place);
+        let secrets = self.find_any(&whole, place);
         if secrets.is_empty() {
             return;
         }
@@ -116,7 +111,7 @@ impl Redactor {
 
 /// Whether a string is a piece of a longer one, that goes on in the next event.
 fn is_piece(literal: &Literal<'_>) -> bool {
-    if literal.is_name {
+    if literal.kind != LiteralKind::Text {
         return false;
     }
     let mut steps = literal.path.split('/').rev();

@@ -247,12 +247,54 @@ fn headers_commands_and_the_environment_give_no_secret_away() {
         (r#"{"/home/adalind/x.ts": 1}"#, "adalind"),
         ("/root/.claude/projects/-home-adalind-work/x.jsonl", "adalind"),
         ("password: \"ab'cd-TAIL9\"", "TAIL9"),
+        (r#"{"arguments": "{\"password\": \"p@ss\\\"word-TAIL9\"}"}"#, "TAIL9"),
+        (r#"ran with {\"password\": \"p@ss\\\"word-TAIL9\"} at"#, "TAIL9"),
+        (r#"password = "p@ss\"word-TAIL9""#, "TAIL9"),
+        (r#"{"password": 71828182, "port": 71828183}"#, "71828182"),
+        (r#"{"text": "\ud83d PGPASSWORD=tide-7-calm"}"#, "tide-7-calm"),
+        ("key xai-Lq9vT2mX8cR4bN6pW1kZ5yD7fH3jG0sALq9vT2mX8cR4bN6p", "Lq9vT2mX8"),
+        ("pplx-Lq9vT2mX8cR4bN6pW1kZ5yD7fH3jG0sA", "Lq9vT2mX8"),
+        ("VAULT hvs.Lq9vT2mX8cR4bN6pW1kZ5yD7fH", "Lq9vT2mX8"),
+        ("[info] password: tide7calm", "tide7calm"),
     ] {
         let mut redactor = redactor();
         let kept = redactor.body(body, "").into_owned();
         assert!(!kept.contains(secret) && kept.contains("[redacted:"), "{kept}");
         let again = redactor.body(&kept, "").into_owned();
         assert_eq!(again, kept);
+    }
+}
+
+#[test]
+fn what_was_told_once_is_found_where_it_stands_bare() {
+    let mut redactor = redactor();
+    let texts =
+        ["Use tide-7-calm for it.", "PGPASSWORD=tide-7-calm psql", "tide-7-calm did not work"];
+    let kept: Vec<String> = texts.iter().map(|text| redactor.text(text, "").into_owned()).collect();
+    assert_eq!(kept[0], texts[0]);
+    assert_eq!(kept[2], "[redacted:environment:1] did not work");
+    redactor.start_second_pass();
+    for (at, text) in texts.iter().enumerate() {
+        assert!(!redactor.text(text, &at.to_string()).contains("tide-7"), "{text}");
+    }
+    let found = &redactor.report().found[0];
+    assert_eq!((found.times, found.first.as_str()), (3, "0"));
+    // Words and addresses are no secrets where nothing tells them.
+    let mut redactor = self::redactor();
+    redactor.text("password: \"swordfish\", mail ada@harbour.example, /home/ada77xyz", "");
+    for text in ["swordfish is a fish", "ada77xyz said"] {
+        assert_eq!(redactor.text(text, ""), text);
+    }
+}
+
+#[test]
+fn pieces_of_written_json_give_no_secret_away() {
+    let arguments = r#"{"command": "psql", "password": "p@ss\"word-TAIL9", "n": 5}"#;
+    for size in 1..8 {
+        let mut redactor = redactor();
+        let kept = redactor.body(&stream(arguments, size), "response 1").into_owned();
+        let kept = said(&kept);
+        assert_eq!(kept, r#"{"command": "psql", "password": "[redacted:password:1]", "n": 5}"#);
     }
 }
 

@@ -66,6 +66,9 @@ pub(crate) fn read(
     }
     let files = input.chosen()?;
     let redaction = Redaction::of(input)?;
+    if let Some(redaction) = &redaction {
+        redaction.learn(&files, format);
+    }
     let mut passed_over = PassedOver::default();
     let inputs = expanded(&files, &mut passed_over);
     // What a folder holds is named, though it be one file.

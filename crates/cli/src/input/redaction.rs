@@ -9,10 +9,15 @@ use std::{
 use afterimage::{
     json::MAX_BYTES,
     redact::{RedactionRules, Redactor},
-    transcript::{Record, RecordedExchange},
+    transcript::{Record, RecordedExchange, TranscriptFormat},
 };
 
-use super::regular;
+use super::{
+    counted::Progress,
+    opening::{Opened, expanded},
+    passed_over::PassedOver,
+    regular,
+};
 use crate::{
     args::Input,
     failure::{Failure, Outcome},
@@ -35,6 +40,28 @@ impl Redaction {
             rules = rules.with(&read_rules(path)?)?;
         }
         Ok(Some(Self(Rc::new(RefCell::new(Redactor::new(&rules))))))
+    }
+
+    /// Reads what can be read twice, so that a secret is known wherever it stands, also before the
+    /// place that tells it. What cannot be read says so when it is read again.
+    pub(super) fn learn(&self, files: &[PathBuf], format: Option<TranscriptFormat>) {
+        let is_kept = |path: &&PathBuf| path.is_file() || path.is_dir();
+        let files: Vec<PathBuf> = files.iter().filter(is_kept).cloned().collect();
+        for opening in expanded(&files, &mut PassedOver::default()).into_iter().flatten() {
+            let Ok(Opened::Source(mut source)) = opening.open(Progress::Hidden, format) else {
+                continue;
+            };
+            source.redact(self.clone());
+            source.keep_exchanges();
+            loop {
+                let is_read = source.next().is_none_or(|record| record.is_err());
+                drop(source.take_exchanges());
+                if is_read {
+                    break;
+                }
+            }
+        }
+        self.0.borrow_mut().start_second_pass();
     }
 
     /// A path as it is shown and archived.

@@ -15,7 +15,7 @@ const SECRETS: [&str; 4] = [KEY, PASSWORD, "ada@harbour.example", "/home/adalind
 /// is kept of its records.
 fn session(folder: &Path) -> String {
     let user = json!({"type": "user", "sessionId": "s", "uuid": "u1", "cwd": "/home/adalind/tides",
-        "message": {"role": "user", "content": format!("My key is {KEY}. Mail ada@harbour.example.")}});
+        "message": {"role": "user", "content": format!("My key is {KEY}, the password {PASSWORD}. Mail ada@harbour.example.")}});
     let arguments = json!({"command": format!("PGPASSWORD={PASSWORD} psql"), "password": PASSWORD});
     let agent = json!({"type": "assistant", "sessionId": "s", "uuid": "a1",
         "message": {"id": "m1", "role": "assistant", "model": "claude-opus-4-5", "content": [
