@@ -68,7 +68,15 @@ impl Transcript<Box<dyn BufRead + Send>> {
     /// none. A file that cannot be read is a note.
     pub fn join_subagents(&mut self, path: impl AsRef<Path>) {
         if self.format == TranscriptFormat::ClaudeCode {
-            self.more = subagents::subagent_files(path).into();
+            self.join_subagent_files(subagents::subagent_files(path));
+        }
+    }
+
+    /// As [`Transcript::join_subagents`], with the files that are known to belong to the session: to
+    /// find them costs a listing of the folder, which many sessions may share.
+    pub fn join_subagent_files(&mut self, files: impl IntoIterator<Item = PathBuf>) {
+        if self.format == TranscriptFormat::ClaudeCode {
+            self.more = files.into_iter().collect();
             self.opens = Some(subagents::open);
         }
     }

@@ -77,7 +77,9 @@ fn describe(
     file: &dyn OpenFile,
     holder: &Holder,
 ) -> io::Result<()> {
-    files.truncate(path, 0)?;
+    if file.length()? > 0 {
+        files.truncate(path, 0)?;
+    }
     file.append(holder.line().as_bytes())
 }
 

@@ -85,10 +85,16 @@ pub(super) fn open_in(
             options.append(true).create(true);
         }
         OpenMode::Create => {
+            // What is new needs no emptying, and is no link and no pipe.
+            let mut fresh = new();
+            match open_regular(path, fresh.read(true).append(true).create_new(true)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => return Ok(Box::new(DiskFile(opened?))),
+            }
             // It is emptied only once it is known for a regular file. Not every system lets a
             // file that was opened for appending be cut.
             let mut empty = new();
-            open_regular(path, empty.write(true).create(true).truncate(false))?.set_len(0)?;
+            open_regular(path, empty.write(true))?.set_len(0)?;
             options.append(true);
         }
     }

@@ -6,9 +6,14 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
 };
 
 use crate::log::{DiskFiles, Files, OpenFile, OpenMode};
+
+/// How many files are synced at once, and how few are not worth a thread of their own.
+const AT_ONCE: usize = 8;
+const FEW: usize = 16;
 
 /// The files of the operating system, whose syncs wait for [`LateSync::sync`].
 ///
@@ -37,16 +42,38 @@ impl LateSync {
     /// What the system refuses; which of the files are durable is then unknown.
     pub(super) fn sync(&self) -> Result<(), (io::Error, PathBuf)> {
         let PendingSync { files, directories } = std::mem::take(&mut *self.waiting());
-        for path in files {
-            // Not every system syncs a file that is open for reading alone.
-            let synced = DiskFiles.open(&path, OpenMode::Append).and_then(|file| file.sync());
-            synced.map_err(|error| (error, path))?;
-        }
-        for path in directories {
-            DiskFiles.sync_dir(&path).map_err(|error| (error, path))?;
-        }
-        Ok(())
+        // Not every system syncs a file that is open for reading alone.
+        let sync_file =
+            |path: &Path| DiskFiles.open(path, OpenMode::Append).and_then(|file| file.sync());
+        sync_all(files, sync_file)?;
+        sync_all(directories, |path| DiskFiles.sync_dir(path))
     }
+}
+
+/// Syncs paths, several at once: what waits for the disk waits together.
+fn sync_all(
+    paths: BTreeSet<PathBuf>,
+    sync: impl Fn(&Path) -> io::Result<()> + Sync,
+) -> Result<(), (io::Error, PathBuf)> {
+    let paths: Vec<PathBuf> = paths.into_iter().collect();
+    let sync_some = |some: &[PathBuf]| {
+        let mut synced = some.iter().map(|path| sync(path).map_err(|error| (error, path.clone())));
+        synced.find(Result::is_err).unwrap_or(Ok(()))
+    };
+    let share = paths.len().div_ceil(AT_ONCE).max(FEW);
+    if paths.len() <= share {
+        return sync_some(&paths);
+    }
+    thread::scope(|scope| {
+        let sync_some = &sync_some;
+        let running: Vec<_> =
+            paths.chunks(share).map(|some| scope.spawn(move || sync_some(some))).collect();
+        let ended = running.into_iter().map(|thread| match thread.join() {
+            Ok(synced) => synced,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
+    })
 }
 
 impl Files for LateSync {

@@ -54,6 +54,14 @@ pub(crate) enum FoundKind {
     Archive,
 }
 
+impl Found {
+    /// The files that are read with it, where the listing told all of them: of a packed session it
+    /// does not.
+    pub(super) fn subagents(&self) -> Option<&[PathBuf]> {
+        self.path.extension().is_some_and(|end| end == "jsonl").then_some(&self.parts)
+    }
+}
+
 impl FolderContents {
     /// Lists a folder and the folders in it.
     pub(crate) fn of(folder: &Path) -> Outcome<Self> {
@@ -122,6 +130,9 @@ impl FolderContents {
             }
         }
         self.found = kept.into_iter().flatten().collect();
+        // Those in folders of their own come first, as where one session is read.
+        let is_beside = |part: &PathBuf| !part.parent().is_some_and(|of| of.ends_with("subagents"));
+        self.found.iter_mut().for_each(|found| found.parts.sort_by_key(is_beside));
     }
 }
 

@@ -119,7 +119,7 @@ impl Opening {
                 };
                 Source::folder(&found.path, transcript)
             }
-            Self::Found(found) => match Source::open_found(&found.path, progress, format)? {
+            Self::Found(found) => match Source::open_found(&found, progress, format)? {
                 Ok(source) => source,
                 Err(why) => return Ok(Opened::NoTranscript(found.path, why)),
             },

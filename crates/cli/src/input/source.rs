@@ -18,7 +18,7 @@ use indexmap::IndexSet;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
-    branch,
+    Found, branch,
     counted::{CountedFrame, Progress, is_stdin},
     folder, name,
     redaction::Redaction,
@@ -92,19 +92,20 @@ impl Source {
         progress: Progress<'_>,
         format: Option<TranscriptFormat>,
     ) -> Outcome<Self> {
-        Ok(Self::recognise(path, progress, format)??)
+        Ok(Self::recognise(path, progress, format, None)??)
     }
 
     /// Opens a file that nobody named. Where it is no transcript, that is the reason.
     pub(super) fn open_found(
-        path: &Path,
+        found: &Found,
         progress: Progress<'_>,
         format: Option<TranscriptFormat>,
     ) -> Outcome<Result<Self, NoTranscript>> {
+        let path = &found.path;
         if folder::is_binary(path) {
             return Ok(Err(NoTranscript("it is no text".to_owned())));
         }
-        match Self::recognise(path, progress, format)? {
+        match Self::recognise(path, progress, format, found.subagents())? {
             Ok(source) => Ok(Ok(source)),
             Err(error) if NoTranscript::is_told_by(error.kind()) => {
                 Ok(Err(NoTranscript(error.message().to_owned())))
@@ -113,10 +114,12 @@ impl Source {
         }
     }
 
+    /// `subagents` are the files that are read with it, where they are known.
     fn recognise(
         path: &Path,
         progress: Progress<'_>,
         format: Option<TranscriptFormat>,
+        subagents: Option<&[PathBuf]>,
     ) -> Outcome<afterimage::Result<Self>> {
         let counted = CountedFrame::open(path, progress)?;
         let bar = counted.bar.clone();
@@ -131,8 +134,10 @@ impl Source {
                 return Ok(Err(error.in_file(name(path))));
             }
         };
-        if !is_stdin(path) {
-            transcript.join_subagents(path);
+        match subagents {
+            Some(files) => transcript.join_subagent_files(files.iter().cloned()),
+            None if is_stdin(path) => {}
+            None => transcript.join_subagents(path),
         }
         Ok(Ok(Self::of(path, transcript, bar)))
     }
