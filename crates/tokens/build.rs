@@ -1,9 +1,14 @@
-//! Writes the vocabularies as tables that are ready when the program is: nothing is parsed at
-//! run time, and no page of a table is read before a count needs it.
+//! Writes the vocabularies and the classes of characters as tables that are ready when the program
+//! is: nothing is parsed at run time, and no page of a table is read before a count needs it.
 //!
-//! A table is the bytes of all tokens by rank, where each begins, and slots that find a token by
-//! the hash of its bytes. `src/vocabulary.rs` reads it. The tokens themselves are in
-//! `vocabularies/`, each as a byte that tells its length and its bytes, by rank.
+//! The table of a vocabulary is the bytes of all tokens by rank, where each begins, slots that find
+//! a token by the hash of its bytes, and slots that find what two tokens merge to. The tokens
+//! themselves are in `vocabularies/`, each as a byte that tells its length and its bytes, by rank.
+//! `src/vocabulary.rs` reads the table.
+//!
+//! The classes are in `vocabularies/classes.runs`: runs of characters of one class, each as a byte
+//! that is the class and three that tell how many characters it has, the lowest first.
+//! `src/classes.rs` reads their table.
 
 #[cfg(feature = "bpe")]
 #[path = "src/slot_hash.rs"]
@@ -23,45 +28,142 @@ fn main() {
 mod tables {
     use std::{env, error::Error, fs, path::Path};
 
-    use crate::slot_hash::slot_hash;
+    use crate::slot_hash::{RANK_BITS, pair_hash, pair_key, slot_hash};
 
     pub(super) fn write_all() -> Result<(), Box<dyn Error>> {
         let folder = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
         let folder = Path::new(&folder);
-        write(folder, "o200k")?;
-        write(folder, "cl100k")
+        write_classes(folder)?;
+        write_vocabulary(folder, "o200k")?;
+        write_vocabulary(folder, "cl100k")
     }
 
-    fn write(folder: &Path, name: &str) -> Result<(), Box<dyn Error>> {
+    /// Blocks of 256 characters, and which block each 256 characters have.
+    fn write_classes(folder: &Path) -> Result<(), Box<dyn Error>> {
+        let runs = fs::read("vocabularies/classes.runs")?;
+        let mut classes = Vec::new();
+        for run in runs.chunks_exact(4) {
+            let &[class, low, middle, high] = run else { continue };
+            let length = u32::from_le_bytes([low, middle, high, 0]) as usize;
+            classes.resize(classes.len() + length, class);
+        }
+        if classes.len() != 0x11_0000 {
+            return Err("vocabularies/classes.runs does not cover all characters".into());
+        }
+        let mut blocks: Vec<&[u8]> = Vec::new();
+        let mut numbers = Vec::new();
+        for block in classes.chunks(256) {
+            let number = blocks.iter().position(|known| *known == block).unwrap_or(blocks.len());
+            if number == blocks.len() {
+                blocks.push(block);
+            }
+            numbers.push(u8::try_from(number)?);
+        }
+        fs::write(folder.join("classes.numbers"), numbers)?;
+        fs::write(folder.join("classes.blocks"), blocks.concat())?;
+        Ok(())
+    }
+
+    fn write_vocabulary(folder: &Path, name: &str) -> Result<(), Box<dyn Error>> {
         let listed = fs::read(Path::new("vocabularies").join(format!("{name}.tokens")))?;
-        let mut bytes = Vec::new();
-        let mut starts = vec![0_u32];
+        let mut tokens = Vec::new();
         let mut rest = listed.as_slice();
         while let Some((length, after)) = rest.split_first() {
             let (token, after) = after
                 .split_at_checked(usize::from(*length))
                 .ok_or_else(|| format!("vocabularies/{name}.tokens ends inside a token"))?;
-            bytes.extend_from_slice(token);
-            starts.push(u32::try_from(bytes.len())?);
+            tokens.push(token);
             rest = after;
         }
-        // Two to four slots for a token, so that most look-ups end at the first.
-        let mask = ((starts.len() - 1) * 2).next_power_of_two() - 1;
+        if tokens.len() >> RANK_BITS != 0 {
+            return Err(format!("vocabularies/{name}.tokens has too many tokens").into());
+        }
+        let mut starts = vec![0_u32];
+        let mut end = 0;
+        for token in &tokens {
+            end += u32::try_from(token.len())?;
+            starts.push(end);
+        }
+        let mut bytes = [0_u32; 256];
+        for (rank, token) in (0..).zip(&tokens) {
+            if let &&[byte] = token {
+                bytes[usize::from(byte)] = rank;
+            }
+        }
+        let words =
+            |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+        let slots = slots(&tokens);
+        let pairs: Vec<u8> =
+            pairs(&tokens, &bytes).iter().flat_map(|word| word.to_le_bytes()).collect();
+        fs::write(folder.join(format!("{name}.tokens")), tokens.concat())?;
+        fs::write(folder.join(format!("{name}.starts")), words(&starts))?;
+        fs::write(folder.join(format!("{name}.bytes")), words(&bytes))?;
+        fs::write(folder.join(format!("{name}.slots")), words(&slots))?;
+        fs::write(folder.join(format!("{name}.pairs")), pairs)?;
+        Ok(())
+    }
+
+    /// Two to four slots for a token, so that most look-ups end at the first.
+    fn slots(tokens: &[&[u8]]) -> Vec<u32> {
+        let mask = (tokens.len() * 2).next_power_of_two() - 1;
         let mut slots = vec![0_u32; mask + 1];
-        for (rank, ends) in (1..).zip(starts.windows(2)) {
-            let &[start, end] = ends else { continue };
-            let token = bytes.get(start as usize..end as usize).unwrap_or_default();
+        for (rank, token) in (1..).zip(tokens) {
             let mut slot = slot_hash(token) & mask;
             while slots[slot] != 0 {
                 slot = (slot + 1) & mask;
             }
             slots[slot] = rank;
         }
-        let words =
-            |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
-        fs::write(folder.join(format!("{name}.bytes")), bytes)?;
-        fs::write(folder.join(format!("{name}.starts")), words(&starts))?;
-        fs::write(folder.join(format!("{name}.slots")), words(&slots))?;
-        Ok(())
+        slots
+    }
+
+    /// The pair of tokens that each token is merged from, as the key of the pair and the rank.
+    ///
+    /// A token is merged from one pair only, whatever stands around it: the merges inside of its
+    /// bytes are those of these bytes alone, since none crosses their ends before it is made.
+    fn pairs(tokens: &[&[u8]], bytes: &[u32; 256]) -> Vec<u64> {
+        let mask = (tokens.len() * 2).next_power_of_two() - 1;
+        let mut pairs = vec![0_u64; mask + 1];
+        for (rank, token) in (0_u32..).zip(tokens) {
+            let mut parts: Vec<u32> = token.iter().map(|byte| bytes[usize::from(*byte)]).collect();
+            let joined = |parts: &[u32]| {
+                let mut lowest = None;
+                for at in 1..parts.len() {
+                    let joined = merged(&pairs, pair_key(parts[at - 1], parts[at]));
+                    if joined.is_some_and(|rank| lowest.is_none_or(|(lowest, _)| rank < lowest)) {
+                        lowest = joined.map(|rank| (rank, at));
+                    }
+                }
+                lowest
+            };
+            while parts.len() > 2
+                && let Some((rank, at)) = joined(&parts)
+            {
+                parts[at - 1] = rank;
+                parts.remove(at);
+            }
+            // Other tokens are not made by merges: they are found by their bytes alone.
+            if let &[left, right] = parts.as_slice() {
+                let key = pair_key(left, right);
+                let mut slot = pair_hash(key) & mask;
+                while pairs[slot] != 0 {
+                    slot = (slot + 1) & mask;
+                }
+                pairs[slot] = key << RANK_BITS | u64::from(rank);
+            }
+        }
+        pairs
+    }
+
+    fn merged(pairs: &[u64], key: u64) -> Option<u32> {
+        let mask = pairs.len() - 1;
+        let mut slot = pair_hash(key) & mask;
+        while pairs[slot] != 0 {
+            if pairs[slot] >> RANK_BITS == key {
+                return Some((pairs[slot] & ((1 << RANK_BITS) - 1)) as u32);
+            }
+            slot = (slot + 1) & mask;
+        }
+        None
     }
 }

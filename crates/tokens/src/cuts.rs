@@ -99,7 +99,7 @@ mod tests {
     use regex_automata::meta::Regex;
 
     use super::*;
-    use crate::pieces::{CL100K, O200K};
+    use crate::pieces::Pretokenizer;
 
     #[test]
     fn every_character_is_of_the_class_that_its_kind_claims() {
@@ -206,7 +206,7 @@ mod tests {
                     continue;
                 }
                 let (left, right) = text.split_at(at);
-                for pretokenizer in [&O200K, &CL100K] {
+                for pretokenizer in [Pretokenizer::O200k, Pretokenizer::Cl100k] {
                     let whole: Vec<_> = pretokenizer.split(&text).collect();
                     let halves: Vec<_> =
                         pretokenizer.split(left).chain(pretokenizer.split(right)).collect();

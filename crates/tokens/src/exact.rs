@@ -1,35 +1,65 @@
-//! What the exact counters share: from the count of a piece to that of a text.
+//! Exact counts: from the counts of pieces to that of a text.
 
-use super::{CountedText, cuts, pieces::Pretokenizer};
+use std::{cell::RefCell, thread::LocalKey};
+
+use super::{CountedText, cuts, merge, piece_cache::PieceCache, pieces::Pretokenizer};
+use crate::vocabulary::Vocabulary;
 
 /// No token of either vocabulary is longer, in bytes: a test looks at all of them.
 pub(super) const LONGEST_TOKEN: usize = 128;
 
-/// A tokenizer as its pieces and their counts.
-pub(super) trait PieceCounter {
-    fn pretokenizer(&self) -> &'static Pretokenizer;
+/// What a thread remembers for one tokenizer; nothing before the first count.
+pub(super) type ThreadCache = LocalKey<RefCell<Option<PieceCache>>>;
 
-    /// The tokens of one piece, which byte-pair merges stay inside.
-    fn count_piece(&self, piece: &str) -> usize;
+/// A splitter and a vocabulary, and where threads keep what they counted by them.
+pub(super) struct Tokenizer {
+    pub(super) id: &'static str,
+    pub(super) pretokenizer: Pretokenizer,
+    pub(super) vocabulary: &'static Vocabulary,
+    pub(super) cache: &'static ThreadCache,
 }
 
-pub(super) fn count(counter: &impl PieceCounter, text: &str) -> usize {
-    counter.pretokenizer().split(text).map(|piece| counter.count_piece(piece)).sum()
+impl Tokenizer {
+    /// Takes the cache of this thread; an empty one where there is none yet, or none any more
+    /// since the thread ends.
+    fn take_cache(&self) -> PieceCache {
+        self.cache.try_with(RefCell::take).ok().flatten().unwrap_or_default()
+    }
+
+    fn keep_cache(&self, cache: PieceCache) {
+        // At the end of a thread there is nobody to keep it for.
+        let _ = self.cache.try_with(|kept| kept.replace(Some(cache)));
+    }
+}
+
+pub(super) fn count(tokenizer: &Tokenizer, text: &str) -> usize {
+    count_up_to(tokenizer, text, usize::MAX).unwrap_or_default()
 }
 
 /// Stops at the piece that exceeds `limit`, and before one that is sure to.
-pub(super) fn count_up_to(counter: &impl PieceCounter, text: &str, limit: usize) -> Option<usize> {
-    let at_least = |text: &str| text.len().div_ceil(LONGEST_TOKEN);
-    if at_least(text) > limit {
+///
+/// A piece by itself splits into itself: the patterns look at what follows only after white space,
+/// and at the end of a text they take no less of it. So a piece has one count wherever it stands.
+pub(super) fn count_up_to(tokenizer: &Tokenizer, text: &str, limit: usize) -> Option<usize> {
+    let at_least = |length: usize| length.div_ceil(LONGEST_TOKEN);
+    if at_least(text.len()) > limit {
         return None;
     }
-    counter.pretokenizer().split(text).try_fold(0, |count: usize, piece| {
-        if count + at_least(piece) > limit {
-            return None;
-        }
-        let count = count + counter.count_piece(piece);
-        (count <= limit).then_some(count)
-    })
+    let mut cache = tokenizer.take_cache();
+    let mut pieces = tokenizer.pretokenizer.split(text);
+    let mut left = Some(limit);
+    loop {
+        let rest = pieces.rest();
+        let (Some(piece), Some(limit)) = (pieces.next(), left) else { break };
+        left = if piece.len() > LONGEST_TOKEN && at_least(piece.len()) > limit {
+            None
+        } else {
+            let count = |piece: &[u8]| merge::count(tokenizer.vocabulary, piece);
+            limit.checked_sub(cache.count(rest, piece, count))
+        };
+    }
+    tokenizer.keep_cache(cache);
+    left.map(|left| limit - left)
 }
 
 /// Counts again only what lies around the borders of the parts.
@@ -38,8 +68,8 @@ pub(super) fn count_up_to(counter: &impl PieceCounter, text: &str, limit: usize)
 /// of the middle is that of the part less those of head and tail, whatever stands around it; so
 /// only the windows that join a tail, parts without a cut and a head need counting. A border that
 /// is a safe cut itself needs no window.
-pub(super) fn count_joined(counter: &impl PieceCounter, parts: &[CountedText<'_>]) -> usize {
-    let count = |text: &str| count(counter, text);
+pub(super) fn count_joined(tokenizer: &Tokenizer, parts: &[CountedText<'_>]) -> usize {
+    let count = |text: &str| count(tokenizer, text);
     let mut parts = parts.iter().filter(|part| !part.text.is_empty()).peekable();
     let mut added = 0_usize;
     // Apart from `added`, so that wrong counts of the caller give a wrong sum and no overflow.

@@ -27,6 +27,8 @@ mod bpe;
 mod calibrated;
 mod certainty;
 #[cfg(feature = "bpe")]
+mod classes;
+#[cfg(feature = "bpe")]
 mod cuts;
 mod estimate;
 #[cfg(feature = "bpe")]
@@ -36,9 +38,13 @@ mod memo;
 #[cfg(feature = "bpe")]
 mod merge;
 #[cfg(feature = "bpe")]
+mod piece_cache;
+#[cfg(feature = "bpe")]
 mod pieces;
 #[cfg(feature = "bpe")]
 mod slot_hash;
+#[cfg(all(test, feature = "bpe"))]
+mod split_tests;
 #[cfg(feature = "bpe")]
 mod vocabulary;
 

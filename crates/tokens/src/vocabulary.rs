@@ -1,27 +1,37 @@
 //! The tokens of a tokenizer, in tables that the build script made.
 
-use crate::slot_hash::slot_hash;
+use crate::slot_hash::{RANK_BITS, pair_hash, pair_key, slot_hash};
 
 /// The position of a token in its vocabulary. Byte pairs of a lower rank merge first.
 pub(super) type Rank = u32;
 
-/// All tokens of a tokenizer but the special ones.
+/// No token. Greater than every rank.
+pub(super) const NO_RANK: Rank = 1 << RANK_BITS;
+
+/// All tokens of a tokenizer but the special ones. Words are of 32 bits if nothing else is said.
 pub(super) struct Vocabulary {
     /// The bytes of the tokens, one after the other, by rank.
-    bytes: &'static [u8],
-    /// Where each token begins in `bytes`, and where the last one ends: words of 32 bits.
+    tokens: &'static [u8],
+    /// Where each token begins in `tokens`, and where the last one ends: words.
     starts: &'static [u8],
-    /// A rank plus one where a token is, at its hash or behind; else zero: words of 32 bits, a
-    /// power of two of them.
+    /// The rank of each byte: 256 words.
+    bytes: &'static [u8],
+    /// A rank plus one where a token is, at its hash or behind; else zero: words, a power of two
+    /// of them.
     slots: &'static [u8],
+    /// The key of two tokens and the rank of what they merge to, at the hash of the key or behind;
+    /// else zero: words of 64 bits, a power of two of them.
+    pairs: &'static [u8],
 }
 
 macro_rules! vocabulary {
     ($name:literal) => {
         Vocabulary {
-            bytes: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes")),
+            tokens: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".tokens")),
             starts: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".starts")),
+            bytes: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes")),
             slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots")),
+            pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs")),
         }
     };
 }
@@ -46,7 +56,35 @@ impl Vocabulary {
     fn token(&self, rank: Rank) -> Option<&'static [u8]> {
         let start = word(self.starts, rank as usize)? as usize;
         let end = word(self.starts, rank as usize + 1)? as usize;
-        self.bytes.get(start..end)
+        self.tokens.get(start..end)
+    }
+
+    /// The rank of a byte, which is always a token.
+    pub(super) fn byte(&self, byte: u8) -> Rank {
+        word(self.bytes, usize::from(byte)).unwrap_or(NO_RANK)
+    }
+
+    /// The rank of what two tokens beside each other merge to; [`NO_RANK`] where they do not, and
+    /// where one of them is no token. Runs in O(1).
+    #[inline]
+    pub(super) fn merged(&self, left: Rank, right: Rank) -> Rank {
+        if left >= NO_RANK || right >= NO_RANK {
+            return NO_RANK;
+        }
+        let key = pair_key(left, right);
+        let mask = (self.pairs.len() / 8).wrapping_sub(1);
+        let mut slot = pair_hash(key) & mask;
+        loop {
+            let found = self.pairs.get(slot * 8..).and_then(|pairs| pairs.first_chunk());
+            let found = u64::from_le_bytes(*found.unwrap_or(&[0; 8]));
+            if found == 0 {
+                return NO_RANK;
+            }
+            if found >> RANK_BITS == key {
+                return (found & u64::from(NO_RANK - 1)) as Rank;
+            }
+            slot = (slot + 1) & mask;
+        }
     }
 
     /// The tokens by rank.
@@ -95,6 +133,37 @@ mod tests {
         };
         check("o200k", &O200K, tiktoken_rs::o200k_base_singleton());
         check("cl100k", &CL100K, tiktoken_rs::cl100k_base_singleton());
+    }
+
+    /// Merges the bytes of `token` by the bytes of the tokens alone, until two parts are left.
+    fn last_pair(vocabulary: &Vocabulary, token: &[u8]) -> Vec<Rank> {
+        let mut ends: Vec<usize> = (0..=token.len()).collect();
+        let rank = |ends: &[usize]| vocabulary.rank(&token[ends[0]..ends[ends.len() - 1]]);
+        while ends.len() > 3 {
+            let lowest = (0..ends.len() - 2)
+                .filter_map(|at| rank(&ends[at..at + 3]).map(|rank| (rank, at)))
+                .min();
+            let Some((_, at)) = lowest else { break };
+            ends.remove(at + 1);
+        }
+        ends.windows(2).map(|part| rank(part).unwrap()).collect()
+    }
+
+    #[test]
+    fn the_pair_of_a_token_is_the_last_one_that_its_bytes_merge_to() {
+        for vocabulary in [&O200K, &CL100K] {
+            let mut pairs = 0;
+            for (rank, token) in (0..).zip(vocabulary.tokens()) {
+                if let &[left, right] = last_pair(vocabulary, token).as_slice() {
+                    assert_eq!(vocabulary.merged(left, right), rank, "{token:?}");
+                    pairs += 1;
+                }
+            }
+            let held = vocabulary.pairs.chunks(8).filter(|pair| *pair != [0; 8]).count();
+            assert_eq!(held, pairs, "and there are no other pairs");
+            assert_eq!(vocabulary.merged(NO_RANK, 0), NO_RANK);
+            assert_eq!(vocabulary.merged(0, NO_RANK), NO_RANK);
+        }
     }
 
     #[test]
