@@ -142,6 +142,20 @@ fn an_answer_that_lost_nothing_is_not_asked_for_again() {
 }
 
 #[test]
+fn names_are_found_beside_letters_that_need_no_blanks() {
+    for (before, after) in [("注文", "を確認"), ("주문", "을"), ("สั่ง", "แล้ว")]
+    {
+        let beside = ALL[1..].iter().fold(SECOND.to_owned(), |text, name| {
+            text.replace(name, &format!("{before}{name}{after}"))
+        });
+        let answer: &'static str = Box::leak(beside.into_boxed_str());
+        let (engine, asked) = scripted(&[Ok(answer)]);
+        assert_eq!(engine.summarize(&job(800), &Chars4).unwrap(), answer);
+        assert_eq!(asked.lock().unwrap().len(), 1, "{answer}");
+    }
+}
+
+#[test]
 fn what_is_missing_after_the_second_answer_is_appended() {
     let long = "word ".repeat(500);
     let long: &'static str = Box::leak(long.into_boxed_str());

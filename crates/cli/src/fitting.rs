@@ -323,6 +323,8 @@ impl<'a> Fitter<'a> {
             tokens_after,
             media_before,
             media_after,
+            // Every frame was captured as it was read.
+            sealed: _,
         } = fitted.map_err(|error| source.refuse(error))?;
         let mut counts = counts;
         if matches!(fit, Fit::Fits(_)) {
