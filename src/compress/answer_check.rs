@@ -54,7 +54,7 @@ pub struct Revision {
 /// user's words that stay, and, but for paths, in the ledger of the context.
 ///
 /// [`FnEngine`](super::FnEngine) and `CommandEngine` check by themselves, and
-/// [`Checked`](super::Checked) adds it to any other engine. Whoever calls a model without an engine
+/// [`CheckedEngine`](super::CheckedEngine) adds it to any other engine. Whoever calls a model without an engine
 /// asks [`AnswerCheck::revise`] whether to ask once more, and takes [`AnswerCheck::complete`].
 ///
 /// ```

@@ -187,7 +187,9 @@ impl RequestFitter {
         }
         let room = self.budget.room();
         let (fit, exported, tokens_after, media_after) = loop {
-            while let Some(job) = window.next_job(history, &request, now)? {
+            while let Some(mut job) = window.next_job(history, &request, now)? {
+                // What this loop made before was never sent.
+                job.sent = None;
                 watch(FittingStep::Asking(&job));
                 if let Err(error) = window.run(&job, history, &engine, now) {
                     window.fail(&job, error.message(), now)?;
