@@ -88,6 +88,39 @@ fn plain_tag(display_name: &str) -> Cow<'_, str> {
     display_name.chars().map(replace).collect::<String>().into()
 }
 
+/// Whether a character is of a script that is written without blanks between words: Thai, Lao,
+/// Burmese, Khmer, Chinese, Japanese, Korean.
+pub(crate) fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..)
+}
+
+/// Whether a character is part of the word beside it. Scripts that are written without blanks part
+/// words by themselves.
+pub(crate) fn is_of_word(c: char) -> bool {
+    c == '_' || c.is_alphanumeric() && !is_unspaced(c)
+}
+
+/// Whether a text has this word, and not as a part of another.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(is_of_word) && !after.is_some_and(is_of_word)
+    })
+}
+
+/// A text in one line: white space made one blank each.
+pub(crate) fn flat(text: &str) -> String {
+    let mut flat = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !flat.is_empty() {
+            flat.push(' ');
+        }
+        flat.push_str(word);
+    }
+    flat
+}
+
 /// How many bytes two texts begin alike with, up to the border of a character.
 pub(crate) fn common_prefix(one: &str, other: &str) -> usize {
     let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);

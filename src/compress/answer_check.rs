@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use super::{CompressionJob, Ledger, identifiers, ledger::Section};
-use crate::tokens::TokenCounter;
+use crate::{
+    text::{flat, has_word},
+    tokens::TokenCounter,
+};
 
 /// The tokens of a ledger in which numbers and names are looked for.
 const READ: u64 = 2_000;
@@ -51,7 +54,7 @@ pub struct Revision {
 /// user's words that stay, and, but for paths, in the ledger of the context.
 ///
 /// [`FnEngine`](super::FnEngine) and `CommandEngine` check by themselves, and
-/// [`Checked`](super::Checked) adds it to any other engine. Whoever calls a model without an engine
+/// [`CheckedEngine`](super::CheckedEngine) adds it to any other engine. Whoever calls a model without an engine
 /// asks [`AnswerCheck::revise`] whether to ask once more, and takes [`AnswerCheck::complete`].
 ///
 /// ```
@@ -192,8 +195,8 @@ impl Essential {
     /// of rules, capitals.
     fn stands_in(&self, said: &Searched) -> bool {
         match self.kind {
-            EssentialKind::Rule => said.lower.contains(&plain(&self.text).to_lowercase()),
-            _ => is_word_of(&said.text, &self.text),
+            EssentialKind::Rule => said.lower.contains(&flat(&self.text).to_lowercase()),
+            _ => has_word(&said.text, &self.text),
         }
     }
 }
@@ -206,7 +209,7 @@ struct Searched {
 
 impl Searched {
     fn add(&mut self, text: &str) {
-        let text = plain(text);
+        let text = flat(text);
         self.lower.push('\n');
         self.lower.push_str(&text.to_lowercase());
         self.text.push('\n');
@@ -215,23 +218,8 @@ impl Searched {
 }
 
 fn searched(text: &str) -> Searched {
-    let text = plain(text);
+    let text = flat(text);
     Searched { lower: text.to_lowercase(), text }
-}
-
-fn plain(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
-}
-
-/// Whether a text has this word, and not as a part of another.
-fn is_word_of(text: &str, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
-        !before.is_some_and(is_part) && !after.is_some_and(is_part)
-    })
 }
 
 /// What a ledger holds, the most important of each kind first.

@@ -1,4 +1,4 @@
-use super::{AnswerCheck, CompressionJob, Engine, engine::Asked};
+use super::{AnswerCheck, CompressionJob, Engine, engine::SummaryRequest};
 use crate::{Result, tokens::TokenCounter};
 
 /// An engine whose summaries are checked: what they lost of rules, paths, numbers and names is asked
@@ -8,23 +8,23 @@ use crate::{Result, tokens::TokenCounter};
 /// writes the text. Where it fails, or its answer is no better, the first answer stands.
 ///
 /// ```
-/// use afterimage::compress::{Checked, Engine, OutlineEngine};
+/// use afterimage::compress::{CheckedEngine, Engine, OutlineEngine};
 ///
-/// assert_eq!(Checked::new(OutlineEngine).id(), "outline");
+/// assert_eq!(CheckedEngine::new(OutlineEngine).id(), "outline");
 /// ```
 #[derive(Clone, Debug)]
-pub struct Checked<E> {
+pub struct CheckedEngine<E> {
     engine: E,
 }
 
-impl<E: Engine> Checked<E> {
+impl<E: Engine> CheckedEngine<E> {
     /// `engine`, checked.
     pub fn new(engine: E) -> Self {
         Self { engine }
     }
 }
 
-impl<E: Engine> Engine for Checked<E> {
+impl<E: Engine> Engine for CheckedEngine<E> {
     fn id(&self) -> &str {
         self.engine.id()
     }
@@ -37,7 +37,7 @@ impl<E: Engine> Engine for Checked<E> {
         &self,
         job: &CompressionJob,
         counter: &dyn TokenCounter,
-        note: &mut dyn FnMut(Asked<'_>),
+        note: &mut dyn FnMut(SummaryRequest<'_>),
     ) -> Result<String> {
         checked(job, counter, &mut |job| self.engine.summarize_noting(job, counter, note))
     }

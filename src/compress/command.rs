@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    CompressionJob, Engine,
+    CompressionJob, ContinuedRequest, Engine,
     checked::checked,
-    engine::{Asked, bounded},
+    engine::{SummaryRequest, bounded},
     prompt,
 };
 use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
@@ -43,6 +43,7 @@ pub struct CommandEngine {
     arguments: Vec<OsString>,
     time_limit: Duration,
     is_checked: bool,
+    is_continued: bool,
 }
 
 /// An answer is read up to this many bytes for each token that it may have, and
@@ -77,6 +78,7 @@ impl CommandEngine {
             arguments: arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect(),
             time_limit: Self::DEFAULT_TIME_LIMIT,
             is_checked: true,
+            is_continued: false,
         }
     }
 
@@ -99,10 +101,22 @@ impl CommandEngine {
         Self { is_checked: false, ..self }
     }
 
+    /// The same engine, whose program reads a [`ContinuedRequest`] as JSON in place of the prompt: the
+    /// session's last request with the instruction behind it, which the provider's cache serves.
+    #[must_use]
+    pub fn continued(self) -> Self {
+        Self { is_continued: true, ..self }
+    }
+
     /// Runs the program on the prompt of a job.
     fn ask(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
         let most = job.token_limit.saturating_mul(BYTES_PER_TOKEN).saturating_add(SPARE_OUTPUT);
-        let answer = self.run(prompt(job, counter), most)?;
+        let input = if self.is_continued {
+            ContinuedRequest::of(job, counter).to_json().to_string()
+        } else {
+            prompt(job, counter)
+        };
+        let answer = self.run(input, most)?;
         String::from_utf8(answer).map_err(|error| {
             let message = format!("{}: the answer is not UTF-8", self.id);
             Error::new(ErrorKind::Utf8, message).with_source(error)
@@ -178,11 +192,11 @@ impl Engine for CommandEngine {
         &self,
         job: &CompressionJob,
         counter: &dyn TokenCounter,
-        note: &mut dyn FnMut(Asked<'_>),
+        note: &mut dyn FnMut(SummaryRequest<'_>),
     ) -> Result<String> {
         let mut ask = |job: &CompressionJob| {
             let answer = self.ask(job, counter);
-            note(Asked { job, answer: answer.as_deref().unwrap_or_default() });
+            note(SummaryRequest { job, answer: answer.as_deref().unwrap_or_default() });
             bounded(&self.id, answer?, job, counter)
         };
         if self.is_checked { checked(job, counter, &mut ask) } else { ask(job) }

@@ -26,10 +26,10 @@ pub trait Engine: fmt::Debug + Send + Sync {
         &self,
         job: &CompressionJob,
         counter: &dyn TokenCounter,
-        note: &mut dyn FnMut(Asked<'_>),
+        note: &mut dyn FnMut(SummaryRequest<'_>),
     ) -> Result<String> {
         let answer = self.summarize(job, counter);
-        note(Asked { job, answer: answer.as_deref().unwrap_or_default() });
+        note(SummaryRequest { job, answer: answer.as_deref().unwrap_or_default() });
         answer
     }
 }
@@ -37,7 +37,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
 /// A request for a summary that a model was sent.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct SummaryRequest<'a> {
     /// What was asked: with a [`CompressionJob::revision`] where it was asked for once more.
     pub job: &'a CompressionJob,
     /// What came back; empty where it failed.
@@ -69,7 +69,10 @@ pub(super) fn bounded(
     }
     let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
     if counter.count_up_to(trimmed, limit).is_none() {
-        let message = format!("{engine} answered with more than the {limit} tokens it was given");
+        let message = format!(
+            "expected an answer of {engine} in at most {limit} tokens, found {}",
+            counter.count(trimmed)
+        );
         return Err(Error::new(ErrorKind::Limit, message));
     }
     Ok(if trimmed.len() == answer.len() { answer } else { trimmed.to_owned() })

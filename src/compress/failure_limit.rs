@@ -1,10 +1,11 @@
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{CompressionJob, Engine, engine::Asked};
+use super::{CompressionJob, Engine, engine::SummaryRequest};
 use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 
-/// An engine that is not asked again once it failed so often in a row: one that hangs would
-/// otherwise take its whole time for each range.
+/// An engine that is asked seldom once it failed so often in a row: one that hangs would otherwise
+/// take its whole time for each range. It is asked again after so many jobs were refused, and where
+/// it fails again after twice as many each time; so one that is back is found.
 ///
 /// ```
 /// use afterimage::{
@@ -23,13 +24,50 @@ use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 pub struct FailureLimit<E> {
     engine: E,
     most: u32,
-    failures: AtomicU32,
+    count: Mutex<FailureCount>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FailureCount {
+    /// How often it failed in a row.
+    failures: u32,
+    /// How many jobs are still refused before it is asked again.
+    refusals: u32,
+    /// How many are refused the next time that it fails.
+    next: u32,
 }
 
 impl<E: Engine> FailureLimit<E> {
     /// `engine`, until it failed `most` times in a row.
     pub fn new(engine: E, most: u32) -> Self {
-        Self { engine, most, failures: AtomicU32::new(0) }
+        Self { engine, most: most.max(1), count: Mutex::default() }
+    }
+
+    fn count(&self) -> MutexGuard<'_, FailureCount> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often the engine failed in a row, where the job is refused for that.
+    fn refuses(&self) -> Option<u32> {
+        let mut count = self.count();
+        if count.refusals == 0 {
+            return None;
+        }
+        count.refusals -= 1;
+        Some(count.failures)
+    }
+
+    fn note(&self, is_answered: bool) {
+        let mut count = self.count();
+        if is_answered {
+            *count = FailureCount::default();
+            return;
+        }
+        count.failures = count.failures.saturating_add(1);
+        if count.failures >= self.most {
+            count.refusals = count.next.max(self.most);
+            count.next = count.refusals.saturating_mul(2);
+        }
     }
 }
 
@@ -46,56 +84,44 @@ impl<E: Engine> Engine for FailureLimit<E> {
         &self,
         job: &CompressionJob,
         counter: &dyn TokenCounter,
-        note: &mut dyn FnMut(Asked<'_>),
+        note: &mut dyn FnMut(SummaryRequest<'_>),
     ) -> Result<String> {
-        if self.failures.load(Ordering::Relaxed) >= self.most {
-            let (id, most) = (self.engine.id(), self.most);
-            let message = format!("not asked: {id} failed {most} times in a row");
-            return Err(Error::new(ErrorKind::Engine, message));
+        if let Some(failures) = self.refuses() {
+            let message = format!("not asked: {} failed {failures} times in a row", self.id());
+            return Err(Error::new(ErrorKind::Engine, message).at_frame(job.from.get()));
         }
         let answer = self.engine.summarize_noting(job, counter, note);
-        match &answer {
-            Ok(_) => self.failures.store(0, Ordering::Relaxed),
-            Err(_) => drop(self.failures.fetch_add(1, Ordering::Relaxed)),
-        }
+        self.note(answer.is_ok());
         answer
     }
 }
 
-impl Engine for Box<dyn Engine> {
-    fn id(&self) -> &str {
-        (**self).id()
-    }
+/// An engine behind a pointer.
+macro_rules! engine_behind {
+    ($(impl<$generic:ident> $pointer:ty;)*) => {$(
+        impl<$generic: Engine + ?Sized> Engine for $pointer {
+            fn id(&self) -> &str {
+                (**self).id()
+            }
 
-    fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
-        (**self).summarize(job, counter)
-    }
+            fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+                (**self).summarize(job, counter)
+            }
 
-    fn summarize_noting(
-        &self,
-        job: &CompressionJob,
-        counter: &dyn TokenCounter,
-        note: &mut dyn FnMut(Asked<'_>),
-    ) -> Result<String> {
-        (**self).summarize_noting(job, counter, note)
-    }
+            fn summarize_noting(
+                &self,
+                job: &CompressionJob,
+                counter: &dyn TokenCounter,
+                note: &mut dyn FnMut(SummaryRequest<'_>),
+            ) -> Result<String> {
+                (**self).summarize_noting(job, counter, note)
+            }
+        }
+    )*};
 }
 
-impl<E: Engine + ?Sized> Engine for &E {
-    fn id(&self) -> &str {
-        (**self).id()
-    }
-
-    fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
-        (**self).summarize(job, counter)
-    }
-
-    fn summarize_noting(
-        &self,
-        job: &CompressionJob,
-        counter: &dyn TokenCounter,
-        note: &mut dyn FnMut(Asked<'_>),
-    ) -> Result<String> {
-        (**self).summarize_noting(job, counter, note)
-    }
+engine_behind! {
+    impl<E> Box<E>;
+    impl<E> Arc<E>;
+    impl<E> &E;
 }

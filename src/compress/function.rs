@@ -5,9 +5,9 @@ use std::{
 };
 
 use super::{
-    CompressionJob, Engine,
+    CompressionJob, ContinuedRequest, Engine,
     checked::checked,
-    engine::{Asked, bounded},
+    engine::{SummaryRequest, bounded},
 };
 use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 
@@ -59,6 +59,50 @@ impl<F> FnEngine<F> {
     }
 }
 
+impl FnEngine<()> {
+    /// An engine with this id that asks `function` with the session's own messages and an instruction
+    /// behind them, so that the provider reads the messages from its cache.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use afterimage::{
+    ///     compress::{ContinuedRequest, FnEngine}, hud::{Hud, RenderRequest},
+    ///     id::{FacetType, Millis}, tokens::Chars4,
+    ///     veil::{Facet, FacetOp, Frame, History, Source}, window::{Budget, ContextWindow},
+    /// };
+    ///
+    /// let engine = FnEngine::continued("my-model", |request: &ContinuedRequest| {
+    ///     // Send `request.messages()` as they were sent before, with the same model and tools, and
+    ///     // `request.instruction()` behind them as a message of the user.
+    ///     Ok::<_, std::io::Error>(format!("All calm in {} messages.", request.messages().len()))
+    /// });
+    /// let (hud, now, mut history) = (Hud::new(Arc::new(Chars4)), Millis::new(0), History::new());
+    /// let budget = Budget::new(600);
+    /// let mut window = ContextWindow::new(hud.clone(), budget, budget.compression());
+    /// for n in 0..40_u64 {
+    ///     let said = Facet::new(format!("r-{n}"), FacetType::EVENT, "calm ".repeat(25));
+    ///     let frame = Frame::new(n, Source::Environment).with(FacetOp::add(said));
+    ///     hud.capture(&mut history, frame, now)?;
+    ///     window.render(&mut history, &RenderRequest::default(), &engine, now)?;
+    /// }
+    /// let block = window.transform().blocks().next().unwrap();
+    /// assert!(block.snapshot.text().contains("All calm in"));
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    pub fn continued<G, E>(
+        id: &str,
+        function: G,
+    ) -> FnEngine<impl Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E> + Send + Sync>
+    where
+        G: Fn(&ContinuedRequest) -> Result<String, E> + Send + Sync,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        FnEngine::new(id, move |job: &CompressionJob, counter: &dyn TokenCounter| {
+            function(&ContinuedRequest::of(job, counter))
+        })
+    }
+}
+
 impl<F, E> Engine for FnEngine<F>
 where
     F: Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E> + Send + Sync,
@@ -76,11 +120,11 @@ where
         &self,
         job: &CompressionJob,
         counter: &dyn TokenCounter,
-        note: &mut dyn FnMut(Asked<'_>),
+        note: &mut dyn FnMut(SummaryRequest<'_>),
     ) -> Result<String> {
         let mut ask = |job: &CompressionJob| {
             let answer = self.ask(job, counter);
-            note(Asked { job, answer: answer.as_deref().unwrap_or_default() });
+            note(SummaryRequest { job, answer: answer.as_deref().unwrap_or_default() });
             bounded(&self.id, answer?, job, counter)
         };
         if self.is_checked { checked(job, counter, &mut ask) } else { ask(job) }
@@ -93,16 +137,19 @@ impl<F> FnEngine<F> {
         F: Fn(&CompressionJob, &dyn TokenCounter) -> Result<String, E>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let failed =
-            |why: &dyn fmt::Display| Error::new(ErrorKind::Engine, format!("{}: {why}", self.id));
         match catch_unwind(AssertUnwindSafe(|| (self.function)(job, counter))) {
-            Ok(answer) => answer.map_err(|error| {
-                let error = error.into();
-                failed(&error).with_source(error)
-            }),
-            Err(panic) => Err(failed(&format_args!("panicked: {}", said(&*panic)))),
+            Ok(answer) => answer.map_err(|error| failed(&self.id, error.into())),
+            Err(panic) => {
+                let message = format!("{}: panicked: {}", self.id, said(&*panic));
+                Err(Error::new(ErrorKind::Engine, message))
+            }
         }
     }
+}
+
+/// The error of an engine that failed.
+pub(super) fn failed(id: &str, cause: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    Error::new(ErrorKind::Engine, format!("{id}: {cause}")).with_source(cause)
 }
 
 /// What a panic says, where it says something.

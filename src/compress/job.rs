@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Essential, Ledger, NetOps, Revision};
+use super::{Essential, Ledger, NetOps, Revision, SentRequest};
 use crate::{
     id::{FacetId, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot},
@@ -54,6 +54,9 @@ pub struct CompressionJob {
     pub words: Vec<Passage>,
     /// The summary that is to be written again, and what it lost.
     pub revision: Option<Arc<Revision>>,
+    /// What the session sent last, where that is known: a request for the summary may go on from it,
+    /// as [`ContinuedRequest`](super::ContinuedRequest) does.
+    pub sent: Option<Arc<SentRequest>>,
     /// Whether an engine that checks its answers does so for this job.
     pub is_checked: bool,
 }
@@ -104,6 +107,7 @@ impl CompressionJob {
             ledger_tokens: 0,
             words: Vec::new(),
             revision: None,
+            sent: None,
             is_checked: true,
         }
     }
@@ -124,6 +128,12 @@ impl CompressionJob {
     /// tokens. A summary need not say it again.
     pub fn with_context(mut self, words: Vec<Passage>, ledger_tokens: u64) -> Self {
         (self.words, self.ledger_tokens) = (words, ledger_tokens);
+        self
+    }
+
+    /// Sets what the session sent last.
+    pub fn with_sent(mut self, sent: Arc<SentRequest>) -> Self {
+        self.sent = Some(sent);
         self
     }
 

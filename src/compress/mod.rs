@@ -8,18 +8,21 @@
 //! | engine | feature | answers |
 //! |---|---|---|
 //! | [`OutlineEngine`] | | without a model: who did what, and the names that will be needed |
-//! | [`FnEngine`] | | with a closure |
+//! | [`FnEngine`] | | with a closure; [`FnEngine::continued`] goes on from the session's last request |
+//! | [`AsyncEngine`] | | with a future, for programs that do not block |
 //! | `CommandEngine` | `command` | with a program that reads the [`prompt()`] |
 //! | `CheckpointEngine` of the module `checkpoint` | `checkpoint` | with one running checkpoint, for which another engine reads what is new |
 //!
-//! Answers of models are checked: an [`AnswerCheck`] knows what they must not lose. [`Checked`]
+//! Answers of models are checked: an [`AnswerCheck`] knows what they must not lose. [`CheckedEngine`]
 //! checks those of any other engine.
 
 mod answer_check;
+mod async_engine;
 mod block;
 mod checked;
 #[cfg(feature = "command")]
 mod command;
+mod continued;
 mod engine;
 mod failure_limit;
 mod function;
@@ -37,11 +40,13 @@ mod walk;
 mod words;
 
 pub use answer_check::{AnswerCheck, Essential, EssentialKind, Revision};
+pub use async_engine::AsyncEngine;
 pub use block::CompressionBlock;
-pub use checked::Checked;
+pub use checked::CheckedEngine;
 #[cfg(feature = "command")]
 pub use command::CommandEngine;
-pub use engine::{Asked, Engine, Summary};
+pub use continued::{CONTINUED_TEMPLATE, ContinuedRequest, SentMessage, SentRequest};
+pub use engine::{Engine, Summary, SummaryRequest};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
@@ -52,7 +57,7 @@ pub use options::CompressionOptions;
 pub use outline::OutlineEngine;
 pub(crate) use outline::identifiers;
 pub use prompt::{PROMPT_TEMPLATE, PromptParts, REVISION_TEMPLATE, prompt};
-pub(crate) use prompt::{again, keep, mark, stands, transcript_of};
+use prompt::{again, keep, mark, stands, transcript_of};
 pub use state::CompressionState;
 pub use transform::{
     CompressionTransform, Epoch, RangePlan, RangeState, SealedPlan, StayReason, StayingFrames,

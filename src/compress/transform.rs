@@ -14,10 +14,13 @@ mod undo;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     ops::Range,
-    sync::{Arc, Weak},
+    sync::Arc,
 };
 
-use self::range::{Covers, PlannedRange, RangeLimits};
+use self::{
+    jobs::RunningJob,
+    range::{Covers, PlannedRange, RangeLimits},
+};
 pub use self::{
     on_demand::{RangePlan, StayReason, StayingFrames},
     range::RangeState,
@@ -55,10 +58,10 @@ pub struct CompressionTransform {
     ranges: Vec<PlannedRange>,
     /// The frames, by first index, that ranges on demand took before the planning came to them.
     taken: BTreeMap<usize, usize>,
-    /// The numbers of those that wait, of those that were handed out, each with what lives as long
-    /// as a copy of its job, and of those that failed and are tried again.
+    /// The numbers of those that wait, of those that were handed out, each with its job, and of those
+    /// that failed and are tried again.
     pending: BTreeSet<usize>,
-    under_way: BTreeMap<usize, Weak<()>>,
+    under_way: BTreeMap<usize, RunningJob>,
     failed: BTreeSet<usize>,
     /// The blocks that are in effect, by their first frame.
     applied: BTreeMap<FrameSeq, Arc<CompressionBlock>>,

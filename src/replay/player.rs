@@ -5,7 +5,7 @@ use std::{
 
 use super::{
     ReplayFigures, ReplayPolicy, SummaryCalls,
-    asked::NotingEngine,
+    asked::{LastRequest, NotingEngine},
     keeper::{Asking, Keeper, Request},
     measuring::Measuring,
     media::Media,
@@ -17,6 +17,7 @@ use crate::{
     export::{Export, ExportOptions, ExportedRequest, Form},
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
+    json::Value,
     request::{Answers, Reports},
     snapshot::FrameSnapshot,
     veil::{Frame, History, Source},
@@ -50,6 +51,8 @@ pub struct Replay {
     /// The last request that could be made, whether the last one could, and the frames that it
     /// held as they are.
     last: Option<RenderedContext>,
+    /// The last request in the form of a provider, where summaries go on from it.
+    last_body: Option<Value>,
     is_fit: bool,
     held: HashSet<FrameSeq>,
     media: Media,
@@ -85,7 +88,7 @@ impl Replay {
         let (history, whole, partners, names, session, answers, reports) = Default::default();
         let measuring = None;
         let (request, last, unsent, is_fit, held, figures) = Default::default();
-        let (media, until) = Default::default();
+        let (media, until, last_body) = Default::default();
         Self {
             hud,
             budget,
@@ -105,6 +108,7 @@ impl Replay {
             request,
             unsent,
             last,
+            last_body,
             is_fit,
             held,
             media,
@@ -250,7 +254,8 @@ impl Replay {
         request.framing.per_reply = request.framing.per_reply.saturating_add(images);
         let asking = Asking { hud, history, request: &request, room, now };
         keeper.begin_turn(&asking)?;
-        let engine = NotingEngine::new(&*self.engine, self.calls, self.last.as_ref());
+        let last = LastRequest { context: self.last.as_ref(), body: self.last_body.as_ref() };
+        let engine = NotingEngine::new(&*self.engine, self.calls, last);
         let mut before = None;
         let made = loop {
             let mut made = keeper.request(hud, history, (&request, room), &engine, now)?;
@@ -325,6 +330,9 @@ impl Replay {
         let partners = there.iter().filter_map(|frame| self.partners.get(frame)).flatten();
         let is_gone = |partner: &&FrameSeq| !there.contains(partner);
         self.figures.orphans += partners.filter(is_gone).count() as u64;
+        if self.calls == SummaryCalls::Continued {
+            self.last_body = made.exported.as_ref().map(ExportedRequest::value);
+        }
         self.last = Some(context);
     }
 }

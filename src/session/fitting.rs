@@ -61,6 +61,8 @@ pub struct FittedRequest {
     pub tokens_before: u64,
     /// What was done to the session.
     pub window: ContextWindow,
+    /// The frames that had no snapshot, and were sealed, in order.
+    pub sealed: Vec<FrameSeq>,
     /// The context that fits.
     pub fit: Fit,
     /// The context as a request, where a form was asked for and it fits.
@@ -154,8 +156,8 @@ impl RequestFitter {
         window.preview_range(history, &request, range, now)
     }
 
-    /// Fits a session, asking `engine` for summaries. Frames without a snapshot are sealed first. An
-    /// engine that fails four times in a row is not asked again; what it did not summarise is
+    /// Fits a session, asking `engine` for summaries. Frames without a snapshot are sealed first:
+    /// [`FittedRequest::sealed`]. An engine that fails four times in a row is not asked again; what it did not summarise is
     /// shortened or left out. `watch` hears of each step, for programs that show progress.
     ///
     /// # Errors
@@ -172,7 +174,7 @@ impl RequestFitter {
         let engine = FailureLimit::new(engine, FAILURES);
         let mut window = ContextWindow::new(self.hud.clone(), self.budget, self.options.clone());
         let mut request = RenderRequest { framing: self.framing, ..RenderRequest::default() };
-        self.hud.seal_all(history, now)?;
+        let sealed = self.hud.seal_all(history, now)?;
         // What the whole session renders to is let go before anything else takes room.
         let before = self.hud.render(history, &request, now)?;
         let (_, tokens_before) = self.request(history, &before)?;
@@ -185,7 +187,9 @@ impl RequestFitter {
         }
         let room = self.budget.room();
         let (fit, exported, tokens_after, media_after) = loop {
-            while let Some(job) = window.next_job(history, &request, now)? {
+            while let Some(mut job) = window.next_job(history, &request, now)? {
+                // What this loop made before was never sent.
+                job.sent = None;
                 watch(FittingStep::Asking(&job));
                 if let Err(error) = window.run(&job, history, &engine, now) {
                     window.fail(&job, error.message(), now)?;
@@ -220,6 +224,7 @@ impl RequestFitter {
         Ok(FittedRequest {
             tokens_before,
             window,
+            sealed,
             fit,
             exported,
             tokens_after,

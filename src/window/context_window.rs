@@ -1,8 +1,8 @@
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
-    Breakdown, Budget, DroppedFrames, ShortenedFrame, change::Change, ledger::WindowLedger,
-    standing::Fallbacks,
+    Breakdown, Budget, DroppedFrames, ShortenedFrame, change::Change, last_context::LastContext,
+    ledger::WindowLedger, standing::Fallbacks,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -45,6 +45,8 @@ pub struct ContextWindow {
     /// The frames that were sealed since the last context.
     pub(super) sealed: Vec<FrameSeq>,
     pub(super) ledger: WindowLedger,
+    /// What requests for summaries go on from.
+    last: LastContext,
     /// A snapshot without text, for what is left out.
     pub(super) nothing: Arc<FrameSnapshot>,
 }
@@ -102,6 +104,7 @@ impl ContextWindow {
             replaced: BTreeMap::new(),
             sealed: Vec::new(),
             ledger: WindowLedger::default(),
+            last: LastContext::default(),
             nothing: Arc::new(nothing),
         }
     }
@@ -158,7 +161,7 @@ impl ContextWindow {
     /// error.
     ///
     /// # Errors
-    /// Those of the engine and of [`ContextWindow::complete`].
+    /// Those of the engine, with the first frame of the job, and of [`ContextWindow::complete`].
     pub fn run(
         &mut self,
         job: &CompressionJob,
@@ -168,7 +171,8 @@ impl ContextWindow {
     ) -> Result<Arc<CompressionBlock>> {
         let mut asked = job.clone();
         loop {
-            let text = engine.summarize(&asked, &**self.hud.counter())?;
+            let text = engine.summarize(&asked, &**self.hud.counter());
+            let text = text.map_err(|error| error.at_frame(job.from.get()))?;
             let summary = Summary { text: &text, engine: engine.id() };
             let done = self.complete(job, summary, history, now);
             let is_over = |error: &Error| error.kind() == ErrorKind::Limit;
@@ -209,7 +213,7 @@ impl ContextWindow {
             if let Some(job) = self.transform.next_job(history, now)? {
                 let has_ledger = self.budget.ledger > 0;
                 let job = if has_ledger { self.with_ledger(history, job) } else { job };
-                return Ok(NextStep::Job(job));
+                return Ok(NextStep::Job(self.last.give(job)));
             }
             if self.transform.is_under_way() {
                 // What it saves is not known yet.
@@ -294,6 +298,7 @@ impl ContextWindow {
             self.shrink(history, request, context, now)?
         };
         self.refused = None;
+        self.last.note(&context);
         self.seen = history.frames().last().map(|frame| frame.sequence);
         let epoch = self.pending.take();
         self.epochs += u64::from(epoch.is_some());

@@ -54,8 +54,8 @@ mod budget;
 mod change;
 mod context_in_force;
 mod context_window;
-mod continued;
 mod keep_rank;
+mod last_context;
 mod ledger;
 mod mask;
 mod on_demand;
@@ -73,7 +73,6 @@ pub use change::{DroppedFrames, ShortenedFrame};
 pub(crate) use context_in_force::context_items;
 pub use context_in_force::{ContextInForce, ContextItem, ContextSize, LeftAt};
 pub use context_window::{ContextWindow, FittedContext};
-pub use continued::{CONTINUED_TEMPLATE, ContinuedPrompt};
 pub use on_demand::RangePreview;
 pub use receipt::{
     FoundText, FramePage, LossReceipt, LostKind, LostText, OriginalsState, ReplacedFrames,

@@ -10,7 +10,7 @@ use std::{
 use afterimage::{
     Error, ErrorKind, Result,
     compress::{
-        AnswerCheck, Checked, CompressionJob, Engine, Essential, EssentialKind, FailureLimit,
+        AnswerCheck, CheckedEngine, CompressionJob, Engine, Essential, EssentialKind, FailureLimit,
         FnEngine, Ledger, OutlineEngine, Passage, prompt,
     },
     hud::{Hud, NativeFormat, RenderRequest},
@@ -142,6 +142,20 @@ fn an_answer_that_lost_nothing_is_not_asked_for_again() {
 }
 
 #[test]
+fn names_are_found_beside_letters_that_need_no_blanks() {
+    for (before, after) in [("注文", "を確認"), ("주문", "을"), ("สั่ง", "แล้ว")]
+    {
+        let beside = ALL[1..].iter().fold(SECOND.to_owned(), |text, name| {
+            text.replace(name, &format!("{before}{name}{after}"))
+        });
+        let answer: &'static str = Box::leak(beside.into_boxed_str());
+        let (engine, asked) = scripted(&[Ok(answer)]);
+        assert_eq!(engine.summarize(&job(800), &Chars4).unwrap(), answer);
+        assert_eq!(asked.lock().unwrap().len(), 1, "{answer}");
+    }
+}
+
+#[test]
 fn what_is_missing_after_the_second_answer_is_appended() {
     let long = "word ".repeat(500);
     let long: &'static str = Box::leak(long.into_boxed_str());
@@ -232,16 +246,16 @@ impl Engine for Own {
 #[test]
 fn any_engine_may_be_checked_and_every_request_is_told() {
     assert_eq!(Own(FIRST).summarize(&job(400), &Chars4).unwrap(), FIRST);
-    let checked: Box<dyn Engine> = Box::new(FailureLimit::new(Checked::new(Own(FIRST)), 3));
+    let checked: Box<dyn Engine> = Box::new(FailureLimit::new(CheckedEngine::new(Own(FIRST)), 3));
     let mut told = Vec::new();
     let answer = checked.summarize_noting(&job(400), &Chars4, &mut |asked| {
         told.push((asked.job.revision.is_some(), asked.answer.to_owned()));
     });
     assert_eq!((answer.unwrap().as_str(), checked.id()), (APPENDED, "own"));
     assert_eq!(told, [(false, FIRST.to_owned()), (true, "nothing more to say".to_owned())]);
-    let blank = Checked::new(Own("")).summarize(&job(400), &Chars4).unwrap();
+    let blank = CheckedEngine::new(Own("")).summarize(&job(400), &Chars4).unwrap();
     assert_eq!(blank, "", "an answer of nothing stays one");
-    let outline = Checked::new(OutlineEngine).summarize(&job(400), &Chars4).unwrap();
+    let outline = CheckedEngine::new(OutlineEngine).summarize(&job(400), &Chars4).unwrap();
     assert_eq!(outline, OutlineEngine.summarize(&job(400), &Chars4).unwrap());
     let lax = FnEngine::new("model", |_: &CompressionJob, _: &dyn TokenCounter| {
         Ok::<_, Error>(FIRST.to_owned())
@@ -458,4 +472,28 @@ fn the_prompt_says_where_things_stand_and_what_was_lost() {
     assert!(text.contains("\nNothing is noted.\nhistory-"), "{text}");
     assert!(text.contains("Say where things stand after the history: the agent reads it nowhere"));
     assert!(text.contains("\n- src/berths.rs: changed [4]\n"), "{text}");
+}
+
+#[test]
+fn an_engine_that_is_back_is_found_after_some_refusals() {
+    let asked = Arc::new(Mutex::new(0_u32));
+    let sink = Arc::clone(&asked);
+    let engine = FnEngine::new("model", move |_: &CompressionJob, _: &dyn TokenCounter| {
+        let mut asked = sink.lock().unwrap();
+        *asked += 1;
+        if *asked <= 4 { Err("down") } else { Ok(SECOND.to_owned()) }
+    });
+    let engine = FailureLimit::new(engine, 2);
+    // Two failures, two refusals, a failure, four refusals, a failure, eight refusals, an answer.
+    let heard: String = (0..20)
+        .map(|_| match engine.summarize(&job(400), &Chars4) {
+            Ok(_) => 'o',
+            Err(error) if error.message() == "model: down" => 'x',
+            Err(error) => {
+                assert!(error.message().starts_with("not asked: model failed "), "{error}");
+                '-'
+            }
+        })
+        .collect();
+    assert_eq!(heard, "xx--x----x--------oo");
 }

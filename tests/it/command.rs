@@ -56,6 +56,21 @@ fn a_program_reads_the_prompt_and_its_output_is_the_summary() {
 }
 
 #[test]
+fn a_program_reads_the_session_s_request_with_the_instruction_behind_it() {
+    use afterimage::compress::{ContinuedRequest, SentMessage, SentRequest};
+    let frames = Some((FrameSeq::new(7), FrameSeq::new(7)));
+    let message = SentMessage { role: Role::User, content: "Cancel my order.".to_owned(), frames };
+    let sent = SentRequest { messages: vec![message], body: None };
+    let job = job("Cancel my order.", 2_000).with_sent(Arc::new(sent));
+    let read =
+        CommandEngine::shell("cat").continued().unchecked().summarize(&job, &Chars4).unwrap();
+    assert_eq!(read, ContinuedRequest::of(&job, &Chars4).to_json().to_string());
+    assert!(read.starts_with(r#"{"messages":[{"role":"user","content":"Cancel my order."},"#));
+    let fresh = CommandEngine::shell("cat").unchecked().summarize(&job, &Chars4).unwrap();
+    assert_eq!(fresh.trim(), prompt(&job, &Chars4).trim());
+}
+
+#[test]
 fn a_program_need_not_read_what_it_is_given() {
     let long = job(&"a long history ".repeat(100_000), 100);
     let answer = CommandEngine::shell("echo done").summarize(&long, &Chars4).unwrap();

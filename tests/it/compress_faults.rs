@@ -246,6 +246,41 @@ proptest! {
 }
 
 #[test]
+fn what_a_caller_does_to_its_job_changes_no_block() {
+    let hud = hud();
+    let history = captured(&hud, &turns(12));
+    let blocks = [false, true].map(|is_changed| {
+        let options = CompressionOptions { max_range_tokens: 400, ..small() };
+        let mut transform = CompressionTransform::new(options);
+        transform.plan(&history).unwrap();
+        let mut job = transform.next_job(&history, NOW).unwrap().unwrap();
+        let text = compressing::beginning(&job);
+        if is_changed {
+            job.passages.truncate(1);
+            job.source_facets.clear();
+            job.net_ops = afterimage::compress::NetOps::default();
+            (job.to, job.level, job.original_tokens, job.token_limit) = (job.from, 7, 1, u64::MAX);
+        }
+        let too_long = "word ".repeat(text.len());
+        let too_long = Summary { text: &too_long, engine: "test" };
+        let refused = transform.complete(&job, too_long, NOW, render_with(&hud, &history));
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Limit);
+        let summary = Summary { text: &text, engine: "test" };
+        let block = transform.complete(&job, summary, NOW, render_with(&hud, &history)).unwrap();
+        let frames: Vec<_> = block.expand().unwrap().iter().map(|frame| frame.from).collect();
+        assert!(frames.len() > 1);
+        let json = block.to_json();
+        transform.apply().unwrap();
+        assert_eq!(
+            compressing::state_by_blocks(&history, &transform),
+            compressing::state(&history)
+        );
+        (json, frames, block.content_hash.clone())
+    });
+    assert_eq!(blocks[0], blocks[1]);
+}
+
+#[test]
 fn an_engine_that_never_answers_well_leaves_the_history_as_it_was() {
     for fault in FAULTS.into_iter().filter(|fault| *fault != Fault::Tags) {
         let log = check(&turns(12), vec![fault; 500], small());

@@ -15,6 +15,7 @@ use afterimage::{
     compress::{CompressionOptions, CompressionTransform, OutlineEngine, Passage},
     hud::{Canvas, CapturePolicy, Format, Hud, NativeFormat, RenderRequest},
     id::{FrameSeq, Millis, Role},
+    session::{Fit, RequestFitter},
     tokens::Chars4,
     veil::{Facet, Frame, History},
     window::{Budget, ContextWindow},
@@ -265,6 +266,33 @@ fn originals_that_are_archived_on_disk_expand_from_there() {
     assert_eq!(texts(&expanded), within(&originals(&frames), from, to));
     let after = window.render(&mut history, &request, &OutlineEngine, NOW).unwrap();
     assert_eq!(after.context.to_json(), before.context.to_json());
+}
+
+#[test]
+fn a_fitter_says_which_frames_it_sealed() {
+    let (hud, format) = hud(CapturePolicy::OnFirstRender);
+    let frames = turns(6);
+    let mut history = History::new();
+    for (at, frame) in frames.iter().enumerate() {
+        if at % 3 == 0 {
+            native().capture(&mut history, frame.clone(), NOW).unwrap();
+        } else {
+            history.push(frame.clone()).unwrap();
+        }
+    }
+    let missing: Vec<FrameSeq> = history
+        .frames()
+        .filter(|of| of.rendered_snapshot.is_none())
+        .map(|of| of.sequence)
+        .collect();
+    assert!(!missing.is_empty());
+    let fitter = RequestFitter::new(hud, Budget::once(2_000));
+    let fitted = fitter.fit(&mut history, &OutlineEngine, NOW, |_| {}).unwrap();
+    assert!(matches!(fitted.fit, Fit::Fits(_)));
+    assert_eq!(fitted.sealed, missing);
+    assert!(format.0.load(Ordering::Relaxed) > 0);
+    let again = fitter.fit(&mut history, &OutlineEngine, NOW, |_| {}).unwrap();
+    assert_eq!(again.sealed, []);
 }
 
 #[test]

@@ -232,8 +232,17 @@ pub(crate) fn is_command(args: &args::Fitting) -> bool {
     args.engine.trim() != OUTLINE
 }
 
+/// How a command is asked for summaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommandInput {
+    /// With a prompt of its own.
+    Prompt,
+    /// With the session's last request, as JSON.
+    Continued,
+}
+
 /// What writes the summaries.
-pub(crate) fn engine(args: &args::Fitting) -> Outcome<Box<dyn Engine>> {
+pub(crate) fn engine(args: &args::Fitting, input: CommandInput) -> Outcome<Box<dyn Engine>> {
     let line = args.engine.trim();
     if line.is_empty() {
         let failure = Failure::new("expected an engine, found an empty command");
@@ -243,12 +252,13 @@ pub(crate) fn engine(args: &args::Fitting) -> Outcome<Box<dyn Engine>> {
         return Ok(Box::new(OutlineEngine));
     }
     let limit = Duration::from_secs(args.engine_timeout);
-    Ok(Box::new(CommandEngine::shell(line).time_limit(limit)))
+    let engine = CommandEngine::shell(line).time_limit(limit);
+    Ok(Box::new(if input == CommandInput::Continued { engine.continued() } else { engine }))
 }
 
-/// As [`engine`], but it is not asked again once it failed so often in a row.
-pub(crate) fn patient_engine(args: &args::Fitting) -> Outcome<FailureLimit<Box<dyn Engine>>> {
-    Ok(FailureLimit::new(engine(args)?, FAILURES))
+/// An engine that is asked seldom once it failed so often in a row.
+pub(crate) fn patient(engine: &Arc<dyn Engine>) -> FailureLimit<Arc<dyn Engine>> {
+    FailureLimit::new(Arc::clone(engine), FAILURES)
 }
 
 /// Fits sessions, one after the other.
@@ -261,7 +271,7 @@ struct Fitter<'a> {
 impl<'a> Fitter<'a> {
     fn new(args: &'a args::Fitting) -> Outcome<Self> {
         let is_command = is_command(args);
-        Ok(Self { args, engine: engine(args)?, is_command })
+        Ok(Self { args, engine: engine(args, CommandInput::Prompt)?, is_command })
     }
 
     /// The budget of so many tokens, and how to compress for it.
@@ -323,6 +333,8 @@ impl<'a> Fitter<'a> {
             tokens_after,
             media_before,
             media_after,
+            // Every frame was captured as it was read.
+            sealed: _,
         } = fitted.map_err(|error| source.refuse(error))?;
         let mut counts = counts;
         if matches!(fit, Fit::Fits(_)) {

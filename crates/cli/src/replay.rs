@@ -29,7 +29,7 @@ use self::{
 use crate::{
     args::{self, AskedFor, Format, PolicyName},
     failure::Outcome,
-    fitting,
+    fitting::{self, CommandInput},
     input::{self, Source},
     json::object,
     lens::{Counting, Counts, Lens},
@@ -169,13 +169,17 @@ impl<'a> Player<'a> {
             }
         });
         let budget = fitting::budget(&args.fitting, Budget::new);
-        let engine: Arc<dyn Engine> = Arc::new(fitting::patient_engine(&args.fitting)?);
         let calls = match args.summaries {
             Some(AskedFor::Continued) => SummaryCalls::Continued,
             Some(AskedFor::Fresh) => SummaryCalls::Fresh,
             None if fitting::is_command(&args.fitting) => SummaryCalls::Fresh,
             Some(AskedFor::Free) | None => SummaryCalls::Free,
         };
+        let input = match calls {
+            SummaryCalls::Continued => CommandInput::Continued,
+            SummaryCalls::Free | SummaryCalls::Fresh => CommandInput::Prompt,
+        };
+        let engine = Arc::from(fitting::engine(&args.fitting, input)?);
         let rendering =
             args::Rendering { format: Some(Format::Native), tokenizer: args.tokenizer.clone() };
         let lens = Lens::new(&rendering, Counting::Always)?;
@@ -269,8 +273,9 @@ impl<'a> Player<'a> {
         let runs = self.policies.iter().map(|name| {
             let policy = policy(*name, &self.args.fitting, &budget);
             let name = policy.name();
-            let (hud, engine) = (self.lens.hud.clone(), Arc::clone(&self.engine));
-            let replay = Replay::new(hud, budget, policy, engine);
+            // What fails for one policy is asked for the others all the same.
+            let engine = Arc::new(fitting::patient(&self.engine));
+            let replay = Replay::new(self.lens.hud.clone(), budget, policy, engine);
             let model = model.map(str::to_owned);
             let replay = replay.media(move |frame| media_tokens(frame, model.as_deref()));
             let mut replay = replay.framing(self.lens.framing()).summary_calls(self.calls);

@@ -1,14 +1,14 @@
 //! What a call does, by the shape of its arguments: which file, which command, what else.
 
 use super::{
-    outcome::{flat, shortened},
+    outcome::shortened,
     plan::{self, Item},
     running,
     shell::{self, Touch},
 };
 use crate::{
     json::{self, Value},
-    text::parameters,
+    text::{flat, parameters},
     veil::Call,
 };
 

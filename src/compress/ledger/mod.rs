@@ -32,7 +32,6 @@ mod text_log;
 pub(crate) use chronicle::Chronicle;
 pub(super) use excerpt::{LEFT_OUT, excerpt};
 pub(super) use filling::{Filling, take, write};
-pub(super) use outcome::flat;
 pub(crate) use outcome::{brief, is_failure};
 pub(crate) use rule::rules;
 pub use section::LedgerLine;

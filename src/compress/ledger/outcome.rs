@@ -1,7 +1,10 @@
 //! What came of a call, by the shape of its result: whether it failed, and with what words.
 
 use super::sentence::holds;
-use crate::json::{self, Value};
+use crate::{
+    json::{self, Value},
+    text::flat,
+};
 
 /// What of a failed result is remembered, in bytes.
 const REMEMBERED: usize = 3_000;
@@ -370,16 +373,6 @@ fn of_json(text: &str, most: usize) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// A text in one line, with each run of white space as one space.
-pub(in crate::compress) fn flat(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        out.push_str(if out.is_empty() { "" } else { " " });
-        out.push_str(word);
-    }
-    out
 }
 
 /// A text in one line, cut between words where it is longer than `most` bytes.

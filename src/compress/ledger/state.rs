@@ -18,6 +18,7 @@ use crate::{
     compress::Passage,
     id::{ChunkType, FrameSeq, Role},
     snapshot::PartRef,
+    text::flat,
     veil::Source,
 };
 
@@ -305,7 +306,7 @@ impl Ledger {
             let correction = correction::correction(said, after_no);
             after_no = correction::is_mere_no(said);
             let is_rule = rule::is_rule(said);
-            let text = outcome::flat(&rule::with_code(text, said));
+            let text = flat(&rule::with_code(text, said));
             let is_gone = |known: &Noted| {
                 let age = match known.frame {
                     at if at == frame => Age::Same,

@@ -1,6 +1,6 @@
 //! Where a text names something that may be needed again, letter by letter.
 
-use crate::text::TextRange;
+use crate::text::{TextRange, is_unspaced};
 
 /// Longer runs are data, not names.
 const LONGEST: usize = 200;
@@ -164,12 +164,6 @@ fn next_run(text: &str, at: usize) -> (usize, usize) {
         }
     }
     if inside { (from, text.len()) } else { (text.len(), text.len()) }
-}
-
-/// Whether the letter is of a script that is written without spaces: an id in the middle of such
-/// text ends where the script changes.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..)
 }
 
 /// A run without the punctuation of the sentence around it.

@@ -9,9 +9,10 @@ use super::{
 use crate::{
     compress::{
         CompressionJob,
-        ledger::{Chronicle, Section, SectionLine, excerpt, flat},
+        ledger::{Chronicle, Section, SectionLine, excerpt},
     },
     id::FrameSeq,
+    text::flat,
     tokens::TokenCounter,
 };
 

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::{
     CompressionTransform, RangeState,
@@ -14,6 +14,28 @@ use crate::{
     snapshot::FrameSnapshot,
     veil::{Facet, History, Saliency},
 };
+
+/// A job that was handed out.
+#[derive(Clone, Debug)]
+pub(super) struct RunningJob {
+    /// Lives as long as a copy of the job.
+    lease: Weak<()>,
+    /// The job as it was handed out, without the lease: what its block stands for. `None` where it
+    /// was handed out before the state was saved.
+    job: Option<Arc<CompressionJob>>,
+}
+
+impl RunningJob {
+    /// A job that nobody has any more.
+    pub(super) fn lost() -> Self {
+        Self { lease: Weak::new(), job: None }
+    }
+
+    /// Whether all copies of the job are gone.
+    pub(super) fn is_dropped(&self) -> bool {
+        self.lease.strong_count() == 0
+    }
+}
 
 impl CompressionTransform {
     /// Hands out the next job that waits, as long as no more are under way than the options say.
@@ -77,12 +99,10 @@ impl CompressionTransform {
         };
         let attempt = range.tried.saturating_add(1);
         self.enter_state(number, RangeState::InProgress { attempt });
-        let lease = Arc::new(());
-        self.under_way.insert(number, Arc::downgrade(&lease));
         if let Some(range) = self.ranges.get_mut(number) {
             (range.tried, range.handed_out) = (attempt, now);
         }
-        Ok(Some(CompressionJob {
+        let job = CompressionJob {
             id: range.id,
             from: first,
             to: last,
@@ -93,9 +113,13 @@ impl CompressionTransform {
             net_ops,
             tail,
             attempt,
-            lease: Some(lease),
             ..CompressionJob::new(Vec::new(), range.limit)
-        }))
+        };
+        let lease = Arc::new(());
+        let handed_out = Some(Arc::new(job.clone()));
+        let running = RunningJob { lease: Arc::downgrade(&lease), job: handed_out };
+        self.under_way.insert(number, running);
+        Ok(Some(CompressionJob { lease: Some(lease), ..job }))
     }
 
     /// Whether a job that was handed out waits for its answer.
@@ -103,7 +127,9 @@ impl CompressionTransform {
         !self.under_way.is_empty()
     }
 
-    /// Takes the summary of a job that was handed out. `render` makes of the block's facet what
+    /// Takes the summary of a job that was handed out. Of the job only its id and its attempt count:
+    /// passages, ops and limit are those that [`CompressionTransform::next_job`] handed out, whatever
+    /// a caller did to its copy. `render` makes of the block's facet what
     /// stands in contexts, for example with `Hud::render_facet`; so the summary is guarded against
     /// forged tags and counted like any other text. The block takes effect with
     /// [`CompressionTransform::apply`].
@@ -120,7 +146,7 @@ impl CompressionTransform {
         now: Millis,
         render: impl FnOnce(&Facet) -> Result<FrameSnapshot>,
     ) -> Result<Arc<CompressionBlock>> {
-        let (number, range) = self.handed_out(job)?;
+        let (number, range, job) = self.handed_out(job)?;
         let Summary { text, engine } = summary;
         let summary = text.trim();
         let refused =
@@ -128,13 +154,14 @@ impl CompressionTransform {
         if summary.is_empty() {
             return refused(format!("the summary of {} is empty", job.id));
         }
-        let facet = summary_facet(job, summary);
+        let facet = summary_facet(&job, summary);
         let snapshot = render(&facet)?;
         let tokens = snapshot.total_tokens();
-        if tokens >= range.tokens || tokens > job.token_limit.max(1) {
+        let most = job.token_limit.max(1).min(range.tokens.saturating_sub(1));
+        if tokens > most {
             return refused(format!(
-                "expected a summary of {} in at most {} tokens, found {tokens}",
-                job.id, job.token_limit
+                "expected a summary of {} in at most {most} tokens, found {tokens}",
+                job.id
             ));
         }
         let (originals, inner) = match &range.covers {
@@ -175,18 +202,21 @@ impl CompressionTransform {
         reason: impl Into<String>,
         now: Millis,
     ) -> Result<()> {
-        let (number, _) = self.handed_out(job)?;
+        let (number, ..) = self.handed_out(job)?;
         self.fail_range(number, reason.into(), now);
         Ok(())
     }
 
-    fn handed_out(&self, job: &CompressionJob) -> Result<(usize, PlannedRange)> {
-        let is_it = |range: &&PlannedRange| {
-            range.id == job.id && range.state == RangeState::InProgress { attempt: job.attempt }
-        };
-        let numbers = self.under_way.keys();
-        let mut found = numbers.filter_map(|at| Some((*at, self.ranges.get(*at).filter(is_it)?)));
-        found.next().map(|(number, range)| (number, range.clone())).ok_or_else(|| {
+    /// The range of a job that is under way, by its number, and the job as it was handed out.
+    fn handed_out(&self, job: &CompressionJob) -> Result<HandedOut> {
+        let found = self.under_way.iter().find_map(|(number, running)| {
+            let range = self.ranges.get(*number)?;
+            let is_it = range.id == job.id
+                && range.state == RangeState::InProgress { attempt: job.attempt };
+            let job = running.job.as_ref().filter(|_| is_it)?;
+            Some((*number, range.clone(), Arc::clone(job)))
+        });
+        found.ok_or_else(|| {
             let message = format!(
                 "the job {} is not running in attempt {}; ask `next_job` for another",
                 job.id, job.attempt
@@ -195,6 +225,9 @@ impl CompressionTransform {
         })
     }
 }
+
+/// The number of a range, the range, and its job as it was handed out.
+type HandedOut = (usize, PlannedRange, Arc<CompressionJob>);
 
 /// The facet of a summary.
 fn summary_facet(job: &CompressionJob, summary: &str) -> Facet {

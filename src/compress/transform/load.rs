@@ -1,12 +1,10 @@
 //! A transform from JSON, with the history that it was saved beside.
 
-use std::{
-    collections::HashSet,
-    ops::Range,
-    sync::{Arc, Weak},
-};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
-use super::{CompressionTransform, PlannedRange, RangeState, range::Covers, save::VERSION};
+use super::{
+    CompressionTransform, PlannedRange, RangeState, jobs::RunningJob, range::Covers, save::VERSION,
+};
 use crate::{
     Error, ErrorKind, Result,
     compress::{
@@ -225,8 +223,9 @@ impl CompressionTransform {
         for (number, range) in self.ranges.iter().enumerate() {
             match range.state {
                 RangeState::Pending { .. } => drop(self.pending.insert(number)),
-                // Nobody has the job any more.
-                RangeState::InProgress { .. } => drop(self.under_way.insert(number, Weak::new())),
+                RangeState::InProgress { .. } => {
+                    self.under_way.insert(number, RunningJob::lost());
+                }
                 RangeState::Failed { .. } if range.retry_at.is_some() => {
                     self.failed.insert(number);
                 }

@@ -1,9 +1,8 @@
 //! Ranges that were not summarised: jobs that failed, and jobs that were dropped.
 
-use std::sync::Weak;
-
 use super::{
     CompressionTransform, RangeState,
+    jobs::RunningJob,
     range::{Covers, PlannedRange},
 };
 use crate::id::{FrameSeq, Millis};
@@ -81,7 +80,7 @@ impl CompressionTransform {
 
     /// Takes back the ranges whose jobs were dropped without an answer.
     pub(super) fn take_back_dropped(&mut self) {
-        let is_dropped = |(_, lease): &(&usize, &Weak<()>)| lease.strong_count() == 0;
+        let is_dropped = |(_, job): &(&usize, &RunningJob)| job.is_dropped();
         let dropped: Vec<usize> =
             self.under_way.iter().filter(is_dropped).map(|(number, _)| *number).collect();
         for number in dropped {

@@ -1,6 +1,6 @@
 //! The words of a context, to be asked for.
 
-use crate::hud::RenderedContext;
+use crate::{hud::RenderedContext, text::is_of_word};
 
 /// Of longer texts so many bytes are compared in order; nothing that is looked for is longer.
 const LONGEST: usize = 512;
@@ -94,13 +94,6 @@ fn begins(text: &str, at: usize) -> bool {
 /// Whether a word may end here.
 fn ends(text: &str, at: usize) -> bool {
     text.get(at..).and_then(|after| after.chars().next()).is_none_or(|c| !is_of_word(c))
-}
-
-/// Whether a character is part of the word beside it. Scripts that are written without blanks part
-/// words by themselves.
-fn is_of_word(c: char) -> bool {
-    let is_unspaced = matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..);
-    c == '_' || c.is_alphanumeric() && !is_unspaced
 }
 
 #[cfg(test)]

@@ -117,3 +117,64 @@ fn every_request_to_a_program_is_in_the_bill() {
     assert_eq!(replayed["all"]["summaryCalls"], first + again);
     assert!(replayed["all"]["summaryInput"].as_u64().unwrap() > 100 * (first + again));
 }
+
+/// What each call of the engine read.
+#[cfg(unix)]
+fn read_by_engine(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_is_sent_what_the_bill_counts() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (how, form) in [("fresh", None), ("continued", None), ("continued", Some("anthropic"))] {
+        let folder = scratch.path().join(format!("{how}-{form:?}"));
+        fs::create_dir(&folder).unwrap();
+        let engine = format!("cat > '{}'/$$.txt; echo They talked of berths.", folder.display());
+        let mut args = vec!["replay", HARBOUR, "--budget", "700", "--policy", "blocks"];
+        args.extend(["--engine", &engine, "--summaries", how, "--json"]);
+        args.extend(form.iter().flat_map(|form| ["--as", form]));
+        let run = support::run(&args);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let report: Value = serde_json::from_str(&run.out).unwrap();
+        let read = read_by_engine(&folder);
+        assert_eq!(report["all"]["summaryCalls"].as_u64(), Some(read.len() as u64), "{}", run.out);
+        assert!(!read.is_empty());
+        let begins = read.iter().filter(|text| text.starts_with("You compress the history"));
+        assert_eq!(begins.count(), if how == "fresh" { read.len() } else { 0 });
+        if how == "continued" {
+            assert!(report["all"]["summaryCached"].as_u64() > Some(0), "{}", run.out);
+            for text in &read {
+                let request: Value = serde_json::from_str(text).unwrap();
+                let messages = request["messages"].as_array().unwrap();
+                let last = messages.last().unwrap();
+                assert_eq!(last["role"], "user");
+                let words = last["content"].as_str().unwrap();
+                let is_whole = words.starts_with("You compress the history");
+                assert!(messages.len() > 1 || is_whole, "{text}");
+                assert!(is_whole || words.starts_with("This message is from the program"));
+                assert_eq!(request.get("system").is_some(), form.is_some() && !is_whole);
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_engine_that_fails_for_one_policy_is_asked_for_the_others() {
+    let scratch = tempfile::tempdir().unwrap();
+    let calls = |policies: &str| {
+        let folder = scratch.path().join(policies);
+        fs::create_dir(&folder).unwrap();
+        let engine = format!("cat > '{}'/$$.txt; exit 1", folder.display());
+        let args =
+            ["replay", HARBOUR, "--budget", "500", "--policy", policies, "--engine", &engine];
+        assert_eq!(support::run(&args).code, Some(0));
+        read_by_engine(&folder).len()
+    };
+    let (one, other) = (calls("blocks"), calls("keep-user"));
+    assert!(one > 0 && other > 0, "{one} {other}");
+    assert_eq!(calls("blocks,keep-user"), one + other);
+}
