@@ -178,7 +178,7 @@ fn packed_messages_are_unpacked_for_the_recording_alone() {
     let (mut stream, answer) = open(&recorded, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
     assert!(answer.header("sec-websocket-extensions").unwrap().contains("client_no_context"));
     let request = b"{\"type\":\"response.create\"}";
-    let mut frame = vec![0x81, 0x80 | 26, 0, 0, 0, 0];
+    let mut frame = vec![0x81, 0x80 | 0x1a, 0, 0, 0, 0];
     frame.extend(request);
     for expected in &frames {
         stream.write_all(&frame).unwrap();
