@@ -8,18 +8,19 @@
 import { spawnSync, spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { mkdtempSync, mkdirSync, writeFileSync, readFileSync, readdirSync, rmSync, existsSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import assert from "node:assert/strict";
 
 const program = resolve(process.argv[2] ?? "target/debug/afterimage");
 const tools = resolve("target/clients");
-const packages = ["@openai/codex@0.169.0", "@earendil-works/pi-coding-agent@0.74.2"];
+const packages = ["@openai/codex@0.169.0", "@earendil-works/pi-coding-agent@0.74.2", "ws@8.23.0"];
 
 /** The agents, installed once. Exits with 0 where the registry cannot be reached. */
 function install() {
   const agents = ["codex", "pi"].map((name) => join(tools, "node_modules/.bin", name));
-  if (agents.every((path) => existsSync(path))) return agents;
+  if ([...agents, join(tools, "node_modules/ws")].every((path) => existsSync(path))) return agents;
   mkdirSync(tools, { recursive: true });
   writeFileSync(join(tools, "package.json"), '{"private":true}');
   const args = ["install", "--no-audit", "--no-fund", "--loglevel=error", ...packages];
@@ -32,23 +33,29 @@ function install() {
 
 const events = (list) => list.map((data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`).join("");
 
+/** The events that answer a request to the Responses API. */
+function answerEvents(request, called, number) {
+  const tool = (request.tools ?? []).map((tool) => tool.name).find((name) => ["exec_command", "shell"].includes(name));
+  const args = tool === "shell" ? { command: ["ls"] } : { cmd: "ls" };
+  const item = called || !tool
+    ? { type: "message", role: "assistant", id: `msg_${number}`, content: [{ type: "output_text", text: "There is one file.", annotations: [] }] }
+    : { type: "function_call", id: `fc_${number}`, call_id: `call_${number}`, name: tool, arguments: JSON.stringify(args) };
+  const output = request.generate === false ? [] : [item];
+  const usage = { input_tokens: 100 * number, input_tokens_details: { cached_tokens: 64 }, output_tokens: 7, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 100 * number + 7 };
+  const response = { id: `resp_${number}`, object: "response", status: "completed", model: request.model, output, usage };
+  return [
+    { type: "response.created", response: { id: response.id } },
+    ...output.map((item) => ({ type: "response.output_item.done", output_index: 0, item })),
+    { type: "response.completed", response },
+  ];
+}
+
 /** What the provider answers: a call of a shell at first, then a sentence. */
 function answer(path, body, number) {
   const request = JSON.parse(body);
   if (path.endsWith("/responses")) {
     const called = request.input.some((item) => item.type === "function_call_output");
-    const tool = (request.tools ?? []).map((tool) => tool.name).find((name) => ["exec_command", "shell"].includes(name));
-    const args = tool === "shell" ? { command: ["ls"] } : { cmd: "ls" };
-    const item = called || !tool
-      ? { type: "message", role: "assistant", id: `msg_${number}`, content: [{ type: "output_text", text: "There is one file.", annotations: [] }] }
-      : { type: "function_call", id: `fc_${number}`, call_id: `call_${number}`, name: tool, arguments: JSON.stringify(args) };
-    const usage = { input_tokens: 100 * number, input_tokens_details: { cached_tokens: 64 }, output_tokens: 7, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 100 * number + 7 };
-    const response = { id: `resp_${number}`, object: "response", status: "completed", model: request.model, output: [item], usage };
-    return events([
-      { type: "response.created", response: { id: response.id } },
-      { type: "response.output_item.done", output_index: 0, item },
-      { type: "response.completed", response },
-    ]);
+    return events(answerEvents(request, called, number));
   }
   const called = request.messages.some((message) => message.role === "tool");
   const delta = called
@@ -81,6 +88,21 @@ const server = createServer((request, response) => {
   });
 });
 
+/** Answers each `response.create` of a WebSocket, packed where the client wants it. */
+function acceptWebSockets() {
+  const { WebSocketServer } = createRequire(join(tools, "package.json"))("ws");
+  const perMessageDeflate = { threshold: 0 };
+  const sockets = new WebSocketServer({ server, perMessageDeflate });
+  sockets.on("connection", (socket, request) => socket.on("message", (body) => {
+    const message = JSON.parse(body.toString());
+    if (message.type !== "response.create") return;
+    const called = message.input.some((item) => item.type === "function_call_output");
+    const list = answerEvents(message, called, received.length + 1);
+    received.push({ url: request.url, body, isPacked: Boolean(socket.extensions) });
+    list.forEach((event) => socket.send(JSON.stringify(event)));
+  }));
+}
+
 /** Runs an agent with an environment of its own. */
 function agent(command, args, cwd, env) {
   return new Promise((done) => {
@@ -89,10 +111,12 @@ function agent(command, args, cwd, env) {
     child.stdout.on("data", (data) => (said += data));
     child.stderr.on("data", (data) => (said += data));
     const timer = setTimeout(() => child.kill(), 120_000);
+    let answered = "";
+    child.stdout.on("data", (data) => (answered += data));
     child.on("close", (code) => {
       clearTimeout(timer);
       assert.equal(code, 0, `${command} failed:\n${said}`);
-      done();
+      done(answered);
     });
   });
 }
@@ -152,20 +176,21 @@ function checkTranscript(name, path, lacks, count) {
 async function checkRecorded(name, command, args, cwd, env, folder, configured) {
   const before = configured.map((path) => readFileSync(path));
   const recording = join(folder, `${name}.recording`);
-  await agent(program, ["record", "-o", recording, "--", command, ...args], cwd, env);
+  const answered = await agent(program, ["record", "-o", recording, "--", command, ...args], cwd, env);
   const exchanges = received.splice(0);
   assert.ok(exchanges.length >= 2, `${name}: ${exchanges.length} requests through the recorder`);
   const lines = listed(recording);
   assert.equal(lines.length, exchanges.length);
   exchanges.forEach(({ body }, index) => {
-    const printed = afterimage("render", "--request", String(index + 1), recording).out;
+    const printed = afterimage("render", "--request", String(index + 1), "--as-sent", recording).out;
     assert.ok(printed.equals(body), `${name}: request ${index + 1} of the recording is not what the provider received`);
-    assert.equal(lines[index].provenance, "sent");
+    const { previous_response_id: previous } = JSON.parse(body.toString());
+    assert.equal(lines[index].provenance, previous ? "resolved" : "sent");
     assert.equal(lines[index].outcome, "answered");
   });
   configured.forEach((path, index) => assert.ok(readFileSync(path).equals(before[index]), `${path} was changed`));
   console.log(`${name}: ${lines.length} requests through the recorder, byte for byte`);
-  return exchanges;
+  return { exchanges, lines, answered, recording };
 }
 
 /** A request without what differs from run to run: ids, dates, and the order of Codex's metadata. */
@@ -188,6 +213,25 @@ function checkSame(name, first, second) {
     assert.ok(text === other, `${name}: request ${index + 1} differs at ${at}: ${shown(text)} and ${shown(other)}`);
   });
   console.log(`${name}: sends the same through the recorder`);
+}
+
+/** Each request of a chain holds all of the one before it, and a warm-up is marked. */
+function checkResolved({ exchanges, lines, recording }) {
+  let before = [];
+  exchanges.forEach(({ body }, index) => {
+    const sent = JSON.parse(body.toString());
+    assert.equal(lines[index].warmUp, sent.generate === false);
+    const { input } = JSON.parse(afterimage("render", "--request", String(index + 1), recording).out.toString());
+    if (sent.previous_response_id) {
+      assert.deepEqual(lines[index].resolved.missing, null);
+      assert.deepEqual(input.slice(0, before.length), before, `request ${index + 1} holds what it goes on from`);
+      assert.deepEqual(input.slice(input.length - sent.input.length), sent.input);
+    }
+    before = input;
+  });
+  const marked = lines.filter((line) => line.warmUp).length;
+  const joined = lines.filter((line) => line.resolved).length;
+  console.log(`codex over a WebSocket: ${marked} warm-ups, ${joined} requests joined with what they go on from`);
 }
 
 const [codex, pi] = install();
@@ -220,8 +264,22 @@ try {
   console.log(`codex: ${lines.length} requests of its trace bundle, the same JSON in the same order`);
   const rollout = under(join(home, "sessions")).find((path) => path.endsWith(".jsonl"));
   checkTranscript("codex", rollout, ["tools", "system", "parameters"], ofCodex.length);
-  const codexAgain = await checkRecorded("codex", codex, ["exec", "--skip-git-repo-check", "List the files."], work, { DUMMY: "x", HOME: folder, CODEX_HOME: home }, folder, [join(home, "config.toml")]);
+  const { exchanges: codexAgain } = await checkRecorded("codex", codex, ["exec", "--skip-git-repo-check", "List the files."], work, { DUMMY: "x", HOME: folder, CODEX_HOME: home }, folder, [join(home, "config.toml")]);
   checkSame("codex", ofCodex, codexAgain);
+
+  const other = join(folder, "codex-websocket");
+  mkdirSync(other);
+  writeFileSync(join(other, "config.toml"), readFileSync(join(home, "config.toml"), "utf8") + "supports_websockets = true\n");
+  acceptWebSockets();
+  const overSocket = ["exec", "--skip-git-repo-check", "List the files."];
+  const env = { DUMMY: "x", HOME: folder, CODEX_HOME: other };
+  const answered = await agent(codex, overSocket, work, env);
+  const ofSocket = received.splice(0);
+  assert.ok(ofSocket.length >= 2 && ofSocket.every(({ isPacked }) => isPacked), "codex does not speak through a packed WebSocket");
+  const recorded = await checkRecorded("codex-websocket", codex, overSocket, work, env, folder, [join(other, "config.toml")]);
+  checkSame("codex over a WebSocket", ofSocket, recorded.exchanges);
+  assert.equal(recorded.answered, answered, "codex over a WebSocket: what it answers");
+  checkResolved(recorded);
 
   const settings = join(folder, ".pi/agent");
   mkdirSync(settings, { recursive: true });
@@ -234,7 +292,7 @@ try {
   checkWire("pi", ofPi, folder);
   const session = under(join(settings, "sessions")).find((path) => path.endsWith(".jsonl"));
   checkTranscript("pi", session, ["tools", "system", "parameters"], ofPi.length);
-  const piAgain = await checkRecorded("pi", pi, ["--provider", "local", "--model", "m", "-p", "List the files."], work, { HOME: folder }, folder, [join(settings, "models.json")]);
+  const { exchanges: piAgain } = await checkRecorded("pi", pi, ["--provider", "local", "--model", "m", "-p", "List the files."], work, { HOME: folder }, folder, [join(settings, "models.json")]);
   checkSame("pi", ofPi, piAgain);
 } finally {
   server.close();

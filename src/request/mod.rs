@@ -26,6 +26,7 @@
 
 mod answers;
 mod cache_break;
+mod chain;
 mod compare;
 mod overhead;
 mod parts;

@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use super::{
     Lack, Provenance, ReportedExchange, Reports, Request, RequestDiff, RequestTokens,
     answers::{Answer, Answers, adds_system},
+    chain::Chains,
     compare,
     parts::{Frames, PartKind, parts},
 };
@@ -41,6 +42,8 @@ pub struct Recording {
     bodies: Vec<Body>,
     /// Of each exchange the number of the one before it in its session.
     previous: Vec<Option<usize>>,
+    /// What recorded requests go on from.
+    chains: Chains,
     reports: Reports,
 }
 
@@ -75,6 +78,8 @@ pub struct Exchange {
     pub outcome: ExchangeOutcome,
     /// Whether the request is the same as the one before it in the session, which failed.
     pub is_retry: bool,
+    /// Whether the provider was told to read the request and to generate nothing: `generate` is false.
+    pub is_warm_up: bool,
 }
 
 /// What a model sent back.
@@ -142,7 +147,7 @@ struct Session {
 #[derive(Debug)]
 enum Body {
     /// It was recorded.
-    Recorded { body: Arc<str>, frames: Frames },
+    Recorded { body: Arc<str>, frames: Frames, provenance: Provenance },
     /// It is the context up to a frame, with these blocks.
     Context { to: FrameSeq, blocks: Arc<Vec<Substitution>>, size: ContextSize, has_tail: bool },
 }
@@ -171,8 +176,8 @@ impl Recording {
     /// A recording without sessions, of a source in this format.
     pub fn new(format: TranscriptFormat, counter: Arc<dyn TokenCounter>) -> Self {
         let hud = Hud::builder(counter).format(Arc::new(NativeFormat)).build();
-        let (sessions, exchanges, bodies, previous, reports) = Default::default();
-        Self { hud, format, sessions, exchanges, bodies, previous, reports }
+        let (sessions, exchanges, bodies, previous, chains, reports) = Default::default();
+        Self { hud, format, sessions, exchanges, bodies, previous, chains, reports }
     }
 
     /// Takes the next frame of the source.
@@ -243,6 +248,7 @@ impl Recording {
                 .failure
                 .map_or(ExchangeOutcome::Answered, |reason| ExchangeOutcome::Failed { reason }),
             is_retry: false,
+            is_warm_up: false,
         });
         self.bodies.push(Body::Context { to: end.unwrap_or(to), blocks, size, has_tail });
         Ok(())
@@ -272,7 +278,8 @@ impl Recording {
         }
         // The last request of each session, where it failed.
         let mut failed: IndexMap<Arc<str>, Arc<str>> = IndexMap::new();
-        for exchange in recorded {
+        self.chains = Chains::of(&recorded);
+        for (index, exchange) in recorded.into_iter().enumerate() {
             let body = Arc::clone(&exchange.request);
             let is_retry = failed.get(&exchange.session) == Some(&body);
             let again = if exchange.failure.is_some() { Arc::clone(&body) } else { Arc::default() };
@@ -282,14 +289,17 @@ impl Recording {
             let is_last = last_of.get(&*exchange.session) == Some(&exchange.line);
             // Of a request whose messages were not repeated nothing is known.
             let is_known = frames.messages.iter().any(Option::is_some);
-            let is_superseded = exchange.answer.is_none() && is_known && !is_last;
+            let is_warm_up = exchange.is_warm_up();
+            let is_superseded = exchange.answer.is_none() && is_known && !is_last && !is_warm_up;
+            let provenance =
+                if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
             let number = self.exchanges.len() + 1;
             self.previous.push(before.insert(Arc::clone(&exchange.session), number));
             self.exchanges.push(Exchange {
                 number,
                 session: Arc::clone(&exchange.session),
                 api: exchange.api,
-                provenance: if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged },
+                provenance: self.chains.provenance(index).unwrap_or_else(|| provenance.clone()),
                 last_frame: frames.messages.iter().rev().copied().flatten().next(),
                 response: Response {
                     body: exchange.response.clone(),
@@ -307,8 +317,9 @@ impl Recording {
                     Some(reason) => ExchangeOutcome::Failed { reason: reason.clone() },
                 },
                 is_retry,
+                is_warm_up,
             });
-            self.bodies.push(Body::Recorded { body, frames });
+            self.bodies.push(Body::Recorded { body, frames, provenance });
         }
     }
 
@@ -374,28 +385,56 @@ impl Recording {
         added.into_iter().find_map(|facet| facet_that_says(facet, text)).cloned()
     }
 
-    /// The request with this number. One of a transcript is rendered and written in the form of
-    /// the API that the source speaks, in linear time in its context.
+    /// The request with this number, as the model saw it. One of a transcript is rendered and written
+    /// in the form of the API that the source speaks, in linear time in its context. One that names an
+    /// earlier response is joined with what it goes on from ([`Provenance::Resolved`]).
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfRange`] where there is none with this number, and those of rendering.
+    /// [`ErrorKind::OutOfRange`] where there is none with this number, [`ErrorKind::Shape`] for one that
+    /// names a response to a later request, and those of rendering.
     pub fn request(&self, number: usize) -> Result<Request> {
-        let index = number.checked_sub(1);
-        let found = index.and_then(|index| self.exchanges.get(index).zip(self.bodies.get(index)));
-        let Some((exchange, body)) = found else {
-            let count = self.exchanges.len();
-            let message = format!("expected a request from 1 to {count}, found {number}");
-            return Err(Error::new(ErrorKind::OutOfRange, message));
-        };
+        let (exchange, body) = self.found(number)?;
         match body {
-            Body::Recorded { body, frames } => Ok(Request::new(
-                exchange.api,
-                exchange.provenance.clone(),
-                Arc::clone(body),
-                frames.clone(),
-            )),
+            Body::Recorded { body, frames, .. } => {
+                let index = number.saturating_sub(1);
+                let text = |index: usize| match self.bodies.get(index) {
+                    Some(Body::Recorded { body, .. }) => Some(&**body),
+                    _ => None,
+                };
+                let joined = self.chains.joined(index, text)?.map(Arc::from);
+                let body = joined.unwrap_or_else(|| Arc::clone(body));
+                Ok(Request::new(exchange.api, exchange.provenance.clone(), body, frames.clone()))
+            }
             Body::Context { .. } => self.worked_out(exchange, body),
         }
+    }
+
+    /// As [`Recording::request`], without what a request goes on from: a recorded one as it was sent.
+    ///
+    /// # Errors
+    /// As [`Recording::request`].
+    pub fn sent(&self, number: usize) -> Result<Request> {
+        let (exchange, found) = self.found(number)?;
+        let Body::Recorded { body, frames, provenance } = found else {
+            return self.worked_out(exchange, found);
+        };
+        let joined = match exchange.provenance {
+            Provenance::Resolved { messages, .. } => messages,
+            _ => 0,
+        };
+        let messages = frames.messages.iter().skip(joined).copied().collect();
+        let frames = Frames { system: frames.system, messages };
+        Ok(Request::new(exchange.api, provenance.clone(), Arc::clone(body), frames))
+    }
+
+    fn found(&self, number: usize) -> Result<(&Exchange, &Body)> {
+        let index = number.checked_sub(1);
+        let found = index.and_then(|index| self.exchanges.get(index).zip(self.bodies.get(index)));
+        found.ok_or_else(|| {
+            let count = self.exchanges.len();
+            let message = format!("expected a request from 1 to {count}, found {number}");
+            Error::new(ErrorKind::OutOfRange, message)
+        })
     }
 
     /// The context of the request with this number, of a source that holds no requests; `None` of

@@ -1,6 +1,9 @@
 use std::{fmt, sync::Arc};
 
-use super::parts::{Frames, PartKind, RequestPart, parts};
+use super::{
+    chain::own_frames,
+    parts::{Frames, PartKind, RequestPart, parts},
+};
 use crate::{
     Error, ErrorKind, Result,
     export::{ExportedRequest, Form, OwnedJson},
@@ -31,6 +34,17 @@ pub enum Provenance {
     Sent,
     /// The JSON that a client, or a recorder, wrote down: the same values, and maybe other bytes.
     Logged,
+    /// It names an earlier response, and is joined with what it goes on from: the conversation of the
+    /// requests and answers of the recording that lead there. [`Recording::sent`] gives what was sent.
+    ///
+    /// [`Recording::sent`]: super::Recording::sent
+    Resolved {
+        /// How many messages, the first ones, were joined to it.
+        messages: usize,
+        /// The response up to whose end, or where it broke off from there on, something is missing;
+        /// `None` where nothing is.
+        missing: Option<Arc<str>>,
+    },
     /// It was worked out from a transcript, which does not hold all of a request.
     Reconstructed {
         /// What the transcript does not hold.
@@ -63,20 +77,31 @@ pub struct RequestTokens {
 }
 
 impl Provenance {
-    /// The name on the wire: `sent`, `logged`, `reconstructed`.
+    /// The name on the wire: `sent`, `logged`, `resolved`, `reconstructed`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Sent => "sent",
             Self::Logged => "logged",
+            Self::Resolved { .. } => "resolved",
             Self::Reconstructed { .. } => "reconstructed",
         }
+    }
+
+    /// Of a request that was joined with what it goes on from: `messages`, how many were joined, and
+    /// `missing`, the response from which on something is missing, or null.
+    pub fn resolved_json(&self) -> Option<Value> {
+        let Self::Resolved { messages, missing } = self else { return None };
+        let mut object = Object::new();
+        object.put("messages", *messages as u64);
+        object.put("missing", missing.as_deref().map_or(Value::Null, Value::from));
+        Some(object.into())
     }
 
     /// What the source does not hold.
     pub fn lacks(&self) -> &[Lack] {
         match self {
             Self::Reconstructed { lacks } => lacks,
-            Self::Sent | Self::Logged => &[],
+            Self::Sent | Self::Logged | Self::Resolved { .. } => &[],
         }
     }
 }
@@ -127,10 +152,10 @@ impl Request {
         Self { owned: Some(Arc::new(exported)), ..self }
     }
 
-    /// The request of an exchange that was recorded.
+    /// The request of an exchange that was recorded, as it was sent.
     pub fn recorded(exchange: &RecordedExchange) -> Self {
         let provenance = if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
-        let frames = Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
+        let frames = Frames { system: exchange.system_frame, messages: own_frames(exchange) };
         Self::new(exchange.api, provenance, Arc::clone(&exchange.request), frames)
     }
 
@@ -327,6 +352,7 @@ impl Request {
         object.put("provenance", self.provenance.as_str());
         let lacks = self.provenance.lacks().iter().map(|lack| lack.as_str());
         object.put("lacks", lacks.collect::<Value>());
+        object.put_some("resolved", self.provenance.resolved_json());
         object.put("body", self.value().unwrap_or_else(|_| self.body.as_ref().into()));
         object.into()
     }

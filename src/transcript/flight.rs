@@ -59,7 +59,12 @@ impl FlightReader {
             uri: exchange.start.path.clone(),
             request,
             response,
-            status: exchange.response.as_ref().map(|head| u64::from(head.status)),
+            // That of a WebSocket is of its opening.
+            status: exchange
+                .response
+                .as_ref()
+                .filter(|_| !exchange.start.is_websocket)
+                .map(|head| u64::from(head.status)),
             started: Some(rfc3339(exchange.start.time_ms.saturating_mul(1_000_000))),
             duration_ms: exchange.end.as_ref().map(|end| end.after_ms),
             failure,
@@ -118,7 +123,7 @@ impl Decoder for FlightReader {
         for (line, exchange) in (1..).zip(self.recording.exchanges().to_vec()) {
             if exchange.outcome() == Outcome::Running {
                 sink.skip("exchange that still runs");
-            } else if exchange.start.method != "POST" {
+            } else if exchange.start.method != "POST" && !exchange.start.is_websocket {
                 // Lists of models, and what else a client asks for: no model reads them.
                 sink.skip("request without a body");
             } else {

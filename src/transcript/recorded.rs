@@ -2,12 +2,13 @@ use std::sync::Arc;
 
 use super::{
     Api, TranscriptFormat, Usage,
+    body::Payload,
     exchange::{BROKEN_OFF, Exchange},
     interaction::Interaction,
 };
 use crate::{
     id::FrameSeq,
-    json::{ObjectExt, Value},
+    json::{self, ObjectExt, Value},
 };
 
 /// A request that a recording holds whole, and what came back.
@@ -51,6 +52,18 @@ pub struct RecordedExchange {
     pub is_listed: bool,
 }
 
+/// What a provider answered, by the id that a later request may name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RecordedReply {
+    pub(crate) id: String,
+    pub(crate) items: Vec<Value>,
+    /// Whether it came to its end.
+    pub(crate) is_whole: bool,
+}
+
+/// The member of a request that says whether anything is to be generated.
+const GENERATE: &str = "generate";
+
 impl RecordedExchange {
     pub(super) fn of(interaction: Interaction, exchange: &Exchange) -> Self {
         let is_as_sent = interaction.request.is_as_sent() && !interaction.is_logged;
@@ -72,6 +85,26 @@ impl RecordedExchange {
             answer: None,
             is_listed: true,
         }
+    }
+
+    /// What was answered, where that has an id of the provider's. Parses the response.
+    pub(crate) fn reply(&self) -> Option<RecordedReply> {
+        let response = self.response.as_deref().filter(|_| self.has_answer())?;
+        let response = self.api.response(&Payload::Text(response.to_owned()))?;
+        let id = response.str_at("id")?.to_owned();
+        let is_whole = self.failure.is_none();
+        Some(RecordedReply { id, items: self.api.reply(response), is_whole })
+    }
+
+    /// Whether the provider was told to read the request and to generate nothing.
+    pub fn is_warm_up(&self) -> bool {
+        let body = &*self.request;
+        if self.api != Api::Responses || !body.contains(GENERATE) {
+            return false;
+        }
+        let mut members = json::children(body, 0..body.len()).into_iter();
+        let generate = members.find(|member| member.key.as_deref() == Some(GENERATE));
+        generate.is_some_and(|member| body.get(member.value) == Some("false"))
     }
 
     /// Whether anything was answered.

@@ -186,9 +186,10 @@ impl Block {
 }
 
 /// The response of a streamed call of the Responses API; the items that were done, where the
-/// stream does not end with it.
+/// stream does not end with it. Of one that ends with an error the error.
 pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
     let (mut last, mut done) = (None, Vec::new());
+    let mut begun: Option<Value> = None;
     for event in events(stream) {
         let Value::Object(mut event) = event else { continue };
         match event.get("type").and_then(Value::as_str) {
@@ -196,6 +197,16 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
                 last = event.shift_remove("response");
             }
             Some("response.output_item.done") => done.extend(event.shift_remove("item")),
+            Some("response.created") => {
+                begun = event.get("response").and_then(|response| response.get("id")).cloned();
+            }
+            Some("error") if last.is_none() => {
+                let error = event.shift_remove("error").unwrap_or_else(|| event.into());
+                let mut failed = Object::new();
+                failed.put_some("id", begun.clone());
+                failed.put("error", error);
+                last = Some(failed.into());
+            }
             _ => {}
         }
     }
@@ -208,7 +219,8 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
     }
     let mut response = match last {
         Some(Value::Object(response)) => response,
-        _ => Object::new(),
+        // What broke off has an id all the same, where it began.
+        _ => begun.map(|id| Object::from_iter([("id".to_owned(), id)])).unwrap_or_default(),
     };
     response.put("output", done);
     Some(StreamedResponse { response: response.into(), is_whole, is_ended: is_whole })

@@ -65,6 +65,8 @@ struct Taken {
     base: usize,
     /// The prints of its own messages.
     prints: Vec<Print>,
+    /// The print of all of them; `None` where it has no message.
+    end: Option<Print>,
     has_system: bool,
 }
 
@@ -130,7 +132,8 @@ impl WireReader {
         if let Some(exchange) = recorded {
             let base = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
             let (conversation, base, prints) = (index, base.len(), prints.clone());
-            self.exchanges.push(Taken { exchange, conversation, base, prints, has_system });
+            let end = request_print.filter(|print| !print.is_empty());
+            self.exchanges.push(Taken { exchange, conversation, base, prints, end, has_system });
         }
         match self.conversations.get_mut(index) {
             Some(earlier) => {
@@ -204,9 +207,9 @@ impl WireReader {
             let answers: HashMap<Print, u64> = taken
                 .iter()
                 .filter(|taken| taken.exchange.has_answer())
-                .filter_map(|taken| Some((*taken.prints.last()?, taken.exchange.line)))
+                .filter_map(|taken| Some((taken.end?, taken.exchange.line)))
                 .collect();
-            for Taken { mut exchange, base, prints, has_system, .. } in taken {
+            for Taken { mut exchange, base, prints, end, has_system, .. } in taken {
                 // What the last request of the conversation holds too has frames.
                 let base_frames = (0..base).map(|at| frames.get(at).copied().flatten());
                 let own = prints.iter().enumerate().map(|(at, print)| {
@@ -215,14 +218,10 @@ impl WireReader {
                 });
                 exchange.frames = base_frames.chain(own).collect();
                 // A request that failed was not answered, even if a later one like it was.
-                let is_answered =
-                    prints.last().is_some_and(|print| answers.get(print) == Some(&exchange.line));
-                exchange.answer = match running.get(base + prints.len().max(1) - 1) {
-                    Some(print) if is_answered && Some(print) == prints.last() => {
-                        frames.get(base + prints.len()).copied().flatten()
-                    }
-                    _ => None,
-                };
+                let is_answered = |end: &Print| answers.get(end) == Some(&exchange.line);
+                let is_there = |end: &Print| running.get(end.len() - 1) == Some(end);
+                let end = end.filter(|end| is_answered(end) && is_there(end));
+                exchange.answer = end.and_then(|end| frames.get(end.len()).copied().flatten());
                 exchange.system_frame = system_frame.filter(|_| has_system);
                 sink.exchange(exchange);
             }

@@ -76,6 +76,7 @@ mod request_overhead;
 mod requests;
 #[cfg(feature = "prices")]
 mod residency;
+mod resolved;
 mod saved_windows;
 mod scale;
 mod sealing;

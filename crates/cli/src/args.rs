@@ -487,6 +487,9 @@ pub(crate) struct Render {
         conflicts_with_all = ["what", "from", "to", "format", "whole"]
     )]
     pub(crate) request: Option<usize>,
+    /// Print that request as it was sent, without the earlier requests and answers that it goes on from
+    #[arg(long, requires = "request")]
+    pub(crate) as_sent: bool,
     /// Print the response to the request with this number: the recorded bytes, or the text of its
     /// frames where none were recorded
     #[arg(

@@ -73,13 +73,15 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
     outcome
 }
 
-/// Prints a request as it was sent.
+/// Prints a request: as it was sent, or joined with what it goes on from.
 fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
     requests::of_one_file(&args.input)?;
     let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
     input::each(&args.input.of_all_sessions(), true, |source| {
-        let (_, request) =
-            requests::one(source, number, args.input.session.as_deref(), &lens.counter)?;
+        let recording =
+            requests::with(source, number, args.input.session.as_deref(), &lens.counter)?;
+        let request = if args.as_sent { recording.sent(number) } else { recording.request(number) };
+        let request = request.map_err(|error| source.refuse(error))?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }

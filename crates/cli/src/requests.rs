@@ -112,10 +112,22 @@ pub(crate) fn with(
     Ok(recording)
 }
 
-/// Says that a request was worked out, and what its source lacks.
+/// Says that a request was worked out, or joined, and what is missing.
 pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
-    let Provenance::Reconstructed { lacks } = provenance else { return None };
-    Some(reconstructed(lacks))
+    match provenance {
+        Provenance::Reconstructed { lacks } => Some(reconstructed(lacks)),
+        Provenance::Resolved { messages, missing } => {
+            let messages = counted(*messages as u64, "message");
+            let missing = missing.as_deref().map(|id| {
+                format!(", and what came before is missing: no whole response {id:?} was recorded")
+            });
+            let missing = missing.unwrap_or_default();
+            Some(format!(
+                "resolved: {messages} of earlier requests and answers stand before its own{missing}"
+            ))
+        }
+        _ => None,
+    }
 }
 
 /// Says that a context was worked out from a transcript, and what that lacks.

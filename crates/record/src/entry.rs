@@ -42,6 +42,9 @@ pub struct Start {
     pub provider: String,
     /// The headers of the allow-list: see [`allowed_headers`](crate::allowed_headers).
     pub headers: Vec<(String, String)>,
+    /// Whether it is a message of a WebSocket and its answer, and not a request of HTTP. Path and
+    /// headers are those of the request that opened the WebSocket.
+    pub is_websocket: bool,
 }
 
 impl Start {
@@ -57,13 +60,15 @@ impl Start {
     }
 
     pub(crate) fn to_json(&self) -> Object {
-        object! {
+        let mut start = object! {
             "time": self.time_ms,
             "method": self.method.as_str(),
             "path": self.path.as_str(),
             "provider": self.provider.as_str(),
             "headers": headers_to_json(&self.headers),
-        }
+        };
+        start.put_some("websocket", self.is_websocket.then_some(true));
+        start
     }
 
     fn of_json(value: &Value) -> Option<Self> {
@@ -74,6 +79,7 @@ impl Start {
             path: text("path")?,
             provider: text("provider")?,
             headers: headers_of_json(value.get("headers")?)?,
+            is_websocket: matches!(value.get("websocket"), Some(Value::Bool(true))),
         })
     }
 }

@@ -150,6 +150,11 @@ impl Recorder {
         (request, response)
     }
 
+    /// How much of a body is stored.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
     /// How many exchanges began.
     pub fn exchanges(&self) -> u64 {
         self.line.next.load(Ordering::Relaxed)
@@ -189,6 +194,12 @@ impl RequestRecorder {
         self.total += bytes.len() as u64;
         let room = self.most.saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    }
+
+    /// Counts bytes that nobody kept: the body is stored cut.
+    #[cfg(feature = "wire")]
+    pub(crate) fn push_unseen(&mut self, count: u64) {
+        self.total += count;
     }
 
     /// The body came to its end. Says whether this was not known before.

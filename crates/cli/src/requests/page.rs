@@ -3,7 +3,7 @@
 use std::{collections::HashMap, io::Write};
 
 use afterimage::{
-    request::{Exchange, ExchangeOutcome, Lack},
+    request::{Exchange, ExchangeOutcome, Lack, Provenance},
     veil::SubagentStart,
 };
 use indexmap::IndexSet;
@@ -74,7 +74,9 @@ impl Listing<'_> {
         let Some(first) = exchanges.first() else {
             return Ok(writeln!(out, " There is no request to a model in it.")?);
         };
-        if let Some(note) = provenance_note(&first.provenance).filter(|_| !goes_on) {
+        let is_resolved = matches!(first.provenance, Provenance::Resolved { .. });
+        let note = provenance_note(&first.provenance).filter(|_| !goes_on && !is_resolved);
+        if let Some(note) = note {
             view::note(out, 1, &note)?;
         }
         let models: IndexSet<&str> =
@@ -146,8 +148,10 @@ impl Listing<'_> {
         let retry = match exchange.outcome {
             ExchangeOutcome::Superseded => "superseded; ",
             _ if exchange.is_retry => "a retry; ",
+            _ if exchange.is_warm_up => "warm-up; ",
             _ => "",
         };
+        let retry = &format!("{retry}{}", resolved(exchange));
         if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
             let reason = reason.strip_prefix("failed: ").unwrap_or(reason);
             return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
@@ -184,6 +188,17 @@ impl Listing<'_> {
     fn calls(&self, exchange: &Exchange) -> String {
         let tools = self.called(exchange);
         if tools.is_empty() { String::new() } else { format!("  → {}", tools.join(", ")) }
+    }
+}
+
+/// That a request is joined with what it goes on from, in a few words.
+fn resolved(exchange: &Exchange) -> String {
+    match &exchange.provenance {
+        Provenance::Resolved { missing: None, .. } => "resolved; ".to_owned(),
+        Provenance::Resolved { missing: Some(id), .. } => {
+            format!("resolved, without what leads to {}; ", printable(id))
+        }
+        _ => String::new(),
     }
 }
 

@@ -20,6 +20,7 @@ use super::{
     guard::{self, Refusal, Target},
     passing::{Recorded, RequestBody, ResponseBody},
     watched::Watch,
+    websocket,
 };
 use crate::{Error, ErrorKind, Result, Start, allowed_headers, allowed_path};
 
@@ -44,8 +45,9 @@ const CONNECT: Duration = Duration::from_secs(15);
 /// After so long without a word a connection is asked whether it is still there.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// A client of HTTP/2 and HTTP/1.1 that checks certificates by those of the system.
-pub(super) fn client(is_tls: bool) -> Result<Client> {
+/// A client of HTTP/2 and HTTP/1.1 that checks certificates by those of the system, and one of
+/// WebSockets.
+pub(super) fn clients(is_tls: bool) -> Result<(Client, websocket::Client)> {
     let mut roots = RootCertStore::empty();
     if is_tls {
         let found = rustls_native_certs::load_native_certs();
@@ -66,18 +68,16 @@ pub(super) fn client(is_tls: bool) -> Result<Client> {
     http.set_nodelay(true);
     http.set_connect_timeout(Some(CONNECT));
     http.set_keepalive(Some(ALIVE));
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(http);
+    let connector = || HttpsConnectorBuilder::new().with_tls_config(config.clone()).https_or_http();
+    let sockets = websocket::client(connector().enable_http1().wrap_connector(http.clone()));
+    let connector = connector().enable_all_versions().wrap_connector(http);
     let mut builder = legacy::Client::builder(TokioExecutor::new());
     // A connection that died silently, as after a change of network, is not used again.
     builder
         .timer(TokioTimer::new())
         .http2_keep_alive_interval(ALIVE)
         .http2_keep_alive_timeout(ALIVE);
-    Ok(builder.pool_timer(TokioTimer::new()).build(connector))
+    Ok((builder.pool_timer(TokioTimer::new()).build(connector), sockets))
 }
 
 /// Answers a request of a client: by the provider, or with a refusal.
@@ -98,6 +98,9 @@ pub(super) async fn answer(
         Ok((uri, Start { headers: written(request.headers()), ..start }))
     });
     Ok(match target {
+        Ok((uri, start)) if websocket::is_handshake(request.method(), request.headers()) => {
+            websocket::pass(&shared, watch, request, uri, start).await
+        }
         Ok((uri, start)) => pass(&shared, watch, request, uri, start).await,
         Err(refusal) => refused(refusal),
     })
@@ -124,21 +127,14 @@ async fn pass(
     let start = Start { method: parts.method.as_str().to_owned(), ..start };
     let (of_request, mut recorder) = shared.recorder.exchange(start);
     parts.uri = uri;
-    drop_connection_headers(&mut parts.headers);
-    // The provider has its own name, and this listener has answered what the client waited for.
-    parts.headers.remove(header::HOST);
-    parts.headers.remove(header::EXPECT);
+    parts.headers = passed_headers(parts.headers);
     parts.version = hyper::Version::HTTP_11;
     parts.extensions.clear();
     let body = RequestBody::new(body, of_request, watch.clone());
     let (mut head, body) = match shared.client.request(Request::from_parts(parts, body)).await {
         Ok(response) => response.into_parts(),
         Err(error) => {
-            let reason = if error.is_connect() {
-                "the upstream cannot be reached"
-            } else {
-                "the upstream gave no answer of HTTP"
-            };
+            let reason = unanswered(&error);
             Recorded::end(&mut recorder, Some(reason)).await;
             return refused((StatusCode::BAD_GATEWAY, reason));
         }
@@ -158,12 +154,30 @@ async fn pass(
     Response::from_parts(head, ResponseBody::Passing(body, recorder))
 }
 
+/// Why there is no answer.
+pub(super) fn unanswered(error: &legacy::Error) -> &'static str {
+    if error.is_connect() {
+        "the upstream cannot be reached"
+    } else {
+        "the upstream gave no answer of HTTP"
+    }
+}
+
+/// The headers of a request that go on to the provider.
+pub(super) fn passed_headers(mut headers: HeaderMap) -> HeaderMap {
+    drop_connection_headers(&mut headers);
+    // The provider has its own name, and this listener has answered what the client waited for.
+    headers.remove(header::HOST);
+    headers.remove(header::EXPECT);
+    headers
+}
+
 /// Of some headers those that may be written down.
-fn written(headers: &HeaderMap) -> Vec<(String, String)> {
+pub(super) fn written(headers: &HeaderMap) -> Vec<(String, String)> {
     allowed_headers(headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
 }
 
-fn drop_connection_headers(headers: &mut HeaderMap) {
+pub(super) fn drop_connection_headers(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
@@ -177,7 +191,7 @@ fn drop_connection_headers(headers: &mut HeaderMap) {
 }
 
 /// An answer of the recorder itself, in the form that providers give their errors.
-fn refused((status, reason): Refusal) -> Response<ResponseBody> {
+pub(super) fn refused((status, reason): Refusal) -> Response<ResponseBody> {
     let text = format!(
         "{{\"type\":\"error\",\"error\":{{\"type\":\"afterimage_record\",\"message\":\"afterimage record: {reason}\"}}}}\n"
     );

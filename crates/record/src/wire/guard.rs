@@ -5,6 +5,8 @@ use hyper::{
     header::{HOST, ORIGIN, UPGRADE},
 };
 
+use super::websocket;
+
 /// Why a request is refused.
 pub(super) type Refusal = (StatusCode, &'static str);
 
@@ -36,8 +38,11 @@ pub(super) fn check(
     if headers.contains_key(ORIGIN) {
         return Err((StatusCode::FORBIDDEN, "a page of a browser sent it"));
     }
-    if headers.contains_key(UPGRADE) {
-        return Err((StatusCode::UPGRADE_REQUIRED, "WebSockets are not passed on: use HTTP"));
+    if headers.contains_key(UPGRADE) && !websocket::is_handshake(method, headers) {
+        return Err((
+            StatusCode::UPGRADE_REQUIRED,
+            "no protocol but that of WebSockets is passed on",
+        ));
     }
     Ok(())
 }
@@ -91,7 +96,11 @@ mod tests {
         assert_eq!(refused("GET", "/t/p/x", &[]), Some(403));
         assert_eq!(refused("GET", "/t/p/x", &[own, own]), Some(403));
         assert_eq!(refused("GET", "/t/p/x", &[own, ("origin", "http://127.0.0.1:7")]), Some(403));
-        assert_eq!(refused("GET", "/t/p/x", &[own, ("upgrade", "websocket")]), Some(426));
+        assert_eq!(refused("GET", "/t/p/x", &[own, ("upgrade", "WebSocket")]), None);
+        assert_eq!(refused("POST", "/t/p/x", &[own, ("upgrade", "websocket")]), Some(426));
+        assert_eq!(refused("GET", "/t/p/x", &[own, ("upgrade", "h2c")]), Some(426));
+        let both = [own, ("upgrade", "websocket"), ("upgrade", "h2c")];
+        assert_eq!(refused("GET", "/t/p/x", &both), Some(426));
     }
 
     #[test]

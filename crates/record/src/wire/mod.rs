@@ -21,6 +21,9 @@
 //! written in lower case. Clients speak HTTP/1.1, the provider HTTP/2 or HTTP/1.1, as it prefers.
 //! Redirects are passed on and not followed.
 //!
+//! A [WebSocket](websocket) is copied both ways. What a client asks for in it, with what it is
+//! answered, is an exchange.
+//!
 //! A client reaches a provider through a path of its own that holds a random token of 128 bits. A
 //! request with a foreign `Host`, with an `Origin`, with a target in absolute form, with two lengths,
 //! or that asks for a tunnel, is refused.
@@ -31,6 +34,7 @@ mod interrupt;
 mod passing;
 mod upstream;
 mod watched;
+pub mod websocket;
 
 use std::{
     fmt::Write as _,
@@ -91,6 +95,7 @@ struct Shared {
     token: String,
     routes: Vec<Route>,
     client: Client,
+    sockets: websocket::Client,
     recorder: Arc<Recorder>,
 }
 
@@ -117,7 +122,8 @@ impl Wire {
             .enable_all()
             .build()
             .map_err(|error| Error::io(error, "cannot start threads"))?;
-        let client = forward::client(routes.iter().any(|route| route.upstream.is_tls()))?;
+        let (client, sockets) =
+            forward::clients(routes.iter().any(|route| route.upstream.is_tls()))?;
         let token = token()?;
         let base = |route: &Route| {
             let Route { name, upstream } = route;
@@ -126,7 +132,8 @@ impl Wire {
         let bases = routes.iter().map(base).collect();
         let recorder = Arc::new(recorder);
         let port = address.port();
-        let shared = Shared { port, token, routes, client, recorder: Arc::clone(&recorder) };
+        let shared =
+            Shared { port, token, routes, client, sockets, recorder: Arc::clone(&recorder) };
         let _inside = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         runtime.spawn(accept(listener, Arc::new(shared)));
@@ -228,5 +235,6 @@ async fn serve(stream: tokio::net::TcpStream, shared: Arc<Shared>) {
     let _ = http1::Builder::new()
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades()
         .await;
 }

@@ -6,3 +6,4 @@ mod passing;
 mod refusals;
 mod secrets;
 mod support;
+mod websocket;

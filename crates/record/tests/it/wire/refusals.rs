@@ -58,7 +58,7 @@ fn a_request_that_is_no_clients_of_its_own_reaches_nobody() {
         ),
         (
             format!(
-                "GET {path}/responses HTTP/1.1\r\n{own}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+                "GET {path}/responses HTTP/1.1\r\n{own}Connection: upgrade\r\nUpgrade: h2c\r\n\r\n"
             ),
             426,
         ),

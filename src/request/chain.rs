@@ -1,0 +1,247 @@
+//! Requests that name an earlier response. The provider has what came before them, and so has the
+//! recording, where it holds that response and the request for it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::Provenance;
+use crate::{
+    Error, ErrorKind, Result,
+    id::FrameSeq,
+    json::{self, PlacedValue, Value},
+    transcript::{Api, RecordedExchange},
+};
+
+/// The member of a request that names the response before it.
+const PREVIOUS: &str = "previous_response_id";
+
+/// What the requests of a recording go on from, by their indexes.
+#[derive(Debug, Default)]
+pub(super) struct Chains {
+    links: HashMap<usize, Link>,
+    /// What was answered where another request goes on from it.
+    replies: HashMap<usize, Reply>,
+}
+
+#[derive(Debug)]
+struct Link {
+    /// The response that the request names.
+    id: Arc<str>,
+    to: To,
+    /// How many messages come before the request's own.
+    messages: usize,
+    /// The response from which on something is missing.
+    missing: Option<Arc<str>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum To {
+    /// The exchange with that response.
+    Exchange(usize),
+    /// The recording has no such response.
+    Nothing,
+    /// It is the response to a request that came later, or to this one.
+    Later(usize),
+}
+
+#[derive(Debug)]
+struct Reply {
+    items: Vec<String>,
+    is_whole: bool,
+}
+
+impl Chains {
+    /// The chains of a recording. Parses the answers of the Responses API where a request names one.
+    pub(super) fn of(recorded: &[&RecordedExchange]) -> Self {
+        let named = |index: usize| Some((index, previous(recorded.get(index)?)?));
+        let named: Vec<(usize, Arc<str>)> = (0..recorded.len()).filter_map(named).collect();
+        let mut chains = Self::default();
+        if named.is_empty() {
+            return chains;
+        }
+        let wanted: HashSet<&str> = named.iter().map(|(_, id)| &**id).collect();
+        let mut holders: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, exchange) in recorded.iter().enumerate() {
+            let Some(reply) = exchange.reply().filter(|reply| wanted.contains(&*reply.id)) else {
+                continue;
+            };
+            let items = reply.items.iter().map(Value::to_string).collect();
+            chains.replies.insert(index, Reply { items, is_whole: reply.is_whole });
+            holders.entry(reply.id).or_default().push(index);
+        }
+        for (index, id) in named {
+            let all = holders.get(&*id).map(Vec::as_slice).unwrap_or_default();
+            // An id that comes again is that of the response before the request.
+            let earlier = all.iter().rev().find(|holder| **holder < index);
+            let to = match (earlier, all.first()) {
+                (Some(holder), _) => To::Exchange(*holder),
+                (None, Some(later)) => To::Later(*later),
+                (None, None) => To::Nothing,
+            };
+            let (messages, missing) = match to {
+                To::Exchange(holder) => chains.up_to(recorded, holder, &id),
+                To::Nothing | To::Later(_) => (0, Some(Arc::clone(&id))),
+            };
+            chains.links.insert(index, Link { id, to, messages, missing });
+        }
+        chains
+    }
+
+    /// How many messages there are up to the end of an answer, and what is missing of them.
+    fn up_to(
+        &self,
+        recorded: &[&RecordedExchange],
+        holder: usize,
+        id: &Arc<str>,
+    ) -> (usize, Option<Arc<str>>) {
+        let own = recorded.get(holder).map_or(0, |of| Conversation::of(&of.request).items.len());
+        let reply = self.replies.get(&holder);
+        let before = self.links.get(&holder);
+        let messages = before.map_or(0, |link| link.messages)
+            + own
+            + reply.map_or(0, |reply| reply.items.len());
+        let cut = reply.filter(|reply| !reply.is_whole).map(|_| Arc::clone(id));
+        (messages, before.and_then(|link| link.missing.clone()).or(cut))
+    }
+
+    /// Where a request comes from that is joined with what it goes on from; `None` of one that names
+    /// no response.
+    pub(super) fn provenance(&self, index: usize) -> Option<Provenance> {
+        let Link { messages, missing, .. } = self.links.get(&index)?;
+        Some(Provenance::Resolved { messages: *messages, missing: missing.clone() })
+    }
+
+    /// The body of a request with all that it goes on from, as far as it is recorded; `None` of one
+    /// that names no response. `body` gives those of the others. Linear in the joined text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where the response came later than the request.
+    pub(super) fn joined<'b>(
+        &self,
+        index: usize,
+        body: impl Fn(usize) -> Option<&'b str>,
+    ) -> Result<Option<String>> {
+        let Some(own) = body(index).filter(|_| self.links.contains_key(&index)) else {
+            return Ok(None);
+        };
+        let mut runs: Vec<Vec<&str>> = Vec::new();
+        let own = Conversation::of(own);
+        let (mut at, mut missing) = (index, None);
+        // Each link leads to an earlier exchange, so this ends.
+        while let Some(link) = self.links.get(&at) {
+            match link.to {
+                To::Exchange(holder) => {
+                    let reply = self.replies.get(&holder).map(|reply| &reply.items);
+                    runs.push(reply.into_iter().flatten().map(String::as_str).collect());
+                    at = holder;
+                    runs.push(
+                        body(at).map(|body| Conversation::of(body).items).unwrap_or_default(),
+                    );
+                }
+                To::Nothing => {
+                    missing = Some(&*link.id);
+                    break;
+                }
+                To::Later(later) => {
+                    let message = format!(
+                        "request {} goes on from response {:?}, which answers request {}: expected \
+                         one that came before it",
+                        at + 1,
+                        &*link.id,
+                        later + 1
+                    );
+                    return Err(Error::new(ErrorKind::Shape, message));
+                }
+            }
+        }
+        let before: Vec<&str> = runs.into_iter().rev().flatten().collect();
+        Ok(Some(own.joined(&before, missing)))
+    }
+}
+
+/// The frames of the messages that a request has itself: those that it goes on from come before.
+pub(super) fn own_frames(exchange: &RecordedExchange) -> Vec<Option<FrameSeq>> {
+    let frames = &exchange.frames;
+    let own = match previous(exchange) {
+        Some(_) => Conversation::of(&exchange.request).items.len(),
+        None => frames.len(),
+    };
+    frames.iter().skip(frames.len().saturating_sub(own)).copied().collect()
+}
+
+/// The response that a request names.
+fn previous(exchange: &RecordedExchange) -> Option<Arc<str>> {
+    if exchange.api != Api::Responses || !exchange.request.contains(PREVIOUS) {
+        return None;
+    }
+    let body = &*exchange.request;
+    let member = json::children(body, 0..body.len())
+        .into_iter()
+        .find(|member| member.key.as_deref() == Some(PREVIOUS))?;
+    let value = json::read(body.get(member.value)?.as_bytes()).ok()?;
+    value.as_str().map(Arc::from)
+}
+
+/// The body of a request of the Responses API, taken apart.
+struct Conversation<'b> {
+    body: &'b str,
+    members: Vec<PlacedValue>,
+    /// The items of the input; a text alone is one of them.
+    items: Vec<&'b str>,
+}
+
+impl<'b> Conversation<'b> {
+    fn of(body: &'b str) -> Self {
+        let members = json::children(body, 0..body.len());
+        let key = Api::Responses.conversation_key();
+        let input = members.iter().find(|member| member.key.as_deref() == Some(key));
+        let input = input.map_or(0..0, |input| input.value.clone());
+        let is_list = body.get(input.clone()).is_some_and(|text| text.starts_with('['));
+        let items = if is_list {
+            let items = json::children(body, input).into_iter();
+            items.filter_map(|item| body.get(item.value)).collect()
+        } else {
+            body.get(input).into_iter().collect()
+        };
+        Self { body, members, items }
+    }
+
+    /// The body with messages before its own. Where one is `missing` it still names the response.
+    fn joined(&self, before: &[&str], missing: Option<&str>) -> String {
+        let mut joined = String::with_capacity(self.body.len() + 64);
+        for member in &self.members {
+            let key = member.key.as_deref();
+            if key == Some(PREVIOUS) && missing.is_none() {
+                continue;
+            }
+            joined.push(if joined.is_empty() { '{' } else { ',' });
+            let name = self.body.get(member.whole.start..member.value.start).unwrap_or_default();
+            joined.push_str(name);
+            match (key, missing) {
+                (Some(PREVIOUS), Some(id)) => joined.push_str(&Value::from(id).to_string()),
+                (Some(key), _) if key == Api::Responses.conversation_key() => {
+                    self.push_items(before, &mut joined);
+                }
+                _ => joined.push_str(self.body.get(member.value.clone()).unwrap_or_default()),
+            }
+        }
+        joined.push('}');
+        joined
+    }
+
+    fn push_items(&self, before: &[&str], joined: &mut String) {
+        joined.push('[');
+        for (at, item) in before.iter().chain(&self.items).enumerate() {
+            if at > 0 {
+                joined.push(',');
+            }
+            let is_text = item.starts_with('"');
+            joined.push_str(if is_text { "{\"role\":\"user\",\"content\":" } else { "" });
+            joined.push_str(item);
+            joined.push_str(if is_text { "}" } else { "" });
+        }
+        joined.push(']');
+    }
+}
