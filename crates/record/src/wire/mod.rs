@@ -28,6 +28,7 @@
 mod forward;
 mod guard;
 mod interrupt;
+mod lingering;
 mod passing;
 mod upstream;
 mod watched;
