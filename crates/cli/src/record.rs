@@ -42,7 +42,10 @@ pub(crate) fn run(args: &Record) -> Outcome {
         None => serve(&wire, &variables),
     };
     let count = wire.exchanges();
-    wire.stop();
+    // The command has its answers: what is missing is said, and changes no exit code.
+    if let Err(error) = wire.stop() {
+        note(&error.to_string());
+    }
     note(&format!(
         "recorded {}; `afterimage requests {}` lists them",
         counted(count, "exchange"),

@@ -12,9 +12,14 @@ pub const MOST_STORED: u64 = 64 << 20;
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 const AFTER: u8 = 2;
-/// The level of a body that stands for itself, and that of one that repeats an earlier one.
+/// The level of a body that stands for itself, that of a long one, and that of one that repeats an
+/// earlier one.
 const LEVEL: i32 = 9;
+const LEVEL_LONG: i32 = 3;
 const LEVEL_AFTER: i32 = 3;
+const LEVEL_QUICK: i32 = 1;
+/// A body from this length on is long: the higher level would take a second for 20 MB.
+const LONG: usize = 1 << 20;
 /// The largest window: a decoder of zstd takes no larger one by itself.
 const MOST_WINDOW: u32 = 27;
 const LEAST_WINDOW: u32 = 17;
@@ -31,12 +36,34 @@ pub(crate) struct StoredBody {
     pub(crate) base: Option<Position>,
 }
 
+/// How much is done to make a body small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effort {
+    /// What it takes.
+    Small,
+    /// A little, since an answer waits.
+    Quick,
+    /// Nothing, since an answer has waited.
+    AsIs,
+}
+
 /// The content of the record of a body; `base` is the position and the bytes of an earlier one.
-pub(crate) fn to_bytes(body: &RequestBody<'_>, base: Option<(Position, &[u8])>) -> Vec<u8> {
-    let after = base.and_then(|(at, base)| Some((at, compress(body.bytes, Some(base)).ok()?)));
+pub(crate) fn to_bytes(
+    body: &RequestBody<'_>,
+    base: Option<(Position, &[u8])>,
+    effort: Effort,
+) -> Vec<u8> {
+    let level = match effort {
+        Effort::Small if body.bytes.len() < LONG => LEVEL,
+        Effort::Small => LEVEL_LONG,
+        Effort::Quick | Effort::AsIs => LEVEL_QUICK,
+    };
+    let after =
+        base.and_then(|(at, base)| Some((at, compress(body.bytes, Some(base), LEVEL_AFTER).ok()?)));
     let (at, packed) = match after {
         Some((at, packed)) => (Some(at), Some(packed)),
-        None => (None, compress(body.bytes, None).ok()),
+        None if effort == Effort::AsIs => (None, None),
+        None => (None, compress(body.bytes, None, level).ok()),
     };
     let packed = packed.filter(|packed| packed.len() < body.bytes.len());
     let coding = match (&packed, at) {
@@ -116,10 +143,10 @@ fn window(bytes: usize) -> u32 {
     exponent.clamp(LEAST_WINDOW, MOST_WINDOW)
 }
 
-fn compress(bytes: &[u8], base: Option<&[u8]>) -> io::Result<Vec<u8>> {
+fn compress(bytes: &[u8], base: Option<&[u8]>, level: i32) -> io::Result<Vec<u8>> {
     let mut encoder = match base {
-        Some(base) => zstd::stream::write::Encoder::with_ref_prefix(Vec::new(), LEVEL_AFTER, base)?,
-        None => zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?,
+        Some(base) => zstd::stream::write::Encoder::with_ref_prefix(Vec::new(), level, base)?,
+        None => zstd::stream::write::Encoder::new(Vec::new(), level)?,
     };
     // A whole conversation lies between a message and the same one in the body before.
     encoder.window_log(window(bytes.len() + base.map_or(0, <[u8]>::len)))?;
@@ -157,8 +184,13 @@ mod tests {
             }
             bytes.extend(more.as_bytes());
             let body = RequestBody { bytes: &bytes, total: bytes.len() as u64 + 3, ended };
-            for base in [None, Some((Position::new(77), base.as_slice()))] {
-                let record = to_bytes(&body, base);
+            for (base, effort) in [
+                (None, Effort::Small),
+                (None, Effort::Quick),
+                (None, Effort::AsIs),
+                (Some((Position::new(77), base.as_slice())), Effort::Small),
+            ] {
+                let record = to_bytes(&body, base, effort);
                 let found = describe(&record).unwrap();
                 prop_assert_eq!((found.total, found.ended), (body.total, ended));
                 let base = found.base.and(base).map(|(_, base)| base);
@@ -169,7 +201,7 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             let _ = of_bytes(&bytes, None);
-            let mut record = to_bytes(&RequestBody::whole(&[7; 300]), None);
+            let mut record = to_bytes(&RequestBody::whole(&[7; 300]), None, Effort::Small);
             record.splice(18.., bytes);
             let _ = of_bytes(&record, Some(b"base"));
         }
@@ -188,7 +220,8 @@ mod tests {
         let (input, tools) = (noise(5 << 20, &mut state), noise(1 << 16, &mut state));
         let base = [input.as_slice(), &tools].concat();
         let body = [input.as_slice(), b"a new message", &tools].concat();
-        let record = to_bytes(&RequestBody::whole(&body), Some((Position::new(9), &base)));
+        let base_of = Some((Position::new(9), base.as_slice()));
+        let record = to_bytes(&RequestBody::whole(&body), base_of, Effort::Small);
         assert!(record.len() < 2000, "{} bytes", record.len());
         assert!(of_bytes(&record, Some(&base)).unwrap() == body);
         // Another base gives no body, or not this one.
@@ -197,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_holds_more_than_it_says_is_damage() {
-        let mut record = to_bytes(&RequestBody::whole(&[7; 3000]), None);
+        let mut record = to_bytes(&RequestBody::whole(&[7; 3000]), None, Effort::Small);
         record[9..17].copy_from_slice(&2000_u64.to_le_bytes());
         assert_eq!(of_bytes(&record, None).unwrap_err().kind(), ErrorKind::Damaged);
     }

@@ -19,11 +19,12 @@ pub(crate) enum Kind {
     Response = 3,
     Part = 4,
     End = 5,
+    Run = 6,
 }
 
 impl Kind {
     fn of(byte: u8) -> Option<Self> {
-        [Self::Start, Self::Request, Self::Response, Self::Part, Self::End]
+        [Self::Start, Self::Request, Self::Response, Self::Part, Self::End, Self::Run]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -200,6 +201,8 @@ pub(crate) enum Entry<'b> {
     Response(ResponseHead),
     Part(&'b [u8]),
     End(End),
+    /// A recorder begins to write: what had no end before has none.
+    Run,
 }
 
 /// The exchange that a record is of, and what it holds.
@@ -223,6 +226,7 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Result<(u64, Entry<'_>)> {
     let entry = match kind {
         Kind::Request => Some(Entry::Request(content)),
         Kind::Part => Some(Entry::Part(content)),
+        Kind::Run => Some(Entry::Run),
         Kind::Start => value().as_ref().and_then(Start::of_json).map(Entry::Start),
         Kind::Response => value().as_ref().and_then(ResponseHead::of_json).map(Entry::Response),
         Kind::End => value().as_ref().and_then(End::of_json).map(Entry::End),

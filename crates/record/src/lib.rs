@@ -40,6 +40,7 @@ mod coding;
 mod entry;
 mod error;
 mod folder;
+mod packer;
 mod reader;
 mod recorder;
 #[cfg(feature = "wire")]

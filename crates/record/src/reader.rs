@@ -51,17 +51,17 @@ pub struct Exchange {
     is_live: bool,
 }
 
-/// Whether the answer of an exchange came to its end. Of its request, [`Recording::request`] says it.
+/// Whether an exchange came to its end: its request, and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The response came to its end.
+    /// The request and the response came to their ends, and all of both is stored.
     Complete,
-    /// It did not, or not all of it is stored.
+    /// One of them did not, or not all of it is stored.
     Cut {
         /// What broke it off.
         reason: String,
     },
-    /// It has no end, and somebody is writing the recording.
+    /// Its end or its request is not there yet, and somebody is writing the recording.
     Running,
 }
 
@@ -92,6 +92,18 @@ impl Body {
 impl Exchange {
     /// Whether it came to its end, by what its records say. Reading its bodies checks more.
     pub fn outcome(&self) -> Outcome {
+        match (self.answer(), self.request_cut()) {
+            // An answer may come to its end before its request does.
+            (Outcome::Complete, Some(_)) if self.is_live && self.request.is_none() => {
+                Outcome::Running
+            }
+            (Outcome::Complete, Some(reason)) => Outcome::Cut { reason: reason.to_owned() },
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Whether the response came to its end.
+    fn answer(&self) -> Outcome {
         let cut = |reason: &str| Outcome::Cut { reason: reason.to_owned() };
         match (&self.end, &self.response) {
             (None, _) if self.is_live => Outcome::Running,
@@ -102,9 +114,19 @@ impl Exchange {
             _ => Outcome::Complete,
         }
     }
+
+    /// Why the request is not whole; `None` where it is.
+    fn request_cut(&self) -> Option<&'static str> {
+        match self.request {
+            None => Some("no request body was recorded"),
+            Some((_, stored)) if !stored.ended => Some("the request broke off"),
+            Some((_, stored)) if stored.stored < stored.total => Some(TOO_LONG),
+            Some(_) => None,
+        }
+    }
 }
 
-const TOO_LONG: &str = "the body is longer than what is stored of one";
+const TOO_LONG: &str = "the body is longer than what is stored of it";
 
 impl Recording {
     /// Opens the recording in a folder; `None` where there is none.
@@ -166,6 +188,10 @@ impl Recording {
                 Err(error) => return Err(error.into()),
             }
             let Ok((number, entry)) = entry::of_bytes(&payload) else { continue };
+            if entry == Entry::Run {
+                self.exchanges.iter_mut().for_each(|exchange| exchange.is_live = false);
+                continue;
+            }
             if let Entry::Start(start) = entry {
                 places.insert(number, self.exchanges.len());
                 self.exchanges.push(Exchange {
@@ -183,7 +209,7 @@ impl Recording {
             // Without its start nothing is known of an exchange.
             let Some(exchange) = place else { continue };
             match entry {
-                Entry::Start(_) => {}
+                Entry::Start(_) | Entry::Run => {}
                 Entry::Request(content) => {
                     let stored = coding::describe(content).ok();
                     exchange.request = stored.map(|stored| (record.position, stored));
@@ -228,17 +254,12 @@ impl Recording {
     /// # Errors
     /// [`ErrorKind::Damaged`] where a record is damaged or refers to none, [`ErrorKind::Io`].
     pub fn request(&self, exchange: &Exchange) -> Result<Body> {
-        let Some((position, stored)) = exchange.request else {
-            let reason = "no request body was recorded".to_owned();
-            return Ok(Body { bytes: Vec::new(), cut: Some(reason) });
+        let cut = exchange.request_cut().map(str::to_owned);
+        let Some((position, _)) = exchange.request else {
+            return Ok(Body { bytes: Vec::new(), cut });
         };
         let bytes = self.body_at(position, MOST_LINKS)?;
-        let cut = match () {
-            () if !stored.ended => Some("the request broke off"),
-            () if stored.stored < stored.total => Some(TOO_LONG),
-            () => None,
-        };
-        Ok(Body { bytes: Arc::unwrap_or_clone(bytes), cut: cut.map(str::to_owned) })
+        Ok(Body { bytes: Arc::unwrap_or_clone(bytes), cut })
     }
 
     fn body_at(&self, position: Position, links: u32) -> Result<Arc<Vec<u8>>> {
@@ -297,7 +318,7 @@ impl Recording {
             }
         }
         let stored = exchange.end.as_ref().map(|end| end.stored);
-        let cut = match exchange.outcome() {
+        let cut = match exchange.answer() {
             _ if lost.is_some() => lost,
             Outcome::Cut { reason } => Some(reason),
             Outcome::Running => Some("the exchange still runs".to_owned()),

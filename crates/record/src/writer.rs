@@ -3,15 +3,16 @@
 use std::{path::Path, sync::Arc, thread, time::Duration};
 
 use afterimage_log::{
-    DirLock, ErrorKind as LogKind, Files, Holder, PrivateFiles, RecordWriter, Recovery, pack,
+    DirLock, ErrorKind as LogKind, Files, Holder, OpenFile, OpenMode, Position, PrivateFiles,
+    RecordWriter, Recovery, pack,
 };
 
 use crate::{
-    Result,
-    base::Bases,
-    coding,
+    Error, Result,
+    coding::{self, Effort},
     entry::{self, End, Kind, RequestBody, ResponseHead, Start},
     folder::{self, FILE_NAME, KIND},
+    packer::Packer,
 };
 
 /// How often and after how long the lock is tried again.
@@ -37,13 +38,28 @@ impl ExchangeId {
 pub struct RecordingWriter {
     _lock: DirLock,
     log: RecordWriter,
-    bases: Bases,
+    packer: Packer,
+    /// The file once more, so that a sync and an append need not wait for each other.
+    file: Arc<dyn OpenFile>,
+}
+
+/// Makes durable what a writer has appended, on another thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Syncer(Arc<dyn OpenFile>);
+
+impl Syncer {
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), as of [`RecordingWriter::sync`].
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.0.sync().map_err(|error| Error::io(error, "cannot sync the recording"))
+    }
 }
 
 impl RecordingWriter {
     /// Opens the recording in a folder, or begins one there, that its owner alone can read.
     ///
     /// Reads the headers of all records. A torn tail is copied and cut, as the recovery says.
+    /// Exchanges of an earlier writer that have no end are cut from then on.
     ///
     /// # Errors
     /// [`ErrorKind::Locked`](crate::ErrorKind::Locked) where another recorder writes there,
@@ -66,8 +82,22 @@ impl RecordingWriter {
         let folder = folder.as_ref();
         let files = folder::prepare(&files, folder)?;
         let lock = lock(&*files, folder)?;
-        let (log, recovery) = RecordWriter::open(files, folder.join(FILE_NAME), KIND)?;
-        Ok((Self { _lock: lock, log, bases: Bases::default() }, recovery))
+        let path = folder.join(FILE_NAME);
+        let (mut log, recovery) = RecordWriter::open(Arc::clone(&files), &path, KIND)?;
+        let file = files.open(&path, OpenMode::Append);
+        let file = file.map_err(|error| Error::io(error, "cannot open").in_file(&path))?;
+        if recovery.records > 0 {
+            // A reader could not tell those that were cut from those that run.
+            let index = log.next_index();
+            log.append(&entry::to_bytes(Kind::Run, index, &[]))?;
+        }
+        let packer = Packer::default();
+        Ok((Self { _lock: lock, log, packer, file: Arc::from(file) }, recovery))
+    }
+
+    /// Syncs from another thread.
+    pub(crate) fn syncer(&self) -> Syncer {
+        Syncer(Arc::clone(&self.file))
     }
 
     /// Begins an exchange.
@@ -92,13 +122,18 @@ impl RecordingWriter {
         let most = usize::try_from(coding::MOST_STORED).unwrap_or(usize::MAX);
         let bytes = body.bytes.get(..most).unwrap_or(body.bytes);
         let body = RequestBody { bytes, ..body };
-        let planned = self.bases.plan(lane, bytes);
-        let base = planned.base.as_ref().map(|base| (base.position, &*base.body));
-        let content = coding::to_bytes(&body, base);
-        let position = self.log.append(&entry::to_bytes(Kind::Request, of.0, &content))?;
-        let is_after = coding::describe(&content).is_ok_and(|stored| stored.base.is_some());
-        self.bases.push(lane, position, bytes, planned.carried_out(is_after));
+        let packed = self.packer.pack(lane, &body, Effort::Small);
+        let position = self.packed(of, &packed.content)?;
+        self.packer.keep(lane, position, bytes, packed);
         Ok(())
+    }
+
+    /// Appends the body of a request that is packed already.
+    ///
+    /// # Errors
+    /// Those of [`RecordingWriter::start`].
+    pub(crate) fn packed(&mut self, of: ExchangeId, content: &[u8]) -> Result<Position> {
+        Ok(self.log.append(&entry::to_bytes(Kind::Request, of.0, content))?)
     }
 
     /// Appends what comes before the body of the response.

@@ -158,12 +158,8 @@ fn count_long(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
             }
         };
         set(link.end, Link { merged: NO_RANK, ..gone });
-        let joined = Link {
-            end: gone.end,
-            rank: merged,
-            merged: vocabulary.merged(merged, next),
-            ..link
-        };
+        let joined =
+            Link { end: gone.end, rank: merged, merged: vocabulary.merged(merged, next), ..link };
         set(at, joined);
         if let Some(&before) = links.get(link.previous as usize) {
             let merged = vocabulary.merged(before.rank, merged);

@@ -45,12 +45,7 @@ struct LongSlot {
 
 impl Default for PieceCache {
     fn default() -> Self {
-        Self {
-            short: vec![0; SHORT_SLOTS].into(),
-            long: Vec::new(),
-            ring: Vec::new(),
-            written: 0,
-        }
+        Self { short: vec![0; SHORT_SLOTS].into(), long: Vec::new(), ring: Vec::new(), written: 0 }
     }
 }
 
@@ -67,8 +62,8 @@ impl PieceCache {
             return self.count_long(piece, count);
         }
         let key = short_key(text, piece);
-        let hash = (key as u64 ^ ((key >> 64) as u64).rotate_left(29))
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash =
+            (key as u64 ^ ((key >> 64) as u64).rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let slot = (hash >> 40) as usize & (SHORT_SLOTS - 1);
         let Some(entry) = self.short.get_mut(slot) else { return count(piece) };
         if *entry & ((1 << COUNT_SHIFT) - 1) == key {

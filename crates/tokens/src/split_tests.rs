@@ -75,7 +75,11 @@ fn pieces_are_those_of_the_expressions_for_all_short_texts() {
             for b in CHARACTERS {
                 for c in CHARACTERS {
                     check(pretokenizer, &regex, &String::from_iter([*a, *b, *c]));
-                    check(pretokenizer, &regex, &String::from_iter(['e', *a, *b, *c, '\'', 'r', 'e']));
+                    check(
+                        pretokenizer,
+                        &regex,
+                        &String::from_iter(['e', *a, *b, *c, '\'', 'r', 'e']),
+                    );
                 }
             }
         }

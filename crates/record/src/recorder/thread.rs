@@ -2,14 +2,18 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::Ordering,
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::{Duration, Instant},
 };
 
-use super::{Done, Note, Open, Tell};
-use crate::{End, ExchangeId, RecordingWriter, RequestBody, ResponseHead, Result, Start};
+use super::{
+    Done, Note, Open, Tell,
+    packing::{PackedNote, Shared, Stored},
+    syncing::Syncing,
+};
+use crate::{End, ExchangeId, RecordingWriter, Result, Start};
 
 /// What was appended is synced after so long.
 const SYNC_AFTER: Duration = Duration::from_secs(1);
@@ -23,7 +27,8 @@ pub(super) struct Thread {
     writer: Option<RecordingWriter>,
     open: Open,
     tell: Tell,
-    waiting: Arc<AtomicUsize>,
+    syncing: Syncing,
+    shared: Arc<Shared>,
     running: HashMap<u64, Running>,
     /// Since when something is not synced.
     unsynced: Option<Instant>,
@@ -32,13 +37,24 @@ pub(super) struct Thread {
     missed: u64,
 }
 
+/// How far the request of an exchange is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Request {
+    Passing,
+    /// It has come to its end, and is packed.
+    Coming,
+    Stored,
+}
+
 /// An exchange whose end, or whose request, is still to come.
 struct Running {
     id: ExchangeId,
-    has_request: bool,
+    request: Request,
     has_end: bool,
     /// A record of it could not be written.
     is_lost: bool,
+    /// Waits for the request.
+    done: Option<Done>,
 }
 
 impl Thread {
@@ -46,10 +62,12 @@ impl Thread {
         writer: RecordingWriter,
         open: Open,
         tell: Tell,
-        waiting: Arc<AtomicUsize>,
+        syncing: Syncing,
+        shared: Arc<Shared>,
     ) -> Self {
         let (running, unsynced, failed, missed) = Default::default();
-        Self { writer: Some(writer), open, tell, waiting, running, unsynced, failed, missed }
+        let writer = Some(writer);
+        Self { writer, open, tell, syncing, shared, running, unsynced, failed, missed }
     }
 
     pub(super) fn run(mut self, incoming: &Receiver<Note>) {
@@ -61,13 +79,13 @@ impl Thread {
             match note {
                 Ok(Note::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(note) => {
-                    self.waiting.fetch_sub(note.size(), Ordering::Relaxed);
+                    self.shared.waiting.fetch_sub(note.size(), Ordering::Relaxed);
                     self.take(note);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if self.unsynced.is_some_and(|since| since.elapsed() >= SYNC_AFTER) {
-                self.sync();
+                self.begin_sync();
             }
         }
         self.sync();
@@ -76,16 +94,27 @@ impl Thread {
     fn take(&mut self, note: Note) {
         match note {
             Note::Start(of, start) => self.begin(of, &start),
-            Note::Request { of, lane, bytes, total, ended } => {
-                let body = RequestBody { bytes: &bytes, total, ended };
-                self.append(of, |writer, id| writer.request(id, &lane, body));
-                self.settle(of, |running| running.has_request = true);
+            Note::Coming(of) => {
+                if let Some(running) = self.running.get_mut(&of) {
+                    running.request = Request::Coming;
+                }
             }
-            Note::Response(of, head) => self.respond(of, &head),
+            Note::Packed(note) => self.packed(&note),
+            Note::Response(of, head) => self.append(of, |writer, id| writer.response(id, &head)),
             Note::Part(of, bytes) => self.append(of, |writer, id| writer.part(id, &bytes)),
             Note::End(of, end, done) => self.end(of, end, done),
+            Note::NotSynced(opening, error) => {
+                if opening == self.opening() {
+                    // What was appended since the last sync may be gone: of these nobody knows.
+                    self.fail(&error);
+                }
+            }
             Note::Stop => {}
         }
+    }
+
+    fn opening(&self) -> u64 {
+        self.shared.opening.load(Ordering::Relaxed)
     }
 
     fn begin(&mut self, of: u64, start: &Start) {
@@ -96,7 +125,8 @@ impl Thread {
         };
         match writer.start(start) {
             Ok(id) => {
-                let running = Running { id, has_request: false, has_end: false, is_lost: false };
+                let (request, done) = (Request::Passing, None);
+                let running = Running { id, request, has_end: false, is_lost: false, done };
                 self.running.insert(of, running);
                 self.unsynced.get_or_insert_with(Instant::now);
             }
@@ -107,8 +137,23 @@ impl Thread {
         }
     }
 
-    fn respond(&mut self, of: u64, head: &ResponseHead) {
-        self.append(of, |writer, id| writer.response(id, head));
+    /// Appends a request, and says where.
+    fn packed(&mut self, note: &PackedNote) {
+        let of = note.of;
+        let mut stored = Stored::Lost;
+        if note.opening == self.opening() {
+            self.append(of, |writer, id| {
+                stored = Stored::At(writer.packed(id, &note.content)?);
+                Ok(())
+            });
+        } else if self.running.get(&of).is_some_and(|running| !running.is_lost) {
+            stored = Stored::Anew;
+        }
+        // Who packs waits for it, and does not go away before.
+        let _ = note.stored.send(stored);
+        if stored != Stored::Anew {
+            self.settle(of, |running| running.request = Request::Stored);
+        }
     }
 
     fn end(&mut self, of: u64, mut end: End, done: Done) {
@@ -119,7 +164,13 @@ impl Thread {
             end.cut = Some(FAILED.to_owned());
         }
         self.append(of, |writer, id| writer.end(id, &end));
-        done();
+        match self.running.get_mut(&of) {
+            Some(running) if running.request == Request::Coming => {
+                running.done = Some(done);
+                self.shared.held.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => done(),
+        }
         self.settle(of, |running| running.has_end = true);
     }
 
@@ -152,17 +203,34 @@ impl Thread {
     fn settle(&mut self, of: u64, came: impl FnOnce(&mut Running)) {
         let Some(running) = self.running.get_mut(&of) else { return };
         came(running);
-        if running.has_request && running.has_end {
+        if running.request != Request::Stored {
+            return;
+        }
+        if let Some(done) = running.done.take() {
+            self.shared.held.fetch_sub(1, Ordering::Relaxed);
+            done();
+        }
+        if running.has_end {
             self.running.remove(&of);
         }
     }
 
+    /// Syncs beside what goes on.
+    fn begin_sync(&mut self) {
+        let Some(writer) = &self.writer else {
+            self.unsynced = None;
+            return;
+        };
+        let is_begun = self.syncing.begin(writer.syncer(), self.opening());
+        // While the disk is busy with the last sync, the next one is tried later.
+        self.unsynced = (!is_begun).then(Instant::now);
+    }
+
+    /// Syncs, and waits for it.
     fn sync(&mut self) {
-        self.unsynced = None;
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.sync()
         {
-            // What was appended since the last sync may be gone: of these nobody knows.
             self.fail(&error);
         }
     }
@@ -188,6 +256,8 @@ impl Thread {
             Ok(writer) => {
                 self.writer = Some(writer);
                 self.failed = None;
+                // Bodies of before may be gone, and none may be stored after them.
+                self.shared.opening.fetch_add(1, Ordering::Release);
                 let missed = std::mem::take(&mut self.missed);
                 (self.tell)(&format!("recording again; {missed} calls were not recorded"));
             }

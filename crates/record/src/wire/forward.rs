@@ -1,84 +1,34 @@
 //! Passes a request on, and its answer back.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
 use hyper::{
-    HeaderMap, Request, Response, StatusCode, Uri,
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::{Body as _, Incoming},
     header::{self, HeaderName, HeaderValue},
 };
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{self, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use hyper_util::client::legacy;
 
 use super::{
     Shared,
     guard::{self, Refusal, Target},
-    passing::{Recorded, RequestBody, ResponseBody},
+    passing::{Passing, Recorded, RequestBody, ResponseBody},
     watched::Watch,
     websocket,
 };
-use crate::{Error, ErrorKind, Result, Start, allowed_headers, allowed_path};
-
-/// What requests go out through.
-pub(super) type Client = legacy::Client<HttpsConnector<HttpConnector>, RequestBody>;
+use crate::{Start, allowed_headers, allowed_path};
 
 /// Headers of one connection, which end with it.
-const OF_CONNECTION: [HeaderName; 8] = [
+const OF_CONNECTION: [HeaderName; 7] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     header::PROXY_AUTHORIZATION,
     header::TE,
-    header::TRAILER,
     header::TRANSFER_ENCODING,
     header::UPGRADE,
 ];
-
-/// How long a connection to a provider may take: clients wait this long for their own.
-const CONNECT: Duration = Duration::from_secs(15);
-
-/// After so long without a word a connection is asked whether it is still there.
-const ALIVE: Duration = Duration::from_secs(15);
-
-/// A client of HTTP/2 and HTTP/1.1 that checks certificates by those of the system, and one of
-/// WebSockets.
-pub(super) fn clients(is_tls: bool) -> Result<(Client, websocket::Client)> {
-    let mut roots = RootCertStore::empty();
-    if is_tls {
-        let found = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(found.certs);
-        if roots.is_empty() {
-            let message = "the system has no certificates to check an upstream by: install them, or \
-                           name a file with some in SSL_CERT_FILE";
-            return Err(Error::new(ErrorKind::Io, message));
-        }
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::new(ErrorKind::Other, error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    http.set_nodelay(true);
-    http.set_connect_timeout(Some(CONNECT));
-    http.set_keepalive(Some(ALIVE));
-    let connector = || HttpsConnectorBuilder::new().with_tls_config(config.clone()).https_or_http();
-    let sockets = websocket::client(connector().enable_http1().wrap_connector(http.clone()));
-    let connector = connector().enable_all_versions().wrap_connector(http);
-    let mut builder = legacy::Client::builder(TokioExecutor::new());
-    // A connection that died silently, as after a change of network, is not used again.
-    builder
-        .timer(TokioTimer::new())
-        .http2_keep_alive_interval(ALIVE)
-        .http2_keep_alive_timeout(ALIVE);
-    Ok((builder.pool_timer(TokioTimer::new()).build(connector), sockets))
-}
 
 /// Answers a request of a client: by the provider, or with a refusal.
 pub(super) async fn answer(
@@ -124,18 +74,24 @@ async fn pass(
     start: Start,
 ) -> Response<ResponseBody> {
     let (mut parts, body) = request.into_parts();
+    let takes_trailers = takes_trailers(&parts.headers);
+    let has_body = parts.method != Method::HEAD;
     let start = Start { method: parts.method.as_str().to_owned(), ..start };
     let (of_request, mut recorder) = shared.recorder.exchange(start);
     parts.uri = uri;
     parts.headers = passed_headers(parts.headers);
+    if takes_trailers {
+        parts.headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    }
     parts.version = hyper::Version::HTTP_11;
     parts.extensions.clear();
     let body = RequestBody::new(body, of_request, watch.clone());
-    let (mut head, body) = match shared.client.request(Request::from_parts(parts, body)).await {
+    let call = shared.clients.call();
+    let (mut head, body) = match call.send(Request::from_parts(parts, body)).await {
         Ok(response) => response.into_parts(),
         Err(error) => {
             let reason = unanswered(&error);
-            Recorded::end(&mut recorder, Some(reason)).await;
+            Recorded::end(&mut recorder, Some(reason), &shared.patience).await;
             return refused((StatusCode::BAD_GATEWAY, reason));
         }
     };
@@ -148,10 +104,21 @@ async fn pass(
         head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if body.is_end_stream() {
-        Recorded::end(&mut recorder, None).await;
+        Recorded::end(&mut recorder, None, &shared.patience).await;
         return Response::from_parts(head, ResponseBody::Own(None));
     }
-    Response::from_parts(head, ResponseBody::Passing(body, recorder))
+    let length = head.headers.get(header::CONTENT_LENGTH).filter(|_| has_body);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let passing = Passing::new(body, recorder, shared.patience.clone(), length, Some(call));
+    Response::from_parts(head, ResponseBody::Passing(passing))
+}
+
+/// Whether a client says that it reads what comes after a body.
+fn takes_trailers(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::TE).iter().filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
 /// Why there is no answer.

@@ -12,7 +12,7 @@
 //! let wire = Wire::start("127.0.0.1:0".parse().unwrap(), vec![openai], recorder)?;
 //! // What an agent is given in place of `https://api.openai.com/v1`.
 //! println!("OPENAI_BASE_URL={}", wire.base_url("openai").unwrap());
-//! wire.stop();
+//! wire.stop()?;
 //! # Ok::<(), afterimage_record::Error>(())
 //! ```
 //!
@@ -28,9 +28,11 @@
 //! request with a foreign `Host`, with an `Origin`, with a target in absolute form, with two lengths,
 //! or that asks for a tunnel, is refused.
 
+mod client;
 mod forward;
 mod guard;
 mod interrupt;
+mod lingering;
 mod passing;
 mod upstream;
 mod watched;
@@ -47,7 +49,7 @@ use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::runtime::{Builder, Runtime};
 
-use self::{forward::Client, watched::Watched};
+use self::{client::Clients, passing::Patience, watched::Watched};
 pub use self::{interrupt::Interrupt, upstream::Upstream};
 use crate::{Error, ErrorKind, Recorder, Result};
 
@@ -94,8 +96,8 @@ struct Shared {
     port: u16,
     token: String,
     routes: Vec<Route>,
-    client: Client,
-    sockets: websocket::Client,
+    clients: Clients,
+    patience: Patience,
     recorder: Arc<Recorder>,
 }
 
@@ -122,8 +124,7 @@ impl Wire {
             .enable_all()
             .build()
             .map_err(|error| Error::io(error, "cannot start threads"))?;
-        let (client, sockets) =
-            forward::clients(routes.iter().any(|route| route.upstream.is_tls()))?;
+        let clients = Clients::new(routes.iter().any(|route| route.upstream.is_tls()))?;
         let token = token()?;
         let base = |route: &Route| {
             let Route { name, upstream } = route;
@@ -132,8 +133,9 @@ impl Wire {
         let bases = routes.iter().map(base).collect();
         let recorder = Arc::new(recorder);
         let port = address.port();
+        let patience = Patience::default();
         let shared =
-            Shared { port, token, routes, client, sockets, recorder: Arc::clone(&recorder) };
+            Shared { port, token, routes, clients, patience, recorder: Arc::clone(&recorder) };
         let _inside = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         runtime.spawn(accept(listener, Arc::new(shared)));
@@ -169,24 +171,26 @@ impl Wire {
 
     /// Stops listening, cuts what still runs after a moment, and writes what is to be recorded.
     /// Dropping does the same.
-    pub fn stop(mut self) {
-        self.end();
+    ///
+    /// # Errors
+    /// Those of [`Recorder::finish`].
+    pub fn stop(mut self) -> Result<()> {
+        self.end()
     }
 
-    fn end(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // An answer whose client has all of it ends by itself.
-            std::thread::sleep(LAST);
-            // Looking up a name cannot be ended, and is not waited for.
-            runtime.shutdown_timeout(LAST);
-            self.recorder.finish();
-        }
+    fn end(&mut self) -> Result<()> {
+        let Some(runtime) = self.runtime.take() else { return Ok(()) };
+        // An answer whose client has all of it ends by itself.
+        std::thread::sleep(LAST);
+        // Looking up a name cannot be ended, and is not waited for.
+        runtime.shutdown_timeout(LAST);
+        self.recorder.finish()
     }
 }
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        self.end();
+        let _ = self.end();
     }
 }
 

@@ -2,6 +2,10 @@
 
 use std::{
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -13,11 +17,13 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use super::watched::Watch;
+use super::{client::Call, watched::Watch};
 use crate::{RequestRecorder, ResponseRecorder};
 
 /// The last bytes of an answer wait so long for the disk, and no longer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(500);
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of a request on its way to the provider.
 pub(super) struct RequestBody {
@@ -76,25 +82,93 @@ impl Body for RequestBody {
 pub(super) enum ResponseBody {
     /// What the recorder says itself.
     Own(Option<Bytes>),
-    Passing(Incoming, ResponseRecorder),
-    /// The last frame with bytes, what it waits for, and the rest: no bytes, maybe trailers.
-    Ending(Option<Frame<Bytes>>, Recorded, Option<(Incoming, ResponseRecorder)>),
+    Passing(Passing),
+    /// The last frame with bytes or trailers, what it waits for, and the rest: no bytes.
+    Ending(Option<Frame<Bytes>>, Recorded, Option<Passing>),
+}
+
+/// A frame, `None` after the last; and whether nothing follows that has something in it.
+type Next = (Option<Frame<Bytes>>, bool);
+
+/// An answer that comes.
+pub(super) struct Passing {
+    body: Incoming,
+    recorder: ResponseRecorder,
+    patience: Patience,
+    /// How many bytes are still to come, where the provider has said it.
+    left: Option<u64>,
+    _call: Option<Call>,
+}
+
+impl Passing {
+    pub(super) fn new(
+        body: Incoming,
+        recorder: ResponseRecorder,
+        patience: Patience,
+        length: Option<u64>,
+        call: Option<Call>,
+    ) -> Self {
+        Self { body, recorder, patience, left: length, _call: call }
+    }
+
+    /// The next frame, and whether it is the last with something in it.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Next, BoxError>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context)).transpose();
+        // In HTTP/2 a provider may take back an answer as if it had come to its end.
+        let is_short = |left: Option<u64>| left.is_some_and(|left| left > 0);
+        let failure: BoxError = match frame {
+            Ok(None) if is_short(self.left) => "the answer is shorter than it says".into(),
+            Ok(frame) => {
+                if let Some(data) = frame.as_ref().and_then(Frame::data_ref) {
+                    self.recorder.push(data);
+                    self.left = self.left.map(|left| left.saturating_sub(data.len() as u64));
+                }
+                let is_end = self.body.is_end_stream() || self.body.size_hint().exact() == Some(0);
+                let is_last = frame.as_ref().is_none_or(|frame| is_end || frame.is_trailers());
+                return Poll::Ready(Ok((frame, is_last)));
+            }
+            Err(error) => error.into(),
+        };
+        self.recorder.end(Some("the upstream broke off"), || {});
+        Poll::Ready(Err(failure))
+    }
+}
+
+/// Whether answers wait for the disk: not while it is late, so that one call alone waits in vain.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Patience(Arc<AtomicBool>);
+
+impl Patience {
+    fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, is_over: bool) {
+        self.0.store(is_over, Ordering::Relaxed);
+    }
 }
 
 /// The moment when the system has the record of an end, or it takes too long.
 pub(super) struct Recorded {
     done: oneshot::Receiver<()>,
-    patience: Pin<Box<Sleep>>,
+    patience: Patience,
+    sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Recorded {
     /// Ends an exchange.
-    pub(super) fn end(recorder: &mut ResponseRecorder, cut: Option<&str>) -> Self {
+    pub(super) fn end(
+        recorder: &mut ResponseRecorder,
+        cut: Option<&str>,
+        patience: &Patience,
+    ) -> Self {
         let (done, waiting) = oneshot::channel();
+        let again = patience.clone();
         recorder.end(cut, move || {
+            again.set(false);
             let _ = done.send(());
         });
-        Self { done: waiting, patience: Box::pin(sleep(PATIENCE)) }
+        Self { done: waiting, patience: patience.clone(), sleep: None }
     }
 }
 
@@ -102,47 +176,43 @@ impl Future for Recorded {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if Pin::new(&mut self.done).poll(context).is_ready() {
+        if Pin::new(&mut self.done).poll(context).is_ready() || self.patience.is_over() {
             return Poll::Ready(());
         }
-        self.patience.as_mut().poll(context)
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        ready!(sleep.as_mut().poll(context));
+        self.patience.set(true);
+        Poll::Ready(())
     }
 }
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         loop {
             match &mut *self {
                 Self::Own(bytes) => {
                     return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))));
                 }
-                Self::Passing(body, recorder) => {
-                    let frame = match ready!(Pin::new(&mut *body).poll_frame(context)) {
-                        Some(Err(error)) => {
-                            recorder.end(Some("the upstream broke off"), || {});
+                Self::Passing(passing) => {
+                    let (frame, is_last) = match ready!(passing.poll_next(context)) {
+                        Ok(next) => next,
+                        Err(error) => {
                             *self = Self::Own(None);
                             return Poll::Ready(Some(Err(error)));
                         }
-                        Some(Ok(frame)) => Some(frame),
-                        None => None,
                     };
-                    if let Some(data) = frame.as_ref().and_then(Frame::data_ref) {
-                        recorder.push(data);
-                    }
-                    let is_last = body.is_end_stream() || body.size_hint().exact() == Some(0);
-                    if frame.is_some() && !is_last {
+                    if !is_last {
                         return Poll::Ready(frame.map(Ok));
                     }
-                    let recorded = Recorded::end(recorder, None);
-                    let passing = std::mem::replace(&mut *self, Self::Own(None));
-                    let rest = match passing {
-                        Self::Passing(body, recorder) if frame.is_some() => Some((body, recorder)),
+                    let recorded = Recorded::end(&mut passing.recorder, None, &passing.patience);
+                    let rest = match std::mem::replace(&mut *self, Self::Own(None)) {
+                        Self::Passing(passing) if frame.is_some() => Some(passing),
                         _ => None,
                     };
                     *self = Self::Ending(frame, recorded, rest);
@@ -150,9 +220,8 @@ impl Body for ResponseBody {
                 Self::Ending(frame, recorded, rest) => {
                     ready!(Pin::new(recorded).poll(context));
                     let (frame, rest) = (frame.take(), rest.take());
-                    let rest = rest.filter(|(body, _)| !body.is_end_stream());
-                    *self = rest
-                        .map_or(Self::Own(None), |(body, recorder)| Self::Passing(body, recorder));
+                    let rest = rest.filter(|passing| !passing.body.is_end_stream());
+                    *self = rest.map_or(Self::Own(None), Self::Passing);
                     return Poll::Ready(frame.map(Ok));
                 }
             }
@@ -166,7 +235,7 @@ impl Body for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Self::Passing(body, _) => body.size_hint(),
+            Self::Passing(passing) => passing.body.size_hint(),
             Self::Ending(frame, ..) => {
                 let data = frame.as_ref().and_then(Frame::data_ref);
                 SizeHint::with_exact(data.map_or(0, Bytes::len) as u64)

@@ -17,13 +17,15 @@ use tokio::{
     net::TcpStream,
 };
 
+use super::lingering::Lingering;
+
 /// A head that is longer is refused.
 const MOST_HEAD: usize = 1 << 20;
 
 /// A connection whose heads are remembered.
 #[derive(Debug)]
 pub(super) struct Watched {
-    stream: TcpStream,
+    stream: Lingering,
     watch: Watch,
 }
 
@@ -45,7 +47,7 @@ struct Head {
 impl Watched {
     pub(super) fn new(stream: TcpStream) -> (Self, Watch) {
         let watch = Watch::default();
-        (Self { stream, watch: watch.clone() }, watch)
+        (Self { stream: Lingering::new(stream), watch: watch.clone() }, watch)
     }
 }
 

@@ -38,7 +38,7 @@ fn record(files: &MemoryFiles) -> Vec<String> {
         response.end(None, move || done.send(()).unwrap());
         wait.recv().unwrap();
     }
-    recorder.finish();
+    recorder.finish().unwrap();
     Arc::try_unwrap(told).unwrap().into_inner().unwrap()
 }
 

@@ -1,10 +1,22 @@
 //! What the recorder does with bodies that are long, broken off, or late.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
-use std::path::Path;
+use std::{
+    ffi::OsString,
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
+use afterimage_log::{Files, OpenFile, OpenMode, testing::MemoryFiles};
 use afterimage_record::{
-    Limits, Outcome, Recorder, Recording, RecordingWriter, RequestRecorder, ResponseRecorder,
+    Exchange, Limits, Outcome, Recorder, Recording, RecordingWriter, RequestRecorder,
+    ResponseRecorder,
 };
 
 use crate::support::start;
@@ -20,7 +32,7 @@ fn record(
     let (mut request, mut response) = recorder.exchange(start(0));
     exchange(&mut request, &mut response);
     drop((request, response));
-    recorder.finish();
+    recorder.finish().unwrap();
     Recording::open(folder).unwrap().unwrap()
 }
 
@@ -62,6 +74,176 @@ fn an_exchange_that_nobody_ends_is_marked() {
     let (bytes, cut) = recording.response(exchange).unwrap().into_parts();
     let reason = "the client went away";
     assert_eq!((bytes.as_slice(), cut.as_deref()), (b"data: 1\n\n".as_slice(), Some(reason)));
+}
+
+#[test]
+fn an_outcome_tells_of_the_request_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (limit, ends, reason) in [
+        (100, false, "the request broke off"),
+        (3, true, "the body is longer than what is stored of it"),
+    ] {
+        let limits = Limits { request: limit, ..Limits::default() };
+        let folder = scratch.path().join(limit.to_string());
+        let recording = record(limits, &folder, |request, response| {
+            request.push(b"half");
+            response.head(413, Vec::new());
+            response.push(b"{}");
+            response.end(None, || {});
+            if ends {
+                request.end();
+            }
+        });
+        let [exchange] = recording.exchanges() else { panic!() };
+        assert_eq!(exchange.outcome(), Outcome::Cut { reason: reason.to_owned() });
+        assert_eq!(recording.response(exchange).unwrap().whole(), Some(b"{}".as_slice()));
+    }
+}
+
+#[test]
+fn what_an_earlier_run_did_not_end_does_not_run() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut first, _) = RecordingWriter::open_private(scratch.path().join("r")).unwrap();
+    first.start(&start(0)).unwrap();
+    drop(first);
+    let (mut second, _) = RecordingWriter::open_private(scratch.path().join("r")).unwrap();
+    second.start(&start(1)).unwrap();
+    let recording = Recording::open(scratch.path().join("r")).unwrap().unwrap();
+    let outcomes: Vec<Outcome> = recording.exchanges().iter().map(Exchange::outcome).collect();
+    let reason = "the recorder ended before the answer did".to_owned();
+    assert_eq!(outcomes, [Outcome::Cut { reason }, Outcome::Running]);
+}
+
+#[test]
+fn a_request_that_ended_is_stored_before_its_answer_is_done() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("r");
+    let path = folder.clone();
+    let open = move || Ok(RecordingWriter::open_private(&path)?.0);
+    let recorder = Recorder::start(Limits::default(), open, |said| panic!("{said}")).unwrap();
+    // What takes longest to pack: words without a pattern.
+    let words = (0..400_000_u64).map(|at| format!("{:x} ", at.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    let body = words.collect::<String>().into_bytes();
+    for number in 0..6 {
+        let (mut request, mut response) = recorder.exchange(start(number));
+        request.push(&body);
+        request.end();
+        response.head(200, Vec::new());
+        let (done, wait) = std::sync::mpsc::channel();
+        response.end(None, move || done.send(()).unwrap());
+        wait.recv().unwrap();
+        let recording = Recording::open(&folder).unwrap().unwrap();
+        let last = recording.exchanges().last().unwrap();
+        assert_eq!(last.outcome(), Outcome::Complete);
+        assert!(recording.request(last).unwrap().whole() == Some(&body));
+    }
+}
+
+/// Files whose disk hangs when it is told to.
+#[derive(Clone, Debug)]
+struct Hanging {
+    files: MemoryFiles,
+    hangs: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct HangingFile(Box<dyn OpenFile>, Arc<AtomicBool>);
+
+impl HangingFile {
+    fn wait(&self) {
+        while self.1.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl OpenFile for HangingFile {
+    fn length(&self) -> io::Result<u64> {
+        self.0.length()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        self.wait();
+        self.0.append(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.wait();
+        self.0.sync()
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        self.0.try_lock()
+    }
+}
+
+impl Files for Hanging {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn OpenFile>> {
+        Ok(Box::new(HangingFile(self.files.open(path, mode)?, Arc::clone(&self.hangs))))
+    }
+
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        self.files.truncate(path, length)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.files.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.files.remove(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        self.files.list(directory)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.files.create_dir(path)
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        self.files.sync_dir(directory)
+    }
+}
+
+#[test]
+fn a_disk_that_hangs_keeps_neither_the_recorder_nor_more_memory_than_is_allowed() {
+    let hangs = Arc::new(AtomicBool::new(false));
+    let files = Hanging { files: MemoryFiles::new(), hangs: Arc::clone(&hangs) };
+    let disk: Arc<dyn Files> = Arc::new(files.clone());
+    let open = move || Ok(RecordingWriter::open(Arc::clone(&disk), Path::new("r"))?.0);
+    let recorder = Recorder::start(Limits::default(), open, |said| panic!("{said}")).unwrap();
+    hangs.store(true, Ordering::SeqCst);
+    let body = vec![b'x'; 60 << 20];
+    for number in 0..5 {
+        let (mut request, mut response) = recorder.exchange(start(number));
+        request.push(&body);
+        request.end();
+        response.head(200, Vec::new());
+        response.end(None, || {});
+    }
+    let error = recorder.finish().unwrap_err();
+    assert!(error.message().contains("longer than"), "{error}");
+    hangs.store(false, Ordering::SeqCst);
+    drop(recorder);
+    // It goes on in the background; what was too much for it is marked.
+    let began = std::time::Instant::now();
+    let outcomes = loop {
+        let recording = Recording::open_from(&files, "r").unwrap().unwrap();
+        if !recording.is_live() && recording.exchanges().len() == 5 {
+            break recording.exchanges().iter().map(Exchange::outcome).collect::<Vec<_>>();
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{recording:?}");
+        thread::sleep(Duration::from_millis(50));
+    };
+    let reason = "the body is longer than what is stored of it".to_owned();
+    assert_eq!(outcomes[..4], vec![Outcome::Complete; 4]);
+    assert_eq!(outcomes[4], Outcome::Cut { reason });
 }
 
 #[test]

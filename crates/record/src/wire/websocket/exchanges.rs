@@ -2,7 +2,10 @@ use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 use afterimage_json as json;
 
-use crate::{Recorder, ResponseRecorder, Start, wire::passing::Recorded};
+use crate::{
+    Recorder, ResponseRecorder, Start,
+    wire::passing::{Patience, Recorded},
+};
 
 /// The message of a client that asks for an answer.
 const ASKS: &str = "response.create";
@@ -22,6 +25,7 @@ pub(super) struct Exchanges {
     start: Start,
     /// Those that were asked for and not answered, the oldest first: providers answer in order.
     running: VecDeque<Running>,
+    patience: Patience,
 }
 
 #[derive(Debug)]
@@ -41,8 +45,8 @@ struct Told {
 }
 
 impl Exchanges {
-    pub(super) fn new(recorder: Arc<Recorder>, start: Start) -> Self {
-        Self { recorder, start, running: VecDeque::new() }
+    pub(super) fn new(recorder: Arc<Recorder>, start: Start, patience: Patience) -> Self {
+        Self { recorder, start, running: VecDeque::new(), patience }
     }
 
     /// Takes a message of the client.
@@ -78,14 +82,12 @@ impl Exchanges {
         running.response.push(&event(bytes));
         if total > bytes.len() as u64 {
             let reason = "an event is longer than what is stored of one";
-            return self
-                .running
-                .remove(at)
-                .map(|mut of| Recorded::end(&mut of.response, Some(reason)));
+            let mut cut = self.running.remove(at)?;
+            return Some(Recorded::end(&mut cut.response, Some(reason), &self.patience));
         }
         let is_last = told.kind.is_some_and(|kind| LAST.contains(&kind.as_str()));
         let ended = is_last.then(|| self.running.remove(at)).flatten();
-        ended.map(|mut running| Recorded::end(&mut running.response, None))
+        ended.map(|mut running| Recorded::end(&mut running.response, None, &self.patience))
     }
 
     /// The exchange that an event of this answer belongs to.

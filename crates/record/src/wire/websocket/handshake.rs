@@ -6,9 +6,8 @@ use hyper::{
     header::{self, HeaderValue},
     upgrade,
 };
-use hyper_rustls::HttpsConnector;
 use hyper_util::{
-    client::legacy::{self, connect::HttpConnector},
+    client::legacy,
     rt::{TokioExecutor, TokioIo},
 };
 use tokio::io::split;
@@ -20,19 +19,21 @@ use super::{
     tap::{Side, Tap},
 };
 use crate::{
-    Recorder, Start,
+    Start,
     wire::{
-        Shared, forward,
-        passing::{Recorded, ResponseBody},
+        Shared,
+        client::Connector,
+        forward,
+        passing::{Passing, Recorded, ResponseBody},
         watched::Watch,
     },
 };
 
 /// What WebSockets are opened through: HTTP/1.1 alone, as HTTP/2 opens them in another way.
-pub(in crate::wire) type Client = legacy::Client<HttpsConnector<HttpConnector>, String>;
+pub(in crate::wire) type Client = legacy::Client<Connector, String>;
 
 /// A client whose connections are not used again.
-pub(in crate::wire) fn client(connector: HttpsConnector<HttpConnector>) -> Client {
+pub(in crate::wire) fn client(connector: Connector) -> Client {
     legacy::Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector)
 }
 
@@ -63,12 +64,12 @@ pub(in crate::wire) async fn pass(
     *asked.uri_mut() = uri;
     *asked.headers_mut() = forward::passed_headers(std::mem::take(request.headers_mut()));
     name_protocol(asked.headers_mut());
-    let mut answer = match shared.sockets.request(asked).await {
+    let mut answer = match shared.clients.sockets.request(asked).await {
         Ok(answer) => answer,
         Err(error) => {
             watch.next_request();
             let reason = forward::unanswered(&error);
-            Recorded::end(&mut recorder, Some(reason)).await;
+            Recorded::end(&mut recorder, Some(reason), &shared.patience).await;
             return forward::refused((StatusCode::BAD_GATEWAY, reason));
         }
     };
@@ -79,7 +80,8 @@ pub(in crate::wire) async fn pass(
         forward::drop_connection_headers(&mut head.headers);
         head.version = hyper::Version::HTTP_11;
         head.extensions.clear();
-        return Response::from_parts(head, ResponseBody::Passing(body, recorder));
+        let passing = Passing::new(body, recorder, shared.patience.clone(), None, None);
+        return Response::from_parts(head, ResponseBody::Passing(passing));
     }
     let of_upstream = upgrade::on(&mut answer);
     let extensions: Vec<&str> = answer
@@ -89,8 +91,8 @@ pub(in crate::wire) async fn pass(
         .filter_map(|value| value.to_str().ok())
         .collect();
     let deflate = Deflate::agreed(&extensions.join(","));
-    Recorded::end(&mut recorder, None).await;
-    let tap = tap(&shared.recorder, start, deflate);
+    Recorded::end(&mut recorder, None, &shared.patience).await;
+    let tap = tap(shared, start, deflate);
     tokio::spawn(async move {
         if let (Ok(client), Ok(upstream)) = (of_client.await, of_upstream.await) {
             connect(client, upstream, &tap).await;
@@ -105,10 +107,11 @@ pub(in crate::wire) async fn pass(
     response
 }
 
-fn tap(recorder: &Arc<Recorder>, start: Start, deflate: Option<(Deflate, Deflate)>) -> Tap {
+fn tap(shared: &Shared, start: Start, deflate: Option<(Deflate, Deflate)>) -> Tap {
+    let recorder = &shared.recorder;
     let most = recorder.limits().request.max(recorder.limits().response);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    Tap::new(Exchanges::new(Arc::clone(recorder), start), deflate, most)
+    Tap::new(Exchanges::new(Arc::clone(recorder), start, shared.patience.clone()), deflate, most)
 }
 
 /// The headers of a connection that becomes a WebSocket.

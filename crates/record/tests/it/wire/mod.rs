@@ -1,5 +1,6 @@
 //! Calls through the wire, against a provider that does what a test wants.
 
+mod early;
 mod failures;
 mod kills;
 mod passing;

@@ -55,6 +55,7 @@ fn transparent_bodies_and_answers_pass_byte_for_byte_and_are_recorded_so() {
         ("content-encoding", "gzip"),
         ("content-length", "300000"),
         ("host", &provider.address.to_string()),
+        ("te", "trailers"),
         ("x-thing", "1"),
         ("x-thing", "2"),
     ];
@@ -138,6 +139,29 @@ fn an_upload_in_chunks_passes_as_it_comes() {
 }
 
 #[test]
+fn what_follows_a_body_passes_where_both_ends_want_it() {
+    let provider = Provider::saying(
+        "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Sum: 7\r\n\r\n",
+    );
+    let mut recorded = Recorded::of(&provider);
+    for (more, expected) in
+        [("TE: deflate, trailers\r\n", "0\r\nx-sum: 7\r\n\r\n"), ("", "0\r\n\r\n")]
+    {
+        let mut stream = recorded.connect();
+        let head = recorded.head("POST", "/responses");
+        let request = format!("{head}{more}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut seen = String::new();
+        stream.read_to_string(&mut seen).unwrap();
+        assert!(seen.contains("\r\ntrailer: X-Sum\r\n"), "{seen}");
+        assert!(seen.ends_with(&format!("2\r\n{{}}\r\n{expected}")), "{seen}");
+    }
+    for exchange in recorded.stop().exchanges() {
+        assert_eq!(exchange.outcome(), Outcome::Complete);
+    }
+}
+
+#[test]
 fn requests_of_one_connection_each_are_an_exchange() {
     let provider = Provider::start(|message, stream| {
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", message.body.len());
@@ -214,6 +238,6 @@ fn a_body_beyond_the_limit_passes_whole_and_is_stored_cut() {
     for found in [recording.request(exchange).unwrap(), recording.response(exchange).unwrap()] {
         let (bytes, cut) = found.into_parts();
         assert!(bytes == body[..1 << 20]);
-        assert_eq!(cut.as_deref(), Some("the body is longer than what is stored of one"));
+        assert_eq!(cut.as_deref(), Some("the body is longer than what is stored of it"));
     }
 }

@@ -196,7 +196,7 @@ impl Recorded {
     /// Stops the wire, and reads what it recorded.
     pub(crate) fn stop(&mut self) -> Recording {
         if let Some(wire) = self.wire.take() {
-            wire.stop();
+            wire.stop().unwrap();
         }
         open(&self.folder)
     }

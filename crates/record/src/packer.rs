@@ -1,0 +1,50 @@
+//! Packs the bodies of requests, each after the earlier one that is most like it.
+
+use afterimage_log::Position;
+
+use crate::{
+    base::{Bases, Planned},
+    coding::{self, Effort},
+    entry::RequestBody,
+};
+
+/// A longer body stands for itself, and none comes after it: it would be kept in memory.
+const MOST_BASE: usize = 16 << 20;
+
+/// The bodies that later ones may come after.
+#[derive(Debug, Default)]
+pub(crate) struct Packer {
+    bases: Bases,
+}
+
+/// A body as it is stored, before its place in the file is known.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    /// The content of its record.
+    pub(crate) content: Vec<u8>,
+    planned: Option<Planned>,
+}
+
+impl Packer {
+    /// Packs a body.
+    ///
+    /// Reads it twice, and the earlier one once; with less effort once, or not at all.
+    pub(crate) fn pack(&self, lane: &str, body: &RequestBody<'_>, effort: Effort) -> Packed {
+        if effort != Effort::Small || body.bytes.len() > MOST_BASE {
+            let effort = effort.max(Effort::Quick);
+            return Packed { content: coding::to_bytes(body, None, effort), planned: None };
+        }
+        let planned = self.bases.plan(lane, body.bytes);
+        let base = planned.base.as_ref().map(|base| (base.position, &*base.body));
+        let content = coding::to_bytes(body, base, effort);
+        let is_after = coding::describe(&content).is_ok_and(|stored| stored.base.is_some());
+        Packed { content, planned: Some(planned.carried_out(is_after)) }
+    }
+
+    /// Remembers a body that was stored at this place.
+    pub(crate) fn keep(&mut self, lane: &str, at: Position, bytes: &[u8], packed: Packed) {
+        if let Some(planned) = packed.planned {
+            self.bases.push(lane, at, bytes, planned);
+        }
+    }
+}

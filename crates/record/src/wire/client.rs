@@ -1,0 +1,179 @@
+//! The connections to providers.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use hyper::{Request, Response, Uri, body::Incoming};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{self, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use tower_service::Service;
+
+use super::{passing::RequestBody, websocket};
+use crate::{Error, ErrorKind, Result};
+
+/// How long a connection to a provider may take, its certificate checked: clients wait this long for
+/// their own.
+const CONNECT: Duration = Duration::from_secs(15);
+/// After so long without a word a connection is asked whether it is still there.
+const ALIVE: Duration = Duration::from_secs(15);
+/// So many calls share a connection of HTTP/2. A provider answers no more than its limit at a time,
+/// which is 100 for most, and the next would wait for the end of another answer.
+const MOST_CALLS: usize = 32;
+/// What a call may send ahead, and all of a connection together: a client that stops reading does not
+/// stop the others.
+const WINDOW: u32 = 2 << 20;
+const WINDOW_OF_ALL: u32 = WINDOW * MOST_CALLS as u32;
+
+type Client = legacy::Client<Connector, RequestBody>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+pub(super) type Connector = Timed<HttpsConnector<HttpConnector>>;
+
+/// Speaks HTTP/2 and HTTP/1.1, and checks certificates by those of the system.
+pub(super) struct Clients {
+    connector: Connector,
+    /// Opens WebSockets.
+    pub(super) sockets: websocket::Client,
+    pools: Mutex<Vec<Arc<Pool>>>,
+}
+
+/// Some connections, of which each provider with HTTP/2 has one.
+struct Pool {
+    client: Client,
+    calls: AtomicUsize,
+}
+
+/// A call on its way. Its place is free again when it is dropped.
+pub(super) struct Call(Arc<Pool>);
+
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clients").finish_non_exhaustive()
+    }
+}
+
+impl Clients {
+    /// # Errors
+    /// [`ErrorKind::Io`] where the system has no certificates, and an upstream needs some.
+    pub(super) fn new(is_tls: bool) -> Result<Self> {
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(CONNECT));
+        http.set_keepalive(Some(ALIVE));
+        let config = config(is_tls)?;
+        let https = || HttpsConnectorBuilder::new().with_tls_config(config.clone()).https_or_http();
+        let sockets = Timed(https().enable_http1().wrap_connector(http.clone()));
+        let connector = Timed(https().enable_all_versions().wrap_connector(http));
+        let sockets = websocket::client(sockets);
+        Ok(Self { connector, sockets, pools: Mutex::default() })
+    }
+
+    /// A place for a call.
+    pub(super) fn call(&self) -> Call {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_free = |pool: &&Arc<Pool>| pool.calls.load(Ordering::Relaxed) < MOST_CALLS;
+        let free = pools.iter().find(is_free).map(Arc::clone);
+        let pool = free.unwrap_or_else(|| {
+            let pool = Arc::new(Pool { client: self.client(), calls: AtomicUsize::new(0) });
+            pools.push(Arc::clone(&pool));
+            pool
+        });
+        pool.calls.fetch_add(1, Ordering::Relaxed);
+        Call(pool)
+    }
+
+    fn client(&self) -> Client {
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        // A connection that died silently, as after a change of network, is not used again.
+        builder
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http2_keep_alive_interval(ALIVE)
+            .http2_keep_alive_timeout(ALIVE)
+            .http2_initial_stream_window_size(WINDOW)
+            .http2_initial_connection_window_size(WINDOW_OF_ALL);
+        builder.build(self.connector.clone())
+    }
+}
+
+impl Call {
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// Those of the client.
+    pub(super) async fn send(
+        &self,
+        request: Request<RequestBody>,
+    ) -> std::result::Result<Response<Incoming>, legacy::Error> {
+        self.0.client.request(request).await
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn config(is_tls: bool) -> Result<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    if is_tls {
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            let message = "the system has no certificates to check an upstream by: install them, or \
+                           name a file with some in SSL_CERT_FILE";
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+    }
+    Ok(ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::new(ErrorKind::Other, error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+/// A connector that gives up: one that waits for a certificate would wait as long as its client.
+#[derive(Clone)]
+pub(super) struct Timed<C>(C);
+
+impl<C> Service<Uri> for Timed<C>
+where
+    C: Service<Uri, Error = BoxError>,
+    C::Future: Send + 'static,
+    C::Response: 'static,
+{
+    type Response = C::Response;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = std::result::Result<C::Response, BoxError>> + Send>>;
+
+    fn poll_ready(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<std::result::Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connected = tokio::time::timeout(CONNECT, self.0.call(uri));
+        Box::pin(async move {
+            match connected.await {
+                Ok(connected) => connected,
+                Err(late) => Err(late.into()),
+            }
+        })
+    }
+}
