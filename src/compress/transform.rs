@@ -216,12 +216,16 @@ impl CompressionTransform {
         protected_frames: usize,
     ) -> Result<usize> {
         self.look(history)?;
-        Ok(self.plan_ranges(tokens, protected_frames, |of, cut| {
+        Ok(self.plan_ranges(tokens, protected_frames, 0, |of, cut| {
             of.next_range(cut).or_else(|| of.next_blocks(history))
         }))
     }
 
     /// As [`CompressionTransform::plan_saving`], but for ranges of frames alone: no block of blocks.
+    ///
+    /// As many are planned at a time as were summarised before, and at least
+    /// [`CompressionOptions::max_pending`]: a long history takes few plans, and an engine that is
+    /// down few jobs.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::plan`].
@@ -232,19 +236,25 @@ impl CompressionTransform {
         protected_frames: usize,
     ) -> Result<usize> {
         self.look(history)?;
-        Ok(self.plan_ranges(tokens, protected_frames, Self::next_range))
+        let answered = self.answered();
+        Ok(self.plan_ranges(tokens, protected_frames, answered, Self::next_range))
     }
 
     fn plan_ranges(
         &mut self,
         tokens: u64,
         protected_frames: usize,
+        at_a_time: usize,
         next: impl Fn(&mut Self, RangeLimits) -> Option<PlannedRange>,
     ) -> usize {
         let before = self.ranges.len();
         let ratio = self.options.ratio.max(2);
         let mut left = tokens;
-        while left > 0 && !self.is_full() {
+        let most = match self.options.max_pending.saturating_sub(self.waiting()) {
+            0 => 0,
+            free => free.max(at_a_time),
+        };
+        while left > 0 && self.ranges.len() - before < most {
             // A range of less would be passed over for good.
             let enough = left.saturating_mul(ratio).div_ceil(ratio - 1);
             let enough = enough.max(self.options.trigger_tokens);
@@ -311,10 +321,25 @@ impl CompressionTransform {
         self.walk.units()
     }
 
+    /// How many ranges were summarised so far.
+    fn answered(&self) -> usize {
+        self.ranges.iter().filter(|range| range.state == RangeState::Ready).count()
+    }
+
+    /// How many jobs wait, of the last ones.
+    fn waiting(&self) -> usize {
+        let waiting = |range: &&PlannedRange| matches!(range.state, RangeState::Pending { .. });
+        self.ranges.iter().rev().take(64).filter(waiting).count()
+    }
+
     /// Whether as many jobs wait as may.
     fn is_full(&self) -> bool {
-        let waiting = |range: &&PlannedRange| matches!(range.state, RangeState::Pending { .. });
-        self.ranges.iter().rev().take(64).filter(waiting).count() >= self.options.max_pending
+        self.waiting() >= self.options.max_pending
+    }
+
+    /// How many frames are on branches that the session left.
+    pub(crate) fn outside_frames(&self) -> usize {
+        self.outside.iter().map(ExactSizeIterator::len).sum()
     }
 
     /// Takes note of where a range is.

@@ -162,9 +162,9 @@ impl ContextWindow {
     }
 
     /// Reads the ledger anew where the session has left a branch since: what it said there counts no
-    /// more. Linear in the frames, without their text where nothing was left.
+    /// more.
     fn leave_branches(&mut self, history: &History) {
-        let outside = self.transform.steps().iter().filter(|step| step.is_outside()).count();
+        let outside = self.transform.outside_frames();
         if outside != self.ledger.outside {
             let last = self.ledger.read.last_frame();
             let ledger = &mut self.ledger;

@@ -24,7 +24,7 @@ const NEWEST: usize = 2;
 const OUTCOME: usize = 80;
 
 /// A frame with results that the context holds.
-struct LiveResults {
+pub(super) struct LiveResults {
     frame: FrameSeq,
     /// Its index in the history.
     at: usize,
@@ -45,10 +45,8 @@ struct AnsweredCall {
 
 impl ContextWindow {
     /// Masks results that say nothing new: those that stand once more in a later frame, and those
-    /// of a call that a later one repeats with success. Says whether there were any. Costs time in
-    /// the results of the context.
-    pub(super) fn mask_repeated(&mut self, history: &History, context: &RenderedContext) -> bool {
-        let live = self.live_results(history, context);
+    /// of a call that a later one repeats with success. Says whether there were any.
+    pub(super) fn mask_repeated(&mut self, history: &History, live: &[LiveResults]) -> bool {
         let end = self.transform.steps().len().saturating_sub(NEWEST);
         let (mut texts, mut asked) = (HashSet::new(), HashSet::new());
         let mut repeated = Vec::new();
@@ -71,15 +69,14 @@ impl ContextWindow {
     }
 
     /// Masks results before the newest `protected` frames, the oldest first, until `excess` tokens
-    /// are saved. Says whether there were any. Costs time in the results of the context.
+    /// are saved. Says whether there were any.
     pub(super) fn mask_old(
         &mut self,
         history: &History,
-        context: &RenderedContext,
+        live: &[LiveResults],
         excess: u64,
         protected: usize,
     ) -> bool {
-        let live = self.live_results(history, context);
         let end = self.transform.steps().len().saturating_sub(protected.max(NEWEST));
         let mut left = excess;
         let mut masks = Vec::new();
@@ -101,8 +98,12 @@ impl ContextWindow {
         is_any
     }
 
-    /// The frames with results that the context holds, in order.
-    fn live_results(&self, history: &History, context: &RenderedContext) -> Vec<LiveResults> {
+    /// The frames with results that the context holds, in order. Costs time in these.
+    pub(super) fn live_results(
+        &self,
+        history: &History,
+        context: &RenderedContext,
+    ) -> Vec<LiveResults> {
         let steps = self.transform.steps();
         let mut frames: HashMap<FrameSeq, Arc<Frame>> = HashMap::new();
         let mut results = |frame: FrameSeq, tokens: u64, is_masked: bool| {

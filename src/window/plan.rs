@@ -58,11 +58,11 @@ impl ContextWindow {
         }
         let mut protected = self.protected_frames();
         // The cheapest loss first.
-        if self.mask_repeated(history, context)
-            || self.mask_old(history, context, excess, protected)
-        {
+        let live = self.live_results(history, context);
+        if self.mask_repeated(history, &live) || self.mask_old(history, &live, excess, protected) {
             return Ok(true);
         }
+        drop(live);
         if self.transform.plan_frames_saving(history, excess, protected)? > 0 {
             return Ok(true);
         }

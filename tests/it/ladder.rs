@@ -1,6 +1,8 @@
 //! What a context loses goes in order: results that say nothing new, old results, then the rest.
 #![allow(clippy::unwrap_used)]
 
+use crate::support::compressing;
+
 use std::sync::Arc;
 
 use afterimage::{
@@ -94,4 +96,36 @@ fn what_masks_do_not_save_is_summarised() {
     let reads: Vec<&str> = names.iter().map(String::as_str).collect();
     let (window, _, fitted) = fitted(&reads, 1_600);
     assert!(lost(&window, &fitted).1 > 0);
+}
+
+/// How many ranges are planned at a time while a long history is compressed at once.
+fn planned(history: &mut History, answers: bool) -> Vec<usize> {
+    let budget = Budget::once(2_000);
+    let mut window = ContextWindow::new(compressing::native(), budget, budget.compression());
+    let (request, mut plans, mut known) = (RenderRequest::default(), Vec::new(), 0);
+    while let Some(job) = window.next_job(history, &request, NOW).unwrap() {
+        let ranges = window.transform().ranges().count();
+        if ranges > known {
+            plans.push(ranges - known);
+            known = ranges;
+        }
+        if answers {
+            window.run(&job, history, &OutlineEngine, NOW).unwrap();
+        } else {
+            window.fail(&job, "down", NOW).unwrap();
+        }
+    }
+    plans
+}
+
+#[test]
+fn a_long_history_takes_few_plans_and_an_engine_that_is_down_few_jobs() {
+    let mut history = compressing::captured(&compressing::native(), &compressing::turns(1_500));
+    let plans = planned(&mut history, true);
+    let ranges: usize = plans.iter().sum();
+    // Five at first, then as many as were answered before, until little is left to save.
+    assert!(ranges > 50 && plans.len() < ranges / 6, "{plans:?}");
+    assert!(plans.starts_with(&[5, 5, 10, 20]), "{plans:?}");
+    let failed = planned(&mut history, false);
+    assert!(failed.iter().sum::<usize>() <= 5, "{failed:?}");
 }
