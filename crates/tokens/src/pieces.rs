@@ -6,9 +6,7 @@
 //! and the next one take, so splitting is linear in the text. (Engines for expressions that
 //! backtrack keep a stack entry for each character of `\s+(?!\S)`: a million spaces overflow it.)
 
-use crate::classes::{
-    self, BLANK, CASELESS, COMBINING, LINE_BREAK, LOWER, MARK, NUMBER, UPPER,
-};
+use crate::classes::{self, BLANK, CASELESS, COMBINING, LINE_BREAK, LOWER, MARK, NUMBER, UPPER};
 
 /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`, with which a word begins in o200k.
 const WORD_HEAD: u8 = UPPER | CASELESS | COMBINING;

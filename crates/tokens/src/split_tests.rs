@@ -45,7 +45,7 @@ fn expected<'a>(regex: &Regex, text: &'a str) -> Vec<&'a [u8]> {
             0
         };
         let end = found.end() - left_over;
-        pieces.push(text[at..end].as_bytes());
+        pieces.push(&text.as_bytes()[at..end]);
         at = end;
     }
     pieces
@@ -75,7 +75,11 @@ fn pieces_are_those_of_the_expressions_for_all_short_texts() {
             for b in CHARACTERS {
                 for c in CHARACTERS {
                     check(pretokenizer, &regex, &String::from_iter([*a, *b, *c]));
-                    check(pretokenizer, &regex, &String::from_iter(['e', *a, *b, *c, '\'', 'r', 'e']));
+                    check(
+                        pretokenizer,
+                        &regex,
+                        &String::from_iter(['e', *a, *b, *c, '\'', 'r', 'e']),
+                    );
                 }
             }
         }
