@@ -28,7 +28,7 @@ fn main() {
 mod tables {
     use std::{env, error::Error, fs, path::Path};
 
-    use crate::slot_hash::{RANK_BITS, pair_hash, pair_key, slot_hash};
+    use crate::slot_hash::{RANK_BITS, pair_bit, pair_hash, pair_key, slot_hash, slot_tag};
 
     pub(super) fn write_all() -> Result<(), Box<dyn Error>> {
         let folder = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
@@ -75,7 +75,7 @@ mod tables {
             tokens.push(token);
             rest = after;
         }
-        if tokens.len() >> RANK_BITS != 0 {
+        if tokens.len() >= (1 << RANK_BITS) - 1 {
             return Err(format!("vocabularies/{name}.tokens has too many tokens").into());
         }
         let mut starts = vec![0_u32];
@@ -92,15 +92,32 @@ mod tables {
         }
         let words =
             |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
-        let slots = slots(&tokens);
-        let pairs: Vec<u8> =
-            pairs(&tokens, &bytes).iter().flat_map(|word| word.to_le_bytes()).collect();
+        let pairs = pairs(&tokens, &bytes);
+        let pair_words: Vec<u8> = pairs.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let of_bytes: Vec<u32> = (0..=0xffff)
+            .map(|two: usize| {
+                let key = pair_key(bytes[two >> 8], bytes[two & 0xff]);
+                merged(&pairs, key).unwrap_or(1 << RANK_BITS)
+            })
+            .collect();
         fs::write(folder.join(format!("{name}.tokens")), tokens.concat())?;
         fs::write(folder.join(format!("{name}.starts")), words(&starts))?;
         fs::write(folder.join(format!("{name}.bytes")), words(&bytes))?;
-        fs::write(folder.join(format!("{name}.slots")), words(&slots))?;
-        fs::write(folder.join(format!("{name}.pairs")), pairs)?;
+        fs::write(folder.join(format!("{name}.byte_pairs")), words(&of_bytes))?;
+        fs::write(folder.join(format!("{name}.slots")), words(&slots(&tokens)))?;
+        fs::write(folder.join(format!("{name}.pair_bits")), pair_bits(&pairs))?;
+        fs::write(folder.join(format!("{name}.pairs")), pair_words)?;
         Ok(())
+    }
+
+    /// Ten bits for each pair, of which few more than one in ten is set.
+    fn pair_bits(pairs: &[u64]) -> Vec<u8> {
+        let mut bits = vec![0_u8; pairs.len()];
+        for pair in pairs.iter().filter(|pair| **pair != 0) {
+            let bit = pair_bit(pair_hash(pair >> RANK_BITS), bits.len() * 8);
+            bits[bit / 8] |= 1 << (bit % 8);
+        }
+        bits
     }
 
     /// Two to four slots for a token, so that most look-ups end at the first.
@@ -108,11 +125,12 @@ mod tables {
         let mask = (tokens.len() * 2).next_power_of_two() - 1;
         let mut slots = vec![0_u32; mask + 1];
         for (rank, token) in (1..).zip(tokens) {
-            let mut slot = slot_hash(token) & mask;
+            let hash = slot_hash(token);
+            let mut slot = hash as usize & mask;
             while slots[slot] != 0 {
                 slot = (slot + 1) & mask;
             }
-            slots[slot] = rank;
+            slots[slot] = slot_tag(hash) | rank;
         }
         slots
     }
@@ -122,7 +140,7 @@ mod tables {
     /// A token is merged from one pair only, whatever stands around it: the merges inside of its
     /// bytes are those of these bytes alone, since none crosses their ends before it is made.
     fn pairs(tokens: &[&[u8]], bytes: &[u32; 256]) -> Vec<u64> {
-        let mask = (tokens.len() * 2).next_power_of_two() - 1;
+        let mask = (tokens.len() * 5 / 4).next_power_of_two() - 1;
         let mut pairs = vec![0_u64; mask + 1];
         for (rank, token) in (0_u32..).zip(tokens) {
             let mut parts: Vec<u32> = token.iter().map(|byte| bytes[usize::from(*byte)]).collect();
@@ -145,7 +163,7 @@ mod tables {
             // Other tokens are not made by merges: they are found by their bytes alone.
             if let &[left, right] = parts.as_slice() {
                 let key = pair_key(left, right);
-                let mut slot = pair_hash(key) & mask;
+                let mut slot = pair_hash(key) as usize & mask;
                 while pairs[slot] != 0 {
                     slot = (slot + 1) & mask;
                 }
@@ -157,7 +175,7 @@ mod tables {
 
     fn merged(pairs: &[u64], key: u64) -> Option<u32> {
         let mask = pairs.len() - 1;
-        let mut slot = pair_hash(key) & mask;
+        let mut slot = pair_hash(key) as usize & mask;
         while pairs[slot] != 0 {
             if pairs[slot] >> RANK_BITS == key {
                 return Some((pairs[slot] & ((1 << RANK_BITS) - 1)) as u32);

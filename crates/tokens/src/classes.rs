@@ -72,8 +72,8 @@ fn longer(lead: u8, after: &[u8]) -> (u8, usize) {
     let lead = u32::from(lead);
     let byte = |at: usize| u32::from(after.get(at).copied().unwrap_or_default() & 0x3f);
     match lead {
-        ..0xe0 => (of_char((lead & 0x1f) << 6 | byte(0)), 2),
-        ..0xf0 => (of_char((lead & 0x0f) << 12 | byte(0) << 6 | byte(1)), 3),
+        0..0xe0 => (of_char((lead & 0x1f) << 6 | byte(0)), 2),
+        0xe0..0xf0 => (of_char((lead & 0x0f) << 12 | byte(0) << 6 | byte(1)), 3),
         _ => (of_char((lead & 0x07) << 18 | byte(0) << 12 | byte(1) << 6 | byte(2)), 4),
     }
 }

@@ -2,105 +2,112 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::vocabulary::{NO_RANK, Rank, Vocabulary};
+use crate::{
+    exact::LONGEST_TOKEN,
+    vocabulary::{NO_RANK, Rank, Vocabulary},
+};
 
 /// Pieces of up to as many bytes are merged by looking for the lowest rank each time, which takes
 /// less than a heap until then. Small in tests, so that they meet both sides.
-const SHORT: usize = if cfg!(test) { 12 } else { PLACES };
-
-/// The places of a short piece: one for each byte, and those around it.
-const PLACES: usize = 128;
+const SHORT: usize = if cfg!(test) { 20 } else { 128 };
 
 /// The number of tokens that `piece` becomes, where no merge crosses its ends.
 ///
 /// Runs in O(n log n) for a piece of n bytes that is no token itself, and O(n) for one that is.
 pub(super) fn count(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
-    if piece.len() < 2 || vocabulary.rank(piece).is_some() {
-        usize::from(!piece.is_empty())
-    } else if piece.len() <= SHORT {
-        count_short(vocabulary, piece)
-    } else {
-        count_long(vocabulary, piece)
+    if piece.len() < 2 {
+        return piece.len();
+    }
+    if piece.len() <= LONGEST_TOKEN && vocabulary.rank(piece).is_some() {
+        return 1;
+    }
+    match piece.len() {
+        0..=16 => Parts::<16>::new(vocabulary, piece).merge(vocabulary),
+        17..=32 if SHORT >= 32 => Parts::<32>::new(vocabulary, piece).merge(vocabulary),
+        33..=64 if SHORT >= 64 => Parts::<64>::new(vocabulary, piece).merge(vocabulary),
+        17..=SHORT => Parts::<128>::new(vocabulary, piece).merge(vocabulary),
+        _ => count_long(vocabulary, piece),
     }
 }
 
-/// The parts of a short piece, each at the place where it begins.
-struct Parts {
+/// The parts of a piece of up to `N` bytes, each at the place where it begins; `N` is 128 at most.
+struct Parts<const N: usize> {
     /// The rank of each part.
-    ranks: [Rank; PLACES],
-    /// What a part and the one after it merge to, times [`PLACES`], plus the place: the lowest one
-    /// says what merges first, and where. Signed, since processors compare such words at once.
-    merges: [i32; PLACES],
-    before: [u8; PLACES],
-    after: [u8; PLACES],
+    ranks: [Rank; N],
+    /// What a part and the one after it merge to, and in the lowest [`PLACE_BITS`] the place: the
+    /// least of them says what merges first, and where. Signed, since that is what processors
+    /// compare many of at once.
+    merges: [i32; N],
+    before: [u8; N],
+    after: [u8; N],
+    count: usize,
 }
 
+const PLACE_BITS: u32 = 7;
 const NO_MERGE: i32 = i32::MAX;
 /// Before the first part, and after the last one.
 const NO_PLACE: u8 = u8::MAX;
 
 fn merge_at(rank: Rank, place: u8) -> i32 {
-    if rank >= NO_RANK { NO_MERGE } else { (rank * PLACES as u32) as i32 | i32::from(place) }
+    if rank >= NO_RANK { NO_MERGE } else { (rank << PLACE_BITS).cast_signed() | i32::from(place) }
 }
 
-fn get<T: Copy>(places: &[T; PLACES], place: u8, otherwise: T) -> T {
+fn get<T: Copy>(places: &[T], place: u8, otherwise: T) -> T {
     places.get(usize::from(place)).copied().unwrap_or(otherwise)
 }
 
-fn set<T>(places: &mut [T; PLACES], place: u8, value: T) {
+fn set<T>(places: &mut [T], place: u8, value: T) {
     if let Some(old) = places.get_mut(usize::from(place)) {
         *old = value;
     }
 }
 
-impl Parts {
-    /// Notes what the part at `place` and the one after it merge to.
-    fn note(&mut self, vocabulary: &Vocabulary, place: u8) {
+impl<const N: usize> Parts<N> {
+    fn new(vocabulary: &Vocabulary, piece: &[u8]) -> Self {
+        let mut parts = Self {
+            ranks: [NO_RANK; N],
+            merges: [NO_MERGE; N],
+            before: [NO_PLACE; N],
+            after: [NO_PLACE; N],
+            count: piece.len(),
+        };
+        for (place, byte) in (0_u8..).zip(piece) {
+            set(&mut parts.ranks, place, vocabulary.byte(*byte));
+        }
+        for (place, pair) in (0_u8..).zip(piece.windows(2)) {
+            let &[left, right] = pair else { continue };
+            set(&mut parts.merges, place, merge_at(vocabulary.merged_bytes(left, right), place));
+            set(&mut parts.after, place, place + 1);
+            set(&mut parts.before, place + 1, place);
+        }
+        parts
+    }
+
+    /// Notes what the parts at two places merge to.
+    fn note(&mut self, vocabulary: &Vocabulary, place: u8, next: u8) {
         let left = get(&self.ranks, place, NO_RANK);
-        let right = get(&self.ranks, get(&self.after, place, NO_PLACE), NO_RANK);
+        let right = get(&self.ranks, next, NO_RANK);
         set(&mut self.merges, place, merge_at(vocabulary.merged(left, right), place));
     }
-}
 
-fn count_short(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
-    let mut parts = Parts {
-        ranks: [NO_RANK; PLACES],
-        merges: [NO_MERGE; PLACES],
-        before: [NO_PLACE; PLACES],
-        after: [NO_PLACE; PLACES],
-    };
-    let mut previous: Option<(u8, Rank)> = None;
-    for (place, byte) in (0_u8..).zip(piece) {
-        let rank = vocabulary.byte(*byte);
-        set(&mut parts.ranks, place, rank);
-        if let Some((before, left)) = previous {
-            set(&mut parts.before, place, before);
-            set(&mut parts.after, before, place);
-            set(&mut parts.merges, before, merge_at(vocabulary.merged(left, rank), before));
-        }
-        previous = Some((place, rank));
-    }
-    // Whole blocks of words are compared at once.
-    let places = piece.len().next_multiple_of(8).min(PLACES);
-    let mut count = piece.len();
-    loop {
-        let merges = parts.merges.get(..places).unwrap_or_default();
-        let lowest = merges.iter().fold(NO_MERGE, |lowest, merge| lowest.min(*merge));
-        if lowest == NO_MERGE {
-            return count;
-        }
-        count -= 1;
-        let place = (lowest as usize % PLACES) as u8;
-        let gone = get(&parts.after, place, NO_PLACE);
-        let next = get(&parts.after, gone, NO_PLACE);
-        set(&mut parts.ranks, place, lowest as u32 / PLACES as u32);
-        set(&mut parts.after, place, next);
-        set(&mut parts.before, next, place);
-        set(&mut parts.merges, gone, NO_MERGE);
-        parts.note(vocabulary, place);
-        let before = get(&parts.before, place, NO_PLACE);
-        if before != NO_PLACE {
-            parts.note(vocabulary, before);
+    /// Merges until nothing does, and tells how many parts are left.
+    fn merge(mut self, vocabulary: &Vocabulary) -> usize {
+        loop {
+            let lowest = self.merges.iter().fold(NO_MERGE, |lowest, merge| lowest.min(*merge));
+            if lowest == NO_MERGE {
+                return self.count;
+            }
+            self.count -= 1;
+            let place = (lowest.cast_unsigned() & ((1 << PLACE_BITS) - 1)) as u8;
+            let gone = get(&self.after, place, NO_PLACE);
+            let next = get(&self.after, gone, NO_PLACE);
+            let before = get(&self.before, place, NO_PLACE);
+            set(&mut self.ranks, place, lowest.cast_unsigned() >> PLACE_BITS);
+            set(&mut self.merges, gone, NO_MERGE);
+            set(&mut self.after, place, next);
+            set(&mut self.before, next, place);
+            self.note(vocabulary, place, next);
+            self.note(vocabulary, before, place);
         }
     }
 }

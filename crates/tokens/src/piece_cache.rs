@@ -3,50 +3,64 @@
 //! Each thread has a cache for each vocabulary. The first level keeps pieces of up to 15 bytes, each
 //! in a word with its count; the second keeps the bytes of longer ones in a ring. A piece is
 //! compared byte by byte, so no collision can change a count.
+//!
+//! Both levels begin small, and grow while they miss more pieces than they have places: what counts
+//! little takes little memory.
 
-use crate::slot_hash::slot_hash;
+use crate::slot_hash::{mix, slot_hash};
 
 /// Pieces of up to as many bytes are in the first level.
 const SHORT: usize = 15;
 /// Longer pieces than this are not remembered.
 const LONG: usize = 512;
 
-/// A power of two; 256 KiB of words.
-const SHORT_SLOTS: usize = 1 << if cfg!(test) { 4 } else { 14 };
-/// A power of two; 192 KiB of slots.
-const LONG_SLOTS: usize = 1 << if cfg!(test) { 3 } else { 13 };
-/// A multiple of nothing: a piece never goes around its end.
-const RING: usize = if cfg!(test) { 700 } else { 384 << 10 };
+/// How many sets of two pieces the first level has at first and at last: 64 KiB to 1 MiB.
+const SHORT_SETS: [usize; 2] = if cfg!(test) { [4, 16] } else { [1 << 11, 1 << 15] };
+/// How many sets of two pieces the second level has at first and at last: 32 to 512 KiB.
+const LONG_SETS: [usize; 2] = if cfg!(test) { [2, 8] } else { [1 << 10, 1 << 14] };
+/// The bytes of a ring for each set of the second level: 64 KiB to 1 MiB.
+const RING_OF_SET: usize = if cfg!(test) { LONG } else { 64 };
+/// How much larger a level becomes at once. A power of two, as the numbers of sets are.
+const GROWTH: usize = 4;
 
 /// Where the length of a short piece is in its word, and above it the count.
 const LENGTH_SHIFT: u32 = 120;
 const COUNT_SHIFT: u32 = 124;
 
 /// The counts of pieces of one vocabulary.
+#[derive(Default)]
 pub(super) struct PieceCache {
-    /// Zero, or a piece with its length and its count.
-    short: Box<[u128]>,
-    /// Empty until the first long piece.
-    long: Vec<LongSlot>,
+    short: ShortPieces,
+    long: LongPieces,
+}
+
+/// The first level.
+#[derive(Default)]
+struct ShortPieces {
+    /// Zero, or a piece with its length and its count; the newer one first.
+    sets: Vec<[u128; 2]>,
+    misses: usize,
+}
+
+/// The second level.
+#[derive(Default)]
+struct LongPieces {
+    /// The newer one first.
+    sets: Vec<[LongSlot; 2]>,
     ring: Vec<u8>,
-    /// Bytes that were ever written to the ring, those that were skipped at its end with them.
+    /// Bytes that were ever written to the ring, and those that were skipped at its end.
     written: u64,
+    misses: usize,
 }
 
 #[derive(Clone, Copy, Default)]
 struct LongSlot {
-    /// Of `PieceCache::written` when the piece was written.
+    /// What was written before the piece.
     at: u64,
     hash: u32,
     length: u16,
     /// Zero where no piece is.
     count: u16,
-}
-
-impl Default for PieceCache {
-    fn default() -> Self {
-        Self { short: vec![0; SHORT_SLOTS].into(), long: Vec::new(), ring: Vec::new(), written: 0 }
-    }
 }
 
 impl PieceCache {
@@ -58,59 +72,128 @@ impl PieceCache {
         piece: &[u8],
         count: impl FnOnce(&[u8]) -> usize,
     ) -> usize {
-        if piece.len() > SHORT {
-            return self.count_long(piece, count);
+        if piece.len() <= SHORT {
+            self.short.count(short_key(text, piece), || count(piece))
+        } else if piece.len() <= LONG {
+            self.long.count(piece, || count(piece))
+        } else {
+            count(piece)
         }
-        let key = short_key(text, piece);
-        let hash =
-            (key as u64 ^ ((key >> 64) as u64).rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = (hash >> 40) as usize & (SHORT_SLOTS - 1);
-        let Some(entry) = self.short.get_mut(slot) else { return count(piece) };
-        if *entry & ((1 << COUNT_SHIFT) - 1) == key {
-            return (*entry >> COUNT_SHIFT) as usize;
+    }
+}
+
+impl ShortPieces {
+    #[inline]
+    fn count(&mut self, key: u128, count: impl FnOnce() -> usize) -> usize {
+        if let Some([first, second]) = set_of(&mut self.sets, short_hash(key)) {
+            let is_it = |entry: u128| entry & ((1 << COUNT_SHIFT) - 1) == key;
+            if is_it(*first) {
+                return (*first >> COUNT_SHIFT) as usize;
+            }
+            if is_it(*second) {
+                return (*second >> COUNT_SHIFT) as usize;
+            }
         }
-        let counted = count(piece);
-        *entry = key | (counted as u128) << COUNT_SHIFT;
+        let counted = count();
+        self.remember(key | (counted as u128) << COUNT_SHIFT);
         counted
     }
 
-    fn count_long(&mut self, piece: &[u8], count: impl FnOnce(&[u8]) -> usize) -> usize {
-        if piece.len() > LONG {
-            return count(piece);
+    fn remember(&mut self, entry: u128) {
+        self.misses += 1;
+        let [least, most] = SHORT_SETS;
+        if self.misses > self.sets.len() && self.sets.len() < most {
+            let sets = (self.sets.len() * GROWTH).clamp(least, most);
+            let old = std::mem::replace(&mut self.sets, vec![[0; 2]; sets]);
+            old.into_iter().flatten().rev().filter(|entry| *entry != 0).for_each(|entry| {
+                self.put(entry);
+            });
+            self.misses = 0;
         }
-        if self.long.is_empty() {
-            self.long = vec![LongSlot::default(); LONG_SLOTS];
-            self.ring = vec![0; RING];
+        self.put(entry);
+    }
+
+    fn put(&mut self, entry: u128) {
+        let hash = short_hash(entry & ((1 << COUNT_SHIFT) - 1));
+        if let Some(set) = set_of(&mut self.sets, hash) {
+            *set = [entry, set[0]];
         }
+    }
+}
+
+fn short_hash(key: u128) -> u32 {
+    mix(key as u64, (key >> 64) as u64) as u32
+}
+
+fn set_of<T>(sets: &mut [T], hash: u32) -> Option<&mut T> {
+    let mask = sets.len().wrapping_sub(1);
+    sets.get_mut(hash as usize & mask)
+}
+
+impl LongPieces {
+    fn count(&mut self, piece: &[u8], count: impl FnOnce() -> usize) -> usize {
         let hash = slot_hash(piece);
-        let Some(slot) = self.long.get_mut(hash & (LONG_SLOTS - 1)) else { return count(piece) };
-        let hash = hash as u32;
-        if slot.hash == hash
-            && usize::from(slot.length) == piece.len()
-            && slot.count != 0
-            // Nothing was written over it since.
-            && self.written - slot.at <= RING as u64
-            && self.ring.get((slot.at % RING as u64) as usize..).is_some_and(|ring| ring.starts_with(piece))
-        {
-            return usize::from(slot.count);
+        let found = set_of(&mut self.sets, hash).and_then(|set| {
+            let written = self.written;
+            let ring = &self.ring;
+            let is_it =
+                |slot: &&LongSlot| slot.hash == hash && slot.piece(ring, written) == Some(piece);
+            set.iter().find(is_it).map(|slot| slot.count)
+        });
+        if let Some(count) = found {
+            return usize::from(count);
         }
-        let counted = count(piece);
-        let mut at = (self.written % RING as u64) as usize;
-        if at + piece.len() > RING {
-            self.written += (RING - at) as u64;
+        let counted = count();
+        self.remember(hash, piece, counted as u16);
+        counted
+    }
+
+    fn remember(&mut self, hash: u32, piece: &[u8], count: u16) {
+        self.misses += 1;
+        let [least, most] = LONG_SETS;
+        if self.misses > self.sets.len() && self.sets.len() < most {
+            let sets = (self.sets.len() * GROWTH).clamp(least, most);
+            let larger = Self {
+                sets: vec![Default::default(); sets],
+                ring: vec![0; sets * RING_OF_SET],
+                ..Self::default()
+            };
+            let old = std::mem::replace(self, larger);
+            for slot in old.sets.iter().flatten().rev() {
+                if let Some(piece) = slot.piece(&old.ring, old.written) {
+                    self.put(slot.hash, piece, slot.count);
+                }
+            }
+        }
+        self.put(hash, piece, count);
+    }
+
+    fn put(&mut self, hash: u32, piece: &[u8], count: u16) {
+        let length = self.ring.len();
+        let mut at = (self.written % length as u64) as usize;
+        if at + piece.len() > length {
+            self.written += (length - at) as u64;
             at = 0;
         }
-        if let Some(place) = self.ring.get_mut(at..at + piece.len()) {
+        let place = self.ring.get_mut(at..at + piece.len());
+        let set = set_of(&mut self.sets, hash);
+        if let (Some(place), Some(set)) = (place, set) {
             place.copy_from_slice(piece);
-            *slot = LongSlot {
-                at: self.written,
-                hash,
-                length: piece.len() as u16,
-                count: counted as u16,
-            };
+            let slot = LongSlot { at: self.written, hash, length: piece.len() as u16, count };
+            *set = [slot, set[0]];
             self.written += piece.len() as u64;
         }
-        counted
+    }
+}
+
+impl LongSlot {
+    /// The piece, where there is one that was not written over since.
+    fn piece<'a>(&self, ring: &'a [u8], written: u64) -> Option<&'a [u8]> {
+        if self.count == 0 || written - self.at > ring.len() as u64 {
+            return None;
+        }
+        let at = (self.at % ring.len() as u64) as usize;
+        ring.get(at..at + usize::from(self.length))
     }
 }
 

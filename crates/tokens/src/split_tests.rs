@@ -45,7 +45,7 @@ fn expected<'a>(regex: &Regex, text: &'a str) -> Vec<&'a [u8]> {
             0
         };
         let end = found.end() - left_over;
-        pieces.push(text[at..end].as_bytes());
+        pieces.push(&text.as_bytes()[at..end]);
         at = end;
     }
     pieces

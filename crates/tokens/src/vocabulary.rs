@@ -1,6 +1,6 @@
 //! The tokens of a tokenizer, in tables that the build script made.
 
-use crate::slot_hash::{RANK_BITS, pair_hash, pair_key, slot_hash};
+use crate::slot_hash::{RANK_BITS, pair_bit, pair_hash, pair_key, slot_hash, slot_tag};
 
 /// The position of a token in its vocabulary. Byte pairs of a lower rank merge first.
 pub(super) type Rank = u32;
@@ -16,12 +16,17 @@ pub(super) struct Vocabulary {
     starts: &'static [u8],
     /// The rank of each byte: 256 words.
     bytes: &'static [u8],
-    /// A rank plus one where a token is, at its hash or behind; else zero: words, a power of two
-    /// of them.
+    /// What each two bytes merge to, or [`NO_RANK`]: 65,536 words.
+    byte_pairs: &'static [u8],
+    /// A rank plus one and upper bits of the hash where a token is, at its hash or behind; else
+    /// zero: words, a power of two of them.
     slots: &'static [u8],
     /// The key of two tokens and the rank of what they merge to, at the hash of the key or behind;
     /// else zero: words of 64 bits, a power of two of them.
     pairs: &'static [u8],
+    /// Bits, a power of two of them, of which one is set for each pair: most pairs that do not
+    /// merge are told by them, which are few enough to be near.
+    pair_bits: &'static [u8],
 }
 
 macro_rules! vocabulary {
@@ -31,7 +36,9 @@ macro_rules! vocabulary {
             starts: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".starts")),
             bytes: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes")),
             slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots")),
+            byte_pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".byte_pairs")),
             pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs")),
+            pair_bits: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pair_bits")),
         }
     };
 }
@@ -43,10 +50,12 @@ impl Vocabulary {
     /// The rank of the token with these bytes. Runs in O(its length).
     pub(super) fn rank(&self, token: &[u8]) -> Option<Rank> {
         let mask = (self.slots.len() / 4).wrapping_sub(1);
-        let mut slot = slot_hash(token) & mask;
+        let hash = slot_hash(token);
+        let mut slot = hash as usize & mask;
         loop {
-            let rank = word(self.slots, slot)?.checked_sub(1)?;
-            if self.token(rank) == Some(token) {
+            let found = word(self.slots, slot)?;
+            let rank = (found & (NO_RANK - 1)).checked_sub(1)?;
+            if slot_tag(found) == slot_tag(hash) && self.token(rank) == Some(token) {
                 return Some(rank);
             }
             slot = (slot + 1) & mask;
@@ -64,6 +73,13 @@ impl Vocabulary {
         word(self.bytes, usize::from(byte)).unwrap_or(NO_RANK)
     }
 
+    /// The rank of what two bytes beside each other merge to, or [`NO_RANK`].
+    #[inline]
+    pub(super) fn merged_bytes(&self, left: u8, right: u8) -> Rank {
+        let both = usize::from(left) << 8 | usize::from(right);
+        word(self.byte_pairs, both).unwrap_or(NO_RANK)
+    }
+
     /// The rank of what two tokens beside each other merge to; [`NO_RANK`] where they do not, and
     /// where one of them is no token. Runs in O(1).
     #[inline]
@@ -72,8 +88,13 @@ impl Vocabulary {
             return NO_RANK;
         }
         let key = pair_key(left, right);
+        let hash = pair_hash(key);
+        let bit = pair_bit(hash, self.pair_bits.len() * 8);
+        if self.pair_bits.get(bit / 8).is_none_or(|bits| bits >> (bit % 8) & 1 == 0) {
+            return NO_RANK;
+        }
         let mask = (self.pairs.len() / 8).wrapping_sub(1);
-        let mut slot = pair_hash(key) & mask;
+        let mut slot = hash as usize & mask;
         loop {
             let found = self.pairs.get(slot * 8..).and_then(|pairs| pairs.first_chunk());
             let found = u64::from_le_bytes(*found.unwrap_or(&[0; 8]));
