@@ -21,6 +21,7 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod broken;
 mod frames;
 mod json_text;
 mod redactor;

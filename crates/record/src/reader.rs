@@ -104,6 +104,7 @@ impl Exchange {
     }
 }
 
+const LEFT_OUT: &str = "the request could not be redacted, and was left out";
 const TOO_LONG: &str = "the body is longer than what is stored of one";
 
 impl Recording {
@@ -235,6 +236,7 @@ impl Recording {
         let bytes = self.body_at(position, MOST_LINKS)?;
         let cut = match () {
             () if !stored.ended => Some("the request broke off"),
+            () if stored.stored < stored.total && exchange.start.is_redacted => Some(LEFT_OUT),
             () if stored.stored < stored.total => Some(TOO_LONG),
             () => None,
         };

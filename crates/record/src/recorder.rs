@@ -1,5 +1,6 @@
 //! A writer on a thread of its own, for those who pass bytes on and wait for nothing.
 
+mod redaction;
 mod thread;
 
 use std::{
@@ -12,7 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::thread::Thread;
+pub use self::redaction::Redact;
+use self::{redaction::Redaction, thread::Thread};
 use crate::{End, RecordingWriter, ResponseHead, Result, Start};
 
 /// A part of a response is handed over when it has so many bytes,
@@ -104,13 +106,37 @@ impl Recorder {
     /// no thread.
     pub fn start(
         limits: Limits,
-        mut open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
+        open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
         tell: impl FnMut(&str) + Send + 'static,
+    ) -> Result<Self> {
+        Self::start_with(limits, None, Box::new(open), Box::new(tell))
+    }
+
+    /// As [`Recorder::start`]; what is written is redacted before. Answers are held in memory until
+    /// their ends, all together up to 256 MiB. What cannot be unpacked, or is no text, is left out, and
+    /// the exchange says so.
+    ///
+    /// # Errors
+    /// Those of [`Recorder::start`].
+    pub fn start_redacting(
+        limits: Limits,
+        by: Box<dyn Redact>,
+        open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
+        tell: impl FnMut(&str) + Send + 'static,
+    ) -> Result<Self> {
+        Self::start_with(limits, Some(Redaction::new(by)), Box::new(open), Box::new(tell))
+    }
+
+    fn start_with(
+        limits: Limits,
+        redaction: Option<Redaction>,
+        mut open: Open,
+        tell: Tell,
     ) -> Result<Self> {
         let writer = open()?;
         let (notes, incoming) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let thread = Thread::new(writer, Box::new(open), Box::new(tell), Arc::clone(&waiting));
+        let thread = Thread::new(writer, redaction, open, tell, Arc::clone(&waiting));
         let thread = std::thread::Builder::new()
             .name("recorder".to_owned())
             .spawn(move || thread.run(&incoming))

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Done, Note, Open, Tell};
+use super::{Done, Note, Open, Redaction, Tell};
 use crate::{End, ExchangeId, RecordingWriter, RequestBody, ResponseHead, Result, Start};
 
 /// What was appended is synced after so long.
@@ -21,6 +21,7 @@ const FAILED: &str = "the disk of the recorder failed";
 pub(super) struct Thread {
     /// `None` after a failure.
     writer: Option<RecordingWriter>,
+    redaction: Option<Redaction>,
     open: Open,
     tell: Tell,
     waiting: Arc<AtomicUsize>,
@@ -44,12 +45,23 @@ struct Running {
 impl Thread {
     pub(super) fn new(
         writer: RecordingWriter,
+        redaction: Option<Redaction>,
         open: Open,
         tell: Tell,
         waiting: Arc<AtomicUsize>,
     ) -> Self {
         let (running, unsynced, failed, missed) = Default::default();
-        Self { writer: Some(writer), open, tell, waiting, running, unsynced, failed, missed }
+        Self {
+            writer: Some(writer),
+            redaction,
+            open,
+            tell,
+            waiting,
+            running,
+            unsynced,
+            failed,
+            missed,
+        }
     }
 
     pub(super) fn run(mut self, incoming: &Receiver<Note>) {
@@ -75,17 +87,57 @@ impl Thread {
 
     fn take(&mut self, note: Note) {
         match note {
-            Note::Start(of, start) => self.begin(of, &start),
-            Note::Request { of, lane, bytes, total, ended } => {
-                let body = RequestBody { bytes: &bytes, total, ended };
-                self.append(of, |writer, id| writer.request(id, &lane, body));
-                self.settle(of, |running| running.has_request = true);
+            Note::Start(of, start) => {
+                let start = match &mut self.redaction {
+                    Some(redaction) => redaction.start(of, start),
+                    None => start,
+                };
+                self.begin(of, &start);
             }
-            Note::Response(of, head) => self.respond(of, &head),
-            Note::Part(of, bytes) => self.append(of, |writer, id| writer.part(id, &bytes)),
-            Note::End(of, end, done) => self.end(of, end, done),
+            Note::Request { of, lane, bytes, total, ended } => {
+                self.request(of, &lane, bytes, (total, ended));
+            }
+            Note::Response(of, head) => {
+                let head = match &mut self.redaction {
+                    Some(redaction) => redaction.head(of, head),
+                    None => head,
+                };
+                self.respond(of, &head);
+            }
+            Note::Part(of, bytes) => match &mut self.redaction {
+                Some(redaction) => redaction.part(of, &bytes),
+                None => self.append(of, |writer, id| writer.part(id, &bytes)),
+            },
+            Note::End(of, end, done) => {
+                let (parts, end) = match &mut self.redaction {
+                    Some(redaction) => redaction.end(of, end),
+                    None => (Vec::new(), end),
+                };
+                for part in parts {
+                    self.append(of, |writer, id| writer.part(id, &part));
+                }
+                self.end(of, end, done);
+            }
             Note::Stop => {}
         }
+    }
+
+    fn request(&mut self, of: u64, lane: &str, bytes: Vec<u8>, (total, ended): (u64, bool)) {
+        let is_whole = ended && total == bytes.len() as u64;
+        let (bytes, total) = match &mut self.redaction {
+            None => (bytes, total),
+            Some(redaction) => match redaction.request(of, bytes, is_whole) {
+                Some(redacted) => {
+                    let total = redacted.len() as u64;
+                    (redacted, total)
+                }
+                // The reader sees that of so many bytes none is stored.
+                None => (Vec::new(), total),
+            },
+        };
+        let body = RequestBody { bytes: &bytes, total, ended };
+        self.append(of, |writer, id| writer.request(id, lane, body));
+        self.settle(of, |running| running.has_request = true);
     }
 
     fn begin(&mut self, of: u64, start: &Start) {
