@@ -22,6 +22,7 @@
 //! ```
 
 mod bare;
+mod broken;
 mod frames;
 mod json_text;
 mod redactor;

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     Result,
-    json::Value,
-    record::{Exchange, Outcome, Recording},
+    json::{MAX_BYTES, Value},
+    record::{Exchange, Outcome, Recording, unpacked},
 };
 
 /// The bodies of a recording may have so many bytes together,
@@ -70,6 +70,8 @@ impl FlightReader {
             failure,
             line,
             cut,
+            // What was redacted is not what went over the wire.
+            is_logged: exchange.start.is_redacted,
             ..Interaction::default()
         }
     }
@@ -77,7 +79,8 @@ impl FlightReader {
     fn request(&mut self, exchange: &Exchange) -> Payload {
         match self.recording.request(exchange) {
             Ok(body) => match body.into_parts() {
-                (bytes, None) => self.payload(bytes),
+                (bytes, None) if is_plain(exchange) => self.payload(bytes, None),
+                (bytes, None) => self.payload(bytes, coding(&exchange.start.headers)),
                 (_, Some(cut)) => Payload::Unreadable(cut),
             },
             Err(error) => Payload::Unreadable(error.message().to_owned()),
@@ -89,7 +92,9 @@ impl FlightReader {
         match self.recording.response(exchange) {
             Ok(body) => {
                 let (bytes, cut) = body.into_parts();
-                (self.payload(bytes), cut)
+                let head = exchange.response.as_ref().filter(|_| !is_plain(exchange));
+                let coding = head.and_then(|head| coding(&head.headers));
+                (self.payload(bytes, coding), cut)
             }
             Err(error) => {
                 let reason = error.message().to_owned();
@@ -98,7 +103,14 @@ impl FlightReader {
         }
     }
 
-    fn payload(&mut self, bytes: Vec<u8>) -> Payload {
+    fn payload(&mut self, bytes: Vec<u8>, coding: Option<&str>) -> Payload {
+        let bytes = match coding.filter(|_| !bytes.is_empty()) {
+            Some(coding) => match unpacked(bytes, coding, MAX_BYTES as u64) {
+                Ok(bytes) => bytes,
+                Err(error) => return Payload::Unreadable(error.message().to_owned()),
+            },
+            None => bytes,
+        };
         let payload = Payload::of_bytes(bytes);
         let size = match &payload {
             Payload::Text(text) => text.len() as u64,
@@ -114,6 +126,17 @@ impl FlightReader {
             )),
         }
     }
+}
+
+/// Whether bodies are stored as their texts. Headers of a WebSocket are those of its opening.
+fn is_plain(exchange: &Exchange) -> bool {
+    exchange.start.is_websocket || exchange.start.is_redacted
+}
+
+/// How a body was packed to be sent.
+fn coding(headers: &[(String, String)]) -> Option<&str> {
+    let mut of = headers.iter().filter(|(name, _)| name == "content-encoding");
+    of.next().map(|(_, value)| value.as_str())
 }
 
 impl Decoder for FlightReader {

@@ -134,3 +134,57 @@ fn an_exchange_that_still_runs_is_left_out_until_it_has_ended() {
     let [_, second] = recording.exchanges() else { panic!() };
     assert_eq!(failure(second), Some("the recorder ended before the answer did"));
 }
+
+#[test]
+fn bodies_are_unpacked_by_their_coding() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut writer, _) = RecordingWriter::open_private(scratch.path()).unwrap();
+    let body = request(&["Open?"]);
+    let answer = format!("{STREAM}{DONE}");
+    let deflated = |text: &str| {
+        let mut packed =
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    };
+    // A block of brotli that is stored as it is: 4 bits of the window and the length, and its end.
+    let stored = |text: &str| {
+        let length = u32::try_from(text.len() - 1).unwrap() << 4;
+        let head = (length | 1 << 20).to_le_bytes();
+        let mut bytes = vec![head[0], head[1], head[2]];
+        bytes.extend(text.as_bytes());
+        bytes.push(3);
+        bytes
+    };
+    let headers = |coding: &str| vec![("content-encoding".to_owned(), coding.to_owned())];
+    for (coding, body, answer) in [
+        ("deflate", deflated(&body), deflated(&answer)),
+        ("br", stored(&body), stored(&answer)),
+        ("br", b"no brotli".to_vec(), stored(&answer)),
+    ] {
+        let start = Start {
+            path: "/chat/completions".to_owned(),
+            headers: headers(coding),
+            ..Start::now("POST", "openai")
+        };
+        let id = writer.start(&start).unwrap();
+        writer.request(id, "openai", RequestBody::whole(&body)).unwrap();
+        let head = ResponseHead { status: 200, after_ms: 7, headers: headers(coding) };
+        writer.response(id, &head).unwrap();
+        writer.part(id, &answer).unwrap();
+        let bytes = answer.len() as u64;
+        writer.end(id, &End { after_ms: 9, bytes, stored: bytes, cut: None }).unwrap();
+    }
+    drop(writer);
+    let mut transcript = Transcript::open_folder(scratch.path()).unwrap().unwrap();
+    transcript.by_ref().for_each(drop);
+    // What is not of its coding is told of.
+    assert_eq!(transcript.report().unknown_records, 1);
+    let recording = read(scratch.path());
+    assert_eq!(recording.exchanges().len(), 2);
+    for exchange in recording.exchanges() {
+        assert_eq!(exchange.provenance, Provenance::Sent);
+        assert_eq!(exchange.response.body.as_deref(), Some(&*answer));
+        assert_eq!(recording.request(exchange.number).unwrap().body(), body.as_str());
+    }
+}

@@ -68,6 +68,7 @@ mod recordings;
 mod recount;
 #[cfg(feature = "redact")]
 mod redact;
+mod redacted_recording;
 #[cfg(feature = "bpe")]
 mod replay;
 mod replay_policies;

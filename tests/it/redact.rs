@@ -21,7 +21,7 @@ use proptest::prelude::*;
 
 use crate::support::sessions;
 
-fn redactor() -> Redactor {
+pub(crate) fn redactor() -> Redactor {
     static RULES: LazyLock<RedactionRules> = LazyLock::new(|| RedactionRules::embedded().unwrap());
     Redactor::new(&RULES)
 }
@@ -45,7 +45,7 @@ const HEX: &str = "0123456789abcdef";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /// Twenty kinds of secrets, each with a text around it, `{}` being its place.
-fn planted(count: usize) -> Vec<(String, String)> {
+pub(crate) fn planted(count: usize) -> Vec<(String, String)> {
     let mut letters = Letters(7);
     let mut all = Vec::new();
     while all.len() < count {
@@ -92,11 +92,11 @@ fn planted(count: usize) -> Vec<(String, String)> {
 }
 
 /// The text of a planted secret.
-fn text(planted: &(String, String)) -> String {
+pub(crate) fn text(planted: &(String, String)) -> String {
     planted.1.replace('\u{1}', &planted.0)
 }
 
-fn assert_none_of(planted: &[(String, String)], text: &str, place: &str) {
+pub(crate) fn assert_none_of(planted: &[(String, String)], text: &str, place: &str) {
     for (secret, around) in planted {
         assert!(!text.contains(secret.as_str()), "{place}: {secret} of {around:?}");
         let escaped = json::Value::String(secret.clone()).to_string();
@@ -156,7 +156,7 @@ fn planted_secrets_are_in_no_frame_context_or_export() {
 }
 
 /// A stream in which a text is split after every `size` characters.
-fn stream(said: &str, size: usize) -> String {
+pub(crate) fn stream(said: &str, size: usize) -> String {
     let chars: Vec<char> = said.chars().collect();
     let pieces = chars.chunks(size).map(|piece| piece.iter().collect::<String>());
     let event = |piece: String| {

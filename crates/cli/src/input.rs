@@ -31,6 +31,8 @@ use opening::expanded;
 pub(crate) use opening::{Opened, Opening, is_folder_of_files};
 use passed_over::PassedOver;
 use redaction::Redaction;
+#[cfg(feature = "record")]
+pub(crate) use redaction::{redactor, report as report_redaction};
 pub(crate) use source::Source;
 
 /// What comes of a file that is refused.

@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod codex;
 mod launch;
 mod pi;
+mod redaction;
 mod routes;
 
 use std::{
@@ -17,6 +18,7 @@ use afterimage::record::{Limits, Recorder, RecordingWriter, wire::Wire};
 use self::{
     args::Record,
     launch::Launch,
+    redaction::Redaction,
     routes::{Routes, Variable},
 };
 use crate::{
@@ -29,12 +31,17 @@ use crate::{
 pub(crate) fn run(args: &Record) -> Outcome {
     let (mut routes, variables) = Routes::of(args)?;
     let launch = Launch::of(args, &variables, &mut routes)?;
-    let recorder = recorder(args)?;
+    let redaction = Redaction::of(&args.redaction)?;
+    let recorder = recorder(args, redaction.clone())?;
     let listen = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let wire = Wire::start(listen, routes.into_routes(), recorder)?;
+    let bodies = match redaction {
+        None => "bodies as they are, with any secret in them",
+        Some(_) => "bodies with placeholders for the secrets that the rules find",
+    };
     note(&format!(
-        "requests and answers are recorded in {}: bodies as they are, with any secret in them; the \
-         owner of the files alone can read them",
+        "requests and answers are recorded in {}: {bodies}; the owner of the files alone can read \
+         them",
         args.output.display()
     ));
     let outcome = match launch {
@@ -51,10 +58,13 @@ pub(crate) fn run(args: &Record) -> Outcome {
         counted(count, "exchange"),
         args.output.display()
     ));
+    if let Some(redaction) = redaction {
+        redaction.report();
+    }
     outcome
 }
 
-fn recorder(args: &Record) -> Outcome<Recorder> {
+fn recorder(args: &Record, redaction: Option<Redaction>) -> Outcome<Recorder> {
     let folder = args.output.clone();
     let open = move || {
         let (writer, recovery) = RecordingWriter::open_private(&folder)?;
@@ -63,7 +73,11 @@ fn recorder(args: &Record) -> Outcome<Recorder> {
         }
         Ok(writer)
     };
-    Ok(Recorder::start(Limits::default(), open, note)?)
+    let limits = Limits::default();
+    Ok(match redaction {
+        None => Recorder::start(limits, open, note)?,
+        Some(by) => Recorder::start_redacting(limits, Box::new(by), open, note)?,
+    })
 }
 
 /// Says where the listener is, and waits for a signal.

@@ -46,6 +46,8 @@ pub struct Start {
     /// Whether it is a message of a WebSocket and its answer, and not a request of HTTP. Path and
     /// headers are those of the request that opened the WebSocket.
     pub is_websocket: bool,
+    /// Whether its bodies were written without their secrets: unpacked, and with placeholders.
+    pub is_redacted: bool,
 }
 
 impl Start {
@@ -69,18 +71,21 @@ impl Start {
             "headers": headers_to_json(&self.headers),
         };
         start.put_some("websocket", self.is_websocket.then_some(true));
+        start.put_some("redacted", self.is_redacted.then_some(true));
         start
     }
 
     fn of_json(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
+        let is = |key: &str| matches!(value.get(key), Some(Value::Bool(true)));
         Some(Self {
             time_ms: value.get("time")?.as_u64()?,
             method: text("method")?,
             path: text("path")?,
             provider: text("provider")?,
             headers: headers_of_json(value.get("headers")?)?,
-            is_websocket: matches!(value.get("websocket"), Some(Value::Bool(true))),
+            is_websocket: is("websocket"),
+            is_redacted: is("redacted"),
         })
     }
 }

@@ -27,7 +27,8 @@
 //! bytes on never waits for a disk. `docs/FORMAT.md` describes the bytes.
 //!
 //! Of headers and of the target only what [`allowed_headers`] and [`allowed_path`] let through is
-//! written. Bodies are written as they are, with any secret that they hold.
+//! written. Bodies are written as they are, with any secret that they hold, unless a [`Redact`] takes
+//! these out.
 
 #![cfg_attr(
     not(test),
@@ -37,6 +38,7 @@
 mod allowed;
 mod base;
 mod coding;
+mod content;
 mod entry;
 mod error;
 mod folder;
@@ -49,11 +51,12 @@ mod writer;
 
 pub use allowed::{allowed_headers, allowed_path};
 pub use coding::MOST_STORED;
+pub use content::unpacked;
 pub use entry::{End, RequestBody, ResponseHead, Start};
 pub use error::{Error, ErrorKind};
 pub use folder::{FILE_NAME, is_recording};
 pub use reader::{Body, Exchange, Outcome, Recording};
-pub use recorder::{Limits, Recorder, RequestRecorder, ResponseRecorder};
+pub use recorder::{Limits, Recorder, Redact, RequestRecorder, ResponseRecorder};
 pub use writer::{ExchangeId, RecordingWriter};
 
 /// The result of every fallible operation of this crate.

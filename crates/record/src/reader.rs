@@ -120,12 +120,15 @@ impl Exchange {
         match self.request {
             None => Some("no request body was recorded"),
             Some((_, stored)) if !stored.ended => Some("the request broke off"),
-            Some((_, stored)) if stored.stored < stored.total => Some(TOO_LONG),
+            Some((_, stored)) if stored.stored < stored.total => {
+                Some(if self.start.is_redacted { LEFT_OUT } else { TOO_LONG })
+            }
             Some(_) => None,
         }
     }
 }
 
+const LEFT_OUT: &str = "the request could not be redacted, and was left out";
 const TOO_LONG: &str = "the body is longer than what is stored of it";
 
 impl Recording {

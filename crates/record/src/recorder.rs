@@ -1,6 +1,7 @@
 //! A writer on threads of its own, for those who pass bytes on and wait for nothing.
 
 mod packing;
+mod redaction;
 mod request;
 mod response;
 mod syncing;
@@ -17,10 +18,11 @@ use std::{
 
 use self::{
     packing::{PackedNote, Shared, Unpacked},
+    redaction::{Redaction, SharedRedact},
     syncing::Syncing,
     thread::Thread,
 };
-pub use self::{request::RequestRecorder, response::ResponseRecorder};
+pub use self::{redaction::Redact, request::RequestRecorder, response::ResponseRecorder};
 use crate::{End, Error, ErrorKind, RecordingWriter, ResponseHead, Result, Start};
 
 /// So many bytes may wait for the disk, those of requests that still come in among them. What comes
@@ -125,8 +127,32 @@ impl Recorder {
     /// Those of `open` at first, and [`ErrorKind::Io`] where the system starts no thread.
     pub fn start(
         limits: Limits,
-        mut open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
+        open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
         tell: impl FnMut(&str) + Send + 'static,
+    ) -> Result<Self> {
+        Self::start_with(limits, None, Box::new(open), Box::new(tell))
+    }
+
+    /// As [`Recorder::start`]; what is written is redacted before. Answers are held in memory until
+    /// their ends, all together up to 256 MiB. What cannot be unpacked, or is no text, is left out, and
+    /// the exchange says so.
+    ///
+    /// # Errors
+    /// Those of [`Recorder::start`].
+    pub fn start_redacting(
+        limits: Limits,
+        by: Box<dyn Redact>,
+        open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
+        tell: impl FnMut(&str) + Send + 'static,
+    ) -> Result<Self> {
+        Self::start_with(limits, Some(Arc::new(Mutex::new(by))), Box::new(open), Box::new(tell))
+    }
+
+    fn start_with(
+        limits: Limits,
+        by: Option<SharedRedact>,
+        mut open: Open,
+        tell: Tell,
     ) -> Result<Self> {
         let writer = open()?;
         let shared = Arc::new(Shared::default());
@@ -135,13 +161,14 @@ impl Recorder {
         let (unpacked, to_pack) = mpsc::channel();
         let (closing, ended) = mpsc::channel();
         let syncing = Syncing::start(notes.clone())?;
-        let thread = Thread::new(writer, Box::new(open), Box::new(tell), syncing, shared.clone());
+        let redaction = by.clone().map(Redaction::new);
+        let thread = Thread::new(writer, redaction, open, tell, syncing, shared.clone());
         spawn("recorder", move || {
             thread.run(&incoming);
             let _ = closing.send(Closing::Done);
         })?;
         let packed = notes.clone();
-        spawn("recorder-pack", move || packing::run(&to_pack, &packed, &shared))?;
+        spawn("recorder-pack", move || packing::run(&to_pack, &packed, &shared, by.as_ref()))?;
         let line = Line { notes, unpacked, waiting, next: Arc::default() };
         Ok(Self { line, limits, ended: Mutex::new(Some(ended)) })
     }
@@ -151,8 +178,10 @@ impl Recorder {
     pub fn exchange(&self, start: Start) -> (RequestRecorder, ResponseRecorder) {
         let of = self.line.next.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::from(start.provider.as_str());
+        let coding = redaction::coding(&start.headers).filter(|_| !start.is_websocket);
         self.line.send(Note::Start(of, start));
-        let request = RequestRecorder::new(self.line.clone(), of, lane, self.limits.request);
+        let line = self.line.clone();
+        let request = RequestRecorder::new(line, of, lane, coding, self.limits.request);
         (request, ResponseRecorder::new(self.line.clone(), of, self.limits.response))
     }
 

@@ -19,7 +19,7 @@ use super::{
     regular,
 };
 use crate::{
-    args::Input,
+    args::{self, Input},
     failure::{Failure, Outcome},
     output::note,
     text::counted,
@@ -32,14 +32,8 @@ pub(super) struct Redaction(Rc<RefCell<Redactor>>);
 impl Redaction {
     /// The redaction that is asked for, if any is.
     pub(super) fn of(input: &Input) -> Outcome<Option<Self>> {
-        if !input.redaction.redact && input.redaction.redact_rules.is_none() {
-            return Ok(None);
-        }
-        let mut rules = RedactionRules::embedded()?;
-        if let Some(path) = &input.redaction.redact_rules {
-            rules = rules.with(&read_rules(path)?)?;
-        }
-        Ok(Some(Self(Rc::new(RefCell::new(Redactor::new(&rules))))))
+        let redactor = redactor(&input.redaction)?;
+        Ok(redactor.map(|redactor| Self(Rc::new(RefCell::new(redactor)))))
     }
 
     /// Reads what can be read twice, so that a secret is known wherever it stands, also before the
@@ -93,18 +87,33 @@ impl Redaction {
 
     /// Says what was found.
     pub(super) fn report(&self) {
-        let redactor = self.0.borrow();
-        let report = redactor.report();
-        if report.found.is_empty() {
-            return note("redacted nothing: no secret was found");
-        }
-        let rules = report.by_rule().into_iter();
-        let rules: Vec<String> =
-            rules.map(|(rule, secrets, _)| format!("{secrets} {rule}")).collect();
-        let secrets = counted(report.found.len() as u64, "secret");
-        let places = counted(report.times(), "place");
-        note(&format!("redacted {secrets} in {places}: {}", rules.join(", ")));
+        report(&self.0.borrow());
     }
+}
+
+/// The redactor that is asked for, if any is.
+pub(crate) fn redactor(args: &args::Redaction) -> Outcome<Option<Redactor>> {
+    if !args.redact && args.redact_rules.is_none() {
+        return Ok(None);
+    }
+    let mut rules = RedactionRules::embedded()?;
+    if let Some(path) = &args.redact_rules {
+        rules = rules.with(&read_rules(path)?)?;
+    }
+    Ok(Some(Redactor::new(&rules)))
+}
+
+/// Says what a redactor found.
+pub(crate) fn report(redactor: &Redactor) {
+    let report = redactor.report();
+    if report.found.is_empty() {
+        return note("redacted nothing: no secret was found");
+    }
+    let rules = report.by_rule().into_iter();
+    let rules: Vec<String> = rules.map(|(rule, secrets, _)| format!("{secrets} {rule}")).collect();
+    let secrets = counted(report.found.len() as u64, "secret");
+    let places = counted(report.times(), "place");
+    note(&format!("redacted {secrets} in {places}: {}", rules.join(", ")));
 }
 
 fn read_rules(path: &Path) -> Outcome<RedactionRules> {

@@ -4,6 +4,8 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueHint};
 
+use crate::args::Redaction;
+
 #[derive(Debug, Args)]
 pub(crate) struct Record {
     /// The folder of the recording: it is made, or a later run appends to it
@@ -20,6 +22,8 @@ pub(crate) struct Record {
     /// Set this variable of the command to a base URL that leads to URL
     #[arg(long, value_name = "NAME=URL")]
     pub(crate) env: Vec<String>,
+    #[command(flatten)]
+    pub(crate) redaction: Redaction,
     /// The agent to run, with its arguments
     #[arg(last = true, required_unless_present = "listen")]
     pub(crate) command: Vec<OsString>,

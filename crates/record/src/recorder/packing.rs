@@ -11,7 +11,10 @@ use std::{
 
 use afterimage_log::Position;
 
-use super::Note;
+use super::{
+    Note,
+    redaction::{SharedRedact, redacted_request},
+};
 use crate::{RequestBody, coding::Effort, packer::Packer};
 
 /// An answer that has waited so long for its request waits for no packing.
@@ -22,6 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(super) struct Unpacked {
     pub(super) of: u64,
     pub(super) lane: Arc<str>,
+    /// How the body is packed, as its header says.
+    pub(super) coding: Option<String>,
     pub(super) bytes: Vec<u8>,
     pub(super) total: u64,
     pub(super) ended: bool,
@@ -57,7 +62,12 @@ pub(super) struct Shared {
 }
 
 /// Packs what comes, until nobody sends any more or `None` comes; hands that on.
-pub(super) fn run(incoming: &Receiver<Option<Unpacked>>, notes: &Sender<Note>, shared: &Shared) {
+pub(super) fn run(
+    incoming: &Receiver<Option<Unpacked>>,
+    notes: &Sender<Note>,
+    shared: &Shared,
+    by: Option<&SharedRedact>,
+) {
     let (mut packer, mut opening) = (Packer::default(), 0);
     // Since when some answer waits.
     let mut held: Option<Instant> = None;
@@ -69,7 +79,11 @@ pub(super) fn run(incoming: &Receiver<Option<Unpacked>>, notes: &Sender<Note>, s
             Some(since) if since.elapsed() < PATIENCE => Effort::Quick,
             Some(_) => Effort::AsIs,
         };
-        let Unpacked { of, lane, bytes, total, ended } = unpacked;
+        let size = unpacked.bytes.len();
+        let Unpacked { of, lane, bytes, total, ended, .. } = match by {
+            Some(by) => redacted_request(by, unpacked),
+            None => unpacked,
+        };
         let body = RequestBody { bytes: &bytes, total, ended };
         loop {
             let now = shared.opening.load(Ordering::Acquire);
@@ -90,7 +104,7 @@ pub(super) fn run(incoming: &Receiver<Option<Unpacked>>, notes: &Sender<Note>, s
             }
             break;
         }
-        shared.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+        shared.waiting.fetch_sub(size, Ordering::Relaxed);
     }
     let _ = notes.send(Note::Stop);
 }

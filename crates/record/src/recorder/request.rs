@@ -8,6 +8,8 @@ pub struct RequestRecorder {
     line: Line,
     of: u64,
     lane: Arc<str>,
+    /// How the body is packed, as its header says.
+    coding: Option<String>,
     most: usize,
     bytes: Vec<u8>,
     total: u64,
@@ -16,10 +18,16 @@ pub struct RequestRecorder {
 }
 
 impl RequestRecorder {
-    pub(super) fn new(line: Line, of: u64, lane: Arc<str>, most: u64) -> Self {
+    pub(super) fn new(
+        line: Line,
+        of: u64,
+        lane: Arc<str>,
+        coding: Option<String>,
+        most: u64,
+    ) -> Self {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let (bytes, total) = (Vec::new(), 0);
-        Self { line, of, lane, most, bytes, total, is_behind: false, is_sent: false }
+        Self { line, of, lane, coding, most, bytes, total, is_behind: false, is_sent: false }
     }
 
     /// Takes the next bytes. They are not kept where too much waits for the disk already.
@@ -59,7 +67,9 @@ impl RequestRecorder {
         // The end of the answer waits for it from now on.
         self.line.send(Note::Coming(of));
         // Of a thread that is gone, the recorder has told.
-        let _ = self.line.unpacked.send(Some(Unpacked { of, lane, bytes, total, ended }));
+        let coding = self.coding.take();
+        let unpacked = Unpacked { of, lane, coding, bytes, total, ended };
+        let _ = self.line.unpacked.send(Some(unpacked));
         true
     }
 }

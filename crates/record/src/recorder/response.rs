@@ -4,7 +4,7 @@ use super::{Line, Note};
 use crate::{End, ResponseHead};
 
 /// A part of a response is handed over when it has so many bytes,
-const PART: usize = 64 << 10;
+pub(super) const PART: usize = 64 << 10;
 /// or when its first byte is so old and another comes.
 const PART_AGE: Duration = Duration::from_secs(1);
 

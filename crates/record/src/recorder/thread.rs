@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Done, Note, Open, Tell,
+    Done, Note, Open, Redaction, Tell,
     packing::{PackedNote, Shared, Stored},
     syncing::Syncing,
 };
@@ -25,6 +25,7 @@ const FAILED: &str = "the disk of the recorder failed";
 pub(super) struct Thread {
     /// `None` after a failure.
     writer: Option<RecordingWriter>,
+    redaction: Option<Redaction>,
     open: Open,
     tell: Tell,
     syncing: Syncing,
@@ -60,6 +61,7 @@ struct Running {
 impl Thread {
     pub(super) fn new(
         writer: RecordingWriter,
+        redaction: Option<Redaction>,
         open: Open,
         tell: Tell,
         syncing: Syncing,
@@ -67,7 +69,7 @@ impl Thread {
     ) -> Self {
         let (running, unsynced, failed, missed) = Default::default();
         let writer = Some(writer);
-        Self { writer, open, tell, syncing, shared, running, unsynced, failed, missed }
+        Self { writer, redaction, open, tell, syncing, shared, running, unsynced, failed, missed }
     }
 
     pub(super) fn run(mut self, incoming: &Receiver<Note>) {
@@ -93,16 +95,40 @@ impl Thread {
 
     fn take(&mut self, note: Note) {
         match note {
-            Note::Start(of, start) => self.begin(of, &start),
+            Note::Start(of, start) => {
+                let start = match &mut self.redaction {
+                    Some(redaction) => redaction.start(of, start),
+                    None => start,
+                };
+                self.begin(of, &start);
+            }
             Note::Coming(of) => {
                 if let Some(running) = self.running.get_mut(&of) {
                     running.request = Request::Coming;
                 }
             }
             Note::Packed(note) => self.packed(&note),
-            Note::Response(of, head) => self.append(of, |writer, id| writer.response(id, &head)),
-            Note::Part(of, bytes) => self.append(of, |writer, id| writer.part(id, &bytes)),
-            Note::End(of, end, done) => self.end(of, end, done),
+            Note::Response(of, head) => {
+                let head = match &mut self.redaction {
+                    Some(redaction) => redaction.head(of, head),
+                    None => head,
+                };
+                self.append(of, |writer, id| writer.response(id, &head));
+            }
+            Note::Part(of, bytes) => match &mut self.redaction {
+                Some(redaction) => redaction.part(of, &bytes),
+                None => self.append(of, |writer, id| writer.part(id, &bytes)),
+            },
+            Note::End(of, end, done) => {
+                let (parts, end) = match &mut self.redaction {
+                    Some(redaction) => redaction.end(of, end),
+                    None => (Vec::new(), end),
+                };
+                for part in parts {
+                    self.append(of, |writer, id| writer.part(id, &part));
+                }
+                self.end(of, end, done);
+            }
             Note::NotSynced(opening, error) => {
                 if opening == self.opening() {
                     // What was appended since the last sync may be gone: of these nobody knows.
