@@ -56,7 +56,7 @@ fn record(folder: &Path, calls: &[Call<'_>]) {
         answer.chunks(70_000).for_each(|piece| response.push(piece));
         response.end(*cut, || {});
     }
-    recorder.finish();
+    recorder.finish().unwrap();
 }
 
 fn read(folder: &Path) -> Recording {
@@ -196,7 +196,7 @@ fn headers_and_paths_lose_their_secrets_too() {
     request.end();
     response.head(200, headers);
     response.end(None, || {});
-    recorder.finish();
+    recorder.finish().unwrap();
     let bytes = fs::read(scratch.path().join("wire.rec")).unwrap();
     assert!(bytes.windows(10).any(|window| window == b"[redacted:"));
     assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));

@@ -3,6 +3,8 @@
 pub(crate) mod args;
 mod codex;
 mod launch;
+mod open_files;
+mod overlay;
 mod pi;
 mod redaction;
 mod routes;
@@ -94,6 +96,7 @@ fn serve(wire: &Wire, variables: &[Variable]) -> Outcome {
     }
     out.flush()?;
     drop(out);
+    open_files::raise();
     let _ = wait.recv();
     Ok(())
 }

@@ -28,9 +28,78 @@ const FAMILIES: &[&str] = &["anthropic-ratelimit-", "x-ratelimit-", "x-stainless
 /// A value that is longer is no such header's.
 const MOST_VALUE: usize = 1024;
 
+/// Words of the paths of providers and gateways. A word of a few letters may be a key as well.
+const WORDS: &[&str] = &[
+    "anthropic",
+    "api",
+    "assistants",
+    "audio",
+    "backend-api",
+    "batches",
+    "cancel",
+    "chat",
+    "codex",
+    "compact",
+    "completions",
+    "complete",
+    "content",
+    "conversations",
+    "converse",
+    "converse-stream",
+    "count_tokens",
+    "deployments",
+    "edits",
+    "embeddings",
+    "files",
+    "generate",
+    "generations",
+    "google",
+    "images",
+    "inference",
+    "input_items",
+    "input_tokens",
+    "invoke",
+    "invoke-with-response-stream",
+    "locations",
+    "messages",
+    "model",
+    "models",
+    "moderations",
+    "openai",
+    "projects",
+    "publishers",
+    "realtime",
+    "rerank",
+    "responses",
+    "runs",
+    "sessions",
+    "speech",
+    "tags",
+    "threads",
+    "tools",
+    "transcriptions",
+    "translations",
+    "uploads",
+    "vector_stores",
+];
+/// What stands behind a colon.
+const VERBS: &[&str] = &[
+    "batchEmbedContents",
+    "batchGenerateContent",
+    "countTokens",
+    "embedContent",
+    "generateContent",
+    "generateMessage",
+    "predict",
+    "rawPredict",
+    "serverStreamingPredict",
+    "streamGenerateContent",
+    "streamRawPredict",
+];
+
 /// Parameters that hold no secret.
 const PARAMETERS: &[&str] = &["alt", "api-version", "beta", "include", "limit", "order", "stream"];
-/// A longer value, or a longer word of a path, may be a key.
+/// A longer value may be a key.
 const MOST_WORD: usize = 24;
 
 /// Of some headers those that are written, with their names in lower case.
@@ -54,7 +123,7 @@ pub fn allowed_headers<'h>(
     headers.into_iter().filter_map(allowed).collect()
 }
 
-/// Of the path of a request what is written: its words and versions. Other parts become `*`, and so
+/// Of the path of a request what is written: known words, and versions. Other parts become `*`, and so
 /// does what stands before a verb. Of parameters those are kept that have a known name and a short,
 /// plain value.
 ///
@@ -83,18 +152,13 @@ pub fn allowed_path(target: &str) -> String {
 }
 
 fn allowed_word(word: &str) -> String {
-    if is_word(word) || is_version(word) {
+    if word.is_empty() || WORDS.contains(&word) || is_version(word) {
         return word.to_owned();
     }
     match word.rsplit_once(':') {
-        Some((_, verb)) if is_word(verb) => format!("*:{verb}"),
+        Some((_, verb)) if VERBS.contains(&verb) => format!("*:{verb}"),
         _ => "*".to_owned(),
     }
-}
-
-fn is_word(word: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
-    word.len() <= MOST_WORD && word.bytes().all(is_letter)
 }
 
 /// A version of an API: `v1`, `v1beta`, `v2alpha1`.
@@ -145,11 +209,14 @@ mod tests {
                 "/v1/chat/completions?api-version=2024-10-21",
                 "/v1/chat/completions?api-version=2024-10-21",
             ),
-            ("/v1/x?key=planted&api_key=planted&token=planted", "/v1/x"),
-            ("/v1/x?alt=planted.planted.planted.planted.planted", "/v1/x"),
-            ("/v1/x?beta=a%20b", "/v1/x"),
-            ("/v1/x?planted", "/v1/x"),
-            ("/bot123:ABCDEFGHIJKLMNOPQRSTUVWXYZ/send", "/*/send"),
+            ("/v1/models?key=planted&api_key=planted&token=planted", "/v1/models"),
+            ("/v1/models?alt=planted.planted.planted.planted.planted", "/v1/models"),
+            ("/v1/models?beta=a%20b", "/v1/models"),
+            ("/v1/models?planted", "/v1/models"),
+            ("/bot123:ABCDEFGHIJKLMNOPQRSTUVWXYZ/send", "/*/*"),
+            ("/planted-secret-key/v1/messages", "/*/v1/messages"),
+            ("/v1/models/claude:plantedverb", "/v1/models/*"),
+            ("//v1/messages/", "//v1/messages/"),
             ("/sk-ant-1234/messages#planted", "/*/messages"),
             ("/v1/abcdefghijklmnopqrstuvwxyzabcdef", "/v1/*"),
             ("/openai/deployments/gpt-5/responses", "/openai/deployments/*/responses"),

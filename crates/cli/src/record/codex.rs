@@ -2,14 +2,18 @@
 
 use std::{ffi::OsString, fs, path::PathBuf};
 
+use afterimage::json::{self, Value};
+
 use super::{
     args::Record,
     launch::Argument,
     routes::{OPENAI, Routes},
 };
-use crate::{failure::Outcome, output::note};
+use crate::failure::Outcome;
 
 const OPENAI_KEY: &str = "openai_base_url";
+/// Where Codex goes with the login of a `ChatGPT` account.
+const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 
 /// The arguments of Codex with base URLs of the recorder.
 pub(super) fn arguments(
@@ -20,12 +24,14 @@ pub(super) fn arguments(
     let mut found = Vec::new();
     let mut keys = Vec::new();
     // What the command line sets wins over the configuration.
-    let mut is_value = false;
+    let (mut is_value, mut is_over) = (false, false);
     for argument in arguments {
         let text = argument.to_str().unwrap_or_default();
-        let setting = if is_value { Some(text) } else { text.strip_prefix("--config=") };
-        let setting = setting.and_then(|setting| setting.split_once('='));
-        is_value = matches!(text, "-c" | "--config");
+        is_over |= text == "--" && !is_value;
+        let attached = || text.strip_prefix("--config=").or_else(|| text.strip_prefix("-c"));
+        let setting = if is_value { Some(text) } else { attached() };
+        let setting = setting.filter(|_| !is_over).and_then(|setting| setting.split_once('='));
+        is_value = matches!(text, "-c" | "--config") && !is_value && !is_over;
         let base = setting.and_then(|(key, value)| Some((is_base(key)?, key, value)));
         let Some((name, key, value)) = base else {
             found.push(Argument::Plain(argument.clone()));
@@ -47,13 +53,16 @@ pub(super) fn arguments(
     let own = configured.iter().find(|(key, ..)| key == OPENAI_KEY);
     let openai = match own {
         Some((_, name, url)) => route(args, routes, name, url)?,
+        // Only where nothing names another: that of its login is what it takes by itself.
+        None if args.upstream.is_empty() && has_chatgpt_login() => {
+            routes.add("chatgpt", CHATGPT)?
+        }
         None => OPENAI.to_owned(),
     };
     set(OPENAI_KEY, openai);
     for (key, name, url) in configured.iter().filter(|(key, ..)| key != OPENAI_KEY) {
-        match routes.add(name, url) {
-            Ok(route) => set(key, route),
-            Err(_) => note(&format!("{key} of Codex is not recorded: its URL is not https")),
+        if let Some(route) = routes.add_if_possible(&format!("{key} of Codex"), name, url) {
+            set(key, route);
         }
     }
     first.extend(found);
@@ -81,11 +90,25 @@ fn route(args: &Record, routes: &mut Routes, name: &str, url: &str) -> Outcome<S
     Ok(OPENAI.to_owned())
 }
 
+/// Whether Codex was logged in to by a `ChatGPT` account, and not by a key.
+fn has_chatgpt_login() -> bool {
+    let text = home().and_then(|home| fs::read(home.join("auth.json")).ok());
+    let Some(auth) = text.and_then(|text| json::read(&text).ok()) else { return false };
+    let is_there = |key: &str| auth.get(key).is_some_and(|value| *value != Value::Null);
+    match auth.get("auth_mode").and_then(Value::as_str) {
+        Some(mode) => mode.eq_ignore_ascii_case("chatgpt"),
+        None => is_there("tokens") && !is_there("OPENAI_API_KEY"),
+    }
+}
+
+fn home() -> Option<PathBuf> {
+    let home = std::env::var_os("CODEX_HOME").map(PathBuf::from);
+    home.or_else(|| Some(std::env::home_dir()?.join(".codex")))
+}
+
 /// The base URLs in the configuration: the key, the provider's name, the URL.
 fn configured() -> Vec<(String, String, String)> {
-    let home = std::env::var_os("CODEX_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(std::env::home_dir()?.join(".codex")));
-    let text = home.and_then(|home| fs::read_to_string(home.join("config.toml")).ok());
+    let text = home().and_then(|home| fs::read_to_string(home.join("config.toml")).ok());
     let table = text.and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
     let url = |value: Option<&toml::Value>| value.and_then(toml::Value::as_str).map(str::to_owned);
     let mut found = Vec::new();

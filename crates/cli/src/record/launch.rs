@@ -10,7 +10,7 @@ use afterimage::record::wire::{Interrupt, Wire};
 
 use super::{
     args::Record,
-    codex, pi,
+    codex, open_files, pi,
     routes::{Routes, Variable},
 };
 use crate::failure::{Failure, Outcome, Stop};
@@ -74,7 +74,6 @@ impl Launch {
         for name in ["NO_PROXY", "no_proxy"] {
             command.env(name, without_proxy(std::env::var(name).ok().as_deref()));
         }
-        // It is removed when the command has ended.
         let over = self.overlay.map(|overlay| overlay.lay(base)).transpose()?;
         if let Some(over) = &over {
             command.env(pi::VARIABLE, over.path());
@@ -84,8 +83,12 @@ impl Launch {
             Failure::new(format!("cannot run {program}: {error}"))
         };
         let mut child = command.spawn().map_err(failed)?;
+        open_files::raise();
         pass_signals(wire, &child)?;
         let status = child.wait().map_err(failed)?;
+        if let Some(over) = over {
+            over.lift();
+        }
         match code(status) {
             0 => Ok(()),
             code => Err(Stop::Command(code)),

@@ -10,8 +10,14 @@ use std::{
 
 use afterimage::json::{self, Object, ObjectExt, Value};
 
-use super::routes::{ANTHROPIC, OPENAI, Routes};
-use crate::failure::{Failure, Outcome};
+use super::{
+    overlay,
+    routes::{ANTHROPIC, OPENAI, Routes},
+};
+use crate::{
+    failure::{Failure, Outcome},
+    output::note,
+};
 
 /// The variable that names pi's folder.
 pub(super) const VARIABLE: &str = "PI_CODING_AGENT_DIR";
@@ -35,7 +41,10 @@ impl Overlay {
         let folder = named.map(PathBuf::from).or_else(home).unwrap_or_default();
         let path = folder.join(MODELS);
         let models = match fs::read(&path) {
-            Ok(text) => json::read(&text).map_err(|error| error.in_file(&path))?,
+            // pi takes comments, and commas before a bracket that closes.
+            Ok(text) => json::read(&text)
+                .or_else(|_| json::read(&without_comments(&text)))
+                .map_err(|error| error.in_file(&path))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Object::new().into(),
             Err(error) => return Err(Failure::cannot_open(&error).file(&path).into()),
         };
@@ -49,7 +58,10 @@ impl Overlay {
         let mut bases = Vec::new();
         for (name, provider) in &providers {
             for url in urls(provider) {
-                bases.push((url.to_owned(), routes.add(name, url)?));
+                let origin = format!("a base URL of {name} in models.json of pi");
+                if let Some(route) = routes.add_if_possible(&origin, name, url) {
+                    bases.push((url.to_owned(), route));
+                }
             }
         }
         for name in [OPENAI, ANTHROPIC] {
@@ -69,7 +81,7 @@ impl Overlay {
     }
 
     /// Makes the temporary folder, with the base URLs of the routes.
-    pub(super) fn lay(self, base: impl Fn(&str) -> Option<String>) -> Outcome<tempfile::TempDir> {
+    pub(super) fn lay(self, base: impl Fn(&str) -> Option<String>) -> Outcome<Laid> {
         let Self { folder, mut models, bases } = self;
         let bases: Vec<(String, String)> =
             bases.into_iter().filter_map(|(url, route)| Some((url, base(&route)?))).collect();
@@ -81,10 +93,40 @@ impl Overlay {
         };
         // Of its owner alone, as `models.json` may hold keys.
         let over = tempfile::Builder::new().prefix("afterimage-pi-").tempdir().map_err(failed)?;
-        link_all(&folder, over.path()).map_err(failed)?;
+        overlay::link_all(&folder, over.path(), MODELS).map_err(failed)?;
         let text = Value::from(models).to_string();
         fs::write(over.path().join(MODELS), text).map_err(failed)?;
-        Ok(over)
+        Ok(Laid { over, folder })
+    }
+}
+
+/// A folder that lies over that of pi.
+#[derive(Debug)]
+pub(super) struct Laid {
+    over: tempfile::TempDir,
+    folder: PathBuf,
+}
+
+impl Laid {
+    pub(super) fn path(&self) -> &Path {
+        self.over.path()
+    }
+
+    /// Moves what pi has written into pi's own folder, and removes this one. What cannot be moved
+    /// stays, and it is said where.
+    pub(super) fn lift(self) {
+        let Self { over, folder } = self;
+        // It may hold keys, and its base URLs are of no use any more.
+        let moved = fs::remove_file(over.path().join(MODELS))
+            .and_then(|()| overlay::move_back(over.path(), &folder));
+        if let Err(error) = moved {
+            let kept = over.keep();
+            note(&format!(
+                "cannot move what pi has written to {}: {error}; it is in {}",
+                folder.display(),
+                kept.display()
+            ));
+        }
     }
 }
 
@@ -106,25 +148,59 @@ fn replace(of: &mut Value, bases: &[(String, String)]) {
     }
 }
 
-/// Links to what is in a folder. Sessions that pi begins lie in the folder itself.
-fn link_all(folder: &Path, over: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder.join("sessions"))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name() != MODELS {
-            link(&fs::canonicalize(entry.path())?, &over.join(entry.file_name()))?;
+/// JSON without comments, and without commas before a bracket that closes.
+fn without_comments(text: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<u8> = Vec::with_capacity(text.len());
+    let mut rest = text;
+    let mut is_string = false;
+    while let Some((byte, after)) = rest.split_first() {
+        if !is_string && rest.starts_with(b"//") {
+            let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+            rest = rest.get(end..).unwrap_or_default();
+            continue;
+        }
+        if !is_string && rest.starts_with(b"/*") {
+            let end = rest.windows(2).skip(2).position(|two| two == b"*/");
+            rest = end.and_then(|end| rest.get(end + 4..)).unwrap_or_default();
+            continue;
+        }
+        rest = after;
+        match byte {
+            b'"' => is_string = !is_string,
+            b'\\' if is_string => {
+                kept.push(*byte);
+                let Some((escaped, after)) = rest.split_first() else { break };
+                kept.push(*escaped);
+                rest = after;
+                continue;
+            }
+            b'}' | b']' if !is_string => {
+                let end = kept.trim_ascii_end().len();
+                if kept.get(..end).is_some_and(|kept| kept.ends_with(b",")) {
+                    kept.truncate(end - 1);
+                }
+            }
+            _ => {}
+        }
+        kept.push(*byte);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_last_commas_are_passed_over() {
+        let text = br#"{ // a "comment"
+            "a": "http://x/*y*/", /* and
+            another */ "b": [1, 2, ], "c\"//": {},
+        }"#;
+        let value = json::read(&without_comments(text)).unwrap();
+        assert_eq!(value.to_string(), r#"{"a":"http://x/*y*/","b":[1,2],"c\"//":{}}"#);
+        for text in ["", "/*", "//", "\"\\", "\"a", "/* *", ",}"] {
+            let _ = without_comments(text.as_bytes());
         }
     }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn link(to: &Path, from: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(to, from)
-}
-
-#[cfg(windows)]
-fn link(to: &Path, from: &Path) -> io::Result<()> {
-    use std::os::windows::fs::{symlink_dir, symlink_file};
-    if to.is_dir() { symlink_dir(to, from) } else { symlink_file(to, from) }
 }

@@ -3,7 +3,10 @@
 use afterimage::record::wire::{Route, Upstream};
 
 use super::args::Record;
-use crate::failure::{Failure, Outcome};
+use crate::{
+    failure::{Failure, Outcome},
+    output::note,
+};
 
 /// The providers whose base URLs any command gets: a name, the variable, the provider's own URL.
 const KNOWN: [(&str, &str, &str); 2] = [
@@ -43,11 +46,17 @@ impl Routes {
             let is_meant = |of: Option<&str>| of.is_none_or(|of| of == name);
             let given = named.iter().rev().find(|(of, _)| is_meant(*of)).map(|(_, url)| *url);
             let set = std::env::var(variable).ok().filter(|url| !url.trim().is_empty());
-            let origin = if given.is_some() { "--upstream" } else { variable };
-            let url = given.map(str::to_owned).or(set).unwrap_or_else(|| own.to_owned());
-            let upstream = upstream(origin, &url)?;
+            let found = match (given, set) {
+                (Some(url), _) => Some(upstream("--upstream", url)?),
+                // It was set for other calls too, which must go on.
+                (None, Some(url)) => possible(variable, &url),
+                (None, None) => Some(upstream(variable, own)?),
+            };
+            if found.is_some() {
+                variables.push((variable.to_owned(), name.to_owned()));
+            }
+            let upstream = found.map_or_else(|| upstream(variable, own), Ok)?;
             routes.all.push((Route::new(name, upstream.clone()), upstream));
-            variables.push((variable.to_owned(), name.to_owned()));
         }
         for text in &args.env {
             let Some((variable, url)) = text.split_once('=').filter(|(name, _)| !name.is_empty())
@@ -63,9 +72,12 @@ impl Routes {
 
     /// A route to a base URL, which may be there already. Its name is made of `name`.
     pub(super) fn add(&mut self, name: &str, url: &str) -> Outcome<String> {
-        let upstream = upstream(name, url)?;
+        Ok(self.route(name, upstream(name, url)?))
+    }
+
+    fn route(&mut self, name: &str, upstream: Upstream) -> String {
         if let Some((route, _)) = self.all.iter().find(|(_, other)| *other == upstream) {
-            return Ok(route.name().to_owned());
+            return route.name().to_owned();
         }
         let name: String = name
             .chars()
@@ -76,7 +88,19 @@ impl Routes {
         let mut names = std::iter::once(name.clone()).chain(numbered);
         let name = names.find(|name| !is_taken(name)).unwrap_or_default();
         self.all.push((Route::new(&name, upstream.clone()), upstream));
-        Ok(name)
+        name
+    }
+
+    /// As [`Routes::add`]; `None` where the recorder does not take the base URL, which `origin` has.
+    /// That is said, and calls there are not recorded.
+    pub(super) fn add_if_possible(
+        &mut self,
+        origin: &str,
+        name: &str,
+        url: &str,
+    ) -> Option<String> {
+        let upstream = possible(origin, url)?;
+        Some(self.route(name, upstream))
     }
 
     /// Makes a known provider lead to another base URL.
@@ -91,6 +115,15 @@ impl Routes {
     pub(super) fn into_routes(self) -> Vec<Route> {
         self.all.into_iter().map(|(route, _)| route).collect()
     }
+}
+
+/// As [`upstream`], for one that the user has for other calls too: those must go on.
+fn possible(origin: &str, url: &str) -> Option<Upstream> {
+    let refused = |error: &afterimage::record::Error| {
+        let why = error.message();
+        note(&format!("{origin} stays as it is, and calls there are not recorded: {why}"));
+    };
+    Upstream::parse(url).inspect_err(refused).ok()
 }
 
 /// Reads a base URL, which comes from `origin`.

@@ -24,6 +24,7 @@ mod one_context;
 mod ranges;
 mod receipts;
 mod record;
+mod record_launch;
 mod redaction;
 mod replay;
 mod residency;

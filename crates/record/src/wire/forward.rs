@@ -37,7 +37,7 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<ResponseBody>, Infallible> {
     let is_clear = watch.is_clear(request.method());
-    let checked = guard::check(request.method(), request.uri(), request.headers(), shared.port);
+    let checked = guard::check(request.method(), request.uri(), request.headers(), shared.address);
     let checked = checked.and_then(|()| {
         is_clear.then_some(()).ok_or((StatusCode::BAD_REQUEST, "its length is ambiguous"))
     });
@@ -61,9 +61,14 @@ fn destination(shared: &Shared, target: &Target<'_>) -> Option<(Uri, Start)> {
     let route = shared.routes.iter().find(|route| route.name == target.route)?;
     let uri = route.upstream.uri(if target.path.is_empty() { "/" } else { target.path })?;
     // The path of the base URL may hold a key.
-    let path = target.path.strip_prefix(route.upstream.path()).unwrap_or(target.path);
-    let path = allowed_path(path);
+    let path = allowed_path(behind(target.path, route.upstream.path()));
     Some((uri, Start { path, ..Start::now("", route.name()) }))
+}
+
+/// What of a path is behind that of the base URL, where it ends between two words.
+fn behind<'p>(path: &'p str, base: &str) -> &'p str {
+    let is_end = |rest: &&str| rest.is_empty() || rest.starts_with(['/', '?']);
+    path.strip_prefix(base).filter(is_end).unwrap_or(path)
 }
 
 async fn pass(
@@ -168,4 +173,23 @@ pub(super) fn refused((status, reason): Refusal) -> Response<ResponseBody> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_path_ends_between_two_words() {
+        for (path, base, expected) in [
+            ("/v1/messages", "/v1", "/messages"),
+            ("/v1?a=b", "/v1", "?a=b"),
+            ("/v1", "/v1", ""),
+            ("/v1beta/models", "/v1", "/v1beta/models"),
+            ("/v2/messages", "/v1", "/v2/messages"),
+            ("/messages", "", "/messages"),
+        ] {
+            assert_eq!(behind(path, base), expected);
+        }
+    }
 }

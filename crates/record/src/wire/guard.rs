@@ -1,5 +1,7 @@
 //! Which requests are refused before anything of them is passed on.
 
+use std::net::{IpAddr, SocketAddr};
+
 use hyper::{
     HeaderMap, Method, StatusCode, Uri,
     header::{HOST, ORIGIN, UPGRADE},
@@ -22,7 +24,7 @@ pub(super) fn check(
     method: &Method,
     uri: &Uri,
     headers: &HeaderMap,
-    port: u16,
+    listener: SocketAddr,
 ) -> Result<(), Refusal> {
     if *method == Method::CONNECT {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "it makes no tunnels"));
@@ -31,7 +33,7 @@ pub(super) fn check(
         return Err((StatusCode::BAD_REQUEST, "the target is in absolute form"));
     }
     let mut hosts = headers.get_all(HOST).iter();
-    let is_own = hosts.next().is_some_and(|host| is_own_host(host.as_bytes(), port));
+    let is_own = hosts.next().is_some_and(|host| is_own_host(host.as_bytes(), listener));
     if !is_own || hosts.next().is_some() {
         return Err((StatusCode::FORBIDDEN, "the host is not this listener"));
     }
@@ -47,9 +49,17 @@ pub(super) fn check(
     Ok(())
 }
 
-fn is_own_host(host: &[u8], port: u16) -> bool {
-    let names = ["127.0.0.1", "localhost", "[::1]"];
-    names.iter().any(|name| host.eq_ignore_ascii_case(format!("{name}:{port}").as_bytes()))
+/// Whether a host is that of the listener. At port 80 clients leave the port out.
+fn is_own_host(host: &[u8], listener: SocketAddr) -> bool {
+    let address = match listener.ip() {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    };
+    let is = |name: &str| host.eq_ignore_ascii_case(name.as_bytes());
+    let names = ["127.0.0.1", "localhost", "[::1]", &address];
+    names
+        .iter()
+        .any(|name| is(&format!("{name}:{}", listener.port())) || listener.port() == 80 && is(name))
 }
 
 /// Takes a target apart; `None` where its first part is not the token.
@@ -80,7 +90,9 @@ mod tests {
             map.append(*name, value.parse().unwrap());
         }
         let (method, uri) = (method.parse().unwrap(), uri.parse().unwrap());
-        check(&method, &uri, &map, 7).err().map(|(status, _)| status.as_u16())
+        check(&method, &uri, &map, ([127, 0, 0, 1], 7).into())
+            .err()
+            .map(|(status, _)| status.as_u16())
     }
 
     #[test]
@@ -101,6 +113,24 @@ mod tests {
         assert_eq!(refused("GET", "/t/p/x", &[own, ("upgrade", "h2c")]), Some(426));
         let both = [own, ("upgrade", "websocket"), ("upgrade", "h2c")];
         assert_eq!(refused("GET", "/t/p/x", &both), Some(426));
+    }
+
+    #[test]
+    fn a_listener_is_known_by_its_own_address() {
+        for (listener, host, expected) in [
+            ("127.0.0.2:7", "127.0.0.2:7", true),
+            ("127.0.0.2:7", "127.0.0.3:7", false),
+            ("[::1]:7", "[::1]:7", true),
+            ("127.0.0.1:80", "127.0.0.1", true),
+            ("127.0.0.1:80", "LocalHost", true),
+            ("127.0.0.1:80", "127.0.0.1:80", true),
+            ("[::1]:80", "[::1]", true),
+            ("127.0.0.1:80", "example.com", false),
+            ("127.0.0.1:8080", "127.0.0.1", false),
+        ] {
+            let found = is_own_host(host.as_bytes(), listener.parse().unwrap());
+            assert_eq!(found, expected, "{listener} {host}");
+        }
     }
 
     #[test]

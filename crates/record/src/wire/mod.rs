@@ -38,16 +38,14 @@ mod upstream;
 mod watched;
 pub mod websocket;
 
-use std::{
-    fmt::Write as _,
-    net::{SocketAddr, TcpListener},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt::Write as _, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    runtime::{Builder, Runtime},
+};
 
 use self::{client::Clients, passing::Patience, watched::Watched};
 pub use self::{interrupt::Interrupt, upstream::Upstream};
@@ -55,6 +53,8 @@ use crate::{Error, ErrorKind, Recorder, Result};
 
 /// So many threads pass bytes on.
 const THREADS: usize = 2;
+/// So many connections may wait to be taken. With fewer, a client of a burst tries again a second later.
+const BACKLOG: u32 = 1024;
 /// What still runs when the wire is stopped has so long to end.
 const LAST: Duration = Duration::from_millis(200);
 /// After an error of accepting, as where no file can be opened, the next try waits so long.
@@ -93,7 +93,7 @@ pub struct Wire {
 /// What all connections share.
 #[derive(Debug)]
 struct Shared {
-    port: u16,
+    address: SocketAddr,
     token: String,
     routes: Vec<Route>,
     clients: Clients,
@@ -115,15 +115,15 @@ impl Wire {
         }
         check_names(&routes)?;
         let failed = |error| Error::io(error, format!("cannot listen at {listen}"));
-        let listener = TcpListener::bind(listen).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("wire")
             .enable_all()
             .build()
             .map_err(|error| Error::io(error, "cannot start threads"))?;
+        let inside = runtime.enter();
+        let listener = bind(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
         let clients = Clients::new(routes.iter().any(|route| route.upstream.is_tls()))?;
         let token = token()?;
         let base = |route: &Route| {
@@ -132,13 +132,11 @@ impl Wire {
         };
         let bases = routes.iter().map(base).collect();
         let recorder = Arc::new(recorder);
-        let port = address.port();
         let patience = Patience::default();
         let shared =
-            Shared { port, token, routes, clients, patience, recorder: Arc::clone(&recorder) };
-        let _inside = runtime.enter();
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+            Shared { address, token, routes, clients, patience, recorder: Arc::clone(&recorder) };
         runtime.spawn(accept(listener, Arc::new(shared)));
+        drop(inside);
         Ok(Self { address, routes: bases, recorder, runtime: Some(runtime) })
     }
 
@@ -194,6 +192,16 @@ impl Drop for Wire {
     }
 }
 
+/// Listens, inside of a runtime.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Elsewhere it would let two programs listen at one port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 fn check_names(routes: &[Route]) -> Result<()> {
     for (at, route) in routes.iter().enumerate() {
         let is_other = |other: &Route| other.name == route.name;
@@ -219,7 +227,7 @@ fn token() -> Result<String> {
     Ok(token)
 }
 
-async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
@@ -231,7 +239,7 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn serve(stream: tokio::net::TcpStream, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let (stream, watch) = Watched::new(stream);
     let service =
         service_fn(move |request| forward::answer(Arc::clone(&shared), watch.clone(), request));

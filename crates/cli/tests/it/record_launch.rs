@@ -1,0 +1,165 @@
+//! What `afterimage record` does for the command that it starts, and leaves as it was.
+#![cfg(all(unix, feature = "record"))]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+};
+
+use crate::support::afterimage;
+
+/// A program of this name that runs a script.
+fn stand_in(folder: &Path, name: &str, script: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Records a command, in this environment alone. Gives what it and the recorder said.
+fn record(folder: &Path, command: &[&str], env: &[(&str, &str)]) -> (String, String) {
+    let recording = folder.join("recording");
+    let args = [&["record", "-o", recording.to_str().unwrap(), "--"], command].concat();
+    let mut recorder = afterimage(&args);
+    recorder.env_remove("OPENAI_BASE_URL").env_remove("ANTHROPIC_BASE_URL");
+    let output = recorder.envs(env.iter().copied()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    (out, err)
+}
+
+#[test]
+fn a_base_url_that_is_not_taken_stays_as_it_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let lan = "http://192.0.2.5:11434/v1";
+    let script = "echo $OPENAI_BASE_URL; echo $ANTHROPIC_BASE_URL";
+    let (out, err) = record(scratch.path(), &["sh", "-c", script], &[("OPENAI_BASE_URL", lan)]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], lan);
+    assert!(lines[1].starts_with("http://127.0.0.1:"), "{out}");
+    assert!(err.contains("OPENAI_BASE_URL stays as it is"), "{err}");
+}
+
+#[test]
+fn codex_with_a_login_of_chatgpt_goes_where_it_would() {
+    let scratch = tempfile::tempdir().unwrap();
+    let codex = stand_in(scratch.path(), "codex", "printf '%s\\n' \"$@\"");
+    let home = scratch.path().to_str().unwrap();
+    let chatgpt = "/chatgpt/backend-api/codex\"";
+    let own = "openai_base_url=\"http://127.0.0.1:1/x\"";
+    let attached = format!("-c{own}");
+    for (auth, given, ends) in [
+        (r#"{"OPENAI_API_KEY":null,"tokens":{"id_token":"x"}}"#, None, chatgpt),
+        (r#"{"auth_mode":"ChatGPT","OPENAI_API_KEY":"k"}"#, None, chatgpt),
+        (r#"{"OPENAI_API_KEY":"k","tokens":null}"#, None, "/openai/v1\""),
+        (r#"{"OPENAI_API_KEY":"k","tokens":{}}"#, None, "/openai/v1\""),
+        ("no JSON", None, "/openai/v1\""),
+        (r#"{"tokens":{}}"#, Some(&attached), "/openai/x\""),
+    ] {
+        fs::write(scratch.path().join("auth.json"), auth).unwrap();
+        let command: Vec<&str> =
+            std::iter::once(codex.as_str()).chain(given.map(String::as_str)).collect();
+        let (out, _) = record(scratch.path(), &command, &[("CODEX_HOME", home)]);
+        let bases: Vec<&str> =
+            out.lines().filter(|line| line.contains("openai_base_url=")).collect();
+        assert_eq!(bases.len(), 1, "{auth}: {out}");
+        assert!(bases[0].ends_with(ends), "{auth}: {out}");
+    }
+    // Behind `--` stands a prompt.
+    let (out, _) = record(scratch.path(), &[&codex, "--", "-c", own], &[("CODEX_HOME", home)]);
+    assert!(out.ends_with(&format!("--\n-c\n{own}\n")), "{out}");
+}
+
+#[test]
+fn what_pi_writes_for_the_first_time_is_in_its_own_folder_afterwards() {
+    let scratch = tempfile::tempdir().unwrap();
+    let over = "cd \"$PI_CODING_AGENT_DIR\"";
+    let script = format!(
+        "{over}; echo new > auth.json; mkdir -p cache/a; echo c > cache/a/b; echo s > settings.tmp; \
+         mv settings.tmp settings.json; echo kept >> history; pwd; cat models.json; ls -a"
+    );
+    let pi = stand_in(scratch.path(), "pi", &script);
+    let home = scratch.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let models = "{ // mine\n \"providers\": {\"lan\": {\"baseUrl\": \"http://192.0.2.5/v1\"},} }";
+    fs::write(home.join("models.json"), models).unwrap();
+    fs::write(scratch.path().join("dotfiles-settings"), "old").unwrap();
+    symlink(scratch.path().join("dotfiles-settings"), home.join("settings.json")).unwrap();
+    fs::write(home.join("history"), "first\n").unwrap();
+    symlink("/no/such/place", home.join("nowhere")).unwrap();
+    let env = [("PI_CODING_AGENT_DIR", home.to_str().unwrap())];
+    let (out, err) = record(scratch.path(), &[&pi], &env);
+    assert!(err.contains("a base URL of lan in models.json of pi stays as it is"), "{err}");
+    assert!(out.contains("http://192.0.2.5/v1") && out.contains("/anthropic"), "{out}");
+    let read = |name: &str| fs::read_to_string(home.join(name)).unwrap();
+    assert_eq!(
+        [read("auth.json"), read("cache/a/b"), read("settings.json"), read("history")],
+        ["new\n", "c\n", "s\n", "first\nkept\n"]
+    );
+    assert_eq!(read("models.json"), models);
+    // The user's own link leads to what was written.
+    assert!(home.join("settings.json").is_symlink());
+    let temporary = Path::new(out.lines().next().unwrap());
+    assert!(temporary.is_absolute() && !temporary.exists(), "{out}");
+}
+
+#[test]
+fn more_calls_pass_than_the_usual_limit_of_open_files_lets() {
+    let scratch = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = format!("http://{}/v1", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let mut input = BufReader::new(stream.try_clone().unwrap());
+                let mut line = String::new();
+                while input.read_line(&mut line).is_ok_and(|read| read > 2) {
+                    line.clear();
+                }
+                let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n";
+                stream.write_all(head).unwrap();
+                // The answer goes on until the client is gone.
+                let _ = input.read_line(&mut line);
+            });
+        }
+    });
+    let program = assert_cmd::cargo::cargo_bin!("afterimage");
+    let script = format!(
+        "ulimit -Sn 64; exec {} record -o {} --upstream {upstream} --listen 127.0.0.1:0 -- \
+         sh -c 'ulimit -Sn; echo $OPENAI_BASE_URL; read line'",
+        program.display(),
+        scratch.path().join("recording").display()
+    );
+    let mut recorder = Command::new("sh")
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(recorder.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "64", "the command keeps its limit");
+    let base = lines.next().unwrap();
+    let (address, path) = base.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut calls = Vec::new();
+    for _ in 0..80 {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = format!("GET /{path}/models HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut input = BufReader::new(stream);
+        let mut line = String::new();
+        input.read_line(&mut line).unwrap();
+        assert_eq!(line, "HTTP/1.1 200 OK\r\n", "call {}", calls.len());
+        calls.push(input);
+    }
+    drop(calls);
+    recorder.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert!(recorder.wait().unwrap().success());
+}
