@@ -160,6 +160,7 @@ fn show(session: &Session, ratio: u64, counter: &Arc<dyn TokenCounter>) {
             session.name, job.original_tokens
         );
         println!("{summary}");
+        println!("--- tokens: {}", sections(&summary, counter));
         let needed = moment.needed();
         let lost: Vec<&str> = needed
             .iter()
@@ -184,4 +185,22 @@ fn show(session: &Session, ratio: u64, counter: &Arc<dyn TokenCounter>) {
 
 fn outline(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
     OutlineEngine.summarize(job, counter).unwrap()
+}
+
+/// The tokens of each section of a summary, by what stands as a heading in it.
+fn sections(summary: &str, counter: &Arc<dyn TokenCounter>) -> String {
+    let is_title = |line: &str| {
+        let line = line.trim_end();
+        line.starts_with("Names:") || line.ends_with(':') && !line.starts_with("- ")
+    };
+    let mut tokens: Vec<(&str, usize)> = Vec::new();
+    for line in summary.split_inclusive('\n') {
+        if is_title(line) || tokens.is_empty() {
+            let title = line.split_inclusive(':').next().unwrap_or(line);
+            tokens.push((title, 0));
+        }
+        tokens.last_mut().unwrap().1 += counter.count(line);
+    }
+    let each: Vec<String> = tokens.iter().map(|(title, sum)| format!("{title} {sum}")).collect();
+    each.join(", ")
 }

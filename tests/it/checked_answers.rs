@@ -421,10 +421,10 @@ The agent reads where things stand after the history besides your summary: do no
 Between the lines MARK stand where things stood before the history, where they stand after it, and the history.
 
 MARK
-Rules of the user:
+Rules:
 - \"Only use the north gate.\" [0]
 MARK
-Rules of the user:
+Rules:
 - \"Never call the harbour at night.\" [1]
 Files read:
 - docs/plan.md [2]

@@ -38,7 +38,7 @@ fn sessions(counter: &Arc<dyn TokenCounter>) -> Vec<Session> {
 fn what_is_named_again_after_a_compression_survives_it() {
     let counter = exact();
     let sessions = sessions(&counter);
-    for (ratio, bar) in [(5, 0.95), (10, 0.80)] {
+    for (ratio, bar) in [(5, 0.955), (10, 0.83)] {
         let (mut kept, mut needed, mut listed) = (0, 0, 0);
         for moment in sessions.iter().flat_map(survival::moments) {
             let job = moment.job(ratio);
@@ -113,8 +113,8 @@ fn what_the_environment_says_is_none_of_the_users_words() {
     let summary = OutlineEngine.summarize(&CompressionJob::new(passages, 200), &Chars4).unwrap();
     assert_eq!(
         summary,
-        "Asked first by the user:\nMoor the ship at berth 7.\n\
-         Asked last by the user:\nUse the long lines."
+        "Asked first:\nMoor the ship at berth 7.\n\
+         Asked last:\nUse the long lines."
     );
 }
 
@@ -154,18 +154,18 @@ fn outline(passages: Vec<Passage>, limit: u64) -> String {
 #[test]
 fn a_summary_says_what_was_asked_what_was_done_and_what_came_of_it() {
     let expected = "\
-Asked first by the user:
+Asked first:
 I am mia_li_3668. Please cancel my order W7654321, it never came.
 Thank you!
-Asked last by the user:
+Asked last:
 Yes, both. Refund credit_card_4421486.
-Said last by the agent:
+Said last:
 Shall I cancel both items?
 Done, newest first:
 - get_policy(kind: refunds) → Refunds take 5 days.
 - get_order(order_id: W7654321, verbose: true) → order_id: W7654321, placed: 2024-05-16, status: \
 pending
-Names: item_id last_four refunds 7447 9991112223 8881112223";
+Names: refunds item_id last_four 7447 9991112223 8881112223";
     assert_eq!(outline(conversation(), 400), expected);
 }
 
@@ -186,7 +186,7 @@ fn parameters_as_markup_are_arguments_like_others() {
     let edit = passage(2, Role::Assistant, &[(arguments, call("c1", "edit"))]);
     assert_eq!(
         outline(vec![user("Fix it."), edit], 100),
-        "Asked first by the user:\nFix it.\nDone, newest first:\n- edit(src/tide.rs)\nNames: 1474"
+        "Asked first:\nFix it.\nDone, newest first:\n- edit(src/tide.rs)\nNames: 1474"
     );
 }
 

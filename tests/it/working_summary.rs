@@ -190,7 +190,7 @@ fn a_block_of_code_is_a_command_once_a_program_answered_one() {
     ];
     let text = summary(&log, 300);
     assert!(text.contains("- shell(open lock 3) → "), "{text}");
-    assert!(!text.contains("Asked last by the user:"), "{text}");
+    assert!(!text.contains("Asked last:"), "{text}");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn what_the_agent_said_last_keeps_its_end_and_is_cut_between_sentences() {
     let filler = "The quay is dry until nine in the morning. ".repeat(60);
     let said = format!("Both locks are shut.\n{filler}\nNext I call the harbour about lock 3.");
     let text = summary(&[User("Shut the locks."), Agent(&said)], 500);
-    let said = section(&text, "Said last by the agent:").join("\n");
+    let said = section(&text, "Said last:").join("\n");
     assert!(said.starts_with("Both locks are shut."), "{text}");
     assert!(said.contains("\nNext I call the harbour about lock 3."), "{text}");
     assert!(!said.contains('…') || said.contains("[…]"), "{text}");

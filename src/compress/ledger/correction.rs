@@ -127,7 +127,13 @@ pub(super) fn is_mere_no(sentence: &str) -> bool {
 
 /// Whether a correction is to be known by itself, whatever was said before.
 pub(super) fn says_instead(sentence: &str) -> bool {
-    sentence.split_whitespace().nth(2).is_some() && holds(&lower(sentence), &INSTEAD)
+    let lower = lower(sentence);
+    // What stands in a condition asks for nothing.
+    let asked = match lower.strip_prefix("if ") {
+        Some(condition) => condition.split_once(',').map_or("", |(_, asked)| asked),
+        None => &lower,
+    };
+    sentence.split_whitespace().nth(2).is_some() && holds(asked, &INSTEAD)
 }
 
 /// Words that tell nothing of what a sentence is about.

@@ -15,8 +15,11 @@ const FENCE: &str = "```";
 /// A longer block of code is taken line by line.
 const LONGEST_BLOCK: usize = 300;
 
-/// A room of fewer tokens is for the head alone.
-const SMALL: usize = 60;
+/// What the beginning of a text ends with in a small room.
+const GOES_ON: &str = " …";
+
+/// A room of fewer tokens is for the head alone: rules that are cut mislead.
+const SMALL: usize = 64;
 
 /// A text in at most about `limit` tokens: whole, or its head, its rules and its end, in whole
 /// lines where these are short.
@@ -24,6 +27,9 @@ pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn Token
     let text = text.trim();
     if counter.count_up_to(text, limit).is_some() {
         return text.to_owned();
+    }
+    if limit < SMALL {
+        return head(text, limit, counter);
     }
     let mut room = limit.saturating_sub(4);
     loop {
@@ -34,6 +40,33 @@ pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn Token
         }
         room = room / 10 * 9;
     }
+}
+
+/// As many of a text's first words as fit in `limit` tokens; one at least.
+fn head(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
+    let ends: Vec<usize> = text
+        .split_inclusive(char::is_whitespace)
+        .scan(0, |end, word| {
+            *end += word.len();
+            Some(*end)
+        })
+        // A token is seldom longer.
+        .take_while(|end| *end <= limit.saturating_mul(16).max(64))
+        .collect();
+    let upto = |count: usize| {
+        let end = count.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or_default();
+        format!("{}{GOES_ON}", text.get(..end).unwrap_or_default().trim_end())
+    };
+    let (mut fits, mut over) = (0, ends.len() + 1);
+    while fits + 1 < over {
+        let middle = usize::midpoint(fits, over);
+        if counter.count_up_to(&upto(middle), limit).is_some() {
+            fits = middle;
+        } else {
+            over = middle;
+        }
+    }
+    if fits > 0 { upto(fits) } else { String::new() }
 }
 
 /// A text in at most about `most` bytes: whole, or whole sentences and items from its beginning and
@@ -106,8 +139,7 @@ fn sentences_of(text: &str) -> Vec<(usize, usize)> {
 
 /// Head, rules, end: parts of the text, apart, in order.
 fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
-    // A small room is filled word by word.
-    let pieces: Vec<&str> = pieces(text, (room * 2).clamp(8, 200));
+    let pieces: Vec<&str> = pieces(text, (room * 2).min(200));
     let costs: Vec<usize> = pieces.iter().map(|piece| counter.count(piece).max(1)).collect();
     let mut kept = vec![false; pieces.len()];
     let mut left = room;
@@ -122,16 +154,16 @@ fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
     };
     let mut share = room * 2 / 5;
     let _ = (0..pieces.len()).take_while(|at| take(*at, &mut share)).count();
-    let mut share = if room < SMALL { 0 } else { room / 4 };
+    let mut share = room / 4;
     let _ = (0..pieces.len()).rev().take_while(|at| take(*at, &mut share)).count();
-    // Rules that are cut mislead: a small room has none. Those that give a command go first.
+    // Rules that give a command go first, then the shortest, since more of them fit.
     let is_code = in_code(&pieces);
     let is_rule = |at: &usize| {
-        let prose = pieces.get(*at).filter(|_| room >= SMALL && is_code.get(*at) == Some(&false));
+        let prose = pieces.get(*at).filter(|_| is_code.get(*at) == Some(&false));
         prose.is_some_and(|piece| rule::rules(piece).next().is_some())
     };
     let mut rules: Vec<usize> = (0..pieces.len()).filter(is_rule).collect();
-    rules.sort_by_key(|at| pieces.get(*at).is_none_or(|piece| !piece.contains(FENCE)));
+    rules.sort_by_key(|at| pieces.get(*at).map(|piece| (!piece.contains(FENCE), piece.len())));
     let mut share = room;
     for at in rules {
         take(at, &mut share);
@@ -278,5 +310,16 @@ mod tests {
         assert_eq!(excerpt("short", 100, &Chars4), "short");
         let endless = "x".repeat(10_000);
         assert!(Chars4.count(&excerpt(&endless, 50, &Chars4)) <= 50);
+    }
+
+    #[test]
+    fn a_small_room_is_filled_with_the_first_words() {
+        let text = "Move the delivery for berth 7 to Tuesday. Never call at night. ".repeat(9);
+        for limit in 4..SMALL {
+            let found = excerpt(&text, limit, &Chars4);
+            let words = found.strip_suffix(GOES_ON).unwrap();
+            assert!(text.starts_with(&format!("{words} ")), "{found}");
+            assert!((limit - 2..=limit).contains(&Chars4.count(&found)), "{limit}: {found}");
+        }
     }
 }

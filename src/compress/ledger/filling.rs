@@ -69,6 +69,61 @@ impl<'c> Filling<'c> {
         others
     }
 
+    /// The tokens of a text.
+    pub(in crate::compress) fn count(&self, text: &str) -> usize {
+        self.counter.count(text)
+    }
+
+    /// The tokens of all these lines of one section, with its title, where each is as short as it
+    /// still says all: its last form but those that are cut.
+    pub(in crate::compress) fn least(&self, lines: &[SectionLine]) -> usize {
+        let last = lines.iter().map(SectionLine::whole_forms).max().unwrap_or_default();
+        self.evenly(lines, last)
+    }
+
+    /// The tokens of these lines of one section, each in the form of that number.
+    fn evenly(&self, lines: &[SectionLine], form: usize) -> usize {
+        let Some(first) = lines.first() else { return 0 };
+        let title = self.counter.count(first.section.title()) + 1;
+        let each = lines.iter().map(|line| {
+            let text = line.form(form.min(line.whole_forms()));
+            self.counter.count(text) + self.around(first.section)
+        });
+        each.sum::<usize>() + title
+    }
+
+    /// Chooses all of these lines of one section in the longest form in which they fit in `share`
+    /// tokens; gives back them all where none fits.
+    pub(in crate::compress) fn fill_evenly(
+        &mut self,
+        mut lines: Vec<SectionLine>,
+        share: usize,
+    ) -> Vec<SectionLine> {
+        let last = lines.iter().map(SectionLine::whole_forms).max().unwrap_or_default();
+        let fitting = (0..=last).map(|form| (form, self.evenly(&lines, form)));
+        let Some((form, cost)) = fitting.into_iter().find(|(_, cost)| *cost <= share) else {
+            return lines;
+        };
+        for line in &mut lines {
+            line.text = line.form(form.min(line.whole_forms())).to_owned();
+        }
+        self.used += cost;
+        self.begun.extend(lines.iter().map(|line| line.section));
+        self.chosen.append(&mut lines);
+        lines
+    }
+
+    /// The tokens that stand around a line of a section.
+    fn around(&self, section: Section) -> usize {
+        let frame = if self.with_frames { 3 } else { 0 };
+        let marks = match section {
+            Section::Names => 0,
+            section if section.is_text() => 1,
+            _ => 2,
+        };
+        marks + frame
+    }
+
     /// The tokens of a line with what stands around it, where these are at most `most`.
     fn cost(
         &self,
@@ -79,13 +134,7 @@ impl<'c> Filling<'c> {
     ) -> Option<usize> {
         let is_begun = self.begun.contains(&section);
         let title = if is_begun { 0 } else { self.counter.count(section.title()) + 1 };
-        let around = match section {
-            Section::Names => 0,
-            section if section.is_text() => 1,
-            _ => 2,
-        };
-        let frame = if self.with_frames { 3 } else { 0 };
-        let left = most.checked_sub(title + around + frame)?;
+        let left = most.checked_sub(title + self.around(section))?;
         let counted = tokens.or_else(|| self.counter.count_up_to(text, left))?;
         (counted <= left).then_some(most - left + counted)
     }
@@ -134,6 +183,7 @@ impl<'c> Filling<'c> {
                 text,
                 tokens: None,
                 shorter: Vec::new(),
+                whole: 0,
             });
         }
     }

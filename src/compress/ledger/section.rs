@@ -61,15 +61,15 @@ impl Section {
 
     pub(in crate::compress) fn title(self) -> &'static str {
         match self {
-            Self::First => "Asked first by the user:",
-            Self::Last => "Asked last by the user:",
-            Self::Rules => "Rules of the user:",
+            Self::First => "Asked first:",
+            Self::Last => "Asked last:",
+            Self::Rules => "Rules:",
             Self::LastError => "Last error:",
             Self::OpenErrors => "Failed and not done since:",
             Self::Plan => "Plan:",
             Self::Changed => "Files changed:",
             Self::Read => "Files read:",
-            Self::Speech => "Said last by the agent:",
+            Self::Speech => "Said last:",
             Self::Told => "Summary of before:",
             Self::Words => "The user also said, newest first:",
             Self::Decisions => "Reasons, newest first:",
@@ -78,8 +78,18 @@ impl Section {
         }
     }
 
+    /// The titles of summaries that were written before.
+    const FORMER: [(&'static str, Self); 4] = [
+        ("Asked first by the user:", Self::First),
+        ("Asked last by the user:", Self::Last),
+        ("Rules of the user:", Self::Rules),
+        ("Said last by the agent:", Self::Speech),
+    ];
+
     pub(in crate::compress) fn of_title(line: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|section| section.title() == line)
+        let former = || Self::FORMER.into_iter().find(|(title, _)| *title == line);
+        let now = Self::ALL.into_iter().find(|section| section.title() == line);
+        now.or_else(|| former().map(|(_, section)| section))
     }
 
     /// Whether its lines stand as they are, and not as a list.
@@ -98,6 +108,8 @@ pub(in crate::compress) struct SectionLine {
     pub(in crate::compress) tokens: Option<usize>,
     /// What is said where there is no room for the text, the longest first.
     pub(in crate::compress) shorter: Vec<String>,
+    /// So many of the shorter forms still say all that matters.
+    pub(in crate::compress) whole: usize,
 }
 
 impl SectionLine {
@@ -106,7 +118,25 @@ impl SectionLine {
         frame: FrameSeq,
         text: impl Into<String>,
     ) -> Self {
-        Self { section, frame: Some(frame), text: text.into(), tokens: None, shorter: Vec::new() }
+        Self {
+            section,
+            frame: Some(frame),
+            text: text.into(),
+            tokens: None,
+            shorter: Vec::new(),
+            whole: 0,
+        }
+    }
+
+    /// The number of the last form that says all that matters; 0 is the text.
+    pub(in crate::compress) fn whole_forms(&self) -> usize {
+        self.whole.min(self.shorter.len())
+    }
+
+    /// The form of that number.
+    pub(in crate::compress) fn form(&self, number: usize) -> &str {
+        let shorter = number.checked_sub(1).and_then(|at| self.shorter.get(at));
+        shorter.unwrap_or(&self.text)
     }
 }
 
@@ -190,7 +220,8 @@ impl Ledger {
                     let text =
                         |most| format!("{}{}", item.status.mark(), shortened(&item.text, most));
                     let mut line = SectionLine::new(Section::Plan, frame, text(LINE));
-                    line.shorter = vec![text(40), text(20)];
+                    line.shorter = vec![shortened(&item.text, LINE), text(40), text(20)];
+                    line.whole = 1;
                     line
                 })
             };
@@ -226,7 +257,10 @@ impl Ledger {
             } else {
                 times(path, file.read)
             };
-            lines.push(SectionLine::new(section, file.last, text));
+            let mut line = SectionLine::new(section, file.last, text);
+            line.shorter.extend((section == Section::Changed).then(|| (*path).clone()));
+            line.whole = 1;
+            lines.push(line);
         }
         if let Some(said) = &self.said {
             let text = ends(&said.text, (room / 2).clamp(LINE, SPEECH));
@@ -237,10 +271,13 @@ impl Ledger {
         lines
     }
 
-    /// The rules: those with a command first, then the newest.
+    /// The rules: those with a command first, then the newest; of one message the shortest, since
+    /// more of them fit.
     fn rule_lines(&self) -> Vec<SectionLine> {
         let mut rules: Vec<_> = self.rules.iter().collect();
-        rules.sort_by_key(|of| (!of.text.contains("```"), std::cmp::Reverse(of.frame)));
+        rules.sort_by_key(|of| {
+            (!of.text.contains("```"), std::cmp::Reverse(of.frame), of.text.len())
+        });
         let line = |of: &Noted| {
             let plain = format!("\"{}\"", of.text);
             let mut line = SectionLine::new(Section::Rules, of.frame, &plain);
@@ -263,7 +300,7 @@ impl Ledger {
             let telling = last.telling();
             // What is over is told in a line.
             let text = if is_open {
-                let said = error(last, room / 6, counter);
+                let said = error(last, room / 12, counter);
                 format!("{}:\n{said}", call((room / 4).clamp(16, 160)))
             } else {
                 format!("{}: {telling}", call((room / 4).clamp(16, 80)))
@@ -276,6 +313,7 @@ impl Ledger {
                 format!("{}{over}", shortened(telling, TOLD)),
                 format!("{}{over}", shortened(telling, TOLD / 2)),
             ];
+            line.whole = line.shorter.len() - 1;
             lines.push(line);
         }
         let others =

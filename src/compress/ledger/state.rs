@@ -58,7 +58,7 @@ const SHELL: &str = "shell";
 /// ledger.read(&Passage { from: seq, to: seq, role: Role::User, source: None, snapshot });
 /// assert_eq!(
 ///     ledger.text(100, &Chars4).as_deref(),
-///     Some("Rules of the user:\n- \"Never call the harbour at night.\" [3]")
+///     Some("Rules:\n- \"Never call the harbour at night.\" [3]")
 /// );
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]

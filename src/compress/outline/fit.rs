@@ -12,6 +12,16 @@ use crate::{
 /// A room of at most so many tokens is small.
 const SMALL: usize = 80;
 
+/// What a small room holds first where it takes at most a part of the room: one in so many.
+const ESSENTIALS: [(Section, usize); 6] = [
+    (Section::LastError, 1),
+    (Section::Plan, 1),
+    (Section::First, 4),
+    (Section::Last, 8),
+    (Section::Changed, 8),
+    (Section::Rules, 4),
+];
+
 /// What is said of what nobody can read.
 const NOTHING: &str = "Nothing to outline.";
 
@@ -30,23 +40,8 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
         others.extend(filling.fill(take(lines, section), share));
     };
     let title = 8;
-    // In a small room what is open comes before all else: the last error, then the plan.
     if limit <= SMALL {
-        let share = limit * 3 / 4;
-        fill(&mut filling, &mut lines, &mut others, Section::LastError, share);
-        fill(&mut filling, &mut lines, &mut others, Section::Plan, limit);
-        fill(&mut filling, &mut lines, &mut others, Section::Rules, limit / 4 + title);
-        // A request that is whole in its share stays whole.
-        for (section, share) in [(Section::First, limit / 4), (Section::Last, limit / 8)] {
-            let whole =
-                |line: &SectionLine| line.section == section && !line.text.contains(LEFT_OUT);
-            if let Some(at) = lines.iter().position(whole) {
-                let mut line = lines.remove(at);
-                let shorter = std::mem::take(&mut line.shorter);
-                let rest = filling.fill(vec![line], share + title).into_iter();
-                lines.extend(rest.map(|line| SectionLine { shorter: shorter.clone(), ..line }));
-            }
-        }
+        essentials(&mut filling, &mut lines, limit);
     }
     // What must stay has its share, a title aside: rules, files, the last error, the user's words.
     fill(&mut filling, &mut lines, &mut others, Section::Rules, limit / 4 + title);
@@ -59,7 +54,7 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
     for section in Ledger::WORTH {
         let share = match section {
             Section::OpenErrors => limit / 24,
-            Section::Speech => limit / 10,
+            Section::Speech => limit / 20,
             _ => 0,
         };
         fill(&mut filling, &mut lines, &mut others, section, share);
@@ -71,7 +66,7 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
         (Section::LastError, limit / 2),
         (Section::Plan, limit / 2),
         (Section::Changed, limit / 4),
-        (Section::Rules, limit / 4),
+        (Section::Rules, limit / 2),
     ];
     for (section, share) in more {
         let rest = filling.fill(take(&mut others, section), share);
@@ -90,11 +85,11 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
         let line = others.remove(at);
         others.extend(filling.fill(vec![line], rest * 2 / 3));
     }
-    fill(&mut filling, &mut lines, &mut others, Section::Decisions, rest / 20);
+    fill(&mut filling, &mut lines, &mut others, Section::Decisions, rest / 32);
     let mut names = unshown(names, filling.chosen());
     let unlikely = names.split_off(likely.min(names.len()));
     // Names alone say nothing: what is told around them comes first.
-    let more = filling.fill(names, limit / 2);
+    let more = filling.fill(names, limit);
     filling.settle();
     // What is left, for what is worth most.
     let order = [
@@ -121,6 +116,33 @@ pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) ->
     shortest(&fallback, limit, counter)
 }
 
+/// In a small room: what is open before all else, the last error and then the plan; then what fits
+/// its share as a whole. Each is as long as what the others need allows.
+fn essentials(filling: &mut Filling<'_>, lines: &mut Vec<SectionLine>, limit: usize) {
+    let is_cut = |line: &SectionLine| line.text.contains(LEFT_OUT) || line.text.ends_with('…');
+    let mut left = limit;
+    let mut groups = Vec::new();
+    for (section, part) in ESSENTIALS {
+        let group = take(lines, section);
+        let is_request = matches!(section, Section::First | Section::Last);
+        let tokens: usize = group.iter().map(|line| filling.count(&line.text)).sum();
+        let is_asked =
+            part == 1 || tokens <= limit / part && !(is_request && group.iter().any(is_cut));
+        let least = filling.least(&group);
+        if group.is_empty() || !is_asked || least > left {
+            lines.extend(group);
+            continue;
+        }
+        left -= least;
+        groups.push((group, least));
+    }
+    let mut needed: usize = groups.iter().map(|(_, least)| least).sum();
+    for (group, least) in groups {
+        needed -= least;
+        lines.extend(filling.fill_evenly(group, filling.left().saturating_sub(needed)));
+    }
+}
+
 /// The names that the lines do not show.
 fn unshown(names: Vec<(String, usize)>, lines: &[SectionLine]) -> Vec<SectionLine> {
     let text = write(lines, false);
@@ -132,6 +154,7 @@ fn unshown(names: Vec<(String, usize)>, lines: &[SectionLine]) -> Vec<SectionLin
         text,
         tokens: Some(tokens),
         shorter: Vec::new(),
+        whole: 0,
     };
     names.map(line).collect()
 }
@@ -151,4 +174,30 @@ fn shortest(lines: &[SectionLine], limit: usize, counter: &dyn TokenCounter) -> 
         let message = format!("{limit} tokens are too few to outline anything");
         Error::new(ErrorKind::Limit, message)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{id::FrameSeq, tokens::Chars4};
+
+    #[test]
+    fn a_small_room_has_a_place_for_each_of_the_essentials() {
+        let line = |section, text: &str| SectionLine::new(section, FrameSeq::new(1), text);
+        let step = |text: &str| {
+            let mut step = line(Section::Plan, &format!("[ ] {text}"));
+            (step.shorter, step.whole) = (vec![text.to_owned(), "…".to_owned()], 1);
+            step
+        };
+        let steps = ["Look at the berths", "Ask the pilot about it", "Book the berth"];
+        let mut lines = vec![line(Section::First, "Hey"), line(Section::Last, "Go on")];
+        lines.extend(steps.map(step));
+        let material = || Material { lines: lines.clone(), names: Vec::new(), likely: 0 };
+        let wide = fit(material(), 60, &Chars4).unwrap();
+        assert!(steps.iter().all(|step| wide.contains(&format!("- [ ] {step}"))), "{wide}");
+        let tight = fit(material(), 38, &Chars4).unwrap();
+        assert!(steps.iter().all(|step| tight.contains(&format!("- {step}"))), "{tight}");
+        assert!(tight.starts_with("Asked first:\nHey\nAsked last:\nGo on\n"), "{tight}");
+        assert!(Chars4.count(&tight) <= 38, "{tight}");
+    }
 }

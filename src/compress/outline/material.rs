@@ -19,6 +19,9 @@ use crate::{
 /// The tokens of a request that is quoted whole in a small room too.
 const SHORT: usize = 24;
 
+/// So many blanks stand in what of a rule leads to its command.
+const LEADING: usize = 3;
+
 /// What a job has to say.
 pub(super) struct Material {
     /// Of each section the most valuable first.
@@ -68,11 +71,21 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     state.retain(|line| {
         // What another rule was replaced by stands as a rule too.
         let rule = line.text.trim_matches('"');
-        line.section != Section::Rules || !quoted.iter().any(|text| text.contains(rule))
+        line.section != Section::Rules || !quoted.iter().any(|text| says(text, rule))
     });
     lines.extend(state);
     lines.extend(chronicle.candidates(true));
     lines
+}
+
+/// Whether a text holds a rule: as it is, or its command with the words that lead to it.
+fn says(text: &str, rule: &str) -> bool {
+    let command = rule.find("```").and_then(|at| {
+        let lead = rule.get(..at)?.trim_end();
+        let from = lead.rmatch_indices(' ').nth(LEADING).map_or(0, |(at, _)| at + 1);
+        rule.get(from..)
+    });
+    text.contains(rule) || command.is_some_and(|command| text.contains(command))
 }
 
 /// The lines of summaries. State is carried on as it stands in the newest; what somebody else wrote
@@ -169,4 +182,18 @@ fn of_summary(text: &str) -> Vec<(Section, String)> {
 /// Whether a line is the tag that a format puts around a summary.
 fn is_tag(line: &str) -> bool {
     line.starts_with('<') && line.ends_with('>') && !line.contains(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_whose_command_is_quoted_is_not_said_again() {
+        let rule = "When all is done, end with exactly this command: ```sh make tide ```";
+        assert!(says("x […] end with exactly this command: ```sh make tide ``` […]", rule));
+        assert!(!says("x […] end with exactly this command: ```sh make flood ```", rule));
+        assert!(!says("make tide", rule));
+        assert!(says("Yes. Never push. No.", "Never push."));
+    }
 }

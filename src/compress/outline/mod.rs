@@ -48,7 +48,7 @@ use crate::{Result, tokens::TokenCounter};
 /// let seq = FrameSeq::new(1);
 /// let passage = Passage { from: seq, to: seq, role: Role::User, source: None, snapshot };
 /// let outline = OutlineEngine.summarize(&CompressionJob::new(vec![passage], 40), &Chars4)?;
-/// assert_eq!(outline, "Asked first by the user:\nPlease cancel order W1234567.");
+/// assert_eq!(outline, "Asked first:\nPlease cancel order W1234567.");
 /// # Ok::<(), afterimage::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,6 +14,10 @@ const LIKELY: f64 = 0.97;
 /// What a name is worth that the protected tail shows, beside one that it does not.
 const SHOWN_BEHIND: f64 = 0.2;
 
+/// What a name gains that stands in one text with names that the protected tail shows: what the
+/// agent works on is what it goes on with.
+const NEAR_TAIL: f64 = 0.5;
+
 /// A place where an identifier stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mention {
@@ -31,6 +35,7 @@ pub(super) struct Name {
     pub(super) rank: usize,
     /// How likely it is to be needed.
     worth: f64,
+    /// With the blank before it.
     tokens: usize,
 }
 
@@ -83,10 +88,12 @@ impl Names {
                 identifiers(text).filter_map(|(range, _)| by_text.get(range.of(text)).copied());
             in_tail.extend(names);
         }
+        let near = near_tail(&mentions, &in_tail, known.len());
         let last = entries.last().map_or(0, |entry| entry.passage);
         let names = known.iter().enumerate().map(|(name, known)| {
-            let worth = known.worth(in_tail.contains(&name), last);
-            Name { rank: 0, worth, tokens: counter.count(known.text) }
+            let near = near.get(name).copied().unwrap_or_default();
+            let worth = known.worth(in_tail.contains(&name), last) * (1.0 + NEAR_TAIL * near);
+            Name { rank: 0, worth, tokens: counter.count(&format!(" {}", known.text)) }
         });
         let mut names = Self { names: names.collect(), mentions, likely: 0 };
         names.rank();
@@ -134,6 +141,22 @@ impl Names {
             self.names.get_mut(index).into_iter().for_each(|name| name.rank = rank);
         }
     }
+}
+
+/// How much each name stands beside names that the protected tail shows: over the entries that hold
+/// it, the most of these for the root of the entry's names.
+fn near_tail(mentions: &[Vec<Mention>], in_tail: &HashSet<usize>, count: usize) -> Vec<f64> {
+    let mut near = vec![0.0_f64; count];
+    for mentions in mentions {
+        let names: HashSet<usize> = mentions.iter().map(|mention| mention.name).collect();
+        let shown = names.intersection(in_tail).count();
+        let root = (names.len().max(1) as f64).sqrt();
+        for name in &names {
+            let others = shown - usize::from(in_tail.contains(name));
+            near.get_mut(*name).into_iter().for_each(|near| *near = near.max(others as f64 / root));
+        }
+    }
+    near
 }
 
 /// The identifiers of an entry with the index of their field: keys before what stands under them.
