@@ -59,7 +59,8 @@ fn what_is_pinned_stays_verbatim() {
         assert!(!(from..=to).contains(&first), "{pinned}");
     }
     // What the frame shows stands in the context, byte for byte.
-    let shown = out(&["render", HARBOUR, "--from", &pin, "--to", &pin, "--as", "snapshots"]);
+    let place = ["--from", &pin, "--to", &pin, "--format", "native", "--as", "snapshots"];
+    let shown = out(&[&["render", HARBOUR][..], &place].concat());
     let shown: serde_json::Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
     let chunks = shown["snapshot"]["chunks"].as_array().unwrap();
     let text: String = chunks.iter().map(|chunk| chunk["content"].as_str().unwrap()).collect();
@@ -70,7 +71,8 @@ fn what_is_pinned_stays_verbatim() {
     assert!(!context(&[]).contains(text.trim()), "it goes without a pin");
     assert!(context(&["--pin", &pin]).contains(text.trim()));
     // By a text that the frame holds.
-    let by_text = json_lines(&[&args[..], &["--pin", text.trim()]].concat()).pop().unwrap();
+    let words = chunks[0]["content"].as_str().unwrap().trim();
+    let by_text = json_lines(&[&args[..], &["--pin", words]].concat()).pop().unwrap();
     assert_eq!(by_text["blocks"], pinned["blocks"]);
     // By the id of its facet.
     let facet = chunks.iter().find_map(|chunk| chunk["facetIds"][0].as_str()).unwrap();
