@@ -57,7 +57,7 @@ fn main() {
         let raw = play(budget, &ReplayPolicy::Unlimited);
         let beside = (&sliding[..], &raw[..]);
         for name in ReplayPolicy::NAMES {
-            let Some(policy) = ReplayPolicy::by_name(name, &budget) else { continue };
+            let Ok(policy) = ReplayPolicy::by_name(name, &budget) else { continue };
             let played = play(budget, &policy);
             print(name, tokens, &all, &played, beside);
             if name == "blocks" {

@@ -30,6 +30,9 @@ pub struct CompressionOptions {
     pub ratio: u64,
     /// The most tokens of a block, however large its range. No limit by default.
     pub max_block_tokens: u64,
+    /// The least that a summary may have, however small its range: blocks of blocks would say nothing
+    /// in the end. At most half of the range, so that it saves something. 64 by default.
+    pub min_block_tokens: u64,
     /// Compression starts where frames and blocks come to more tokens than this; always, where
     /// there are ranges, by default.
     pub high_tokens: u64,
@@ -58,10 +61,36 @@ impl Default for CompressionOptions {
             protected_frames: 8,
             ratio: 5,
             max_block_tokens: u64::MAX,
+            min_block_tokens: 64,
             high_tokens: 0,
             low_tokens: 0,
             keep_words: false,
             max_level: 3,
         }
+    }
+}
+
+impl CompressionOptions {
+    /// The most tokens of a summary of so many.
+    pub(super) fn block_limit(&self, tokens: u64) -> u64 {
+        let floor = self.min_block_tokens.min(tokens / 2);
+        (tokens / self.ratio.max(2)).max(floor).min(self.max_block_tokens)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_has_a_share_of_its_range_and_a_floor_and_a_ceiling() {
+        let options = CompressionOptions {
+            ratio: 5,
+            min_block_tokens: 64,
+            max_block_tokens: 300,
+            ..CompressionOptions::default()
+        };
+        let limits = [0, 10, 100, 320, 400, 2_000].map(|tokens| options.block_limit(tokens));
+        assert_eq!(limits, [0, 5, 50, 64, 80, 300]);
     }
 }

@@ -47,13 +47,13 @@ pub struct AuditedName {
     pub first_use: FrameSeq,
     /// The last of them.
     pub last_use: FrameSeq,
-    /// What became of it in the second session.
+    /// Whether the second session still has it.
     pub fate: NameFate,
     /// How often a request of the second session had it again after one that had not.
     pub read_again: u64,
 }
 
-/// What became of a name in the requests of a session.
+/// Whether the requests of a session have a name.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameFate {
@@ -117,21 +117,30 @@ impl LossAudit {
         Ok(rewritten)
     }
 
-    /// The names of a fate.
-    pub fn with_fate(&self, fate: &str) -> impl Iterator<Item = &AuditedName> {
-        self.names.iter().filter(move |name| name.fate.as_str() == fate)
+    /// The names that the last request of the second session has.
+    pub fn kept(&self) -> impl Iterator<Item = &AuditedName> {
+        self.names.iter().filter(|name| name.fate == NameFate::Kept)
+    }
+
+    /// The names that a request of the second session had, and the last one has not.
+    pub fn lost(&self) -> impl Iterator<Item = &AuditedName> {
+        self.names.iter().filter(|name| matches!(name.fate, NameFate::Lost { .. }))
+    }
+
+    /// The names that no request of the second session had.
+    pub fn never_read(&self) -> impl Iterator<Item = &AuditedName> {
+        self.names.iter().filter(|name| name.fate == NameFate::NeverRead)
     }
 
     /// The wire form.
     pub fn to_json(&self) -> Value {
-        let count = |fate: &str| self.with_fate(fate).count() as u64;
         let mut object = Object::new();
         object.put("requests", self.requests);
         object.put("rewritten", self.rewritten);
         object.put("used", self.names.len() as u64);
-        object.put("neverRead", count("neverRead"));
-        object.put("kept", count("kept"));
-        object.put("lost", count("lost"));
+        object.put("neverRead", self.never_read().count() as u64);
+        object.put("kept", self.kept().count() as u64);
+        object.put("lost", self.lost().count() as u64);
         let again = self.names.iter().filter(|name| name.read_again > 0).count();
         object.put("readAgain", again as u64);
         object.put("names", self.names.iter().map(AuditedName::to_json).collect::<Value>());

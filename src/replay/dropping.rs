@@ -19,6 +19,8 @@ pub(super) struct Dropping {
     keeps_first: bool,
     /// How much of the room is left filled when it was full, in percent.
     share: u64,
+    /// How many of the newest units may stay.
+    newest: usize,
     /// The oldest units, in order.
     dropped: Arc<Vec<DroppedFrames>>,
     /// The same for a renderer: units with nothing between them are one.
@@ -35,7 +37,13 @@ impl Dropping {
     /// Drops as little as it takes, or down to `share` percent of the room.
     pub(super) fn new(keeps_first: bool, share: u64) -> Self {
         let (dropped, gaps, end, next, first) = Default::default();
-        Self { keeps_first, share: share.min(100), dropped, gaps, end, next, first }
+        let newest = usize::MAX;
+        Self { keeps_first, share: share.min(100), newest, dropped, gaps, end, next, first }
+    }
+
+    /// As this, but no more than the newest so many units stay.
+    pub(super) fn of_newest(self, units: u64) -> Self {
+        Self { newest: usize::try_from(units).unwrap_or(usize::MAX).max(1), ..self }
     }
 
     /// What was dropped so far.
@@ -55,6 +63,11 @@ impl Dropping {
             self.first = units.iter().position(|unit| is_of_user(unit, asking.history));
         }
         let per_message = asking.request.framing.per_message;
+        let gone = units.len().saturating_sub(self.newest);
+        for unit in units.get(self.next..gone).unwrap_or_default() {
+            self.next += 1;
+            self.drop_unit(asking, unit, unit.tokens + unit.messages * per_message);
+        }
         loop {
             let context = asking.render(&over(&self.gaps, instead))?;
             let total = context.tokens().total;

@@ -79,6 +79,9 @@ impl Keeper {
                 Self::Blocks(Box::new(ContextWindow::new(hud.clone(), budget, options)))
             }
             ReplayPolicy::Sliding => dropping(false, 100),
+            ReplayPolicy::Newest { units } => {
+                Self::Dropping(Dropping::new(false, 100).of_newest(units), Box::default())
+            }
             ReplayPolicy::FirstAndLast => dropping(true, 100),
             ReplayPolicy::Forget { share } => dropping(false, share),
             ReplayPolicy::Masking { turns, batch } => {

@@ -167,6 +167,7 @@ impl Budget {
             max_range_tokens: self.room().max(2_000),
             ratio: 8,
             max_block_tokens: self.room() / 6,
+            min_block_tokens: (self.room() / 64).min(64),
             max_level: 16,
             ..CompressionOptions::default()
         }

@@ -40,6 +40,9 @@ fn hud(counter: Arc<dyn TokenCounter>) -> Hud {
 
 #[test]
 fn every_policy_keeps_its_budget_and_its_pairs_in_every_form() {
+    if std::env::var_os("AFTERIMAGE_REQUIRE_DATA").is_some() {
+        assert!(SESSIONS.len() > 5, "{}", SESSIONS.len());
+    }
     let budget = Budget::new(6_000);
     let forms = [Form::OpenaiChat, Form::Responses, Form::Anthropic];
     for name in ReplayPolicy::NAMES {
@@ -261,4 +264,63 @@ fn requests_are_of_the_messages_that_a_context_has() {
             serde_json::from_str(&turn.exported.unwrap().value().to_string()).unwrap();
         assert_eq!(exported.as_array().unwrap().len(), said.len());
     }
+}
+
+#[test]
+fn a_policy_has_the_figures_that_stand_behind_its_name() {
+    let budget = Budget::new(8_000);
+    let of = |name: &str| ReplayPolicy::by_name(name, &budget);
+    for (name, policy) in [
+        ("sliding:3", ReplayPolicy::Newest { units: 3 }),
+        ("masking:20", ReplayPolicy::Masking { turns: 20, batch: 10 }),
+        ("masking:20:5", ReplayPolicy::Masking { turns: 20, batch: 5 }),
+        ("keep-user:8000", ReplayPolicy::KeepUser { most: 8_000 }),
+        ("forget:0.30", ReplayPolicy::Forget { share: 30 }),
+        ("forget:1.00", ReplayPolicy::Forget { share: 100 }),
+    ] {
+        assert_eq!(of(name).unwrap(), policy, "{name}");
+        assert_eq!(policy.to_string(), name);
+    }
+    assert_eq!(of("keep-user:8k").unwrap(), of("keep-user:8000").unwrap());
+    assert_eq!(of("forget:0.5").unwrap(), of("forget").unwrap());
+    for name in [
+        "",
+        "maskin",
+        "Masking",
+        "none:1",
+        "blocks:2",
+        "first-and-last:3",
+        "sliding:",
+        "sliding:0",
+        "sliding:3:4",
+        "masking:x",
+        "masking:1:2:3",
+        "keep-user:-1",
+        "keep-user:99999999999999999999",
+        "forget:50",
+        "forget:1.01",
+        "forget:.5",
+        "forget:0.555",
+        "forget:+1",
+    ] {
+        let error = of(name).unwrap_err();
+        assert_eq!(error.kind(), afterimage::ErrorKind::Shape, "{name}");
+        assert!(error.message().contains("`masking[:TURNS[:BATCH]]`"), "{error}");
+        assert!(error.message().ends_with(&format!("found {name:?}")), "{error}");
+    }
+}
+
+#[test]
+fn a_window_of_so_many_messages_holds_no_more_where_there_is_room() {
+    let budget = Budget::new(100_000);
+    let policy = ReplayPolicy::by_name("sliding:3", &budget).unwrap();
+    let mut replay = Replay::new(hud(Arc::new(Chars4)), budget, policy, Arc::new(OutlineEngine));
+    let (mut most, mut dropped) = (0, 0);
+    for frame in talk() {
+        let Some(turn) = replay.push(frame, NOW).unwrap() else { continue };
+        most = most.max(turn.context.unwrap().frame_to_message().len());
+        dropped = turn.dropped.len();
+    }
+    // Three messages, one of them a call with its result.
+    assert!(most == 4 && dropped > 60, "{most} {dropped}");
 }

@@ -1,11 +1,12 @@
 //! What the command line says.
 
 mod counted_by;
+mod policy;
 mod words;
 
 use std::{borrow::Cow, ffi::OsStr, path::PathBuf};
 
-use afterimage::{export::Form, transcript::TranscriptFormat};
+use afterimage::{export::Form, replay::ReplayPolicy, transcript::TranscriptFormat};
 use clap::{
     Arg, ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint,
     builder::{ArgPredicate, PossibleValue, PossibleValuesParser, TypedValueParser},
@@ -13,6 +14,7 @@ use clap::{
 };
 
 pub(crate) use counted_by::{CountedBy, CountedByName};
+use policy::PolicyParser;
 
 use crate::{checkpoint, failure::Outcome, output};
 
@@ -803,25 +805,6 @@ pub(crate) struct Expand {
     pub(crate) rendering: Rendering,
 }
 
-/// How contexts are kept within the budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PolicyName {
-    /// Nothing is left out, whatever the budget
-    None,
-    /// The oldest frames are left out
-    Sliding,
-    /// The oldest frames are left out, but for the user's first message
-    FirstAndLast,
-    /// Results older than ten turns get one line each, ten turns at a time
-    Masking,
-    /// A summary stands for everything but what the user said
-    KeepUser,
-    /// The oldest half is left out when the room is full
-    Forget,
-    /// Blocks stand for older frames, as `compress` does it
-    Blocks,
-}
-
 /// How a model is asked for summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AskedFor {
@@ -861,15 +844,16 @@ pub(crate) struct Replay {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) fitting: Fitting,
-    /// How contexts are kept within the budget; several are compared, with a comma between them
+    /// How contexts are kept within the budget, with figures behind colons; several are compared, with
+    /// a comma between them
     #[arg(
         long = "policy",
-        value_enum,
+        value_parser = PolicyParser,
         value_name = "POLICY",
         value_delimiter = ',',
         default_value = "blocks"
     )]
-    pub(crate) policies: Vec<PolicyName>,
+    pub(crate) policies: Vec<ReplayPolicy>,
     /// How a model is asked for summaries, for the bill; by default fresh with a command as the
     /// engine, else free
     #[arg(long, value_enum, value_name = "HOW")]

@@ -209,18 +209,17 @@ fn names(losses: &LossAudit, most: usize, out: &mut Output) -> Outcome {
     let heading = out.paint.style(style::HEADING);
     let used = losses.names.len() as u64;
     writeln!(out, "\n{heading}{} that A used{heading:#}", counted(used, "name"))?;
-    let count = |fate: &str| losses.with_fate(fate).count() as u64;
     let again = losses.names.iter().filter(|name| name.read_again > 0).count() as u64;
     for (what, of) in [
-        ("kept", count("kept")),
-        ("lost", count("lost")),
+        ("kept", losses.kept().count() as u64),
+        ("lost", losses.lost().count() as u64),
         ("read again", again),
-        ("never read", count("neverRead")),
+        ("never read", losses.never_read().count() as u64),
     ] {
         let share = if used == 0 { String::new() } else { percent(of, used) };
         writeln!(out, " {what:<12}{:>6}  {share:>6}", grouped(of))?;
     }
-    let mut lost: Vec<&AuditedName> = losses.with_fate("lost").collect();
+    let mut lost: Vec<&AuditedName> = losses.lost().collect();
     lost.sort_by_key(|name| std::cmp::Reverse(name.uses));
     if lost.is_empty() || most == 0 {
         return Ok(());

@@ -27,7 +27,7 @@ use self::{
     session_budget::SessionBudget,
 };
 use crate::{
-    args::{self, AskedFor, Format, PolicyName},
+    args::{self, AskedFor, Format},
     failure::Outcome,
     fitting::{self, CommandInput},
     input::{self, Source},
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
             player.print(&page, "all", &all, &mut out)?;
         }
         if args.survival {
-            let named = player.policies.iter().map(|name| policy_name(*name));
+            let named = player.policies.iter().map(ToString::to_string);
             page::survival(named.zip(&all), &mut out)?;
         }
     }
@@ -149,7 +149,7 @@ impl Played {
 /// Replays files by some policies.
 struct Player<'a> {
     args: &'a args::Replay,
-    policies: Vec<PolicyName>,
+    policies: Vec<ReplayPolicy>,
     budget: Budget,
     engine: Arc<dyn Engine>,
     calls: SummaryCalls,
@@ -160,14 +160,8 @@ struct Player<'a> {
 
 impl<'a> Player<'a> {
     fn new(args: &'a args::Replay) -> Outcome<Self> {
-        let mut policies = args.policies.clone();
-        let mut seen = Vec::new();
-        policies.retain(|name| {
-            !seen.contains(name) && {
-                seen.push(*name);
-                true
-            }
-        });
+        let named = args.policies.iter().map(|policy| (policy.to_string(), policy.clone()));
+        let policies = named.collect::<IndexMap<_, _>>().into_values().collect();
         let budget = fitting::budget(&args.fitting, Budget::new);
         let calls = match args.summaries {
             Some(AskedFor::Continued) => SummaryCalls::Continued,
@@ -233,7 +227,7 @@ impl<'a> Player<'a> {
                         file: &source.name(),
                         session: &record.session,
                         number: run.number,
-                        policy: run.name,
+                        policy: &run.name,
                     };
                     emitter.write(&place, before.turns + 1, turn)?;
                 }
@@ -270,9 +264,9 @@ impl<'a> Player<'a> {
             fitting::budget_of(&self.args.fitting, of.room, Budget::new)
         };
         let budget = fitting::taking(budget, of.overhead);
-        let runs = self.policies.iter().map(|name| {
-            let policy = policy(*name, &self.args.fitting, &budget);
-            let name = policy.name();
+        let runs = self.policies.iter().map(|named| {
+            let policy = policy(named, &self.args.fitting, &budget);
+            let name = policy.to_string();
             // What fails for one policy is asked for the others all the same.
             let engine = Arc::new(fitting::patient(&self.engine));
             let replay = Replay::new(self.lens.hud.clone(), budget, policy, engine);
@@ -292,10 +286,10 @@ impl<'a> Player<'a> {
 
     fn head(&self, page: &Page, counts: &Counts, out: &mut Output) -> Outcome {
         let room = counted(self.budget.room(), "token");
-        let is_unlimited = self.policies == [PolicyName::None];
+        let is_unlimited = self.policies == [ReplayPolicy::Unlimited];
         let title = match self.policies.as_slice() {
-            [only] => described(*only),
-            _ => "by policy",
+            [only] => described(only),
+            _ => "by policy".to_owned(),
         };
         let relation = if is_unlimited { "beside" } else { "within" };
         page.head(&format!("{title} {relation} {room}"), counts, out)
@@ -304,9 +298,8 @@ impl<'a> Player<'a> {
     fn print(&self, page: &Page, name: &str, played: &[Played], out: &mut Output) -> Outcome {
         page.file(name, out)?;
         for (policy, of) in self.policies.iter().zip(played) {
-            let policy = policy_name(*policy);
             let billed = of.figures.billed_at(self.pricing.rates());
-            page.row(policy, name, of, billed, out)?;
+            page.row(&policy.to_string(), name, of, billed, out)?;
         }
         Ok(())
     }
@@ -327,9 +320,9 @@ impl<'a> Player<'a> {
             let files: Object = files.map(|(name, played)| (name.clone(), of(played))).collect();
             (files, all.get(index).map_or(Value::Null, of))
         };
-        let policies = self.policies.iter().enumerate().map(|(index, name)| {
+        let policies = self.policies.iter().enumerate().map(|(index, policy)| {
             let (files, all) = by_policy(index);
-            object! { "policy": policy_name(*name), "files": files, "all": all }
+            object! { "policy": policy.to_string(), "files": files, "all": all }
         });
         let (first_files, first) = by_policy(0);
         object! {
@@ -380,42 +373,33 @@ fn read(source: &mut Source, lens: &Lens) -> Outcome<(Vec<Record>, Models, Overh
 
 /// A session that is replayed by a policy.
 struct Run {
-    name: &'static str,
+    name: String,
     /// The number of the session among all.
     number: u64,
     replay: Replay,
     cost: cost::Running,
 }
 
-fn policy(name: PolicyName, args: &args::Fitting, budget: &Budget) -> ReplayPolicy {
-    match name {
-        PolicyName::Blocks => ReplayPolicy::Blocks(fitting::options(args, budget)),
-        other => {
-            ReplayPolicy::by_name(policy_name(other), budget).unwrap_or(ReplayPolicy::Unlimited)
+/// The policy with the options of the command line.
+fn policy(policy: &ReplayPolicy, args: &args::Fitting, budget: &Budget) -> ReplayPolicy {
+    match policy {
+        ReplayPolicy::Blocks(_) => ReplayPolicy::Blocks(fitting::options(args, budget)),
+        other => other.clone(),
+    }
+}
+
+fn described(policy: &ReplayPolicy) -> String {
+    let words = match policy {
+        ReplayPolicy::Unlimited => "everything",
+        ReplayPolicy::Sliding | ReplayPolicy::Newest { .. } => "a window that slides",
+        ReplayPolicy::FirstAndLast => "the first message and a window that slides",
+        ReplayPolicy::Masking { .. } => "old results masked",
+        ReplayPolicy::KeepUser { .. } => "the user's words and a summary",
+        ReplayPolicy::Forget { share } => {
+            return format!("the newest {share} % whenever the room is full");
         }
-    }
-}
-
-fn policy_name(name: PolicyName) -> &'static str {
-    match name {
-        PolicyName::None => "none",
-        PolicyName::Sliding => "sliding",
-        PolicyName::FirstAndLast => "first-and-last",
-        PolicyName::Masking => "masking",
-        PolicyName::KeepUser => "keep-user",
-        PolicyName::Forget => "forget",
-        PolicyName::Blocks => "blocks",
-    }
-}
-
-fn described(name: PolicyName) -> &'static str {
-    match name {
-        PolicyName::None => "everything",
-        PolicyName::Sliding => "a window that slides",
-        PolicyName::FirstAndLast => "the first message and a window that slides",
-        PolicyName::Masking => "old results masked",
-        PolicyName::KeepUser => "the user's words and a summary",
-        PolicyName::Forget => "the newest half whenever the room is full",
-        PolicyName::Blocks => "blocks",
-    }
+        ReplayPolicy::Blocks(_) => "blocks",
+        other => other.name(),
+    };
+    words.to_owned()
 }

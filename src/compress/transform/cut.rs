@@ -79,7 +79,7 @@ impl CompressionTransform {
                 (steps.get(frames.start)?.sequence, steps.get(frames.end - 1)?.sequence);
             let id = format!("block-{from}-{to}").into();
             return Some(PlannedRange {
-                limit: (tokens / options.ratio.max(2)).min(options.max_block_tokens),
+                limit: options.block_limit(tokens),
                 seen: steps.len(),
                 ..PlannedRange::waiting(id, Covers::Frames(frames), 1, tokens)
             });
@@ -140,7 +140,7 @@ impl CompressionTransform {
         let id = format!("block-{}-{}.{level}", first.from, last.to).into();
         Some(PlannedRange {
             original_tokens: run.iter().fold(0, |sum, block| sum + block.original_tokens),
-            limit: (tokens / options.ratio.max(2)).min(options.max_block_tokens),
+            limit: options.block_limit(tokens),
             seen: self.walk.steps().len(),
             ..PlannedRange::waiting(id, Covers::Blocks(run), level, tokens)
         })

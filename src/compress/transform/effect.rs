@@ -8,6 +8,9 @@ use crate::{
     veil::History,
 };
 
+/// How many blocks an error names.
+const NAMED: usize = 8;
+
 impl CompressionTransform {
     /// Lets all blocks that are ready take effect. `None` where there are none.
     pub fn apply(&mut self) -> Option<Epoch> {
@@ -109,11 +112,25 @@ impl CompressionTransform {
 
     fn in_effect(&self, id: &str) -> Result<&Arc<CompressionBlock>> {
         let block = self.applied.values().find(|block| *block.id == *id);
-        block.ok_or_else(|| Error::new(ErrorKind::Conflict, format!("no block {id} is in effect")))
+        block.ok_or_else(|| self.not_in_effect(id))
+    }
+
+    /// The error for an id that no block in effect has.
+    pub(super) fn not_in_effect(&self, id: &str) -> Error {
+        let ids: Vec<&str> = self.applied.values().map(|block| &*block.id).collect();
+        let known = match (ids.get(..NAMED.min(ids.len())), ids.len().saturating_sub(NAMED)) {
+            (None | Some([]), _) => "none is".to_owned(),
+            (Some(named), 0) => format!("expected one of {}", named.join(", ")),
+            (Some(named), more) => {
+                format!("expected one of {} and {more} more", named.join(", "))
+            }
+        };
+        Error::new(ErrorKind::Conflict, format!("no block {id} is in effect: {known}"))
     }
 
     fn in_effect_mut(&mut self, id: &str) -> Result<&mut Arc<CompressionBlock>> {
-        let block = self.applied.values_mut().find(|block| *block.id == *id);
-        block.ok_or_else(|| Error::new(ErrorKind::Conflict, format!("no block {id} is in effect")))
+        let from = self.in_effect(id)?.from;
+        let missing = self.not_in_effect(id);
+        self.applied.get_mut(&from).ok_or(missing)
     }
 }

@@ -132,7 +132,7 @@ impl CompressionTransform {
                 ..steps.partition_point(|step| step.sequence <= to);
             let tokens = self.tokens_within(&frames);
             let range = PlannedRange {
-                limit: self.limit_of(tokens),
+                limit: self.options.block_limit(tokens),
                 seen: steps.len(),
                 ..PlannedRange::waiting(
                     format!("block-{from}-{to}").into(),
@@ -194,7 +194,7 @@ impl CompressionTransform {
             if let Some((first, last)) = ends.filter(|_| tokens > 0) {
                 plan.goes.push(first.sequence..=last.sequence);
                 plan.tokens = plan.tokens.saturating_add(tokens);
-                plan.limit = plan.limit.saturating_add(self.limit_of(tokens));
+                plan.limit = plan.limit.saturating_add(self.options.block_limit(tokens));
             }
         }
         for (at, reason) in (asked.start..).zip(reasons) {
@@ -243,10 +243,6 @@ impl CompressionTransform {
     fn tokens_within(&self, frames: &std::ops::Range<usize>) -> u64 {
         let steps = self.walk.steps().get(frames.clone()).unwrap_or_default();
         steps.iter().fold(0, |sum, step| sum.saturating_add(step.tokens))
-    }
-
-    fn limit_of(&self, tokens: u64) -> u64 {
-        (tokens / self.options.ratio.max(2)).min(self.options.max_block_tokens)
     }
 }
 

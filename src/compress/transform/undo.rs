@@ -17,8 +17,7 @@ impl CompressionTransform {
         let mut chain = Vec::new();
         let outer = self.applied.values().find(|block| holds(block, id, &mut chain));
         let Some(outer) = outer.cloned() else {
-            let message = format!("no block {id} is in effect, nor in one that is");
-            return Err(Error::new(ErrorKind::Conflict, message));
+            return Err(self.not_in_effect(id));
         };
         self.may_undo(history, &outer, &chain)?;
         self.epoch += 1;

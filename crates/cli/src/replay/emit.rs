@@ -82,7 +82,7 @@ impl Emitter {
         let mut line = object! { "policy": policy, "file": file, "session": session, "turn": turn };
         if let Some(request) = &replayed.exported {
             let folder = format!("{number:04}-{}", plain(session));
-            let path = format!("{policy}/{folder}/{turn:05}.json");
+            let path = format!("{}/{folder}/{turn:05}.json", plain(policy));
             let whole = self.directory.join(&path);
             if let Some(parent) = whole.parent() {
                 fs::create_dir_all(parent).map_err(|error| refused(parent, &error))?;

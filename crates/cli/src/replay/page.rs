@@ -132,7 +132,7 @@ impl Page {
 
 /// Prints what requests still said, by policy.
 pub(super) fn survival<'p>(
-    policies: impl Iterator<Item = (&'static str, &'p Played)>,
+    policies: impl Iterator<Item = (String, &'p Played)>,
     out: &mut Output,
 ) -> Outcome {
     let heading = out.paint.style(style::HEADING);

@@ -178,3 +178,26 @@ fn an_engine_that_fails_for_one_policy_is_asked_for_the_others() {
     assert!(one > 0 && other > 0, "{one} {other}");
     assert_eq!(calls("blocks,keep-user"), one + other);
 }
+
+#[test]
+fn policies_are_named_with_their_figures_and_a_typo_is_refused() {
+    let policies = "masking:2:1,sliding:4,sliding,masking:2:1,forget:0.3";
+    let run = support::run(&["replay", HARBOUR, "--budget", "700", "--json", "--policy", policies]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    let named = report["policies"].as_array().unwrap().iter();
+    let named: Vec<&str> = named.map(|of| of["policy"].as_str().unwrap()).collect();
+    assert_eq!(named, ["masking:2:1", "sliding:4", "sliding", "forget:0.30"]);
+    let sent = |at: usize| report["policies"][at]["all"]["tokensSent"].as_u64().unwrap();
+    assert!(sent(1) < sent(2), "{}", run.out);
+    let scratch = tempfile::tempdir().unwrap();
+    let name = scratch.path().join("of");
+    let emitted = args(name.to_str().unwrap(), "openai", "masking:2:1");
+    assert_eq!(support::run(&emitted).code, Some(0));
+    assert!(name.join("masking_2_1").is_dir());
+    for wrong in ["maskin", "sliding,forget:50", "none:1"] {
+        let run = support::run(&["replay", HARBOUR, "--budget", "700", "--policy", wrong]);
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{wrong}");
+        assert!(run.err.contains("`forget[:SHARE]` or `blocks`"), "{}", run.err);
+    }
+}
