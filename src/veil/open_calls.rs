@@ -2,9 +2,11 @@
 
 use std::{
     borrow::Borrow,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     hash::Hash,
 };
+
+use foldhash::HashMap;
 
 /// How many calls of a history may wait for their results; the oldest are given up first.
 const MOST_OPEN: usize = 4_096;
@@ -172,7 +174,7 @@ struct Numbers<K>(HashMap<K, BTreeSet<u64>>);
 
 impl<K> Default for Numbers<K> {
     fn default() -> Self {
-        Self(HashMap::new())
+        Self(HashMap::default())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which result answers which call in a history.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::{Facet, Frame, OpenCalls, Source, VisibleFacets, open_calls::Answered};
 use crate::{
@@ -166,13 +166,13 @@ fn halves_of_snapshot<'a>(snapshot: &'a FrameSnapshot, shown: &'a VisibleFacets)
     if !snapshot.chunks().any(|chunk| is_half(chunk.part())) {
         return Vec::new();
     }
-    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut names: HashMap<&str, &str> = HashMap::default();
     // The results, and the facets inside of them.
-    let mut results: HashSet<&str> = HashSet::new();
+    let mut results: HashSet<&str> = HashSet::default();
     // A facet without text of its own has no chunk, so that chunks do not say where all facets are.
-    let mut inside: HashSet<&str> = HashSet::new();
+    let mut inside: HashSet<&str> = HashSet::default();
     shown.facets.iter().for_each(|facet| note_results(facet, &mut names, &mut inside));
-    let mut taken: HashSet<&str> = HashSet::new();
+    let mut taken: HashSet<&str> = HashSet::default();
     let half = |chunk: crate::snapshot::ChunkRef<'a>| {
         let facet = chunk.facet_ids().next();
         let around = chunk.structure().and_then(|structure| structure.parent);

@@ -1,7 +1,10 @@
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, hash_map::Entry},
     sync::Arc,
 };
+
+use foldhash::HashMap;
+use smallvec::SmallVec;
 
 use super::{
     Facet, FacetChange, FacetOp, Frame, TagSet,
@@ -67,8 +70,11 @@ pub struct VisibleFacets {
 pub(super) struct PreparedOps<'f> {
     pub(super) shown: VisibleFacets,
     /// Each facet that the frame changes, in the order in which its ops name them.
-    changes: Vec<(&'f FacetId, Change)>,
+    changes: Changes<'f>,
 }
+
+/// Most frames change one facet or two.
+type Changes<'f> = SmallVec<[(&'f FacetId, Change); 2]>;
 
 /// A frame's effect on one facet, while the frame is being applied.
 #[derive(Default)]
@@ -205,17 +211,17 @@ impl Veil {
         for facet in changes.iter().filter_map(|(_, change)| change.now.as_ref()) {
             note_tags(&mut tags, facet);
         }
-        let mut shown: Vec<(usize, Arc<Facet>)> =
+        let mut shown: SmallVec<[(usize, Arc<Facet>); 2]> =
             changes.iter().filter_map(|(_, change)| change.shown()).collect();
         shown.sort_unstable_by_key(|(at, _)| *at);
         let facets = shown.into_iter().map(|(_, facet)| facet).collect();
         Ok(PreparedOps { shown: VisibleFacets { facets, tags }, changes })
     }
 
-    fn changes<'f>(&self, frame: &'f Frame) -> Result<Vec<(&'f FacetId, Change)>> {
-        let mut changes: Vec<(&FacetId, Change)> = Vec::with_capacity(frame.ops.len());
+    fn changes<'f>(&self, frame: &'f Frame) -> Result<Changes<'f>> {
+        let mut changes = Changes::with_capacity(frame.ops.len());
         // Most frames have one op or a few; a map of their ids pays only beyond.
-        let mut index_of: HashMap<&FacetId, usize> = HashMap::new();
+        let mut index_of: HashMap<&FacetId, usize> = HashMap::default();
         for (index, op) in frame.ops.iter().enumerate() {
             let id = op.facet_id();
             let known = match frame.ops.len() {
@@ -251,22 +257,35 @@ impl Veil {
         // The order of the veil is that of the additions, not that in which ops first name facets.
         changes.sort_by_key(|(_, change)| change.added);
         for (id, change) in changes {
-            let old = self.facets.remove(id);
-            if let Some((added, _)) = &old {
-                self.ambient.remove(added);
-            }
-            let Some(facet) = change.now.filter(|facet| !facet.ephemeral) else { continue };
-            let added = match old {
-                Some((added, _)) if change.added.is_none() => added,
-                _ => {
-                    self.added += 1;
-                    self.added
+            let Some(facet) = change.now.filter(|facet| !facet.ephemeral) else {
+                if let Some((added, _)) = self.facets.remove(id) {
+                    self.ambient.remove(&added);
+                }
+                continue;
+            };
+            let is_ambient = facet.facet_type == FacetType::AMBIENT;
+            // One look-up serves what was there and what is there now.
+            let (added, held) = match self.facets.entry(facet.id.clone()) {
+                Entry::Occupied(entry) => {
+                    let (added, held) = entry.into_mut();
+                    self.ambient.remove(added);
+                    (added, Some(held))
+                }
+                Entry::Vacant(entry) => {
+                    let (added, _) = entry.insert((0, Held::Live(Arc::clone(&facet))));
+                    (added, None)
                 }
             };
-            if facet.facet_type == FacetType::AMBIENT {
-                self.ambient.insert(added, facet.id.clone());
+            if change.added.is_some() || held.is_none() {
+                self.added += 1;
+                *added = self.added;
             }
-            self.facets.insert(facet.id.clone(), (added, Held::Live(facet)));
+            if is_ambient {
+                self.ambient.insert(*added, facet.id.clone());
+            }
+            if let Some(held) = held {
+                *held = Held::Live(facet);
+            }
         }
         self.tags = Arc::clone(&shown.tags);
         shown

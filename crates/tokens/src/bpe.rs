@@ -13,12 +13,11 @@ use super::{
 /// Counts as tiktoken's `encode_ordinary` does, for texts of any shape and length.
 ///
 /// A splitter cuts the text into pieces, and byte pairs merge inside of each. The vocabularies are
-/// tables of the program, 8 and 5 MB large, that are ready at once: no text is parsed when the first
+/// tables of the program, 7 and 4 MB large, that are ready at once: no text is parsed when the first
 /// count asks.
 ///
-/// Each thread remembers the counts of pieces that it met lately, in 256 KiB for each tokenizer that
-/// it uses, and 600 KiB more from the first piece of 16 bytes on. No count depends on what is
-/// remembered.
+/// Each thread remembers the counts of pieces that it met, in 64 KiB to 2.5 MiB for each tokenizer
+/// that it uses. No count depends on what is remembered.
 ///
 /// Counting is linear in the text, apart from a factor of log n for the longest piece, that is for
 /// the longest run of letters, of punctuation or of white space. The merge of a piece of n bytes

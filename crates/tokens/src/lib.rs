@@ -12,9 +12,9 @@
 //! | [`Memo`] | | as the counter inside, once per text |
 //!
 //! A text goes through an exact counter like this: `pieces` splits it where the tokenizer's pattern
-//! does, the vocabulary counts each piece, `exact` adds up; `cuts` knows the positions at which a
-//! text can be counted in halves. A vocabulary is a table of the program, and the counters
-//! hold no data of their own.
+//! does, `piece_cache` knows the counts of pieces that came before, `merge` counts the others by
+//! the vocabulary, `exact` adds up. `cuts` knows the positions at which a text can be counted in
+//! halves. A vocabulary is a table of the program, and counts of pieces are kept for each thread.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(
