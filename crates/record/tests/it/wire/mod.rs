@@ -3,6 +3,7 @@
 mod failures;
 mod kills;
 mod passing;
+mod redacted;
 mod refusals;
 mod secrets;
 mod support;
