@@ -220,7 +220,7 @@ function checkResolved({ exchanges, lines, recording }) {
   let before = [];
   exchanges.forEach(({ body }, index) => {
     const sent = JSON.parse(body.toString());
-    assert.equal(lines[index].warmUp, sent.generate === false);
+    assert.equal(Boolean(lines[index].warmUp), sent.generate === false);
     const { input } = JSON.parse(afterimage("render", "--request", String(index + 1), recording).out.toString());
     if (sent.previous_response_id) {
       assert.deepEqual(lines[index].resolved.missing, null);

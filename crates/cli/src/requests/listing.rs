@@ -148,8 +148,8 @@ impl<'l> Listing<'l> {
                 "model": or_null(exchange.model.as_deref()),
                 "outcome": exchange.outcome.as_str(),
                 "retry": exchange.is_retry,
-                "warmUp": exchange.is_warm_up,
             };
+            line.put_some("warmUp", exchange.is_warm_up.then_some(true));
             line.put_some("resolved", exchange.provenance.resolved_json());
             line.put_some("subagentFile", label.file());
             if let ExchangeOutcome::Failed { reason } = &exchange.outcome {

@@ -13,6 +13,7 @@ use std::{
     thread,
 };
 
+use afterimage::record::{End, RecordingWriter, RequestBody, ResponseHead, Start};
 use serde_json::Value;
 
 use crate::support::{Run, afterimage, run};
@@ -336,4 +337,113 @@ fn a_listener_serves_until_it_is_ended_and_is_followed_meanwhile() {
         run(&["requests", "--json", path]).out.matches("\"provenance\":\"sent\"").count(),
         3
     );
+}
+
+/// What a command does whose requests hold a secret.
+#[test]
+fn child_tells_a_secret() {
+    let Ok(variable) = std::env::var(BASE) else { return };
+    let base = std::env::var(variable).unwrap();
+    post(&base, &format!(r#"{{"model":"m","input":"my key is {SECRET}"}}"#));
+}
+
+const SECRET: &str = "sk-ant-api03-Lq9vT2mX8cR4bN6pW1kZ5yD7fH3jG0sA";
+
+#[test]
+fn a_redacted_recording_holds_no_secret_and_the_provider_gets_it_all_the_same() {
+    let (address, received) = provider();
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let path = folder.to_str().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let url = format!("http://{address}/v1");
+    let args = ["record", "--redact", "-o", path, "--upstream", &url, "--"];
+    let child = [program.to_str().unwrap(), "record::child_tells_a_secret", "--exact"];
+    let output = afterimage(&[&args[..], &child].concat())
+        .env(BASE, "OPENAI_BASE_URL")
+        .env_remove("OPENAI_BASE_URL")
+        .output()
+        .unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    let first = err.lines().next().unwrap();
+    assert!(first.contains("bodies with placeholders for the secrets"), "{first}");
+    assert!(err.contains("redacted 1 secret in 1 place: 1 "), "{err}");
+    let received = received.lock().unwrap().clone();
+    assert!(String::from_utf8(received[0].clone()).unwrap().contains(SECRET));
+    let printed = run(&["render", "--request", "1", path]);
+    assert!(
+        printed.out.starts_with(r#"{"model":"m","input":"my key is [redacted:"#),
+        "{}",
+        printed.out
+    );
+    let listed = run(&["requests", "--json", path]).out;
+    assert!(listed.contains(r#""provenance":"logged""#), "{listed}");
+    for text in [printed.out, listed, run(&["render", "--response", "1", path]).out] {
+        assert!(!text.contains(SECRET), "{text}");
+    }
+}
+
+/// A recording of a WebSocket: a warm-up, a request that goes on from it, and one that goes on from
+/// an answer that was not recorded.
+fn socket(folder: &Path) {
+    let (mut writer, _) = RecordingWriter::open_private(folder).unwrap();
+    for (number, more) in [
+        (1, r#""generate":false,"input":[{"role":"user","content":"Open?"}]"#),
+        (2, r#""previous_response_id":"r1","input":[]"#),
+        (3, r#""previous_response_id":"r9","input":[{"role":"user","content":"Sure?"}]"#),
+    ] {
+        let request = format!(r#"{{"type":"response.create","model":"m",{more}}}"#);
+        let output = r#"{"type":"message","role":"assistant","content":"Yes"}"#;
+        let output = if number == 1 { "" } else { output };
+        let response = format!(
+            "data: {{\"type\":\"response.completed\",\"response\":{{\"id\":\"r{number}\",\"output\":[{output}]}}}}\n\n"
+        );
+        let start = Start {
+            path: "/responses".to_owned(),
+            is_websocket: true,
+            ..Start::now("GET", "openai")
+        };
+        let id = writer.start(&start).unwrap();
+        writer.request(id, "openai", RequestBody::whole(request.as_bytes())).unwrap();
+        writer.response(id, &ResponseHead { status: 101, ..ResponseHead::default() }).unwrap();
+        writer.part(id, response.as_bytes()).unwrap();
+        let bytes = response.len() as u64;
+        writer.end(id, &End { bytes, stored: bytes, ..End::default() }).unwrap();
+    }
+}
+
+#[test]
+fn requests_of_a_websocket_are_shown_as_others_and_say_what_was_joined() {
+    let scratch = tempfile::tempdir().unwrap();
+    socket(scratch.path());
+    let path = scratch.path().to_str().unwrap();
+    let table = run(&["requests", path]).out;
+    for words in ["warm-up; fir", "resolved; + ", "resolved, wi"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let listed = run(&["requests", "--json", path]).out;
+    let lines: Vec<Value> =
+        listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |name: &str| lines.iter().map(|line| line[name].to_string()).collect::<Vec<_>>();
+    assert_eq!(of("warmUp"), ["true", "null", "null"]);
+    assert_eq!(of("provenance"), ["\"sent\"", "\"resolved\"", "\"resolved\""]);
+    let joined =
+        ["null", "{\"messages\":1,\"missing\":null}", "{\"messages\":0,\"missing\":\"r9\"}"];
+    assert_eq!(of("resolved"), joined);
+    let whole = run(&["render", "--request", "2", path]);
+    assert!(whole.err.contains("resolved: 1 message of earlier requests"), "{}", whole.err);
+    assert!(whole.out.contains("\"input\":[{\"role\":\"user\",\"content\":\"Open?\"}]"));
+    let sent = run(&["render", "--request", "2", "--as-sent", path]);
+    assert!(sent.out.ends_with("\"previous_response_id\":\"r1\",\"input\":[]}"), "{}", sent.out);
+    let missing = run(&["render", "--request", "3", path]).err;
+    assert!(missing.contains("no whole response \"r9\" was recorded"), "{missing}");
+    let answer = run(&["render", "--response", "2", path]).out;
+    assert!(answer.starts_with("data: {\"type\":\"response.completed\""), "{answer}");
+    for command in [vec!["stats", path], vec!["diff", &format!("{path}@1"), &format!("{path}@2")]] {
+        let run = run(&command);
+        assert!(matches!(run.code, Some(0 | 1)), "{command:?}: {}", run.err);
+    }
+    let guarded = run(&["guard", path]);
+    assert!(matches!(guarded.code, Some(0)), "{}", guarded.err);
 }

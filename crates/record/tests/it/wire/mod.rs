@@ -4,6 +4,7 @@ mod early;
 mod failures;
 mod kills;
 mod passing;
+mod redacted;
 mod refusals;
 mod secrets;
 mod support;
