@@ -3,7 +3,9 @@
 mod early;
 mod failures;
 mod kills;
+mod large;
 mod passing;
 mod refusals;
 mod secrets;
 mod support;
+mod tls;
