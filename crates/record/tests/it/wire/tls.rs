@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use afterimage_record::{Outcome, Recording};
+use afterimage_record::{Exchange, Outcome, Recording};
 use bytes::Bytes;
 use hyper::{
     Request, Response,
@@ -187,8 +187,7 @@ fn outcomes(folder: &Path, wanted: usize) -> Vec<Outcome> {
     let began = Instant::now();
     loop {
         let recording = Recording::open(folder).unwrap().unwrap();
-        let outcomes: Vec<Outcome> =
-            recording.exchanges().iter().map(|exchange| exchange.outcome()).collect();
+        let outcomes: Vec<Outcome> = recording.exchanges().iter().map(Exchange::outcome).collect();
         if outcomes.len() == wanted && !outcomes.contains(&Outcome::Running) {
             return outcomes;
         }
