@@ -21,8 +21,8 @@ use afterimage_record::{
 
 use super::support::{Message, Provider};
 
-const FOLDER: &str = "AFTERIMAGE_TEST_WIRE";
-const UPSTREAM: &str = "AFTERIMAGE_TEST_UPSTREAM";
+pub(super) const FOLDER: &str = "AFTERIMAGE_TEST_WIRE";
+pub(super) const UPSTREAM: &str = "AFTERIMAGE_TEST_UPSTREAM";
 
 /// What the killed process does: it passes requests on, and says where it listens.
 #[test]

@@ -3,9 +3,11 @@
 mod early;
 mod failures;
 mod kills;
+mod large;
 mod passing;
 mod redacted;
 mod refusals;
 mod secrets;
 mod support;
+mod tls;
 mod websocket;
