@@ -59,7 +59,8 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     let quote = |section, (frame, said): &(FrameSeq, String), share: usize, most: usize| {
         let text = excerpt(said, share.max(SHORT.min(most)), counter);
         let mut line = SectionLine::new(section, *frame, text);
-        line.shorter.extend((share < SHORT).then(|| excerpt(said, share, counter)));
+        let shorter = (share < SHORT).then(|| excerpt(said, share, counter));
+        line.shorter.extend(shorter.filter(|text| !text.is_empty()));
         line
     };
     lines.extend(words.first().map(|said| quote(Section::First, said, limit / 4, limit / 3)));
