@@ -1,51 +1,37 @@
 //! Exact counts: from the counts of pieces to that of a text.
 
-use std::{cell::RefCell, thread::LocalKey};
-
-use super::{CountedText, cuts, merge, piece_cache::PieceCache, pieces::Pretokenizer};
+use super::{CountedText, cuts, merge, piece_cache::KeptCache, pieces::Pretokenizer};
 use crate::vocabulary::Vocabulary;
 
 /// No token of either vocabulary is longer, in bytes: a test looks at all of them.
 pub(super) const LONGEST_TOKEN: usize = 128;
 
-/// What a thread remembers for one tokenizer; nothing before the first count.
-pub(super) type ThreadCache = LocalKey<RefCell<Option<PieceCache>>>;
-
-/// A splitter and a vocabulary, and where threads keep what they counted by them.
+/// A splitter and a vocabulary.
 pub(super) struct Tokenizer {
     pub(super) id: &'static str,
     pub(super) pretokenizer: Pretokenizer,
     pub(super) vocabulary: &'static Vocabulary,
-    pub(super) cache: &'static ThreadCache,
 }
 
-impl Tokenizer {
-    /// Takes the cache of this thread; an empty one where there is none yet, or none any more
-    /// since the thread ends.
-    fn take_cache(&self) -> PieceCache {
-        self.cache.try_with(RefCell::take).ok().flatten().unwrap_or_default()
-    }
-
-    fn keep_cache(&self, cache: PieceCache) {
-        // At the end of a thread there is nobody to keep it for.
-        let _ = self.cache.try_with(|kept| kept.replace(Some(cache)));
-    }
-}
-
-pub(super) fn count(tokenizer: &Tokenizer, text: &str) -> usize {
-    count_up_to(tokenizer, text, usize::MAX).unwrap_or_default()
+pub(super) fn count(tokenizer: &Tokenizer, kept: &KeptCache, text: &str) -> usize {
+    count_up_to(tokenizer, kept, text, usize::MAX).unwrap_or_default()
 }
 
 /// Stops at the piece that exceeds `limit`, and before one that is sure to.
 ///
 /// A piece by itself splits into itself: the patterns look at what follows only after white space,
 /// and at the end of a text they take no less of it. So a piece has one count wherever it stands.
-pub(super) fn count_up_to(tokenizer: &Tokenizer, text: &str, limit: usize) -> Option<usize> {
+pub(super) fn count_up_to(
+    tokenizer: &Tokenizer,
+    kept: &KeptCache,
+    text: &str,
+    limit: usize,
+) -> Option<usize> {
     let at_least = |length: usize| length.div_ceil(LONGEST_TOKEN);
     if at_least(text.len()) > limit {
         return None;
     }
-    let mut cache = tokenizer.take_cache();
+    let mut cache = kept.take();
     let mut pieces = tokenizer.pretokenizer.split(text);
     let mut left = Some(limit);
     loop {
@@ -58,7 +44,7 @@ pub(super) fn count_up_to(tokenizer: &Tokenizer, text: &str, limit: usize) -> Op
             limit.checked_sub(cache.count(rest, piece, count))
         };
     }
-    tokenizer.keep_cache(cache);
+    kept.keep(cache);
     left.map(|left| limit - left)
 }
 
@@ -68,8 +54,12 @@ pub(super) fn count_up_to(tokenizer: &Tokenizer, text: &str, limit: usize) -> Op
 /// of the middle is that of the part less those of head and tail, whatever stands around it; so
 /// only the windows that join a tail, parts without a cut and a head need counting. A border that
 /// is a safe cut itself needs no window.
-pub(super) fn count_joined(tokenizer: &Tokenizer, parts: &[CountedText<'_>]) -> usize {
-    let count = |text: &str| count(tokenizer, text);
+pub(super) fn count_joined(
+    tokenizer: &Tokenizer,
+    kept: &KeptCache,
+    parts: &[CountedText<'_>],
+) -> usize {
+    let count = |text: &str| count(tokenizer, kept, text);
     let mut parts = parts.iter().filter(|part| !part.text.is_empty()).peekable();
     let mut added = 0_usize;
     // Apart from `added`, so that wrong counts of the caller give a wrong sum and no overflow.

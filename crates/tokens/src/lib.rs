@@ -14,7 +14,7 @@
 //! A text goes through an exact counter like this: `pieces` splits it where the tokenizer's pattern
 //! does, `piece_cache` knows the counts of pieces that came before, `merge` counts the others by
 //! the vocabulary, `exact` adds up. `cuts` knows the positions at which a text can be counted in
-//! halves. A vocabulary is a table of the program, and counts of pieces are kept for each thread.
+//! halves. A vocabulary is a table of the program, and a counter keeps the counts of pieces.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(

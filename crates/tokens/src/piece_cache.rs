@@ -1,11 +1,13 @@
 //! Remembers the counts of pieces, in bounded memory, exactly.
 //!
-//! Each thread has a cache for each vocabulary. The first level keeps pieces of up to 15 bytes, each
+//! A counter has a cache, which its copies share. The first level keeps pieces of up to 15 bytes, each
 //! in a word with its count; the second keeps the bytes of longer ones in a ring. A piece is
 //! compared byte by byte, so no collision can change a count.
 //!
 //! Both levels begin small, and grow while they miss more pieces than they have places: what counts
 //! little takes little memory.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::slot_hash::{mix, slot_hash};
 
@@ -26,6 +28,26 @@ const GROWTH: usize = 4;
 /// Where the length of a short piece is in its word, and above it the count.
 const LENGTH_SHIFT: u32 = 120;
 const COUNT_SHIFT: u32 = 124;
+
+/// Where a cache is between two counts; nothing before the first.
+///
+/// Who counts takes it away, so nobody waits for another's count: who finds none begins anew.
+#[derive(Clone, Default)]
+pub(super) struct KeptCache(Arc<Mutex<Option<PieceCache>>>);
+
+impl KeptCache {
+    pub(super) fn take(&self) -> PieceCache {
+        self.lock().take().unwrap_or_default()
+    }
+
+    pub(super) fn keep(&self, cache: PieceCache) {
+        *self.lock() = Some(cache);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<PieceCache>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The counts of pieces of one vocabulary.
 #[derive(Default)]

@@ -97,6 +97,8 @@ pub(super) struct Passing {
     patience: Patience,
     /// How many bytes are still to come, where the provider has said it.
     left: Option<u64>,
+    /// Why it broke off, until what came before is on its way.
+    failure: Option<BoxError>,
     _call: Option<Call>,
 }
 
@@ -108,11 +110,14 @@ impl Passing {
         length: Option<u64>,
         call: Option<Call>,
     ) -> Self {
-        Self { body, recorder, patience, left: length, _call: call }
+        Self { body, recorder, patience, left: length, failure: None, _call: call }
     }
 
     /// The next frame, and whether it is the last with something in it.
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Next, BoxError>> {
+        if let Some(failure) = self.failure.take() {
+            return Poll::Ready(Err(failure));
+        }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context)).transpose();
         // In HTTP/2 a provider may take back an answer as if it had come to its end.
         let is_short = |left: Option<u64>| left.is_some_and(|left| left > 0);
@@ -130,7 +135,11 @@ impl Passing {
             Err(error) => error.into(),
         };
         self.recorder.end(Some("the upstream broke off"), || {});
-        Poll::Ready(Err(failure))
+        // The connection is dropped at a failure, with what was not flushed: the client has to get
+        // all that the provider sent.
+        self.failure = Some(failure);
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
