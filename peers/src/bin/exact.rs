@@ -149,7 +149,7 @@ fn main() {
     for index in 0..texts {
         let text = random.text();
         bytes += text.len();
-        let counts = peers.map(|(counter, peer)| {
+        let counts = peers.each_ref().map(|(counter, peer)| {
             let found = counter.count(&text);
             let expected = peer.count_ordinary(&text);
             assert_eq!(found, expected, "text {index}, {}: {text:?}", counter.id());
