@@ -143,14 +143,18 @@ impl ContinuedRequest {
     /// Copies every text.
     pub fn to_json(&self) -> Value {
         let body = self.sent.as_ref().and_then(|sent| sent.body.clone());
+        // A begun answer is no part of it, as in `messages`.
+        let is_begun = self.sent.as_ref().is_some_and(|sent| sent.ends_in_prefill());
         match body {
             Some(Value::Array(mut messages)) => {
+                drop_begun(&mut messages, is_begun);
                 messages.push(message(Role::User, &self.instruction));
                 Value::Array(messages)
             }
             Some(Value::Object(mut object)) => {
                 let list = ["messages", "input"].into_iter().find(|key| object.contains_key(key));
                 if let Some(Value::Array(messages)) = list.and_then(|key| object.get_mut(key)) {
+                    drop_begun(messages, is_begun);
                     messages.push(message(Role::User, &self.instruction));
                     return object.into();
                 }
@@ -174,6 +178,14 @@ impl SentRequest {
     fn ends_in_prefill(&self) -> bool {
         let last = self.messages.last();
         last.is_some_and(|last| last.frames.is_none() && last.role == Role::Assistant)
+    }
+}
+
+/// Takes the beginning of an answer from the end of a provider's messages.
+fn drop_begun(messages: &mut Vec<Value>, is_begun: bool) {
+    let is_answer = |last: &Value| last.str_at("role") == Some(Role::Assistant.as_str());
+    if is_begun && messages.last().is_some_and(is_answer) {
+        messages.pop();
     }
 }
 

@@ -9,7 +9,8 @@ pub struct CompressionOptions {
     /// Nothing is compressed before there are so many frames outside of the protected tail that
     /// may be. 10 by default.
     pub min_frames: usize,
-    /// The most jobs that wait at a time. 5 by default.
+    /// The most jobs that wait at a time, until more were answered: then as many as that. 5 by
+    /// default.
     pub max_pending: usize,
     /// The most jobs that are under way at a time. 1 by default.
     pub max_active: usize,

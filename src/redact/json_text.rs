@@ -32,6 +32,15 @@ pub(super) fn decoded(text: &str, range: &Range<usize>) -> Option<String> {
     }
 }
 
+/// The name of a member, of which it is known how it is written between its quotes.
+fn unescaped(name: &str) -> Cow<'_, str> {
+    let read = || decoded(&format!("\"{name}\""), &(0..name.len() + 2));
+    match name.contains('\\').then(read).flatten() {
+        Some(name) => Cow::Owned(name),
+        None => Cow::Borrowed(name),
+    }
+}
+
 /// As a literal.
 pub(super) fn encoded(text: String) -> String {
     Value::String(text).to_string()
@@ -88,7 +97,8 @@ impl Redactor {
         let Range { start, end } = literal.range;
         let written = text.get(start..end).unwrap_or_default();
         if literal.kind == LiteralKind::Number {
-            let placeholder = self.number(literal.name.unwrap_or_default(), written, place);
+            let name = literal.name.map(unescaped).unwrap_or_default();
+            let placeholder = self.number(&name, written, place);
             return placeholder.map(|to| (start..end, encoded(to))).into_iter().collect();
         }
         let Some(said) = decoded(text, &literal.range) else {
@@ -96,7 +106,8 @@ impl Redactor {
             let found = self.find(written, place).into_iter();
             return found.map(|(at, to)| (start + at.start..start + at.end, to)).collect();
         };
-        let redacted = match literal.name {
+        let name = literal.name.map(unescaped);
+        let redacted = match &name {
             Some(name) => self.member(name, &said, place),
             None => self.at(&said, place),
         };

@@ -4,7 +4,9 @@ use crate::json::{Object, ObjectExt, Value};
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedactionReport {
-    /// Each secret once, in the order in which they were found.
+    /// Each secret once, in the order in which they were found. After
+    /// [`Redactor::start_second_pass`](super::Redactor::start_second_pass) one that was not found
+    /// again has `times` 0.
     pub found: Vec<Redaction>,
 }
 
@@ -28,6 +30,11 @@ impl RedactionReport {
         self.found.iter().map(|redaction| redaction.times).sum()
     }
 
+    /// How many secrets were found.
+    pub fn secrets(&self) -> u64 {
+        self.found.iter().filter(|redaction| redaction.times > 0).count() as u64
+    }
+
     /// How many secrets each rule found, and how often, in the order in which the rules first found
     /// one.
     pub fn by_rule(&self) -> Vec<(&str, u64, u64)> {
@@ -47,7 +54,7 @@ impl RedactionReport {
     /// The report as JSON: `found`, a list of objects with `rule`, `placeholder`, `times` and
     /// `first`.
     pub fn to_json(&self) -> Value {
-        let found = self.found.iter().map(|redaction| {
+        let found = self.found.iter().filter(|redaction| redaction.times > 0).map(|redaction| {
             let mut object = Object::new();
             object.put("rule", redaction.rule.as_str());
             object.put("placeholder", redaction.placeholder.as_str());

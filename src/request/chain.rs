@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    ops::Range,
     sync::Arc,
 };
 
@@ -197,13 +198,16 @@ impl<'b> Conversation<'b> {
         let members = json::children(body, 0..body.len());
         let key = Api::Responses.conversation_key();
         let input = members.iter().find(|member| member.key.as_deref() == Some(key));
-        let input = input.map_or(0..0, |input| input.value.clone());
+        let is_null = |range: &Range<usize>| body.get(range.clone()) == Some("null");
+        let input = input.map(|input| input.value.clone()).filter(|range| !is_null(range));
+        let is_there = input.is_some();
+        let input = input.unwrap_or_default();
         let is_list = body.get(input.clone()).is_some_and(|text| text.starts_with('['));
         let items = if is_list {
             let items = json::children(body, input).into_iter();
             items.filter_map(|item| body.get(item.value)).collect()
         } else {
-            body.get(input).into_iter().collect()
+            body.get(input).filter(|_| is_there).into_iter().collect()
         };
         Self { body, members, items }
     }
@@ -211,6 +215,7 @@ impl<'b> Conversation<'b> {
     /// The body with messages before its own. Where one is `missing` it still names the response.
     fn joined(&self, before: &[&str], missing: Option<&str>) -> String {
         let mut joined = String::with_capacity(self.body.len() + 64);
+        let input = Api::Responses.conversation_key();
         for member in &self.members {
             let key = member.key.as_deref();
             if key == Some(PREVIOUS) && missing.is_none() {
@@ -221,11 +226,17 @@ impl<'b> Conversation<'b> {
             joined.push_str(name);
             match (key, missing) {
                 (Some(PREVIOUS), Some(id)) => joined.push_str(&Value::from(id).to_string()),
-                (Some(key), _) if key == Api::Responses.conversation_key() => {
+                (Some(key), _) if key == input => {
                     self.push_items(before, &mut joined);
                 }
                 _ => joined.push_str(self.body.get(member.value.clone()).unwrap_or_default()),
             }
+        }
+        // A request may have nothing to add.
+        if self.members.iter().all(|member| member.key.as_deref() != Some(input)) {
+            joined.push(if joined.is_empty() { '{' } else { ',' });
+            joined.extend(["\"", input, "\":"]);
+            self.push_items(before, &mut joined);
         }
         joined.push('}');
         joined
@@ -243,5 +254,22 @@ impl<'b> Conversation<'b> {
             joined.push_str(if is_text { "}" } else { "" });
         }
         joined.push(']');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_adds_nothing_has_what_it_goes_on_from() {
+        for (body, expected) in [
+            (r#"{"model":"m","previous_response_id":"r"}"#, r#"{"model":"m","input":[1,2]}"#),
+            (r#"{"previous_response_id":"r"}"#, r#"{"input":[1,2]}"#),
+            (r#"{"previous_response_id":"r","input":null}"#, r#"{"input":[1,2]}"#),
+            (r#"{"input":[3],"previous_response_id":"r"}"#, r#"{"input":[1,2,3]}"#),
+        ] {
+            assert_eq!(Conversation::of(body).joined(&["1", "2"], None), expected);
+        }
     }
 }

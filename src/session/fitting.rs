@@ -11,7 +11,7 @@ use crate::{
     window::{Breakdown, Budget, ContextWindow, FittedContext, RangePreview},
 };
 
-/// How often in a row an engine may fail before it is not asked again.
+/// After so many failures in a row an engine is asked more rarely.
 const FAILURES: u32 = 4;
 
 /// Fits a whole session into a budget, as the request of a provider where one is asked for.
@@ -157,8 +157,9 @@ impl RequestFitter {
     }
 
     /// Fits a session, asking `engine` for summaries. Frames without a snapshot are sealed first:
-    /// [`FittedRequest::sealed`]. An engine that fails four times in a row is not asked again; what it did not summarise is
-    /// shortened or left out. `watch` hears of each step, for programs that show progress.
+    /// [`FittedRequest::sealed`]. An engine that fails four times in a row is asked more rarely
+    /// ([`FailureLimit`](crate::compress::FailureLimit)); what it did not summarise is shortened or
+    /// left out. `watch` hears of each step, for programs that show progress.
     ///
     /// # Errors
     /// A frame that the format refuses, a context that an export refuses, and those of

@@ -250,6 +250,7 @@ fn headers_commands_and_the_environment_give_no_secret_away() {
         (r#"{"arguments": "{\"password\": \"p@ss\\\"word-TAIL9\"}"}"#, "TAIL9"),
         (r#"ran with {\"password\": \"p@ss\\\"word-TAIL9\"} at"#, "TAIL9"),
         (r#"password = "p@ss\"word-TAIL9""#, "TAIL9"),
+        (r#"{"pass\u0077ord": "tide-7"}"#, "tide-7"),
         (r#"{"password": 71828182, "port": 71828183}"#, "71828182"),
         (r#"{"text": "\ud83d PGPASSWORD=tide-7-calm"}"#, "tide-7-calm"),
         ("key xai-Lq9vT2mX8cR4bN6pW1kZ5yD7fH3jG0sALq9vT2mX8cR4bN6p", "Lq9vT2mX8"),
@@ -279,6 +280,13 @@ fn what_was_told_once_is_found_where_it_stands_bare() {
     }
     let found = &redactor.report().found[0];
     assert_eq!((found.times, found.first.as_str()), (3, "0"));
+    // Of secrets that begin alike the longest is found, whichever was told first.
+    for order in [["tide-7-calm", "tide-7-calm-prod-X"], ["tide-7-calm-prod-X", "tide-7-calm"]] {
+        let mut redactor = self::redactor();
+        order.iter().for_each(|secret| drop(redactor.text(&format!("PGPASSWORD={secret}"), "")));
+        let kept = redactor.text("(tide-7-calm-prod-X)", "").into_owned();
+        assert!(kept.starts_with("([redacted:") && kept.ends_with("])"), "{kept}");
+    }
     // Words and addresses are no secrets where nothing tells them.
     let mut redactor = self::redactor();
     redactor.text("password: \"swordfish\", mail ada@harbour.example, /home/ada77xyz", "");

@@ -30,7 +30,7 @@ use afterimage::{
     window::{Breakdown, Budget, ContextWindow, RangePreview},
 };
 
-/// An engine that failed so often in a row is not asked again: a command that hangs would take its
+/// An engine that failed so often in a row is asked more rarely: a command that hangs would take its
 /// whole time for each of many ranges.
 const FAILURES: u32 = 4;
 

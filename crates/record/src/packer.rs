@@ -4,7 +4,7 @@ use afterimage_log::Position;
 
 use crate::{
     base::{Bases, Planned},
-    coding::{self, Effort},
+    coding::{self, Effort, MOST_STORED},
     entry::RequestBody,
 };
 
@@ -26,10 +26,13 @@ pub(crate) struct Packed {
 }
 
 impl Packer {
-    /// Packs a body.
+    /// Packs a body, of which at most [`MOST_STORED`] bytes are stored.
     ///
     /// Reads it twice, and the earlier one once; with less effort once, or not at all.
     pub(crate) fn pack(&self, lane: &str, body: &RequestBody<'_>, effort: Effort) -> Packed {
+        let most = usize::try_from(MOST_STORED).unwrap_or(usize::MAX);
+        let bytes = body.bytes.get(..most).unwrap_or(body.bytes);
+        let body = &RequestBody { bytes, total: body.total, ended: body.ended };
         if effort != Effort::Small || body.bytes.len() > MOST_BASE {
             let effort = effort.max(Effort::Quick);
             return Packed { content: coding::to_bytes(body, None, effort), planned: None };

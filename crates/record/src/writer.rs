@@ -9,7 +9,7 @@ use afterimage_log::{
 
 use crate::{
     Error, Result,
-    coding::{self, Effort},
+    coding::Effort,
     entry::{self, End, Kind, RequestBody, ResponseHead, Start},
     folder::{self, FILE_NAME, KIND},
     packer::Packer,
@@ -119,12 +119,9 @@ impl RecordingWriter {
     /// # Errors
     /// Those of [`RecordingWriter::start`].
     pub fn request(&mut self, of: ExchangeId, lane: &str, body: RequestBody<'_>) -> Result<()> {
-        let most = usize::try_from(coding::MOST_STORED).unwrap_or(usize::MAX);
-        let bytes = body.bytes.get(..most).unwrap_or(body.bytes);
-        let body = RequestBody { bytes, ..body };
         let packed = self.packer.pack(lane, &body, Effort::Small);
         let position = self.packed(of, &packed.content)?;
-        self.packer.keep(lane, position, bytes, packed);
+        self.packer.keep(lane, position, body.bytes, packed);
         Ok(())
     }
 

@@ -20,7 +20,8 @@ use super::{
 ///
 /// Counting is linear in the text, apart from a factor of log n for the longest piece, that is for
 /// the longest run of letters, of punctuation or of white space. The merge of a piece of n bytes
-/// takes some 32 n bytes of memory meanwhile. Values of this type cost nothing to make and an `Arc` to copy.
+/// takes some 32 n bytes of memory meanwhile. A value of this type takes 160 KiB
+/// from its first count on; clones share them.
 ///
 /// ```
 /// use afterimage_tokens::{Bpe, TokenCounter};

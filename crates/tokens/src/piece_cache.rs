@@ -41,7 +41,11 @@ impl KeptCache {
     }
 
     pub(super) fn keep(&self, cache: PieceCache) {
-        *self.lock() = Some(cache);
+        let mut kept = self.lock();
+        // Another count may have kept one that knows more meanwhile.
+        if kept.as_ref().is_none_or(|kept| kept.places() <= cache.places()) {
+            *kept = Some(cache);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<PieceCache>> {
@@ -86,6 +90,11 @@ struct LongSlot {
 }
 
 impl PieceCache {
+    /// How many sets of pieces there is room for.
+    fn places(&self) -> usize {
+        self.short.sets.len() + self.long.sets.len()
+    }
+
     /// The count of `piece`, remembered or new. `text` begins with it.
     #[inline]
     pub(super) fn count(

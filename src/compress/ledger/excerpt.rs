@@ -66,6 +66,28 @@ fn head(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
             over = middle;
         }
     }
+    if fits > 0 { upto(fits) } else { head_of_word(text, limit, counter) }
+}
+
+/// As many characters of a text as fit in `limit` tokens: of scripts without blanks, and of a single
+/// long word.
+fn head_of_word(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
+    let most = limit.saturating_mul(16).max(64);
+    let ends: Vec<usize> =
+        text.char_indices().map(|(at, _)| at).take_while(|at| *at <= most).collect();
+    let upto = |count: usize| {
+        let end = ends.get(count).copied().unwrap_or_default();
+        format!("{}{GOES_ON}", text.get(..end).unwrap_or_default().trim_end())
+    };
+    let (mut fits, mut over) = (0, ends.len());
+    while fits + 1 < over {
+        let middle = usize::midpoint(fits, over);
+        if counter.count_up_to(&upto(middle), limit).is_some() {
+            fits = middle;
+        } else {
+            over = middle;
+        }
+    }
     if fits > 0 { upto(fits) } else { String::new() }
 }
 
@@ -320,6 +342,16 @@ mod tests {
             let words = found.strip_suffix(GOES_ON).unwrap();
             assert!(text.starts_with(&format!("{words} ")), "{found}");
             assert!((limit - 2..=limit).contains(&Chars4.count(&found)), "{limit}: {found}");
+        }
+        for word in
+            ["把货物移到七号泊位".repeat(40), format!("https://a.example/{}", "x".repeat(400))]
+        {
+            let found = excerpt(&word, 16, &Chars4);
+            assert!(
+                found.chars().count() > 40
+                    && word.starts_with(found.strip_suffix(GOES_ON).unwrap())
+            );
+            assert!(Chars4.count(&found) <= 16, "{found}");
         }
     }
 }

@@ -271,7 +271,14 @@ pub(super) fn failure(text: &str) -> String {
 /// The lines of a result that are not blank, without what tells of its status alone.
 fn plain_lines(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let is_status = |line: &&str| line.len() < 48 && status_of(line).is_some();
-    unwrapped(text).lines().map(str::trim).filter(move |line| !line.is_empty() && !is_status(line))
+    let is_told = move |line: &&str| !line.is_empty() && !is_status(line) && !says_nothing(line);
+    unwrapped(text).lines().map(str::trim).filter(is_told)
+}
+
+/// Whether a line stands for output that a program did not write: `(no output)`.
+fn says_nothing(line: &str) -> bool {
+    let words = line.trim_matches(|c: char| !c.is_alphanumeric());
+    ["no output", "empty output"].iter().any(|nothing| words.eq_ignore_ascii_case(nothing))
 }
 
 /// A result that is a single line in tags stands as it is.
@@ -459,6 +466,7 @@ mod tests {
         check("Process exited with code 1\nCount: 0\nOutput:\n", "no output, exit code 1");
         check("Traceback (most recent call last):\nKeyError: a\nValueError: b", "ValueError: b");
         assert!(is_silent("Process exited with code 1\nCount: 0\nOutput:\n"));
+        assert!(is_silent("(no output)\n\nCommand exited with code 1"));
         assert!(!is_silent("Exit code 1\nno"));
     }
 

@@ -106,12 +106,12 @@ pub(crate) fn redactor(args: &args::Redaction) -> Outcome<Option<Redactor>> {
 /// Says what a redactor found.
 pub(crate) fn report(redactor: &Redactor) {
     let report = redactor.report();
-    if report.found.is_empty() {
+    if report.secrets() == 0 {
         return note("redacted nothing: no secret was found");
     }
     let rules = report.by_rule().into_iter();
     let rules: Vec<String> = rules.map(|(rule, secrets, _)| format!("{secrets} {rule}")).collect();
-    let secrets = counted(report.found.len() as u64, "secret");
+    let secrets = counted(report.secrets(), "secret");
     let places = counted(report.times(), "place");
     note(&format!("redacted {secrets} in {places}: {}", rules.join(", ")));
 }

@@ -84,12 +84,13 @@ impl Launch {
         };
         let mut child = command.spawn().map_err(failed)?;
         open_files::raise();
-        pass_signals(wire, &child)?;
-        let status = child.wait().map_err(failed)?;
+        let passed = pass_signals(wire, &child);
+        let status = child.wait();
         if let Some(over) = over {
             over.lift();
         }
-        match code(status) {
+        passed?;
+        match code(status.map_err(failed)?) {
             0 => Ok(()),
             code => Err(Stop::Command(code)),
         }

@@ -1,6 +1,9 @@
 //! A folder of links that lies over another one.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// Links to what is in a folder, `but` one name. Sessions that pi begins lie in the folder itself.
 pub(super) fn link_all(folder: &Path, over: &Path, but: &str) -> io::Result<()> {
@@ -41,8 +44,13 @@ pub(super) fn move_back(over: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// A link is moved as a link: what it leads to is not pi's.
 fn move_to(from: &Path, to: &Path) -> io::Result<()> {
-    if from.is_dir() {
+    let kind = fs::symlink_metadata(from)?.file_type();
+    if kind.is_symlink() {
+        return move_link(from, to);
+    }
+    if kind.is_dir() {
         fs::create_dir_all(to)?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
@@ -54,11 +62,54 @@ fn move_to(from: &Path, to: &Path) -> io::Result<()> {
         return Ok(());
     }
     // Folders for temporary files often are on another disk.
-    let mut beside = to.as_os_str().to_owned();
-    beside.push(format!(".afterimage-{}", std::process::id()));
+    let beside = beside(to);
     let copied = fs::copy(from, &beside).and_then(|_| fs::rename(&beside, to));
     if copied.is_err() {
         let _ = fs::remove_file(&beside);
     }
     copied
+}
+
+fn move_link(from: &Path, to: &Path) -> io::Result<()> {
+    let beside = beside(to);
+    link(&fs::read_link(from)?, &beside)?;
+    let moved = fs::rename(&beside, to);
+    if moved.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    moved
+}
+
+fn beside(to: &Path) -> PathBuf {
+    let mut beside = to.as_os_str().to_owned();
+    beside.push(format!(".afterimage-{}", std::process::id()));
+    beside.into()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails")]
+
+    use super::*;
+
+    #[test]
+    fn what_a_link_leads_to_stays_where_it_is() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [over, folder, project] = ["over", "folder", "project"].map(|name| {
+            let path = scratch.path().join(name);
+            fs::create_dir(&path).unwrap();
+            path
+        });
+        fs::write(project.join("index.js"), "1").unwrap();
+        let modules = over.join("npm/node_modules");
+        fs::create_dir_all(&modules).unwrap();
+        fs::write(modules.join("own.js"), "2").unwrap();
+        link(&project, &modules.join("linked")).unwrap();
+        link(&modules, &modules.join("round")).unwrap();
+        move_back(&over, &folder).unwrap();
+        let moved = folder.join("npm/node_modules");
+        assert_eq!(fs::read_to_string(moved.join("own.js")).unwrap(), "2");
+        assert_eq!(fs::read_link(moved.join("linked")).unwrap(), project);
+        assert_eq!(fs::read_to_string(project.join("index.js")).unwrap(), "1");
+    }
 }

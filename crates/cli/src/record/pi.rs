@@ -117,8 +117,11 @@ impl Laid {
     pub(super) fn lift(self) {
         let Self { over, folder } = self;
         // It may hold keys, and its base URLs are of no use any more.
-        let moved = fs::remove_file(over.path().join(MODELS))
-            .and_then(|()| overlay::move_back(over.path(), &folder));
+        let removed = match fs::remove_file(over.path().join(MODELS)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        };
+        let moved = removed.and_then(|()| overlay::move_back(over.path(), &folder));
         if let Err(error) = moved {
             let kept = over.keep();
             note(&format!(

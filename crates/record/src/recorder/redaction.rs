@@ -5,10 +5,8 @@ use std::{
 };
 
 use super::{MOST_WAITING, packing::Unpacked, response::PART};
-use crate::{End, ResponseHead, Start, unpacked};
+use crate::{End, MOST_STORED, ResponseHead, Start, unpacked};
 
-/// A body unpacks to so many bytes at most; a longer one is left out.
-const MOST_UNPACKED: u64 = 256 << 20;
 /// What is said of an answer that is not written.
 const LEFT_OUT: &str = "the answer could not be redacted, and was left out";
 
@@ -107,7 +105,7 @@ impl Redaction {
             let mut by = locked(&self.by);
             if is_whole { Some(by.body(&text, &place)) } else { by.broken(&text, &place) }
         });
-        let Some(redacted) = redacted.map(String::into_bytes) else {
+        let Some(redacted) = redacted.and_then(stored) else {
             let cut =
                 end.cut.map_or_else(|| LEFT_OUT.to_owned(), |cut| format!("{cut}; {LEFT_OUT}"));
             return (Vec::new(), End { stored: 0, cut: Some(cut), ..end });
@@ -126,10 +124,16 @@ pub(super) fn redacted_request(by: &SharedRedact, unpacked: Unpacked) -> Unpacke
     let Unpacked { of, ended, .. } = unpacked;
     let is_whole = ended && unpacked.total == unpacked.bytes.len() as u64;
     let text = text(unpacked.bytes, unpacked.coding.as_deref()).filter(|_| is_whole);
-    let bytes = text.map(|text| locked(by).body(&text, &place(of, "request")).into_bytes());
+    let bytes = text.and_then(|text| stored(locked(by).body(&text, &place(of, "request"))));
     let total = bytes.as_ref().map_or(unpacked.total, |bytes| bytes.len() as u64);
     let (lane, bytes) = (unpacked.lane, bytes.unwrap_or_default());
     Unpacked { of, lane, coding: None, bytes, total, ended }
+}
+
+/// What is stored of a redacted body: all of it, or nothing where it is too long, as placeholders may
+/// make it.
+fn stored(redacted: String) -> Option<Vec<u8>> {
+    (redacted.len() as u64 <= MOST_STORED).then(|| redacted.into_bytes())
 }
 
 fn place(of: u64, what: &str) -> String {
@@ -144,7 +148,7 @@ pub(super) fn coding(headers: &[(String, String)]) -> Option<String> {
 /// The text of a body; `None` where it has none.
 fn text(bytes: Vec<u8>, coding: Option<&str>) -> Option<String> {
     let bytes = match coding.filter(|_| !bytes.is_empty()) {
-        Some(coding) => unpacked(bytes, coding, MOST_UNPACKED).ok()?,
+        Some(coding) => unpacked(bytes, coding, MOST_STORED).ok()?,
         None => bytes,
     };
     String::from_utf8(bytes).ok()

@@ -41,6 +41,11 @@ impl Lingering {
         Self { stream, end: None }
     }
 
+    /// Sends no more, and leaves what the client still sends to whoever reads it.
+    pub(super) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
     /// Ready when the client sends no more, or is not waited for any longer.
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(end) = &mut self.end else { return Poll::Ready(()) };

@@ -42,6 +42,8 @@ struct Head {
     is_closed: bool,
     /// Whether the body of the request before has been read.
     is_read: bool,
+    /// Whether the connection is a WebSocket now, whose other direction may go on.
+    is_upgraded: bool,
 }
 
 impl Watched {
@@ -54,6 +56,11 @@ impl Watched {
 impl Watch {
     fn with<T>(&self, act: impl FnOnce(&mut Head) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The connection goes on as a WebSocket.
+    pub(super) fn upgrade(&self) {
+        self.with(|head| head.is_upgraded = true);
     }
 
     fn see(&self, bytes: &[u8]) {
@@ -152,6 +159,9 @@ impl AsyncWrite for Watched {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.watch.with(|head| head.is_upgraded) {
+            return self.stream.poll_end(context);
+        }
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

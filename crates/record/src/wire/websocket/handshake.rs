@@ -83,6 +83,7 @@ pub(in crate::wire) async fn pass(
         let passing = Passing::new(body, recorder, shared.patience.clone(), None, None);
         return Response::from_parts(head, ResponseBody::Passing(passing));
     }
+    watch.upgrade();
     let of_upstream = upgrade::on(&mut answer);
     let extensions: Vec<&str> = answer
         .headers()
