@@ -1,7 +1,7 @@
 use crate::compress::CompressionOptions;
 
 /// What a turn adds to a context, more or less.
-const ANOTHER_TURN: u64 = 2_400;
+const ANOTHER_TURN: u64 = 1_000;
 
 /// What a context may cost, in tokens: by the exact count of its messages with what the provider
 /// adds around them. A request holds definitions of tools besides: [`Budget::taking`] leaves room
@@ -23,7 +23,8 @@ pub struct Budget {
     pub low: u64,
     /// The newest frames are compressed last, where they have no more tokens than this.
     pub recent: u64,
-    /// A result of a tool of more tokens is shortened in its middle when it first comes.
+    /// A result of a tool of more tokens is shortened in its middle when it first comes, once all
+    /// that was said has more than half of `high`. Before, there is no need.
     pub largest_result: u64,
     /// The user's first message stands whole where it has no more tokens than this, else its head,
     /// its rules and its end.

@@ -29,6 +29,8 @@ pub struct ContextWindow {
     pub(super) is_compressing: bool,
     /// How many frames were looked at for results that are too large.
     pub(super) looked_at: usize,
+    /// The tokens of those frames as they came.
+    pub(super) tokens_looked_at: u64,
     /// The last frame that a context held.
     pub(super) seen: Option<FrameSeq>,
     /// The epochs of the contexts so far.
@@ -95,6 +97,7 @@ impl ContextWindow {
             changes: BTreeMap::new(),
             is_compressing: false,
             looked_at: 0,
+            tokens_looked_at: 0,
             seen: None,
             epochs: 0,
             refused: None,

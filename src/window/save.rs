@@ -111,6 +111,8 @@ impl ContextWindow {
         window.load_ledger(ledger).map_err(|error| error.under("ledger"))?;
         window.is_compressing = flag(&mut fields, "isCompressing")?;
         window.looked_at = index(&mut fields, "lookedAt", window.transform.steps().len())?;
+        let looked_at = window.transform.steps().iter().take(window.looked_at);
+        window.tokens_looked_at = looked_at.map(|step| step.tokens).sum();
         window.seen = fields.u64("seen")?.map(FrameSeq::new);
         window.epochs = number(&mut fields, "epochs")?;
         window.pending = fields.nested("pending", epoch_from_json)?;

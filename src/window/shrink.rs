@@ -17,15 +17,19 @@ use crate::{
 const LEAST_TOKENS: u64 = 64;
 
 impl ContextWindow {
-    /// Shortens the results that are larger than the budget takes, of frames that are new.
+    /// Shortens the results that are larger than the budget takes, of frames that are new. What came
+    /// while there was room stays: the history may never need more.
     pub(super) fn shorten_new(&mut self, history: &History) {
         let most = self.budget.largest_result;
+        let room_is_short = self.budget.trigger() / 2;
         let steps = self.transform.steps();
         let mut shortened = Vec::new();
         let new = steps.iter().skip(self.looked_at);
         let frames = history.frames();
         for (step, frame) in new.zip(frames.slice(self.looked_at..frames.len())) {
-            let Some(snapshot) = frame.rendered_snapshot.as_ref().filter(|_| !step.stays) else {
+            self.tokens_looked_at += step.tokens;
+            let is_needed = self.tokens_looked_at > room_is_short && !step.stays;
+            let Some(snapshot) = frame.rendered_snapshot.as_ref().filter(|_| is_needed) else {
                 continue;
             };
             let is_result = |chunk: ChunkRef<'_>| matches!(chunk.part(), PartRef::Result { .. });
