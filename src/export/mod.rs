@@ -64,6 +64,7 @@ pub use options::{Breakpoints, ExportOptions, Orphans, UnansweredCalls};
 pub use owned::{OwnedJson, OwnedText};
 #[cfg(feature = "guard")]
 pub(crate) use prefix::{CountedLeaf, PrefixCounts, prefix_counts};
+pub(crate) use prefix::LeafPrint;
 pub use prefix::{Divergence, PrefixReport, PrefixRules, prefix_report};
 pub use report::{ExportReport, Repair, RepairKind};
 
@@ -160,6 +161,11 @@ impl ExportedRequest {
     /// The JSON alone. Copies every text.
     pub fn value(&self) -> Value {
         self.root.to_value()
+    }
+
+    /// What stands in it.
+    pub(crate) fn into_root(self) -> OwnedJson {
+        self.root
     }
 
     /// Its tokens: every text in it by `counter`, and what the provider adds around messages.

@@ -63,6 +63,7 @@ mod places;
 pub(crate) mod provider_json;
 mod recent;
 mod recorded;
+pub(crate) mod request_body;
 mod responses;
 #[cfg(test)]
 mod sample;
@@ -94,6 +95,7 @@ pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub use money::{Currency, Money};
 pub use recorded::RecordedExchange;
+pub(crate) use recorded::names;
 #[cfg(feature = "guard")]
 pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;

@@ -16,7 +16,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::{
     args::{self, RenderAs},
-    failure::Outcome,
+    failure::{Outcome, Stop},
     input::{self, Source},
     json::{object, or_null},
     lens::{Counting, Lens, Lenses},
@@ -80,6 +80,7 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording =
             requests::with(source, number, args.input.session.as_deref(), &lens.counter)?;
+        requests::known(source, &recording, number)?;
         let request = if args.as_sent { recording.sent(number) } else { recording.request(number) };
         let request = request.map_err(|error| source.refuse(error))?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
@@ -106,6 +107,9 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
         let Exchange { session, response, outcome, provenance, .. } = exchange;
         let history = recording.history(session);
         let said = history.map(|history| said(history, &response.frames)).unwrap_or_default();
+        if let Some(cut) = &response.cut {
+            source.note(&format!("response {number} is cut, its end is missing: {cut}"));
+        }
         if args.json {
             let read = |body: &str| json::read(body.as_bytes()).unwrap_or_else(|_| body.into());
             out.json(object! {
@@ -114,6 +118,7 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
                 "outcome": outcome.as_str(),
                 "frames": response.frames.iter().map(|frame| frame.get()).collect::<Value>(),
                 "body": or_null(response.body.as_deref().map(read)),
+                "cut": or_null(response.cut.as_deref()),
                 "text": or_null((!said.is_empty()).then_some(said)),
             })?;
         } else if let Some(body) = &response.body {
@@ -128,7 +133,9 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
             source.note(&format!("response {number} is what the frames of a transcript say"));
             writeln!(out, "{said}")?;
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        // What is printed must not be taken for the whole.
+        if response.cut.is_some() { Err(Stop::Negative) } else { Ok(()) }
     })
 }
 

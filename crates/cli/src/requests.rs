@@ -25,7 +25,7 @@ use crate::{
     lens::{Counting, Lens},
     moment::moment,
     output::Output,
-    text::counted,
+    text::{counted, grouped},
     usage,
 };
 
@@ -49,8 +49,21 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
         } else {
             listing.table(&mut out)?;
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        if let Some(note) = unlisted(source) {
+            source.note(&note);
+        }
+        Ok(())
     })
+}
+
+/// What a recording has besides requests to models, which no row tells of.
+fn unlisted(source: &Source) -> Option<String> {
+    let targets = source.report().unlisted.iter();
+    let named: Vec<String> =
+        targets.map(|(target, count)| format!("{} of {target}", grouped(*count))).collect();
+    let of = "not listed, since no model is known to read them";
+    (!named.is_empty()).then(|| format!("{of}: {}", named.join(", ")))
 }
 
 /// Reads a source to its end, with its requests.
@@ -74,8 +87,21 @@ pub(crate) fn one(
     counter: &Arc<dyn TokenCounter>,
 ) -> Outcome<(Recording, Request)> {
     let recording = with(source, number, session, counter)?;
+    known(source, &recording, number)?;
     let request = recording.request(number).map_err(|error| source.refuse(error))?;
     Ok((recording, request))
+}
+
+/// An error where the body of a request is not known.
+pub(crate) fn known(source: &Source, recording: &Recording, number: usize) -> Outcome {
+    let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
+    match found.and_then(|exchange| exchange.unread.as_deref()) {
+        Some(reason) => {
+            let text = format!("the body of request {number} is not known: {reason}");
+            Err(source.fail(text).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// The recording of a source that has a request with this number.
@@ -116,7 +142,8 @@ pub(crate) fn with(
 pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
     match provenance {
         Provenance::Reconstructed { lacks } => Some(reconstructed(lacks)),
-        Provenance::Resolved { messages, missing } => {
+        Provenance::Resolved { wrong: Some(wrong), .. } => Some(format!("not joined: {wrong}")),
+        Provenance::Resolved { messages, missing, .. } => {
             let messages = counted(*messages as u64, "message");
             let missing = missing.as_deref().map(|id| {
                 format!(", and what came before is missing: no whole response {id:?} was recorded")
