@@ -62,9 +62,9 @@ mod turns;
 pub use form::Form;
 pub use options::{Breakpoints, ExportOptions, Orphans, UnansweredCalls};
 pub use owned::{OwnedJson, OwnedText};
+pub(crate) use prefix::LeafPrint;
 #[cfg(feature = "guard")]
 pub(crate) use prefix::{CountedLeaf, PrefixCounts, prefix_counts};
-pub(crate) use prefix::LeafPrint;
 pub use prefix::{Divergence, PrefixReport, PrefixRules, prefix_report};
 pub use report::{ExportReport, Repair, RepairKind};
 

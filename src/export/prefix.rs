@@ -252,14 +252,12 @@ impl<'a> Leaf<'a> {
 
     fn tokens(&self, counter: &dyn TokenCounter, rules: PrefixRules) -> u64 {
         match &self.value {
-            LeafValue::Text(text) => {
-                match (is_form(text), self.is_role()) {
-                    (true, true) => rules.per_message,
-                    (true, false) => 0,
-                    (false, _) if self.is_data() || is_parameter(text) => 0,
-                    (false, _) => counter.count(text.as_str()) as u64,
-                }
-            }
+            LeafValue::Text(text) => match (is_form(text), self.is_role()) {
+                (true, true) => rules.per_message,
+                (true, false) => 0,
+                (false, _) if self.is_data() || is_parameter(text) => 0,
+                (false, _) => counter.count(text.as_str()) as u64,
+            },
             LeafValue::Other(OwnedJson::Number(number)) => {
                 counter.count(&number.to_string()) as u64
             }

@@ -109,10 +109,7 @@ impl Features {
 
     /// Those of both.
     pub(super) fn and(self, other: Self) -> Self {
-        Self {
-            images: self.images | other.images,
-            citations: self.citations | other.citations,
-        }
+        Self { images: self.images | other.images, citations: self.citations | other.citations }
     }
 
     /// What takes the cache from a request with these `next` features.

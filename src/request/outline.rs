@@ -153,7 +153,8 @@ impl KnownParts {
         }
         let (body, key) = (&**request.shared_body(), request.api().conversation_key());
         let before = before.filter(|before| before.request.api() == request.api());
-        let before = before.and_then(|before| Some((before.request.body(), before.outline.as_ref()?)));
+        let before =
+            before.and_then(|before| Some((before.request.body(), before.outline.as_ref()?)));
         let places = before.map(|(body, outline)| (body, &outline.places));
         let (places, shared) = BodyPlaces::of(body, key, places)?;
         let head = match before.filter(|_| shared.is_head) {
@@ -279,11 +280,14 @@ impl Pair<'_> {
 
         // What both begin with, and is not looked at.
         let mut same: u64 = is.messages.iter().take(first).map(|message| message.cost(rules)).sum();
-        same -= shown.kept.and_then(|kept| is.messages.get(kept)).map_or(0, |kept| kept.cost(rules));
+        same -=
+            shown.kept.and_then(|kept| is.messages.get(kept)).map_or(0, |kept| kept.cost(rules));
         let head = if is_same_head { cost(&is.head.print, rules) } else { 0 };
         let shown_last = shown.of(&is.messages).last().map_or(first, |last| (last + 1).max(first));
-        let rest: u64 = is.messages.iter().skip(shown_last).map(|message| message.cost(rules)).sum();
-        prefix.tokens = prefix.tokens.saturating_add(same).saturating_add(head).saturating_add(rest);
+        let rest: u64 =
+            is.messages.iter().skip(shown_last).map(|message| message.cost(rules)).sum();
+        prefix.tokens =
+            prefix.tokens.saturating_add(same).saturating_add(head).saturating_add(rest);
         let place = prefix.divergence.as_ref().map(|divergence| message_at(&divergence.path, key));
         let is_after = match place {
             None => true,
@@ -369,4 +373,99 @@ fn moved(path: &Path, index: usize) -> Path {
         _ => element.clone(),
     };
     elements.map(element).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{request::Provenance, tokens::Chars4};
+
+    fn request(api: Api, body: &str) -> Request {
+        Request::new(api, Provenance::Sent, body.into(), super::super::parts::Frames::default())
+    }
+
+    /// A body of Messages with this head, these messages and these members after them.
+    fn body(head: &str, messages: &[String], tail: &str) -> String {
+        format!("{{\"model\":\"m\"{head},\"messages\":[{}]{tail}}}", messages.join(","))
+    }
+
+    #[test]
+    fn each_message_of_a_growing_conversation_is_parsed_once() {
+        let outlines = Outlines::default();
+        let message = |at: usize| format!("{{\"role\":\"user\",\"content\":\"word {at}\"}}");
+        for number in 1..=60 {
+            let messages: Vec<String> = (0..number).map(message).collect();
+            let request = request(Api::Messages, &body("", &messages, ",\"tools\":[]"));
+            let outlined = outlines.take(number, number.checked_sub(1), request.clone(), &Chars4);
+            assert_eq!(outlined.tokens(&Chars4), request.tokens(&Chars4));
+        }
+        assert_eq!(outlines.0.lock().unwrap().parsed, 60);
+    }
+
+    fn message() -> impl Strategy<Value = String> {
+        let marks = prop_oneof![Just(""), Just(",\"cache_control\":{\"type\":\"ephemeral\"}")];
+        let text = ("[ab]{1,2}", marks)
+            .prop_map(|(text, mark)| format!("[{{\"type\":\"text\",\"text\":\"{text}\"{mark}}}]"));
+        let content = prop_oneof![
+            "[ab]{0,2}".prop_map(|text| format!("\"{text}\"")),
+            text,
+            Just("[]".to_owned()),
+            Just("[{\"type\":\"image\",\"source\":{\"data\":\"x\"}}]".to_owned()),
+        ];
+        let message = (prop_oneof![Just("user"), Just("system")], content)
+            .prop_map(|(role, content)| format!("{{\"role\":\"{role}\",\"content\":{content}}}"));
+        prop_oneof![8 => message, 1 => Just("{\"content\":[]}".to_owned()), 1 => Just("7".to_owned())]
+    }
+
+    fn conversation() -> impl Strategy<Value = String> {
+        let heads = prop_oneof![
+            4 => Just(""),
+            1 => Just(",\"system\":\"s\""),
+            1 => Just(",\"system\":\"sa\""),
+            1 => Just(",\"system\":[]"),
+            1 => Just(",\"tools\":[{\"name\":\"t\"}]"),
+            1 => Just(",\"tools\":[{\"name\":\"t\"},{\"name\":\"u\"}],\"tool_choice\":\"any\""),
+        ];
+        let tails =
+            prop_oneof![3 => Just(""), 1 => Just(",\"system\":\"b\""), 1 => Just(",\"n\":1")];
+        (heads, proptest::collection::vec(message(), 0..5), tails)
+            .prop_map(|(head, messages, tail)| body(head, &messages, tail))
+    }
+
+    proptest! {
+        #[test]
+        fn outlined_requests_compare_as_requests_do(
+            bodies in proptest::collection::vec((conversation(), any::<bool>()), 2..6),
+            grow in message(),
+        ) {
+            let outlines = Outlines::default();
+            let mut before: Option<(Arc<Outlined>, Request)> = None;
+            for (number, (next, grows)) in (1..).zip(bodies) {
+                // Some go on from the one before.
+                let next = match &before {
+                    Some((_, was)) if grows => {
+                        let places = BodyPlaces::of(was.body(), "messages", None).unwrap().0;
+                        let (text, at) = (was.body(), places.list.end - 1);
+                        let comma = if places.items.is_empty() { "" } else { "," };
+                        [&text[..at], comma, &grow, &text[at..]].concat()
+                    }
+                    _ => next,
+                };
+                let request = request(Api::Messages, &next);
+                let outlined = outlines.take(number, number.checked_sub(1), request.clone(), &Chars4);
+                prop_assert!(outlined.outline.is_some());
+                prop_assert_eq!(outlined.tokens(&Chars4), request.tokens(&Chars4));
+                if let Some((known, was)) = &before {
+                    for rules in [PrefixRules::EXACT, PrefixRules { minimum: 0, ..PrefixRules::ANTHROPIC }] {
+                        let found = known.compare(&outlined, &Chars4, rules).unwrap();
+                        let expected = compare(was, &request, &Chars4, rules).unwrap();
+                        prop_assert_eq!(found, expected, "{}\n{}", was.body(), request.body());
+                    }
+                }
+                before = Some((outlined, request));
+            }
+        }
+    }
 }

@@ -163,6 +163,23 @@ impl Request {
         Self::new(exchange.api, provenance, Arc::clone(&exchange.request), frames)
     }
 
+    /// The request with this number of a recording of the wire, without the others: reads the bodies of
+    /// that exchange, and at most 16 that its request is stored after. Its messages have no frames.
+    ///
+    /// `None` where the folder has none with this number, and where it takes the others to know the
+    /// request: it goes on from an earlier response, its body is not known, or the recording is damaged.
+    ///
+    /// # Errors
+    /// Those of [`record::Recording::open`](crate::record::Recording::open).
+    #[cfg(feature = "record")]
+    pub fn of_recording(
+        folder: impl AsRef<std::path::Path>,
+        number: usize,
+    ) -> Result<Option<Self>> {
+        let exchange = crate::transcript::exchange_at(folder.as_ref(), number)?;
+        Ok(exchange.map(|exchange| Self::recorded(&exchange)))
+    }
+
     /// The frame of the message with this index.
     pub(super) fn frame_of(&self, index: usize) -> Option<crate::id::FrameSeq> {
         self.frames.messages.get(index).copied().flatten()

@@ -5,8 +5,11 @@ use std::fmt;
 use crate::json::Value;
 
 /// The paths of the APIs.
-const PATHS: [(&str, Api); 3] =
-    [("/chat/completions", Api::Chat), ("/messages", Api::Messages), ("/responses", Api::Responses)];
+const PATHS: [(&str, Api); 3] = [
+    ("/chat/completions", Api::Chat),
+    ("/messages", Api::Messages),
+    ("/responses", Api::Responses),
+];
 
 /// Whether a model may read what is sent to `uri` now: some ask for a count, or for later.
 fn reaches_model(uri: &str) -> bool {
@@ -71,6 +74,13 @@ impl Api {
             () if has_input && uri.contains("/responses") => Some(Self::Responses),
             () => None,
         }
+    }
+
+    /// Whether a request to `uri` may be for several APIs.
+    #[cfg(feature = "record")]
+    pub(super) fn is_in_doubt(uri: &str) -> bool {
+        let found = PATHS.iter().filter(|(path, _)| uri.contains(path)).count();
+        found > 1 && reaches_model(uri)
     }
 
     /// The API of a request to `uri`, where that alone tells it.

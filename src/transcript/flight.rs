@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::{
-    Api, Decoder, TranscriptFormat, Usage, body::Payload, interaction::Interaction, otlp::rfc3339,
-    recorded::RecordedExchange, sink::Sink, wire::WireReader,
+    Api, Decoder, TranscriptFormat, Usage, body::Payload, exchange, interaction::Interaction,
+    otlp::rfc3339, recorded::RecordedExchange, request_body::ReadBodies, sink::Sink,
+    wire::WireReader,
 };
 use crate::{
     Result,
@@ -24,6 +25,34 @@ const MOST_RATIO: u64 = 1024;
 pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn Decoder>)>> {
     let Some(recording) = Recording::open(folder)? else { return Ok(None) };
     Ok(Some((TranscriptFormat::Recording, Box::new(FlightReader::new(recording)))))
+}
+
+/// The exchange that has this number in a list of requests. Reads the bodies of that exchange, and at
+/// most 16 that its request is stored after. `None` where there is none in the folder, and of one whose
+/// request goes on from another's answer: who wants that reads all of them. Of a damaged recording too.
+pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<RecordedExchange>> {
+    let Some(recording) = Recording::open(folder)? else { return Ok(None) };
+    if !recording.damage().is_empty() || recording.torn().is_some() {
+        return Ok(None);
+    }
+    let mut listed = Vec::new();
+    for (line, exchange) in (1..).zip(recording.exchanges()) {
+        let is_asked = exchange.start.method == "POST" || exchange.start.is_websocket;
+        match Api::of_uri(&exchange.start.path) {
+            _ if !is_asked || exchange.outcome() == Outcome::Running => {}
+            Some(_) => listed.push((line, exchange)),
+            // The body may tell.
+            None if Api::is_in_doubt(&exchange.start.path) => return Ok(None),
+            None => {}
+        }
+    }
+    let found = number.checked_sub(1).and_then(|index| listed.get(index).copied());
+    let Some((line, exchange)) = found else { return Ok(None) };
+    let exchange = exchange.clone();
+    let interaction = FlightReader::new(recording).interaction(&exchange, line);
+    let read = exchange::read(&interaction, &mut ReadBodies::default());
+    let alone = read.ok().filter(|read| read.previous.is_none() && read.unread.is_none());
+    Ok(alone.map(|read| RecordedExchange::of(interaction, &read)))
 }
 
 /// Gives out the exchanges of a recording, one at a time.
@@ -166,7 +195,10 @@ impl Decoder for FlightReader {
             } else if exchange.start.method != "POST" && !exchange.start.is_websocket {
                 // Lists of models, and what else a client asks for: no model reads them.
                 sink.skip("request without a body");
-                sink.unlisted(&target(&exchange));
+                // What an opened WebSocket carries has rows of its own.
+                if exchange.response.as_ref().is_none_or(|head| head.status != 101) {
+                    sink.unlisted(&target(&exchange));
+                }
             } else {
                 let interaction = self.interaction(&exchange, line);
                 if Api::of_uri(&interaction.uri).is_none() {

@@ -89,6 +89,8 @@ use std::sync::Arc;
 
 pub use api::Api;
 pub use bytes::decoded;
+#[cfg(feature = "record")]
+pub(crate) use flight::exchange_at;
 pub use folder::is_recording_folder;
 pub use format::TranscriptFormat;
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};

@@ -232,7 +232,9 @@ mod tests {
 
     /// What the body is when it is read as a whole.
     fn whole(text: &str) -> Option<(Value, Vec<Value>)> {
-        let Value::Object(mut body) = json::read_mended(text.as_bytes()).ok()?.0 else { return None };
+        let Value::Object(mut body) = json::read_mended(text.as_bytes()).ok()?.0 else {
+            return None;
+        };
         let Value::Array(items) = body.shift_remove("messages")? else { return None };
         Some((Value::Object(body), items))
     }
@@ -273,7 +275,9 @@ mod tests {
             let text = body("", &[items.to_owned()], "");
             assert_eq!((read(&mut bodies, &text), whole(&text)), (None, None), "{items}");
         }
-        for text in ["{\"messages\":[1]} x", "{\"messages\":[1],}", "[]", "", "{\"messages\":\"a\"}"] {
+        for text in
+            ["{\"messages\":[1]} x", "{\"messages\":[1],}", "[]", "", "{\"messages\":\"a\"}"]
+        {
             assert_eq!(read(&mut bodies, &text.into()), None, "{text}");
         }
         // The last of two members stands, which is for who reads the whole.

@@ -113,7 +113,8 @@ impl Threads {
         let known = known.filter(|(shared, _)| *shared > 0);
         let mut prints = match known {
             Some((shared, at)) => {
-                let mut known = self.recent.remove(at).map(|known| known.prints).unwrap_or_default();
+                let mut known =
+                    self.recent.remove(at).map(|known| known.prints).unwrap_or_default();
                 known.truncate(shared);
                 known
             }

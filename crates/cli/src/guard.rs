@@ -2,10 +2,7 @@
 
 mod page;
 
-use std::{
-    collections::HashMap,
-    io::Write,
-};
+use std::{collections::HashMap, io::Write};
 
 use afterimage::{
     bill::Prices,

@@ -86,10 +86,21 @@ pub(crate) fn one(
     session: Option<&str>,
     counter: &Arc<dyn TokenCounter>,
 ) -> Outcome<(Recording, Request)> {
-    let recording = with(source, number, session, counter)?;
-    known(source, &recording, number)?;
-    let request = recording.request(number).map_err(|error| source.refuse(error))?;
+    let recording = read(source, counter)?;
+    let request = numbered(source, &recording, number, session)?;
     Ok((recording, request))
+}
+
+/// The request with this number of a recording.
+pub(crate) fn numbered(
+    source: &Source,
+    recording: &Recording,
+    number: usize,
+    session: Option<&str>,
+) -> Outcome<Request> {
+    check(source, recording, number, session)?;
+    known(source, recording, number)?;
+    recording.request(number).map_err(|error| source.refuse(error))
 }
 
 /// An error where the body of a request is not known.
@@ -112,6 +123,12 @@ pub(crate) fn with(
     counter: &Arc<dyn TokenCounter>,
 ) -> Outcome<Recording> {
     let recording = read(source, counter)?;
+    check(source, &recording, number, session)?;
+    Ok(recording)
+}
+
+/// An error where a recording has no request with this number, or has it in another session.
+fn check(source: &Source, recording: &Recording, number: usize, session: Option<&str>) -> Outcome {
     let count = recording.exchanges().len() as u64;
     if number == 0 || number as u64 > count {
         let there_is = if count == 0 {
@@ -135,7 +152,7 @@ pub(crate) fn with(
             .hint("`afterimage requests --session NAME FILE` lists those of one")
             .into());
     }
-    Ok(recording)
+    Ok(())
 }
 
 /// Says that a request was worked out, or joined, and what is missing.
