@@ -301,14 +301,13 @@ impl Pair<'_> {
             divergence.path = moved(&divergence.path, shown.index(at));
         }
 
-        let Changes { tools, parameters, mut breaks } = match is_same_head {
-            true => Changes { tools: Vec::new(), parameters: Vec::new(), breaks: Vec::new() },
-            false => {
-                let head = |(outlined, outline): (&Outlined, &Outline)| {
-                    outlined.request.without_messages(&outline.places.head(outlined.request.body()))
-                };
-                changes(&head(self.was), &head(self.is))?
-            }
+        let Changes { tools, parameters, mut breaks } = if is_same_head {
+            Changes { tools: Vec::new(), parameters: Vec::new(), breaks: Vec::new() }
+        } else {
+            let head = |(outlined, outline): (&Outlined, &Outline)| {
+                outlined.request.without_messages(&outline.places.head(outlined.request.body()))
+            };
+            changes(&head(self.was), &head(self.is))?
         };
         let features = |outline: &Outline| {
             outline.messages.iter().fold(Features::default(), |all, of| all.and(of.features))

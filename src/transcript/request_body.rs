@@ -60,8 +60,12 @@ impl BodyPlaces {
         if same <= start {
             return None;
         }
-        // A number may go on after what is shared.
-        let shared = known.items.partition_point(|item| item.end < same);
+        // A number may go on after what is shared; what ends with a quote or a bracket does not.
+        let last = |item: &Range<usize>| text.as_bytes().get(item.end.saturating_sub(1));
+        let is_closed = |item: &Range<usize>| matches!(last(item), Some(b'}' | b']' | b'"'));
+        let is_shared =
+            |item: &Range<usize>| item.end < same || (item.end == same && is_closed(item));
+        let shared = known.items.partition_point(is_shared);
         let known_items = known.items.get(..shared)?;
         let at = known_items.last().map_or(start + 1, |last| last.end);
         let (more, end) = listed(body, start, at)?;
@@ -184,13 +188,14 @@ impl ReadBodies {
         let of_key = |at: &usize| self.known.get(*at).is_some_and(|known| known.key == key);
         let shared = |at: usize| {
             let known = self.known.get(at)?;
-            Some((shared_bytes(text.as_bytes(), known.text.as_bytes()), known.places.list.end))
+            let same = shared_bytes(text.as_bytes(), known.text.as_bytes());
+            Some((same.checked_sub(known.places.list.start + 1)?, known.places.list.len()))
         };
         let mut best = None;
         for at in (0..self.known.len()).filter(of_key) {
-            let Some((same, end)) = shared(at) else { continue };
+            let Some((same, length)) = shared(at) else { continue };
             // Most of the conversation is enough.
-            if same.saturating_mul(2) >= end {
+            if same.saturating_mul(2) >= length {
                 return Some(at);
             }
             if best.is_none_or(|(most, _)| same > most) {

@@ -202,7 +202,7 @@ fn pass(
 ) {
     let start = Start { path: path.to_owned(), ..Start::now("POST", "openai") };
     let id = writer.start(&start).unwrap();
-    writer.request(id, "openai", body.clone()).unwrap();
+    writer.request(id, "openai", *body).unwrap();
     writer.response(id, &ResponseHead { status, after_ms: 7, headers: Vec::new() }).unwrap();
     writer.part(id, answer.as_bytes()).unwrap();
     let stored = answer.len() as u64;
@@ -266,7 +266,7 @@ fn each_request_to_a_model_is_an_exchange_whatever_its_body_is() {
             (Some("the request broke off"), Some("status 413"), None),
             (Some("the body is longer than what is stored of it"), None, Some(100)),
             (Some("the request is no JSON"), None, Some(100)),
-            (Some("the request is a list, and no object"), None, Some(100)),
+            (Some("the request is an array, and no object"), None, Some(100)),
             (None, None, Some(100)),
         ]
     );

@@ -97,7 +97,8 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
 fn alone(args: &args::Render, number: usize) -> Outcome<Option<Request>> {
     let args::Input { files, last, input_format, session, redaction, .. } = &args.input;
     let is_changed = redaction.redact || redaction.redact_rules.is_some();
-    let is_chosen = *last || args.input.branches.is_asked() || input_format.is_some() || session.is_some();
+    let is_chosen =
+        *last || args.input.branches.is_asked() || input_format.is_some() || session.is_some();
     match files.as_slice() {
         [folder] if !is_changed && !is_chosen && record::is_recording(folder) => {
             Ok(Request::of_recording(folder, number)?)
