@@ -62,6 +62,7 @@ mod turns;
 pub use form::Form;
 pub use options::{Breakpoints, ExportOptions, Orphans, UnansweredCalls};
 pub use owned::{OwnedJson, OwnedText};
+pub(crate) use prefix::LeafPrint;
 #[cfg(feature = "guard")]
 pub(crate) use prefix::{CountedLeaf, PrefixCounts, prefix_counts};
 pub use prefix::{Divergence, PrefixReport, PrefixRules, prefix_report};
@@ -160,6 +161,11 @@ impl ExportedRequest {
     /// The JSON alone. Copies every text.
     pub fn value(&self) -> Value {
         self.root.to_value()
+    }
+
+    /// What stands in it.
+    pub(crate) fn into_root(self) -> OwnedJson {
+        self.root
     }
 
     /// Its tokens: every text in it by `counter`, and what the provider adds around messages.

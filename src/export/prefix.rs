@@ -244,24 +244,31 @@ impl<'a> Leaf<'a> {
         }
     }
 
+    /// Whether it is a role, a word of the form.
+    fn is_role(&self) -> bool {
+        let is_last = matches!(self.path.last(), Some(PathElement::Key(key)) if key == "role");
+        is_last && self.text().is_some_and(is_form)
+    }
+
     fn tokens(&self, counter: &dyn TokenCounter, rules: PrefixRules) -> u64 {
         match &self.value {
-            LeafValue::Text(text) => {
-                let is_form = text.spans().iter().all(|span| span.owner == Owner::Framing("form"));
-                let is_role = self.path.last() == Some(&PathElement::Key("role".to_owned()));
-                match (is_form, is_role) {
-                    (true, true) => rules.per_message,
-                    (true, false) => 0,
-                    (false, _) if self.is_data() || is_parameter(text) => 0,
-                    (false, _) => counter.count(text.as_str()) as u64,
-                }
-            }
+            LeafValue::Text(text) => match (is_form(text), self.is_role()) {
+                (true, true) => rules.per_message,
+                (true, false) => 0,
+                (false, _) if self.is_data() || is_parameter(text) => 0,
+                (false, _) => counter.count(text.as_str()) as u64,
+            },
             LeafValue::Other(OwnedJson::Number(number)) => {
                 counter.count(&number.to_string()) as u64
             }
             LeafValue::Implied(_) | LeafValue::Other(_) => 0,
         }
     }
+}
+
+/// Whether a text is a word of the form.
+fn is_form(text: &OwnedText) -> bool {
+    text.spans().iter().all(|span| span.owner == Owner::Framing("form"))
 }
 
 /// Whether a text is a parameter of a request, which the model does not read.
@@ -278,6 +285,58 @@ impl OwnedJson {
     pub(crate) fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
         let rules = PrefixRules { per_message: 0, ..PrefixRules::EXACT };
         leaves(self).iter().map(|leaf| leaf.tokens(counter, rules)).sum()
+    }
+}
+
+/// What a comparison sees of a value that stands in a request, wherever that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeafPrint {
+    /// The tokens of its strings.
+    pub(crate) tokens: u64,
+    /// How many roles it has, each of which costs what a message does.
+    pub(crate) roles: u64,
+    /// How many values without parts.
+    pub(crate) leaves: usize,
+    /// What tells these from others, and where they stand in it.
+    pub(crate) hash: [u8; 32],
+}
+
+impl OwnedJson {
+    /// What a comparison sees of it. Two values with one hash are the same to it.
+    pub(crate) fn leaf_print(&self, counter: &dyn TokenCounter) -> LeafPrint {
+        let rules = |per_message| PrefixRules { per_message, ..PrefixRules::EXACT };
+        let leaves = leaves(self);
+        let mut hasher = blake3::Hasher::new();
+        let mut feed = |kind: u8, bytes: &[u8]| {
+            hasher.update(&[kind]);
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        let (mut tokens, mut roles) = (0_u64, 0_u64);
+        for leaf in &leaves {
+            for element in &leaf.path {
+                match element {
+                    PathElement::Key(key) => feed(0, key.as_bytes()),
+                    PathElement::Index(index) => feed(1, &(*index as u64).to_le_bytes()),
+                }
+            }
+            match (leaf.str(), &leaf.value) {
+                (Some(text), _) => feed(2, text.as_bytes()),
+                (None, LeafValue::Other(OwnedJson::Number(number))) => {
+                    feed(3, number.to_string().as_bytes());
+                }
+                (None, LeafValue::Other(OwnedJson::Bool(flag))) => feed(4, &[u8::from(*flag)]),
+                (None, LeafValue::Other(OwnedJson::Null)) => feed(5, &[]),
+                // An object without members is the only other one.
+                (None, _) => feed(6, &[]),
+            }
+            let own = leaf.tokens(counter, rules(0));
+            tokens = tokens.saturating_add(own);
+            // Counting a role costs nothing.
+            let is_role = own == 0 && leaf.is_role();
+            roles += u64::from(is_role);
+        }
+        LeafPrint { tokens, roles, leaves: leaves.len(), hash: *hasher.finalize().as_bytes() }
     }
 }
 

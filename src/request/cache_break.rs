@@ -87,23 +87,42 @@ pub(super) fn breaks(
     let mut breaks: Vec<CacheBreak> = parameters.iter().filter_map(of).collect();
     if api == Api::Messages {
         let (was, is) = (Features::of(&previous.value()?), Features::of(&next.value()?));
-        let mut add = |cause: &str, differs: bool, from| {
-            breaks.extend(differs.then(|| CacheBreak { cause: cause.to_owned(), from }));
-        };
-        add("citations", was.citations != is.citations, CacheFrom::System);
-        add("images", was.images != is.images, CacheFrom::Messages);
+        breaks.extend(was.breaks(is, api));
     }
     Ok(breaks)
 }
 
 /// What of a conversation acts on the cache of more than its own place.
-#[derive(Default)]
-struct Features {
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Features {
     images: bool,
     citations: bool,
 }
 
 impl Features {
+    /// Those of a message.
+    pub(super) fn of_message(message: &Value) -> Self {
+        let mut features = Self::default();
+        features.look(message);
+        features
+    }
+
+    /// Those of both.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { images: self.images | other.images, citations: self.citations | other.citations }
+    }
+
+    /// What takes the cache from a request with these `next` features.
+    pub(super) fn breaks(self, next: Self, api: Api) -> impl Iterator<Item = CacheBreak> {
+        let is_known = api == Api::Messages;
+        let all = [
+            ("citations", self.citations != next.citations, CacheFrom::System),
+            ("images", self.images != next.images, CacheFrom::Messages),
+        ];
+        let differs = all.into_iter().filter(move |(_, differs, _)| is_known && *differs);
+        differs.map(|(cause, _, from)| CacheBreak { cause: cause.to_owned(), from })
+    }
+
     fn of(request: &Value) -> Self {
         let mut features = Self::default();
         if let Some(messages) = request.get("messages") {

@@ -9,10 +9,9 @@ use std::{
 
 use super::Provenance;
 use crate::{
-    Error, ErrorKind, Result,
     id::FrameSeq,
     json::{self, PlacedValue, Value},
-    transcript::{Api, RecordedExchange},
+    transcript::{Api, RecordedExchange, names},
 };
 
 /// The member of a request that names the response before it.
@@ -35,6 +34,8 @@ struct Link {
     messages: usize,
     /// The response from which on something is missing.
     missing: Option<Arc<str>>,
+    /// What is wrong with a link, with the response that it names.
+    wrong: Option<Arc<str>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +86,20 @@ impl Chains {
                 To::Exchange(holder) => chains.up_to(recorded, holder, &id),
                 To::Nothing | To::Later(_) => (0, Some(Arc::clone(&id))),
             };
-            chains.links.insert(index, Link { id, to, messages, missing });
+            let wrong = match to {
+                To::Exchange(holder) => {
+                    chains.links.get(&holder).and_then(|before| before.wrong.clone())
+                }
+                To::Nothing => None,
+                To::Later(later) if later == index => {
+                    Some(format!("it names {:?}, the response to itself", &*id).into())
+                }
+                To::Later(later) => {
+                    let number = later + 1;
+                    Some(format!("it names {:?}, the response to request {number}", &*id).into())
+                }
+            };
+            chains.links.insert(index, Link { id, to, messages, missing, wrong });
         }
         chains
     }
@@ -110,23 +124,19 @@ impl Chains {
     /// Where a request comes from that is joined with what it goes on from; `None` of one that names
     /// no response.
     pub(super) fn provenance(&self, index: usize) -> Option<Provenance> {
-        let Link { messages, missing, .. } = self.links.get(&index)?;
-        Some(Provenance::Resolved { messages: *messages, missing: missing.clone() })
+        let Link { messages, missing, wrong, .. } = self.links.get(&index)?;
+        let (messages, missing, wrong) = (*messages, missing.clone(), wrong.clone());
+        Some(Provenance::Resolved { messages, missing, wrong })
     }
 
     /// The body of a request with all that it goes on from, as far as it is recorded; `None` of one
     /// that names no response. `body` gives those of the others. Linear in the joined text.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`] where the response came later than the request.
     pub(super) fn joined<'b>(
         &self,
         index: usize,
         body: impl Fn(usize) -> Option<&'b str>,
-    ) -> Result<Option<String>> {
-        let Some(own) = body(index).filter(|_| self.links.contains_key(&index)) else {
-            return Ok(None);
-        };
+    ) -> Option<String> {
+        let own = body(index).filter(|_| self.links.contains_key(&index))?;
         let mut runs: Vec<Vec<&str>> = Vec::new();
         let own = Conversation::of(own);
         let (mut at, mut missing) = (index, None);
@@ -141,24 +151,15 @@ impl Chains {
                         body(at).map(|body| Conversation::of(body).items).unwrap_or_default(),
                     );
                 }
-                To::Nothing => {
+                // A response that came later is none that the provider went on from.
+                To::Nothing | To::Later(_) => {
                     missing = Some(&*link.id);
                     break;
-                }
-                To::Later(later) => {
-                    let message = format!(
-                        "request {} goes on from response {:?}, which answers request {}: expected \
-                         one that came before it",
-                        at + 1,
-                        &*link.id,
-                        later + 1
-                    );
-                    return Err(Error::new(ErrorKind::Shape, message));
                 }
             }
         }
         let before: Vec<&str> = runs.into_iter().rev().flatten().collect();
-        Ok(Some(own.joined(&before, missing)))
+        Some(own.joined(&before, missing))
     }
 }
 
@@ -174,7 +175,7 @@ pub(super) fn own_frames(exchange: &RecordedExchange) -> Vec<Option<FrameSeq>> {
 
 /// The response that a request names.
 fn previous(exchange: &RecordedExchange) -> Option<Arc<str>> {
-    if exchange.api != Api::Responses || !exchange.request.contains(PREVIOUS) {
+    if exchange.api != Api::Responses || !names(&exchange.request, PREVIOUS) {
         return None;
     }
     let body = &*exchange.request;

@@ -93,7 +93,7 @@ pub(crate) fn changes(previous: &Request, next: &Request) -> Result<Changes> {
 }
 
 /// Whether a request asks the cache to keep something.
-fn is_marked(value: &Value) -> bool {
+pub(super) fn is_marked(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.iter().any(is_marked),
         Value::Object(object) => {

@@ -28,6 +28,7 @@ mod answers;
 mod cache_break;
 mod chain;
 mod compare;
+mod outline;
 mod overhead;
 mod parts;
 mod recording;

@@ -153,7 +153,7 @@ fn tool_name(body: &str, tool: &PlacedValue) -> String {
         .unwrap_or_else(|| "unnamed".to_owned())
 }
 
-fn role(body: &str, message: &PlacedValue) -> String {
+pub(super) fn role(body: &str, message: &PlacedValue) -> String {
     string(body, message, &["role"])
         .or_else(|| string(body, message, &["type"]))
         .unwrap_or_else(|| "user".to_owned())

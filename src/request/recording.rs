@@ -11,7 +11,7 @@ use super::{
     Lack, Provenance, ReportedExchange, Reports, Request, RequestDiff, RequestTokens,
     answers::{Answer, Answers, adds_system},
     chain::Chains,
-    compare,
+    outline::{Outlined, Outlines},
     parts::{Frames, PartKind, parts},
 };
 use crate::{
@@ -40,6 +40,8 @@ pub struct Recording {
     sessions: IndexMap<Arc<str>, Session>,
     exchanges: Vec<Exchange>,
     bodies: Vec<Body>,
+    /// What is known of the parts of recorded requests.
+    outlines: Outlines,
     /// Of each exchange the number of the one before it in its session.
     previous: Vec<Option<usize>>,
     /// What recorded requests go on from.
@@ -76,6 +78,9 @@ pub struct Exchange {
     pub usage: Option<Usage>,
     /// Whether the model answered.
     pub outcome: ExchangeOutcome,
+    /// Why the body of the request is not known: it is stored in part, cannot be unpacked, or is no
+    /// JSON. An empty object then stands for it.
+    pub unread: Option<String>,
     /// Whether the request is the same as the one before it in the session, which failed.
     pub is_retry: bool,
     /// Whether the provider was told to read the request and to generate nothing: `generate` is false.
@@ -90,6 +95,8 @@ pub struct Response {
     /// of a document that holds request and response its `output`. `None` where the source holds no
     /// bodies, or no response came.
     pub body: Option<Arc<str>>,
+    /// Why the body is not all of what came, or was to come.
+    pub cut: Option<String>,
     /// The status of HTTP.
     pub status: Option<u64>,
     /// The frames of the session that hold it, in order; none where a later request took its place.
@@ -105,6 +112,11 @@ pub enum ExchangeOutcome {
     /// The model answered, and the session went on without the answer: another request took the
     /// place of this one.
     Superseded,
+    /// The model answered, and the recording has the beginning of the answer alone.
+    Cut {
+        /// Why the rest is not stored.
+        reason: String,
+    },
     /// It did not: a status, an error, no response, or one that broke off.
     Failed {
         /// What is wrong.
@@ -113,11 +125,12 @@ pub enum ExchangeOutcome {
 }
 
 impl ExchangeOutcome {
-    /// The name on the wire: `answered`, `superseded`, `failed`.
+    /// The name on the wire: `answered`, `superseded`, `cut`, `failed`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Answered => "answered",
             Self::Superseded => "superseded",
+            Self::Cut { .. } => "cut",
             Self::Failed { .. } => "failed",
         }
     }
@@ -176,8 +189,8 @@ impl Recording {
     /// A recording without sessions, of a source in this format.
     pub fn new(format: TranscriptFormat, counter: Arc<dyn TokenCounter>) -> Self {
         let hud = Hud::builder(counter).format(Arc::new(NativeFormat)).build();
-        let (sessions, exchanges, bodies, previous, chains, reports) = Default::default();
-        Self { hud, format, sessions, exchanges, bodies, previous, chains, reports }
+        let (sessions, exchanges, bodies, outlines, previous, chains, reports) = Default::default();
+        Self { hud, format, sessions, exchanges, bodies, outlines, previous, chains, reports }
     }
 
     /// Takes the next frame of the source.
@@ -247,6 +260,7 @@ impl Recording {
             outcome: report
                 .failure
                 .map_or(ExchangeOutcome::Answered, |reason| ExchangeOutcome::Failed { reason }),
+            unread: None,
             is_retry: false,
             is_warm_up: false,
         });
@@ -303,6 +317,7 @@ impl Recording {
                 last_frame: frames.messages.iter().rev().copied().flatten().next(),
                 response: Response {
                     body: exchange.response.clone(),
+                    cut: exchange.cut.clone(),
                     status: exchange.status,
                     frames: self.frames_of_answer(exchange, &begun),
                 },
@@ -311,11 +326,13 @@ impl Recording {
                 duration_ms: exchange.duration_ms,
                 model: exchange.model.clone(),
                 usage: exchange.usage.clone(),
-                outcome: match &exchange.failure {
-                    None if is_superseded => ExchangeOutcome::Superseded,
-                    None => ExchangeOutcome::Answered,
-                    Some(reason) => ExchangeOutcome::Failed { reason: reason.clone() },
+                outcome: match (&exchange.failure, &exchange.cut) {
+                    (Some(reason), _) => ExchangeOutcome::Failed { reason: reason.clone() },
+                    (None, Some(reason)) => ExchangeOutcome::Cut { reason: reason.clone() },
+                    (None, None) if is_superseded => ExchangeOutcome::Superseded,
+                    (None, None) => ExchangeOutcome::Answered,
                 },
+                unread: exchange.unread.clone(),
                 is_retry,
                 is_warm_up,
             });
@@ -390,8 +407,7 @@ impl Recording {
     /// earlier response is joined with what it goes on from ([`Provenance::Resolved`]).
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfRange`] where there is none with this number, [`ErrorKind::Shape`] for one that
-    /// names a response to a later request, and those of rendering.
+    /// [`ErrorKind::OutOfRange`] where there is none with this number, and those of rendering.
     pub fn request(&self, number: usize) -> Result<Request> {
         let (exchange, body) = self.found(number)?;
         match body {
@@ -401,7 +417,7 @@ impl Recording {
                     Some(Body::Recorded { body, .. }) => Some(&**body),
                     _ => None,
                 };
-                let joined = self.chains.joined(index, text)?.map(Arc::from);
+                let joined = self.chains.joined(index, text).map(Arc::from);
                 let body = joined.unwrap_or_else(|| Arc::clone(body));
                 Ok(Request::new(exchange.api, exchange.provenance.clone(), body, frames.clone()))
             }
@@ -463,7 +479,9 @@ impl Recording {
     pub fn tokens(&self, number: usize) -> Result<RequestTokens> {
         match number.checked_sub(1).and_then(|index| self.bodies.get(index)) {
             Some(Body::Context { size, .. }) => Ok((*size).into()),
-            _ => Ok(self.request(number)?.tokens(&**self.hud.counter())),
+            // Of a body that is not known nothing is counted.
+            Some(Body::Recorded { .. }) if self.is_unread(number) => Ok(RequestTokens::default()),
+            _ => Ok(self.outlined(number)?.tokens(&**self.hud.counter())),
         }
     }
 
@@ -496,10 +514,12 @@ impl Recording {
     }
 
     /// Compares the request with this number with the one before it in its session; `None` for the
-    /// first. Contexts of a transcript that only grew are not rendered.
+    /// first, and where the body of one is not known. Contexts of a transcript that only grew are not
+    /// rendered. Of recorded bodies what both begin with is compared by its bytes: in the order of the
+    /// source, each message is parsed and counted once.
     ///
     /// # Errors
-    /// As [`Recording::request`] and [`compare`].
+    /// As [`Recording::request`] and [`compare`](super::compare).
     pub fn compare(&self, number: usize, rules: PrefixRules) -> Result<Option<RequestDiff>> {
         let Some(previous) = self.previous(number) else { return Ok(None) };
         let bodies = previous.checked_sub(1).and_then(|at| self.bodies.get(at));
@@ -517,8 +537,26 @@ impl Recording {
             let (tools, parameters, breaks) = Default::default();
             return Ok(Some(RequestDiff { prefix, tools, parameters, breaks }));
         }
-        let (was, is) = (self.request(previous)?, self.request(number)?);
-        compare(&was, &is, &**self.hud.counter(), rules).map(Some)
+        if self.is_unread(previous) || self.is_unread(number) {
+            return Ok(None);
+        }
+        let (was, is) = (self.outlined(previous)?, self.outlined(number)?);
+        was.compare(&is, &**self.hud.counter(), rules).map(Some)
+    }
+
+    fn is_unread(&self, number: usize) -> bool {
+        let exchange = number.checked_sub(1).and_then(|index| self.exchanges.get(index));
+        exchange.is_some_and(|exchange| exchange.unread.is_some())
+    }
+
+    /// A request with what is known of its parts.
+    fn outlined(&self, number: usize) -> Result<Arc<Outlined>> {
+        if let Some(known) = self.outlines.known(number) {
+            return Ok(known);
+        }
+        let request = self.request(number)?;
+        let previous = self.previous(number);
+        Ok(self.outlines.take(number, previous, request, &**self.hud.counter()))
     }
 
     /// Whether both name a model, and not the same. What a client answered itself names none.

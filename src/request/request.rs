@@ -44,6 +44,9 @@ pub enum Provenance {
         /// The response up to whose end, or where it broke off from there on, something is missing;
         /// `None` where nothing is.
         missing: Option<Arc<str>>,
+        /// What is wrong with the link, in a sentence: it names the response to a later request, or to
+        /// this one. Then nothing is joined, and `missing` is that response.
+        wrong: Option<Arc<str>>,
     },
     /// It was worked out from a transcript, which does not hold all of a request.
     Reconstructed {
@@ -87,13 +90,14 @@ impl Provenance {
         }
     }
 
-    /// Of a request that was joined with what it goes on from: `messages`, how many were joined, and
-    /// `missing`, the response from which on something is missing, or null.
+    /// Of a request that was joined with what it goes on from: `messages`, how many were joined,
+    /// `missing`, the response from which on something is missing, or null, and `wrong`, if any.
     pub fn resolved_json(&self) -> Option<Value> {
-        let Self::Resolved { messages, missing } = self else { return None };
+        let Self::Resolved { messages, missing, wrong } = self else { return None };
         let mut object = Object::new();
         object.put("messages", *messages as u64);
         object.put("missing", missing.as_deref().map_or(Value::Null, Value::from));
+        object.put_some("wrong", wrong.as_deref());
         Some(object.into())
     }
 
@@ -157,6 +161,44 @@ impl Request {
         let provenance = if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
         let frames = Frames { system: exchange.system_frame, messages: own_frames(exchange) };
         Self::new(exchange.api, provenance, Arc::clone(&exchange.request), frames)
+    }
+
+    /// The request with this number of a recording of the wire, without the others: reads the bodies of
+    /// that exchange, and at most 16 that its request is stored after. Its messages have no frames.
+    ///
+    /// `None` where the folder has none with this number, and where it takes the others to know the
+    /// request: it goes on from an earlier response, its body is not known, or the recording is damaged.
+    ///
+    /// # Errors
+    /// Those of [`record::Recording::open`](crate::record::Recording::open).
+    #[cfg(feature = "record")]
+    pub fn of_recording(
+        folder: impl AsRef<std::path::Path>,
+        number: usize,
+    ) -> Result<Option<Self>> {
+        let exchange = crate::transcript::exchange_at(folder.as_ref(), number)?;
+        Ok(exchange.map(|exchange| Self::recorded(&exchange)))
+    }
+
+    /// The frame of the message with this index.
+    pub(super) fn frame_of(&self, index: usize) -> Option<crate::id::FrameSeq> {
+        self.frames.messages.get(index).copied().flatten()
+    }
+
+    /// The same request with another body, which has no messages.
+    pub(super) fn without_messages(&self, head: &str) -> Self {
+        let frames = Frames { system: self.frames.system, messages: Vec::new() };
+        Self { body: head.into(), frames, owned: None, ..self.clone() }
+    }
+
+    /// The body, shared.
+    pub(super) fn shared_body(&self) -> &Arc<str> {
+        &self.body
+    }
+
+    /// Whether it was worked out, and knows the owners of its strings.
+    pub(super) fn is_owned(&self) -> bool {
+        self.owned.is_some()
     }
 
     /// The API that it speaks.
@@ -293,11 +335,7 @@ impl Request {
             };
             add("tools", OwnedJson::List(tools.into_iter().zip(names).map(tool).collect()));
         }
-        let form = match self.api {
-            Api::Chat => Form::OpenaiChat,
-            Api::Messages => Form::Anthropic,
-            Api::Responses => Form::Responses,
-        };
+        let form = self.form();
         let (system_key, key) = (self.api.system_key(), self.api.conversation_key());
         if let Some(exported) = &self.owned {
             match exported.root() {
@@ -318,12 +356,24 @@ impl Request {
             Some(other) => vec![other],
             None => Vec::new(),
         };
-        let message = |(index, message): (usize, Value)| {
-            let frame = self.frames.messages.get(index).copied().flatten();
-            OwnedJson::of_message(&message, &owner(format!("message:{index}"), frame))
-        };
+        let message =
+            |(index, message): (usize, Value)| self.message(index, &as_message(self.api, message));
         add(key, OwnedJson::List(messages.into_iter().enumerate().map(message).collect()));
         Ok(ExportedRequest::recorded(form, OwnedJson::Map(members)))
+    }
+
+    /// The form of its messages.
+    pub(super) fn form(&self) -> Form {
+        match self.api {
+            Api::Chat => Form::OpenaiChat,
+            Api::Messages => Form::Anthropic,
+            Api::Responses => Form::Responses,
+        }
+    }
+
+    /// A message of a recorded request, which stands at this index.
+    pub(super) fn message(&self, index: usize, message: &Value) -> OwnedJson {
+        OwnedJson::of_message(message, &owner(format!("message:{index}"), self.frame_of(index)))
     }
 
     /// The members of the body that are neither tools nor system prompt nor conversation.
@@ -355,6 +405,19 @@ impl Request {
         object.put_some("resolved", self.provenance.resolved_json());
         object.put("body", self.value().unwrap_or_else(|_| self.body.as_ref().into()));
         object.into()
+    }
+}
+
+/// A message as the model reads it: the Responses API takes a text alone for what the user says.
+fn as_message(api: Api, message: Value) -> Value {
+    match message {
+        Value::String(text) if api == Api::Responses => {
+            let mut object = Object::new();
+            object.put("role", "user");
+            object.put("content", text);
+            object.into()
+        }
+        message => message,
     }
 }
 

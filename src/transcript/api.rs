@@ -4,6 +4,19 @@ use std::fmt;
 
 use crate::json::Value;
 
+/// The paths of the APIs.
+const PATHS: [(&str, Api); 3] = [
+    ("/chat/completions", Api::Chat),
+    ("/messages", Api::Messages),
+    ("/responses", Api::Responses),
+];
+
+/// Whether a model may read what is sent to `uri` now: some ask for a count, or for later.
+fn reaches_model(uri: &str) -> bool {
+    let path = uri.split(['?', '#']).next().unwrap_or_default();
+    !["count_tokens", "input_tokens", "batches"].iter().any(|end| path.ends_with(end))
+}
+
 /// An API that a request speaks.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,9 +65,7 @@ impl Api {
     pub(super) fn of(uri: &str, request: &Value) -> Option<Self> {
         let has_messages = request.get("messages").and_then(Value::as_array).is_some();
         let has_input = request.get("input").is_some_and(|input| !input.is_null());
-        // These ask for a count, or for later; no model reads them now.
-        let path = uri.split(['?', '#']).next().unwrap_or_default();
-        if ["count_tokens", "input_tokens", "batches"].iter().any(|end| path.ends_with(end)) {
+        if !reaches_model(uri) {
             return None;
         }
         match () {
@@ -62,6 +73,23 @@ impl Api {
             () if has_messages && uri.contains("/messages") => Some(Self::Messages),
             () if has_input && uri.contains("/responses") => Some(Self::Responses),
             () => None,
+        }
+    }
+
+    /// Whether a request to `uri` may be for several APIs.
+    #[cfg(feature = "record")]
+    pub(super) fn is_in_doubt(uri: &str) -> bool {
+        let found = PATHS.iter().filter(|(path, _)| uri.contains(path)).count();
+        found > 1 && reaches_model(uri)
+    }
+
+    /// The API of a request to `uri`, where that alone tells it.
+    pub(super) fn of_uri(uri: &str) -> Option<Self> {
+        let is_at = |path: &&(&str, Self)| uri.contains(path.0);
+        let mut found = PATHS.iter().filter(is_at).map(|(_, api)| *api);
+        match (found.next(), found.next()) {
+            (Some(api), None) if reaches_model(uri) => Some(api),
+            _ => None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Bodies of requests and responses in the forms in which recorders keep them.
 
+use std::sync::Arc;
+
 use super::bytes;
 use crate::json::{self, Object, Value};
 
@@ -10,7 +12,7 @@ pub(super) enum Payload {
     #[default]
     Absent,
     /// The text that went over the wire.
-    Text(String),
+    Text(Arc<str>),
     /// Its JSON, which the recorder parsed.
     Json(Value),
     /// Bytes that no text can be made of, with why.
@@ -22,7 +24,7 @@ impl Payload {
     pub(super) fn of_value(value: Value) -> Self {
         match value {
             Value::Null => Self::Absent,
-            Value::String(text) => Self::Text(text),
+            Value::String(text) => Self::Text(text.into()),
             other => Self::Json(other),
         }
     }
@@ -33,10 +35,26 @@ impl Payload {
             return Self::Absent;
         }
         match bytes::unpacked(bytes) {
-            Ok(bytes) => String::from_utf8(bytes)
-                .map_or_else(|_| Self::Unreadable("a body that is no text".to_owned()), Self::Text),
+            Ok(bytes) => Self::of_plain_bytes(&bytes),
             Err(reason) => Self::Unreadable(reason),
         }
+    }
+
+    /// As [`Payload::of_bytes`], of bytes that somebody else holds.
+    #[cfg(feature = "record")]
+    pub(super) fn of_slice(held: &[u8]) -> Self {
+        match held {
+            [] => Self::Absent,
+            held if bytes::is_packed(held) => Self::of_bytes(held.to_vec()),
+            held => Self::of_plain_bytes(held),
+        }
+    }
+
+    fn of_plain_bytes(bytes: &[u8]) -> Self {
+        std::str::from_utf8(bytes).map_or_else(
+            |_| Self::Unreadable("a body that is no text".to_owned()),
+            |text| Self::Text(text.into()),
+        )
     }
 
     /// The JSON of the body, where it is some.
@@ -51,17 +69,17 @@ impl Payload {
     /// The body as JSON: a text stays one.
     pub(super) fn into_value(self) -> Option<Value> {
         match self {
-            Self::Text(text) => Some(text.into()),
+            Self::Text(text) => Some((*text).into()),
             Self::Json(value) => Some(value),
             Self::Absent | Self::Unreadable(_) => None,
         }
     }
 
     /// The text of the body: as it was sent, or as its JSON is written.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(super) fn text(&self) -> Option<Arc<str>> {
         match self {
-            Self::Text(text) => Some(text.clone()),
-            Self::Json(value) => Some(value.to_string()),
+            Self::Text(text) => Some(Arc::clone(text)),
+            Self::Json(value) => Some(value.to_string().into()),
             Self::Absent | Self::Unreadable(_) => None,
         }
     }

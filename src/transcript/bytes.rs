@@ -56,7 +56,7 @@ fn decoded_within<'r>(
     })
 }
 
-fn is_packed(head: &[u8]) -> bool {
+pub(super) fn is_packed(head: &[u8]) -> bool {
     head.starts_with(GZIP) || head.starts_with(ZSTD)
 }
 

@@ -1,13 +1,16 @@
 //! One recorded request and its response, taken apart.
 
+use std::sync::Arc;
+
 use super::{
     Api, Usage,
     body::Payload,
     interaction::Interaction,
+    request_body::{ReadBodies, ReadBody},
     responses,
     sse::{self, StreamedResponse},
 };
-use crate::json::{self, ObjectExt, Value};
+use crate::json::{self, Object, ObjectExt, Value};
 
 /// What is wrong with a response whose stream has no end. What had come of it is kept.
 pub(super) const BROKEN_OFF: &str = "broken off: the stream has no end";
@@ -20,7 +23,9 @@ pub(super) struct Exchange {
     /// The system prompt in a field of its own.
     pub(super) system: Option<Value>,
     /// Messages or items of the request.
-    pub(super) messages: Vec<Value>,
+    pub(super) messages: Vec<Arc<Value>>,
+    /// Why the request is not known, where it is not.
+    pub(super) unread: Option<String>,
     /// Messages or items of the response; `None` if it failed.
     pub(super) reply: Option<Vec<Value>>,
     pub(super) reply_id: Option<String>,
@@ -31,30 +36,87 @@ pub(super) struct Exchange {
     /// What is wrong with the response, where something is. One that broke off has a reply all the
     /// same.
     pub(super) failure: Option<String>,
+    /// Why not all of the response is stored.
+    pub(super) cut: Option<String>,
+}
+
+/// The request of an exchange.
+struct ReadRequest {
+    api: Api,
+    /// Its members without the conversation.
+    head: Arc<Object>,
+    messages: Vec<Arc<Value>>,
+    unread: Option<String>,
+}
+
+impl ReadRequest {
+    fn of(interaction: &Interaction, bodies: &mut ReadBodies) -> Result<Self, &'static str> {
+        let body = match &interaction.request {
+            Payload::Text(text) => bodies.read(&interaction.uri, text),
+            _ => None,
+        };
+        if let (Some(ReadBody { head, items, .. }), Some(api)) =
+            (body, Api::of_uri(&interaction.uri))
+        {
+            return Ok(Self { api, head, messages: items, unread: None });
+        }
+        let request = match &interaction.request {
+            Payload::Unreadable(reason) => {
+                let reason = reason.clone();
+                return Self::unread(interaction, reason)
+                    .ok_or("a request whose body cannot be read");
+            }
+            request => request.value().unwrap_or_default(),
+        };
+        // What passed a recorder of ours went where its path says, whatever it holds.
+        let sent = Api::of_uri(&interaction.uri);
+        let sent = sent.filter(|_| interaction.is_recorded && request.as_object().is_some());
+        let Some(api) = Api::of(&interaction.uri, &request).or(sent) else {
+            let is_damaged = request.is_null() && interaction.may_be_of_a_model();
+            let reason = match &request {
+                Value::Null => "the request is no JSON".to_owned(),
+                request => format!("the request is {}, and no object", request.kind()),
+            };
+            return Self::unread(interaction, reason).ok_or(if is_damaged {
+                "a request to a model whose body is no JSON"
+            } else {
+                "an interaction with an API that is not known"
+            });
+        };
+        let Value::Object(mut request) = request else {
+            return Err("a request that is no object");
+        };
+        let messages = match request.shift_remove(api.conversation_key()) {
+            Some(Value::Array(list)) => list,
+            Some(Value::String(text)) => vec![responses::user_message(text).into()],
+            Some(other) => vec![other],
+            None => Vec::new(),
+        };
+        let messages = messages.into_iter().map(Arc::new).collect();
+        Ok(Self { api, head: Arc::new(request), messages, unread: None })
+    }
+
+    /// A request of which nothing is known but that it was sent to a model: a recorder has such rows.
+    fn unread(interaction: &Interaction, reason: String) -> Option<Self> {
+        let api = Api::of_uri(&interaction.uri).filter(|_| interaction.is_recorded)?;
+        let (head, messages) = Default::default();
+        Some(Self { api, head, messages, unread: Some(reason) })
+    }
 }
 
 /// Takes an interaction apart, or says why it is none that is known.
-pub(super) fn read(interaction: &Interaction) -> Result<Exchange, &'static str> {
-    let request = match &interaction.request {
-        Payload::Unreadable(_) => return Err("a request whose body cannot be read"),
-        request => request.value().unwrap_or_default(),
-    };
-    let Some(api) = Api::of(&interaction.uri, &request) else {
-        let is_damaged = request.is_null() && interaction.may_be_of_a_model();
-        return Err(if is_damaged {
-            "a request to a model whose body is no JSON"
-        } else {
-            "an interaction with an API that is not known"
-        });
-    };
-    let Value::Object(mut request) = request else {
-        return Err("a request that is no object");
-    };
+pub(super) fn read(
+    interaction: &Interaction,
+    bodies: &mut ReadBodies,
+) -> Result<Exchange, &'static str> {
+    let ReadRequest { api, head: request, messages, unread } =
+        ReadRequest::of(interaction, bodies)?;
     let came = api.streamed(&interaction.response);
     let is_cut = interaction.cut.is_some();
     // A client that has the last event may close the connection before the provider does.
     let is_broken_off =
         came.as_ref().is_some_and(|came| !came.is_whole || is_cut && !came.is_ended);
+    let is_stream = came.is_some();
     let came = came.map(|came| came.response);
     let mut usage = interaction
         .usage
@@ -63,26 +125,29 @@ pub(super) fn read(interaction: &Interaction) -> Result<Exchange, &'static str> 
         .and_then(Usage::of);
     let failure = interaction.failure.clone().or_else(|| failure(interaction, came.as_ref()));
     let response = came.filter(|_| failure.is_none());
-    let failure = failure.or_else(|| is_broken_off.then(|| BROKEN_OFF.to_owned()));
+    let is_kept = interaction.is_cut_in_store && interaction.cut.is_some();
+    let is_broken_here = is_broken_off && !is_kept;
+    let failure = failure.or_else(|| is_broken_here.then(|| BROKEN_OFF.to_owned()));
+    let cut = interaction.cut.clone().filter(|_| is_broken_off || is_cut && !is_stream);
     if let Some(usage) = usage.as_mut().filter(|_| is_broken_off) {
         // The beginning of a stream tells what was read, and of the output the first token at most.
         (usage.output, usage.reasoning) = (None, None);
     }
     let reply_id = response.as_ref().and_then(|response| response.str_at("id")).map(str::to_owned);
-    let messages = match request.shift_remove(api.conversation_key()) {
-        Some(Value::Array(list)) => list,
-        Some(Value::String(text)) => vec![responses::user_message(text).into()],
-        Some(other) => vec![other],
-        None => Vec::new(),
-    };
     let text = |key: &str| request.get(key).and_then(Value::as_str).map(str::to_owned);
     Ok(Exchange {
         api,
         line: interaction.line,
         previous: text("previous_response_id"),
-        model: text("model"),
-        system: request.shift_remove(api.system_key()).filter(|system| !system.is_null()),
+        model: text("model").or_else(|| {
+            // Of a request that is not known the answer tells.
+            let of_response = response.as_ref()?.str_at("model")?;
+            unread.as_ref().map(|_| of_response.to_owned())
+        }),
+        system: request.get(api.system_key()).filter(|system| !system.is_null()).cloned(),
         messages,
+        unread,
+        cut,
         reply: response.map(|response| api.reply(response)),
         reply_id,
         usage,
@@ -99,6 +164,10 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
         return Some(reason.clone());
     }
     let Some(response) = response else {
+        let is_stored = !matches!(interaction.response, Payload::Absent);
+        if interaction.is_cut_in_store && is_stored {
+            return None;
+        }
         let cut = interaction.cut.as_deref();
         return Some(
             cut.map_or_else(|| "no response".to_owned(), |cut| format!("no response: {cut}")),

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Decoder, TranscriptFormat, body::Payload, interaction::Interaction, otlp::rfc3339, sink::Sink,
+    Api, Decoder, TranscriptFormat, Usage, body::Payload, exchange, interaction::Interaction,
+    otlp::rfc3339, recorded::RecordedExchange, request_body::ReadBodies, sink::Sink,
     wire::WireReader,
 };
 use crate::{
@@ -24,6 +25,34 @@ const MOST_RATIO: u64 = 1024;
 pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn Decoder>)>> {
     let Some(recording) = Recording::open(folder)? else { return Ok(None) };
     Ok(Some((TranscriptFormat::Recording, Box::new(FlightReader::new(recording)))))
+}
+
+/// The exchange that has this number in a list of requests. Reads the bodies of that exchange, and at
+/// most 16 that its request is stored after. `None` where there is none in the folder, and of one whose
+/// request goes on from another's answer: who wants that reads all of them. Of a damaged recording too.
+pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<RecordedExchange>> {
+    let Some(recording) = Recording::open(folder)? else { return Ok(None) };
+    if !recording.damage().is_empty() || recording.torn().is_some() {
+        return Ok(None);
+    }
+    let mut listed = Vec::new();
+    for (line, exchange) in (1..).zip(recording.exchanges()) {
+        let is_asked = exchange.start.method == "POST" || exchange.start.is_websocket;
+        match Api::of_uri(&exchange.start.path) {
+            _ if !is_asked || exchange.outcome() == Outcome::Running => {}
+            Some(_) => listed.push((line, exchange)),
+            // The body may tell.
+            None if Api::is_in_doubt(&exchange.start.path) => return Ok(None),
+            None => {}
+        }
+    }
+    let found = number.checked_sub(1).and_then(|index| listed.get(index).copied());
+    let Some((line, exchange)) = found else { return Ok(None) };
+    let exchange = exchange.clone();
+    let interaction = FlightReader::new(recording).interaction(&exchange, line);
+    let read = exchange::read(&interaction, &mut ReadBodies::default());
+    let alone = read.ok().filter(|read| read.previous.is_none() && read.unread.is_none());
+    Ok(alone.map(|read| RecordedExchange::of(interaction, &read)))
 }
 
 /// Gives out the exchanges of a recording, one at a time.
@@ -55,7 +84,10 @@ impl FlightReader {
         let (response, cut) = self.response(exchange);
         // Without a head there is no response, and what broke it off is all there is to say.
         let failure = cut.clone().filter(|_| exchange.response.is_none());
+        let is_ended = exchange.end.as_ref().is_some_and(|end| end.cut.is_none());
         Interaction {
+            is_cut_in_store: is_ended && exchange.response.is_some(),
+            is_recorded: true,
             uri: exchange.start.path.clone(),
             request,
             response,
@@ -78,10 +110,10 @@ impl FlightReader {
 
     fn request(&mut self, exchange: &Exchange) -> Payload {
         match self.recording.request(exchange) {
-            Ok(body) => match body.into_parts() {
-                (bytes, None) if is_plain(exchange) => self.payload(bytes, None),
-                (bytes, None) => self.payload(bytes, coding(&exchange.start.headers)),
-                (_, Some(cut)) => Payload::Unreadable(cut),
+            Ok(body) => match body.cut() {
+                None if is_plain(exchange) => self.payload(body.bytes(), None),
+                None => self.payload(body.bytes(), coding(&exchange.start.headers)),
+                Some(cut) => Payload::Unreadable(cut.to_owned()),
             },
             Err(error) => Payload::Unreadable(error.message().to_owned()),
         }
@@ -91,10 +123,9 @@ impl FlightReader {
     fn response(&mut self, exchange: &Exchange) -> (Payload, Option<String>) {
         match self.recording.response(exchange) {
             Ok(body) => {
-                let (bytes, cut) = body.into_parts();
                 let head = exchange.response.as_ref().filter(|_| !is_plain(exchange));
                 let coding = head.and_then(|head| coding(&head.headers));
-                (self.payload(bytes, coding), cut)
+                (self.payload(body.bytes(), coding), body.cut().map(str::to_owned))
             }
             Err(error) => {
                 let reason = error.message().to_owned();
@@ -103,15 +134,14 @@ impl FlightReader {
         }
     }
 
-    fn payload(&mut self, bytes: Vec<u8>, coding: Option<&str>) -> Payload {
-        let bytes = match coding.filter(|_| !bytes.is_empty()) {
-            Some(coding) => match unpacked(bytes, coding, MAX_BYTES as u64) {
-                Ok(bytes) => bytes,
+    fn payload(&mut self, bytes: &[u8], coding: Option<&str>) -> Payload {
+        let payload = match coding.filter(|_| !bytes.is_empty()) {
+            Some(coding) => match unpacked(bytes.to_vec(), coding, MAX_BYTES as u64) {
+                Ok(bytes) => Payload::of_bytes(bytes),
                 Err(error) => return Payload::Unreadable(error.message().to_owned()),
             },
-            None => bytes,
+            None => Payload::of_slice(bytes),
         };
-        let payload = Payload::of_bytes(bytes);
         let size = match &payload {
             Payload::Text(text) => text.len() as u64,
             _ => 0,
@@ -139,21 +169,48 @@ fn coding(headers: &[(String, String)]) -> Option<&str> {
     of.next().map(|(_, value)| value.as_str())
 }
 
+/// The method and the path of a request.
+fn target(exchange: &Exchange) -> String {
+    let path = exchange.start.path.split(['?', '#']).next().unwrap_or_default();
+    format!("{} {path}", exchange.start.method)
+}
+
+/// What is paid of a request that is in no list.
+fn of_no_list(interaction: &Interaction) -> RecordedExchange {
+    let response = interaction.response.value();
+    let usage = response.as_ref().and_then(|response| Usage::of(response.get("usage")?));
+    let model = response.as_ref().and_then(|response| response.str_at("model")).map(str::to_owned);
+    RecordedExchange::unlisted(interaction.line, model, usage)
+}
+
 impl Decoder for FlightReader {
     fn record(&mut self, _value: Value, _line: u64, sink: &mut Sink) {
         self.note(sink);
         let mut traffic = WireReader::default();
+        let mut unlisted = Vec::new();
         for (line, exchange) in (1..).zip(self.recording.exchanges().to_vec()) {
             if exchange.outcome() == Outcome::Running {
                 sink.skip("exchange that still runs");
+                sink.report.running.get_or_insert(line);
             } else if exchange.start.method != "POST" && !exchange.start.is_websocket {
                 // Lists of models, and what else a client asks for: no model reads them.
                 sink.skip("request without a body");
+                // What an opened WebSocket carries has rows of its own.
+                if exchange.response.as_ref().is_none_or(|head| head.status != 101) {
+                    sink.unlisted(&target(&exchange));
+                }
             } else {
                 let interaction = self.interaction(&exchange, line);
+                if Api::of_uri(&interaction.uri).is_none() {
+                    sink.unlisted(&target(&exchange));
+                    unlisted.push(of_no_list(&interaction));
+                }
                 traffic.take(interaction, sink);
             }
         }
         traffic.give(sink);
+        if sink.keeps_exchanges() {
+            unlisted.into_iter().for_each(|exchange| sink.exchange(exchange));
+        }
     }
 }

@@ -204,7 +204,7 @@ impl FolderReader {
         };
         self.interactions.push(Interaction {
             uri: "/responses".to_owned(),
-            request: Payload::Text(request),
+            request: Payload::Text(request.into()),
             response,
             started: started.map(|time| time.to_string()),
             duration_ms: started.zip(ended).and_then(|(start, end)| end.checked_sub(start)),
@@ -274,7 +274,7 @@ fn bodies(folder: &Path, names: &[String]) -> Result<FolderReader> {
         }
     }
     for (line, (request, response)) in (1..).zip(pairs) {
-        let body = |name: &str| text(&folder.join(name)).map(Payload::Text);
+        let body = |name: &str| text(&folder.join(name)).map(|text| Payload::Text(text.into()));
         let response = match response.map(|name| body(&name)) {
             Some(Ok(response)) => response,
             Some(Err(error)) => Payload::Unreadable(error.to_string()),

@@ -14,6 +14,12 @@ pub struct ImportReport {
     pub unknown_records: u64,
     /// The first thousand of them.
     pub unknown: Vec<UnknownRecord>,
+    /// Requests of a recording that went to no model that is known, by method and path: `GET /models`.
+    /// The first 200 of them, and `other`.
+    pub unlisted: BTreeMap<String, u64>,
+    /// Where the first exchange of a recording stands that still runs: those after it may get other
+    /// numbers when it ends.
+    pub running: Option<u64>,
     /// How many sessions were seen.
     pub sessions: u64,
     /// How many frames of our own had a sequence that was not greater than the last of their

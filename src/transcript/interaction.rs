@@ -25,6 +25,11 @@ pub(super) struct Interaction {
     pub(super) usage: Option<Value>,
     /// What broke the response off, where the recorder knows: then it is not whole, whatever it says.
     pub(super) cut: Option<String>,
+    /// Whether the response came to its end, and `cut` says why not all of it is stored.
+    pub(super) is_cut_in_store: bool,
+    /// Whether a recorder of ours took it down as it passed: then it is an exchange, whatever its
+    /// bodies are, and however like the one before it.
+    pub(super) is_recorded: bool,
     /// Whether its bodies are JSON that a client wrote down, and not the bytes of the wire.
     pub(super) is_logged: bool,
 }
@@ -94,7 +99,6 @@ impl Interaction {
             body::of_har(request.shift_remove("postData")),
             body::of_har(response.shift_remove("content")),
         );
-        let (usage, cut, is_logged) = (None, None, false);
         Ok(Self {
             uri,
             request,
@@ -104,9 +108,7 @@ impl Interaction {
             duration_ms,
             failure,
             line,
-            usage,
-            cut,
-            is_logged,
+            ..Self::default()
         })
     }
 }

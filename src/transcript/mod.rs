@@ -63,6 +63,7 @@ mod places;
 pub(crate) mod provider_json;
 mod recent;
 mod recorded;
+pub(crate) mod request_body;
 mod responses;
 #[cfg(test)]
 mod sample;
@@ -88,12 +89,15 @@ use std::sync::Arc;
 
 pub use api::Api;
 pub use bytes::decoded;
+#[cfg(feature = "record")]
+pub(crate) use flight::exchange_at;
 pub use folder::is_recording_folder;
 pub use format::TranscriptFormat;
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub use money::{Currency, Money};
 pub use recorded::RecordedExchange;
+pub(crate) use recorded::names;
 #[cfg(feature = "guard")]
 pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;

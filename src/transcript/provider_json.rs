@@ -43,7 +43,7 @@ fn frames_in(mut sink: Sink) -> Vec<Frame> {
 /// Reads the body of a response, a stream as what it would have been in one; `None` where it is
 /// none.
 pub(crate) fn response_of(api: Api, body: &str) -> Option<ReadResponse> {
-    let response = api.response(&Payload::Text(body.to_owned()))?;
+    let response = api.response(&Payload::Text(body.into()))?;
     let text = |pointer: &str| response.pointer(pointer)?.as_str().map(str::to_owned);
     let finish_reason = match api {
         Api::Chat => text("/choices/0/finish_reason"),

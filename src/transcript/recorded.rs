@@ -32,6 +32,11 @@ pub struct RecordedExchange {
     /// What is wrong with the response: a status, an error, that none came, or that its stream broke
     /// off. Of the last one there is an answer all the same: what had come of it.
     pub failure: Option<String>,
+    /// Why `response` is not all of what came, or was to come. It is a failure of the exchange where
+    /// `failure` says so; else all of it came, and is not stored.
+    pub cut: Option<String>,
+    /// Why `request` is not known, where it is not: then it is an empty object.
+    pub unread: Option<String>,
     /// When the request went out, as the recording has it.
     pub started: Option<String>,
     /// How long it took, in milliseconds.
@@ -64,18 +69,31 @@ pub(crate) struct RecordedReply {
 /// The member of a request that says whether anything is to be generated.
 const GENERATE: &str = "generate";
 
+/// Whether a text of JSON has this name, or this word as a string. A member whose name is written
+/// with escapes is not found.
+pub(crate) fn names(body: &str, name: &str) -> bool {
+    let quoted = ["\"", name, "\""].concat();
+    memchr::memmem::find(body.as_bytes(), quoted.as_bytes()).is_some()
+}
+
 impl RecordedExchange {
     pub(super) fn of(interaction: Interaction, exchange: &Exchange) -> Self {
-        let is_as_sent = interaction.request.is_as_sent() && !interaction.is_logged;
+        let is_known = exchange.unread.is_none();
+        let is_as_sent = interaction.request.is_as_sent() && !interaction.is_logged && is_known;
         Self {
             session: Arc::default(),
             line: interaction.line,
             api: exchange.api,
-            request: interaction.request.text().unwrap_or_default().into(),
+            request: match exchange.unread {
+                Some(_) => "{}".into(),
+                None => interaction.request.text().unwrap_or_default(),
+            },
             is_as_sent,
-            response: interaction.response.text().map(Arc::from),
+            response: interaction.response.text(),
             status: interaction.status,
             failure: exchange.failure.clone(),
+            cut: exchange.cut.clone(),
+            unread: exchange.unread.clone(),
             started: interaction.started,
             duration_ms: interaction.duration_ms,
             model: exchange.model.clone(),
@@ -89,17 +107,17 @@ impl RecordedExchange {
 
     /// What was answered, where that has an id of the provider's. Parses the response.
     pub(crate) fn reply(&self) -> Option<RecordedReply> {
-        let response = self.response.as_deref().filter(|_| self.has_answer())?;
-        let response = self.api.response(&Payload::Text(response.to_owned()))?;
+        let response = self.response.as_ref().filter(|_| self.has_answer())?;
+        let response = self.api.response(&Payload::Text(Arc::clone(response)))?;
         let id = response.str_at("id")?.to_owned();
-        let is_whole = self.failure.is_none();
+        let is_whole = self.failure.is_none() && self.cut.is_none();
         Some(RecordedReply { id, items: self.api.reply(response), is_whole })
     }
 
     /// Whether the provider was told to read the request and to generate nothing.
     pub fn is_warm_up(&self) -> bool {
         let body = &*self.request;
-        if self.api != Api::Responses || !body.contains(GENERATE) {
+        if self.api != Api::Responses || !names(body, GENERATE) {
             return false;
         }
         let mut members = json::children(body, 0..body.len()).into_iter();
@@ -113,7 +131,7 @@ impl RecordedExchange {
     }
 
     /// An exchange of which the usage alone is known; `line` is its place in the recording.
-    pub(super) fn unlisted(line: u64, model: Option<String>, usage: Usage) -> Self {
+    pub(super) fn unlisted(line: u64, model: Option<String>, usage: Option<Usage>) -> Self {
         Self {
             session: Arc::default(),
             line,
@@ -123,10 +141,12 @@ impl RecordedExchange {
             response: None,
             status: None,
             failure: None,
+            cut: None,
+            unread: None,
             started: None,
             duration_ms: None,
             model,
-            usage: Some(usage),
+            usage,
             system_frame: None,
             frames: Vec::new(),
             answer: None,
@@ -172,6 +192,8 @@ impl RecordedExchange {
             response,
             status: None,
             failure: None,
+            cut: None,
+            unread: None,
             started: None,
             duration_ms: None,
             model,

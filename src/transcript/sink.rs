@@ -1,6 +1,6 @@
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -335,16 +335,13 @@ impl Sink {
 
     /// Counts a record that is known and that no frame holds.
     pub(super) fn skip(&mut self, kind: &str) {
-        let kind = clip(kind, KIND_LENGTH);
-        let skipped = &mut self.report.skipped;
-        let is_kept = skipped.len() < SKIPPED_KINDS || skipped.contains_key(&*kind);
-        let kind = if is_kept { &*kind } else { OTHER_KINDS };
-        match skipped.get_mut(kind) {
-            Some(count) => *count += 1,
-            None => {
-                skipped.insert(kind.to_owned(), 1);
-            }
-        }
+        count(&mut self.report.skipped, kind);
+    }
+
+    /// Counts a request that went to no model, by its method and path.
+    #[cfg(feature = "record")]
+    pub(super) fn unlisted(&mut self, target: &str) {
+        count(&mut self.report.unlisted, target);
     }
 
     /// Notes what is wrong in a record that was read all the same.
@@ -388,6 +385,19 @@ impl Sink {
             self.early.push(draft);
         } else {
             self.push(draft);
+        }
+    }
+}
+
+/// Counts one of a kind: there are many only of what a source makes up.
+fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
+    let kind = clip(kind, KIND_LENGTH);
+    let is_kept = kinds.len() < SKIPPED_KINDS || kinds.contains_key(&*kind);
+    let kind = if is_kept { &*kind } else { OTHER_KINDS };
+    match kinds.get_mut(kind) {
+        Some(count) => *count += 1,
+        None => {
+            kinds.insert(kind.to_owned(), 1);
         }
     }
 }

@@ -1,11 +1,29 @@
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    collections::VecDeque,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use crate::json::Value;
 
 /// Lists of messages that share their beginnings: each thread goes on from an earlier one, whose
 /// messages are not kept twice.
 #[derive(Default)]
-pub(super) struct Threads(Vec<Thread>);
+pub(super) struct Threads {
+    all: Vec<Thread>,
+    /// The lists that were added last, with what they were hashed to.
+    recent: VecDeque<Hashed>,
+}
+
+/// How many lists are remembered: sessions that run beside each other take turns.
+const RECENT: usize = 4;
+
+/// A list of messages, and what each beginning of it was hashed to: its print, and its bytes.
+struct Hashed {
+    before: Option<ThreadId>,
+    messages: Vec<Arc<Value>>,
+    prints: Vec<(Print, usize)>,
+}
 
 /// Names a thread within [`Threads`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +69,7 @@ pub(super) fn running(messages: &[Value]) -> Vec<Print> {
 struct Thread {
     /// Always an earlier one.
     before: Option<ThreadId>,
-    messages: Vec<Value>,
+    messages: Vec<Arc<Value>>,
     /// Of all messages from the start, not only of its own.
     print: Print,
     /// The size of all messages from the start, in bytes, roughly.
@@ -82,25 +100,41 @@ impl Budget {
 
 impl Threads {
     /// Adds messages that follow those of `before`. Gives the prints of its beginnings too, from
-    /// the first message of its own on.
+    /// the first message of its own on. Messages that a list before it shares are not hashed again.
     pub(super) fn add(
         &mut self,
         before: Option<ThreadId>,
-        messages: Vec<Value>,
+        messages: Vec<Arc<Value>>,
     ) -> (ThreadId, Vec<Print>) {
         let earlier = before.and_then(|before| self.get(before));
-        let (mut print, mut bytes) =
-            earlier.map(|thread| (thread.print, thread.bytes)).unwrap_or_default();
-        let mut prints = Vec::with_capacity(messages.len());
-        for message in &messages {
+        let start = earlier.map(|thread| (thread.print, thread.bytes)).unwrap_or_default();
+        let known = self.recent.iter().enumerate().filter(|(_, known)| known.before == before);
+        let known = known.map(|(at, known)| (known.shared(&messages), at)).max();
+        let known = known.filter(|(shared, _)| *shared > 0);
+        let mut prints = match known {
+            Some((shared, at)) => {
+                let mut known =
+                    self.recent.remove(at).map(|known| known.prints).unwrap_or_default();
+                known.truncate(shared);
+                known
+            }
+            None => Vec::with_capacity(messages.len()),
+        };
+        let (mut print, mut bytes) = prints.last().copied().unwrap_or(start);
+        for message in messages.iter().skip(prints.len()) {
             let (next, size) = print.and(message);
             print = next;
             bytes += size;
-            prints.push(print);
+            prints.push((print, bytes));
         }
-        let id = ThreadId(self.0.len());
-        self.0.push(Thread { before, messages, print, bytes, uses: 0, given: false });
-        (id, prints)
+        let id = ThreadId(self.all.len());
+        let own = prints.iter().map(|(print, _)| *print).collect();
+        if !messages.is_empty() {
+            self.recent.truncate(RECENT - 1);
+            self.recent.push_front(Hashed { before, messages: messages.clone(), prints });
+        }
+        self.all.push(Thread { before, messages, print, bytes, uses: 0, given: false });
+        (id, own)
     }
 
     /// The prints of a thread and of those that it goes on from, the nearest first.
@@ -112,14 +146,14 @@ impl Threads {
     /// Prepares [`Threads::give`] for these threads, one call for each.
     pub(super) fn count_uses(&mut self, ids: impl Iterator<Item = ThreadId>) {
         for id in ids {
-            if let Some(thread) = self.0.get_mut(id.0) {
+            if let Some(thread) = self.all.get_mut(id.0) {
                 thread.uses += 1;
             }
         }
-        for index in (0..self.0.len()).rev() {
-            let found = self.0.get(index).map(|thread| (thread.before, thread.uses));
+        for index in (0..self.all.len()).rev() {
+            let found = self.all.get(index).map(|thread| (thread.before, thread.uses));
             if let Some((Some(before), uses)) = found
-                && let Some(earlier) = self.0.get_mut(before.0)
+                && let Some(earlier) = self.all.get_mut(before.0)
             {
                 earlier.uses += uses;
             }
@@ -145,22 +179,33 @@ impl Threads {
             path.push(id);
             next = thread.before;
         }
+        // What is given out shares nothing with what is remembered.
+        self.recent.clear();
         let mut messages = Vec::new();
         for id in path.into_iter().rev() {
-            let Some(thread) = self.0.get_mut(id.0) else { continue };
+            let Some(thread) = self.all.get_mut(id.0) else { continue };
             thread.given = true;
             thread.uses = thread.uses.saturating_sub(1);
             if thread.uses == 0 {
-                messages.append(&mut thread.messages);
+                let own = std::mem::take(&mut thread.messages).into_iter();
+                messages.extend(own.map(Arc::unwrap_or_clone));
             } else {
-                messages.extend_from_slice(&thread.messages);
+                messages.extend(thread.messages.iter().map(|message| Value::clone(message)));
             }
         }
         (messages, left_out)
     }
 
     fn get(&self, id: ThreadId) -> Option<&Thread> {
-        self.0.get(id.0)
+        self.all.get(id.0)
+    }
+}
+
+impl Hashed {
+    /// How many messages, the first ones, are the same values as those of another list.
+    fn shared(&self, messages: &[Arc<Value>]) -> usize {
+        let both = self.messages.iter().zip(messages);
+        both.take_while(|(own, other)| Arc::ptr_eq(own, other)).count()
     }
 }
 

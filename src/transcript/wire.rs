@@ -2,7 +2,10 @@
 //!
 //! A conversation is its last request and the response to it, and becomes a session.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     Api, chat,
@@ -10,6 +13,7 @@ use super::{
     interaction::Interaction,
     items, joining,
     recorded::RecordedExchange,
+    request_body::ReadBodies,
     responses,
     sink::Sink,
     threads::{self, Budget, Print, ThreadId, Threads},
@@ -34,10 +38,11 @@ pub(super) struct WireReader {
     /// The conversation whose last request has these messages.
     ends: HashMap<(Api, Print), usize>,
     threads: Threads,
+    bodies: ReadBodies,
     /// What the responses answered, with them, by id: a request may build on one.
     responses: HashMap<String, ThreadId>,
-    /// The responses that were taken, by their ids and what was said up to their ends: a recorder, or
-    /// two of them around one another, may write a response down twice.
+    /// The responses that were taken, by their ids and what was said up to their ends: another program,
+    /// or two of them around one another, may write a response down twice. Our recorder does not.
     taken: HashSet<(String, Print)>,
     /// Calls of a provider's tools with their outcome, by the id of the item.
     outcomes: HashMap<String, Value>,
@@ -84,7 +89,8 @@ impl WireReader {
 
     /// Takes the next exchange of the source.
     pub(super) fn take(&mut self, interaction: Interaction, sink: &mut Sink) {
-        let exchange = match exchange::read(&interaction) {
+        let is_recorded = interaction.is_recorded;
+        let exchange = match exchange::read(&interaction, &mut self.bodies) {
             Ok(exchange) => exchange,
             Err(reason) => return sink.unknown(interaction.line, reason, interaction.into_json()),
         };
@@ -101,17 +107,17 @@ impl WireReader {
         if is_failed {
             sink.skip("failed response");
         }
-        let reply = reply.unwrap_or_default();
+        let reply: Vec<Arc<Value>> = reply.unwrap_or_default().into_iter().map(Arc::new).collect();
         for item in reply.iter().filter(|item| items::has_outcome(item)) {
             if let Some(id) = item.str_at("id") {
-                self.outcomes.insert(id.to_owned(), item.clone());
+                self.outcomes.insert(id.to_owned(), Value::clone(item));
             }
         }
         let base = previous.and_then(|previous| self.responses.get(&previous).copied());
         let (request, prints) = self.threads.add(base, messages);
         let (thread, _) = self.threads.add(Some(request), reply);
         let whole = self.threads.prints(thread).next();
-        if let (false, Some(id), Some(whole)) = (is_failed, &reply_id, whole)
+        if let (false, false, Some(id), Some(whole)) = (is_recorded, is_failed, &reply_id, whole)
             && !self.taken.insert((id.clone(), whole))
         {
             return sink.skip("repeated response");

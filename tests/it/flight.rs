@@ -5,9 +5,10 @@
 use std::{io::Write, path::Path};
 
 use afterimage::{
+    export::PrefixRules,
     id::Millis,
     record::{End, RecordingWriter, RequestBody, ResponseHead, Start},
-    request::{Exchange, ExchangeOutcome, Provenance, Recording},
+    request::{Exchange, ExchangeOutcome, Provenance, Recording, Request},
     tokens::default_counter,
     transcript::{Transcript, TranscriptFormat},
 };
@@ -178,13 +179,157 @@ fn bodies_are_unpacked_by_their_coding() {
     drop(writer);
     let mut transcript = Transcript::open_folder(scratch.path()).unwrap().unwrap();
     transcript.by_ref().for_each(drop);
-    // What is not of its coding is told of.
-    assert_eq!(transcript.report().unknown_records, 1);
+    assert_eq!(transcript.report().unknown_records, 0);
     let recording = read(scratch.path());
-    assert_eq!(recording.exchanges().len(), 2);
-    for exchange in recording.exchanges() {
+    let (broken, read) = recording.exchanges().split_last().unwrap();
+    // What is not of its coding is told of.
+    assert!(broken.unread.as_ref().unwrap().contains("br"), "{broken:?}");
+    assert_eq!(read.len(), 2);
+    for exchange in read {
         assert_eq!(exchange.provenance, Provenance::Sent);
         assert_eq!(exchange.response.body.as_deref(), Some(&*answer));
         assert_eq!(recording.request(exchange.number).unwrap().body(), body.as_str());
+    }
+}
+
+/// An exchange whose body, answer and end are given as they stand.
+fn pass(
+    writer: &mut RecordingWriter,
+    path: &str,
+    body: &RequestBody<'_>,
+    (status, answer): (u16, &str),
+    more: u64,
+) {
+    let start = Start { path: path.to_owned(), ..Start::now("POST", "openai") };
+    let id = writer.start(&start).unwrap();
+    writer.request(id, "openai", *body).unwrap();
+    writer.response(id, &ResponseHead { status, after_ms: 7, headers: Vec::new() }).unwrap();
+    writer.part(id, answer.as_bytes()).unwrap();
+    let stored = answer.len() as u64;
+    writer.end(id, &End { after_ms: 9, bytes: stored + more, stored, cut: None }).unwrap();
+}
+
+fn billed(id: &str, input: u64) -> String {
+    format!(
+        "{{\"id\":\"{id}\",\"model\":\"m\",\"usage\":{{\"prompt_tokens\":{input},\"completion_tokens\":5}},\
+         \"choices\":[{{\"message\":{{\"role\":\"assistant\",\"content\":\"Yes\"}}}}]}}"
+    )
+}
+
+const CHAT: &str = "/chat/completions";
+
+#[test]
+fn exchanges_that_are_the_same_are_each_an_exchange() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut writer, _) = RecordingWriter::open_private(scratch.path()).unwrap();
+    let body = request(&["Open?"]);
+    for input in [1_000, 2_000, 3_000] {
+        let answer = billed("same", input);
+        pass(&mut writer, CHAT, &RequestBody::whole(body.as_bytes()), (200, &answer), 0);
+    }
+    drop(writer);
+    let recording = read(scratch.path());
+    let inputs: Vec<_> =
+        recording.exchanges().iter().map(|of| of.usage.as_ref().unwrap().input.unwrap()).collect();
+    assert_eq!(inputs, [1_000, 2_000, 3_000]);
+    let numbers: Vec<_> = recording.exchanges().iter().map(|of| of.number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    assert_eq!(recording.reported().count(), 3);
+}
+
+#[test]
+fn each_request_to_a_model_is_an_exchange_whatever_its_body_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut writer, _) = RecordingWriter::open_private(scratch.path()).unwrap();
+    let body = request(&["Open?"]);
+    let answer = billed("r", 100);
+    let marked = format!("\u{feff}{body}");
+    let whole = |text: &'static str| RequestBody::whole(text.as_bytes());
+    let cut = RequestBody { bytes: &body.as_bytes()[..9], total: 3_000_000, ended: false };
+    pass(&mut writer, CHAT, &cut, (413, "{\"error\":{}}"), 0);
+    let long = RequestBody { bytes: &body.as_bytes()[..9], total: 70_000_000, ended: true };
+    pass(&mut writer, CHAT, &long, (200, &answer), 0);
+    pass(&mut writer, CHAT, &RequestBody::whole(marked.as_bytes()), (200, &answer), 0);
+    pass(&mut writer, CHAT, &whole("[1]"), (200, &answer), 0);
+    pass(&mut writer, "/embeddings", &whole("{\"input\":\"a\"}"), (200, &answer), 0);
+    pass(&mut writer, CHAT, &RequestBody::whole(body.as_bytes()), (200, &answer), 0);
+    drop(writer);
+    let recording = read(scratch.path());
+    let rows: Vec<_> = recording
+        .exchanges()
+        .iter()
+        .map(|of| (of.unread.as_deref(), failure(of), of.usage.as_ref().and_then(|of| of.input)))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (Some("the request broke off"), Some("status 413"), None),
+            (Some("the body is longer than what is stored of it"), None, Some(100)),
+            (Some("the request is no JSON"), None, Some(100)),
+            (Some("the request is an array, and no object"), None, Some(100)),
+            (None, None, Some(100)),
+        ]
+    );
+    assert_eq!(recording.exchanges()[1].model.as_deref(), Some("m"));
+    for exchange in recording.exchanges() {
+        recording.tokens(exchange.number).unwrap();
+        assert_eq!(recording.compare(exchange.number, PrefixRules::EXACT).unwrap(), None);
+    }
+    let unlisted: Vec<_> = recording.reported().filter(|of| !of.is_listed).collect();
+    let [embeddings] = unlisted.as_slice() else { panic!("{unlisted:?}") };
+    assert_eq!(embeddings.usage.as_ref().unwrap().input, Some(100));
+    let mut transcript = Transcript::open_folder(scratch.path()).unwrap().unwrap();
+    transcript.by_ref().for_each(drop);
+    let named: Vec<_> = transcript.report().unlisted.iter().collect();
+    assert_eq!(named, [(&"POST /embeddings".to_owned(), &1)]);
+}
+
+#[test]
+fn an_answer_that_came_whole_and_is_stored_in_part_is_cut() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut writer, _) = RecordingWriter::open_private(scratch.path()).unwrap();
+    let body = request(&["Open?"]);
+    let answer = billed("r", 100);
+    for answer in [&answer[..40], STREAM] {
+        pass(&mut writer, CHAT, &RequestBody::whole(body.as_bytes()), (200, answer), 70_000_000);
+    }
+    pass(&mut writer, CHAT, &RequestBody::whole(body.as_bytes()), (500, &answer[..40]), 9);
+    drop(writer);
+    let recording = read(scratch.path());
+    let [json, stream, failed] = recording.exchanges() else { panic!() };
+    let reason = "the body is longer than what is stored of it";
+    for exchange in [json, stream] {
+        assert_eq!(exchange.outcome, ExchangeOutcome::Cut { reason: reason.to_owned() });
+    }
+    assert_eq!(failure(failed), Some("status 500"));
+    for exchange in recording.exchanges() {
+        assert_eq!(exchange.response.cut.as_deref(), Some(reason));
+    }
+}
+
+#[test]
+fn a_request_alone_is_that_of_the_whole_recording() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut writer, _) = RecordingWriter::open_private(scratch.path()).unwrap();
+    let mut turns = Vec::new();
+    for number in 0..40 {
+        turns.push("Open?");
+        let path = if number % 5 == 3 { "/embeddings" } else { CHAT };
+        let body = request(&turns);
+        pass(&mut writer, path, &RequestBody::whole(body.as_bytes()), (200, STREAM), 0);
+    }
+    pass(&mut writer, CHAT, &RequestBody::whole(b"no JSON"), (200, STREAM), 0);
+    let next = b"{\"model\":\"m\",\"previous_response_id\":\"r\",\"input\":[]}";
+    pass(&mut writer, "/responses", &RequestBody::whole(next), (200, STREAM), 0);
+    drop(writer);
+    let recording = read(scratch.path());
+    assert_eq!(recording.exchanges().len(), 34);
+    for number in 1..=32 {
+        let alone = Request::of_recording(scratch.path(), number).unwrap().unwrap();
+        let whole = recording.request(number).unwrap();
+        assert_eq!((alone.body(), alone.to_json()), (whole.body(), whole.to_json()));
+    }
+    for number in [0, 33, 34, 35] {
+        assert_eq!(Request::of_recording(scratch.path(), number).unwrap(), None, "{number}");
     }
 }

@@ -5,7 +5,6 @@
 use std::path::Path;
 
 use afterimage::{
-    ErrorKind,
     export::PrefixRules,
     id::Millis,
     json::{self, Value},
@@ -77,7 +76,7 @@ fn said(recording: &Recording, number: usize) -> Vec<String> {
 }
 
 fn resolved(messages: usize, missing: Option<&str>) -> Provenance {
-    Provenance::Resolved { messages, missing: missing.map(Into::into) }
+    Provenance::Resolved { messages, missing: missing.map(Into::into), wrong: None }
 }
 
 #[test]
@@ -203,20 +202,48 @@ fn an_answer_that_failed_is_no_link() {
 }
 
 #[test]
-fn a_link_that_leads_to_a_later_answer_is_an_error_and_ends() {
+fn a_link_that_leads_to_a_later_answer_marks_its_request_alone() {
     let recording = read(&[
         (request(Some("r2"), &["a"], ""), answer("r1", &["A"]), false),
         (request(Some("r1"), &["b"], ""), answer("r2", &["B"]), false),
         (request(Some("r3"), &["c"], ""), answer("r3", &["C"]), false),
+        (request(Some("r3"), &["d"], ""), answer("r4", &["D"]), false),
+        (request(None, &["e"], ""), answer("r5", &["E"]), false),
     ]);
+    let wrong = |number: usize| match &recording.exchanges()[number - 1].provenance {
+        Provenance::Resolved { wrong, .. } => wrong.as_deref().map(str::to_owned),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(wrong(1).unwrap(), "it names \"r2\", the response to request 2");
+    // What goes on from it is joined with it, and lacks what it lacks.
+    assert_eq!(wrong(2), wrong(1));
+    assert_eq!(wrong(3).unwrap(), "it names \"r3\", the response to itself");
+    assert_eq!(recording.exchanges()[4].provenance, Provenance::Sent);
     for (number, expected) in
-        [(1, "answers request 2"), (2, "answers request 2"), (3, "answers request 3")]
+        [(1, vec!["a"]), (2, vec!["a", "A", "b"]), (3, vec!["c"]), (4, vec!["c", "C", "d"])]
     {
-        let error = recording.request(number).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Shape);
-        assert!(error.message().contains(expected), "{error}");
+        assert_eq!(said(&recording, number), expected, "{number}");
         assert!(recording.sent(number).is_ok());
     }
+    for exchange in recording.exchanges() {
+        recording.compare(exchange.number, PrefixRules::EXACT).unwrap();
+        recording.tokens(exchange.number).unwrap();
+    }
+}
+
+#[test]
+fn a_text_alone_that_is_joined_only_adds() {
+    let recording = read(&[
+        ("{\"model\":\"m\",\"input\":\"a\"}".to_owned(), answer("r1", &["A"]), false),
+        (
+            "{\"model\":\"m\",\"previous_response_id\":\"r1\",\"input\":\"b\"}".to_owned(),
+            answer("r2", &["B"]),
+            false,
+        ),
+    ]);
+    let diff = recording.compare(2, PrefixRules::EXACT).unwrap().unwrap();
+    assert_eq!(diff.prefix.divergence, None);
+    assert!(diff.parameters.is_empty() && diff.prefix.unchanged > 0);
 }
 
 #[test]

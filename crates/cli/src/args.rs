@@ -481,8 +481,8 @@ pub(crate) struct Render {
     /// End with this frame, by its sequence; the context is the one after it
     #[arg(long, value_name = "SEQUENCE")]
     pub(crate) to: Option<u64>,
-    /// Print the request with this number, as `afterimage requests` lists it: the bytes that were
-    /// sent where they were recorded, else its JSON
+    /// Print the request with this number, as `afterimage requests` lists it: the body that was
+    /// sent where it was recorded, unpacked where it was packed, else its JSON
     #[arg(
         long,
         value_name = "NUMBER",

@@ -2,10 +2,7 @@
 
 mod page;
 
-use std::{
-    collections::{HashMap, HashSet},
-    io::Write,
-};
+use std::{collections::HashMap, io::Write};
 
 use afterimage::{
     bill::Prices,
@@ -24,7 +21,7 @@ use crate::{
     lens::{Counting, Lens},
     output::{self, Output},
     requests, sessions, usage,
-    watch::{Printed, Reading, unfinished, watch},
+    watch::{Printed, Reading, held, watch},
 };
 
 pub(crate) fn run(args: &args::Guard) -> Outcome {
@@ -114,7 +111,7 @@ impl Watching<'_> {
                 source.note("the file was replaced or cut: it is followed from its beginning");
                 *printed = Printed::default();
             }
-            let held = if is_quiet { HashSet::new() } else { unfinished(&recording) };
+            let held = held(source, &recording, is_quiet);
             is_held = !held.is_empty();
             let mut seen = HashMap::new();
             let wanted = |of: &Exchange| !held.contains(&of.number) && !printed.has(of, &mut seen);
@@ -140,17 +137,25 @@ impl Watching<'_> {
     ) -> Outcome<Vec<Watched<'r>>> {
         let session = self.args.input.session.as_deref();
         let mut watched = Vec::new();
-        let mut worked_out = 0_u64;
+        let (mut worked_out, mut unread) = (0_u64, 0_u64);
         for exchange in recording.exchanges() {
             if !wanted(exchange) || session.is_some_and(|session| session != &*exchange.session) {
                 continue;
             }
-            if exchange.provenance.lacks().is_empty() {
+            if exchange.unread.is_some() {
+                unread += 1;
+            } else if exchange.provenance.lacks().is_empty() {
                 let of = self.one(recording, exchange).map_err(|error| source.refuse(error))?;
                 watched.push(of);
             } else {
                 worked_out += 1;
             }
+        }
+        if unread > 0 {
+            let requests = crate::text::counted(unread, "request");
+            source.note(&format!(
+                "no forecast of {requests} whose bodies are not known: `afterimage requests` says why"
+            ));
         }
         if worked_out > 0 {
             let requests = crate::text::counted(worked_out, "request");

@@ -108,6 +108,11 @@ impl<'a> Lenses<'a> {
     }
 }
 
+/// A counter for who asks for no counts.
+pub(crate) fn uncounted() -> Arc<dyn TokenCounter> {
+    Arc::new(Uncounted)
+}
+
 impl Lens {
     /// The lens for what is no archive.
     pub(crate) fn new(rendering: &Rendering, counting: Counting) -> Outcome<Self> {
@@ -180,7 +185,7 @@ impl Lens {
         let rendering = format_by_name(format).ok_or_else(missing)?;
         let of_chunks: Arc<dyn TokenCounter> = match counting {
             Counting::Always => Arc::clone(&counter),
-            Counting::OnDemand => Arc::new(Uncounted),
+            Counting::OnDemand => uncounted(),
         };
         let hud = Hud::builder(of_chunks).format(rendering).build();
         Ok(Self { hud, format: format.to_owned(), counter, calibrated: None })

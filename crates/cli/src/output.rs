@@ -46,6 +46,9 @@ pub(crate) struct Output {
     pub(crate) is_terminal: bool,
     /// How many columns a table or a view may take.
     pub(crate) width: usize,
+    /// Whether a cell that has no room is cut: on a terminal, and where `COLUMNS` says how wide a pipe
+    /// is read.
+    pub(crate) is_bounded: bool,
 }
 
 /// The stream itself, and whether somebody reads it.
@@ -61,10 +64,15 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let paint = Paint::stdout(color, &stdout);
-        let width = width(&stdout);
+        let (width, is_bounded) = width(&stdout);
         let out = BufWriter::with_capacity(1 << 16, stdout.lock());
         let out = Pipe { out, outlives_reader: false, is_unread: false };
-        Self { out, document: Document::default(), paint, is_terminal, width }
+        Self { out, document: Document::default(), paint, is_terminal, width, is_bounded }
+    }
+
+    /// How many columns a line may take of which so many are taken.
+    pub(crate) fn room(&self, taken: usize) -> usize {
+        if self.is_bounded { self.width.saturating_sub(taken) } else { usize::MAX }
     }
 
     /// For a command whose purpose is not what it says: it goes on where nobody reads that any more.
@@ -98,11 +106,18 @@ impl fmt::Display for Json<'_> {
     }
 }
 
-/// The columns of the terminal: at least 40, at most 140, 80 where there is no terminal.
-fn width(stdout: &io::Stdout) -> usize {
-    let columns = terminal_size::terminal_size_of(stdout).map_or(80, |(width, _)| width.0.into());
-    usize::clamp(columns, 40, 140)
+/// The columns of the terminal, at least 40, at most 140, or else those that `COLUMNS` asks for; 80
+/// where nothing says it. And whether anything does.
+fn width(stdout: &io::Stdout) -> (usize, bool) {
+    let terminal = terminal_size::terminal_size_of(stdout);
+    let terminal = terminal.map(|(width, _)| usize::from(width.0).clamp(40, 140));
+    let asked = || std::env::var("COLUMNS").ok()?.parse::<usize>().ok();
+    let columns = terminal.or_else(|| asked().map(|columns| columns.clamp(40, MOST_COLUMNS)));
+    (columns.unwrap_or(80), columns.is_some())
 }
+
+/// A line of a table has no more columns.
+const MOST_COLUMNS: usize = 10_000;
 
 /// Bytes are a document, formatted text is a page.
 impl Write for Output {

@@ -6,7 +6,8 @@ use afterimage::{
     hud::RenderRequest,
     id::{FrameSeq, Millis, Role},
     json::{self, Value},
-    request::{Exchange, ExchangeOutcome, Lack},
+    record,
+    request::{Exchange, ExchangeOutcome, Lack, Request},
     session::Viewer,
     snapshot::{ChunkRef, FrameSnapshot, PartRef, Substitution},
     veil::{Frame, History},
@@ -16,10 +17,10 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::{
     args::{self, RenderAs},
-    failure::Outcome,
+    failure::{Outcome, Stop},
     input::{self, Source},
     json::{object, or_null},
-    lens::{Counting, Lens, Lenses},
+    lens::{Counting, Lens, Lenses, uncounted},
     moment::moment,
     output::{Output, note},
     pages::{Page, Pages},
@@ -76,36 +77,59 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
 /// Prints a request: as it was sent, or joined with what it goes on from.
 fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
     requests::of_one_file(&args.input)?;
-    let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
+    if let Some(request) = alone(args, number)? {
+        return print_request(args, &request, out);
+    }
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording =
-            requests::with(source, number, args.input.session.as_deref(), &lens.counter)?;
+            requests::with(source, number, args.input.session.as_deref(), &uncounted())?;
+        requests::known(source, &recording, number)?;
         let request = if args.as_sent { recording.sent(number) } else { recording.request(number) };
         let request = request.map_err(|error| source.refuse(error))?;
         if let Some(note) = requests::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }
-        if args.json {
-            out.json(request.to_json())?;
-        } else {
-            out.write_all(request.body().as_bytes())?;
-        }
-        Ok(out.flush()?)
+        print_request(args, &request, out)
     })
+}
+
+/// A request of a recording that can be read without the others; `None` where it cannot.
+fn alone(args: &args::Render, number: usize) -> Outcome<Option<Request>> {
+    let args::Input { files, last, input_format, session, redaction, .. } = &args.input;
+    let is_changed = redaction.redact || redaction.redact_rules.is_some();
+    let is_chosen =
+        *last || args.input.branches.is_asked() || input_format.is_some() || session.is_some();
+    match files.as_slice() {
+        [folder] if !is_changed && !is_chosen && record::is_recording(folder) => {
+            Ok(Request::of_recording(folder, number)?)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn print_request(args: &args::Render, request: &Request, out: &mut Output) -> Outcome {
+    if args.json {
+        out.json(request.to_json())?;
+    } else {
+        out.write_all(request.body().as_bytes())?;
+    }
+    Ok(out.flush()?)
 }
 
 /// Prints what came back for a request.
 fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
     requests::of_one_file(&args.input)?;
-    let lens = Lens::new(&args.rendering, Counting::OnDemand)?;
     input::each(&args.input.of_all_sessions(), true, |source| {
         let session = args.input.session.as_deref();
-        let recording = requests::with(source, number, session, &lens.counter)?;
+        let recording = requests::with(source, number, session, &uncounted())?;
         let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
         let Some(exchange) = found else { return Ok(()) };
         let Exchange { session, response, outcome, provenance, .. } = exchange;
         let history = recording.history(session);
         let said = history.map(|history| said(history, &response.frames)).unwrap_or_default();
+        if let Some(cut) = &response.cut {
+            source.note(&format!("response {number} is cut, its end is missing: {cut}"));
+        }
         if args.json {
             let read = |body: &str| json::read(body.as_bytes()).unwrap_or_else(|_| body.into());
             out.json(object! {
@@ -114,6 +138,7 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
                 "outcome": outcome.as_str(),
                 "frames": response.frames.iter().map(|frame| frame.get()).collect::<Value>(),
                 "body": or_null(response.body.as_deref().map(read)),
+                "cut": or_null(response.cut.as_deref()),
                 "text": or_null((!said.is_empty()).then_some(said)),
             })?;
         } else if let Some(body) = &response.body {
@@ -128,7 +153,9 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
             source.note(&format!("response {number} is what the frames of a transcript say"));
             writeln!(out, "{said}")?;
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        // What is printed must not be taken for the whole.
+        if response.cut.is_some() { Err(Stop::Negative) } else { Ok(()) }
     })
 }
 

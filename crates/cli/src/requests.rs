@@ -25,7 +25,7 @@ use crate::{
     lens::{Counting, Lens},
     moment::moment,
     output::Output,
-    text::counted,
+    text::{counted, grouped},
     usage,
 };
 
@@ -49,8 +49,21 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
         } else {
             listing.table(&mut out)?;
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        if let Some(note) = unlisted(source) {
+            source.note(&note);
+        }
+        Ok(())
     })
+}
+
+/// What a recording has besides requests to models, which no row tells of.
+fn unlisted(source: &Source) -> Option<String> {
+    let targets = source.report().unlisted.iter();
+    let named: Vec<String> =
+        targets.map(|(target, count)| format!("{} of {target}", grouped(*count))).collect();
+    let of = "not listed, since no model is known to read them";
+    (!named.is_empty()).then(|| format!("{of}: {}", named.join(", ")))
 }
 
 /// Reads a source to its end, with its requests.
@@ -73,9 +86,33 @@ pub(crate) fn one(
     session: Option<&str>,
     counter: &Arc<dyn TokenCounter>,
 ) -> Outcome<(Recording, Request)> {
-    let recording = with(source, number, session, counter)?;
-    let request = recording.request(number).map_err(|error| source.refuse(error))?;
+    let recording = read(source, counter)?;
+    let request = numbered(source, &recording, number, session)?;
     Ok((recording, request))
+}
+
+/// The request with this number of a recording.
+pub(crate) fn numbered(
+    source: &Source,
+    recording: &Recording,
+    number: usize,
+    session: Option<&str>,
+) -> Outcome<Request> {
+    check(source, recording, number, session)?;
+    known(source, recording, number)?;
+    recording.request(number).map_err(|error| source.refuse(error))
+}
+
+/// An error where the body of a request is not known.
+pub(crate) fn known(source: &Source, recording: &Recording, number: usize) -> Outcome {
+    let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
+    match found.and_then(|exchange| exchange.unread.as_deref()) {
+        Some(reason) => {
+            let text = format!("the body of request {number} is not known: {reason}");
+            Err(source.fail(text).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// The recording of a source that has a request with this number.
@@ -86,6 +123,12 @@ pub(crate) fn with(
     counter: &Arc<dyn TokenCounter>,
 ) -> Outcome<Recording> {
     let recording = read(source, counter)?;
+    check(source, &recording, number, session)?;
+    Ok(recording)
+}
+
+/// An error where a recording has no request with this number, or has it in another session.
+fn check(source: &Source, recording: &Recording, number: usize, session: Option<&str>) -> Outcome {
     let count = recording.exchanges().len() as u64;
     if number == 0 || number as u64 > count {
         let there_is = if count == 0 {
@@ -109,14 +152,15 @@ pub(crate) fn with(
             .hint("`afterimage requests --session NAME FILE` lists those of one")
             .into());
     }
-    Ok(recording)
+    Ok(())
 }
 
 /// Says that a request was worked out, or joined, and what is missing.
 pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
     match provenance {
         Provenance::Reconstructed { lacks } => Some(reconstructed(lacks)),
-        Provenance::Resolved { messages, missing } => {
+        Provenance::Resolved { wrong: Some(wrong), .. } => Some(format!("not joined: {wrong}")),
+        Provenance::Resolved { messages, missing, .. } => {
             let messages = counted(*messages as u64, "message");
             let missing = missing.as_deref().map(|id| {
                 format!(", and what came before is missing: no whole response {id:?} was recorded")

@@ -84,10 +84,12 @@ impl Table {
             // A number that is too long pushes the row aside rather than losing digits.
             let text = match column.is_number {
                 true => text,
+                // Who reads a pipe has room for all of it.
+                false if !out.is_bounded => text,
                 false if index == last => truncated(&text, columns).into_owned().into(),
                 false => shortened(&text, columns).into_owned().into(),
             };
-            let blanks = columns.saturating_sub(width(&text));
+            let blanks = if index == last { 0 } else { columns.saturating_sub(width(&text)) };
             rest = rest.saturating_sub(width(&text) + blanks + 2);
             let (before, after) = match (index == last, column.is_number) {
                 (true, _) => (0, 0),

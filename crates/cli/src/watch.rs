@@ -10,15 +10,15 @@ use std::{
 };
 
 use afterimage::{
-    ErrorKind,
+    ErrorKind, record,
     request::{Exchange, Recording},
-    transcript::{Transcript, subagent_files},
+    transcript::{Transcript, TranscriptFormat, subagent_files},
 };
 
 use crate::{
     args,
     failure::{Failure, Outcome, Stop},
-    input::{self, is_folder_of_files, is_stdin},
+    input::{self, Source, is_folder_of_files, is_stdin},
 };
 
 /// How often files are looked at.
@@ -60,6 +60,10 @@ pub(crate) fn watch(
     let (mut looked, mut quiet) = (None, 0);
     let mut reading = Reading { is_held: false, is_none: true };
     loop {
+        // What nobody writes any more is read once. Who holds it now may end it after this.
+        if record::is_recording(path) && !record::is_live(path) {
+            return refresh(&input, true).map(|_| ());
+        }
         let looks = Some(look(path));
         quiet = if looks == looked { quiet + 1 } else { 0 };
         if quiet == 0 || (quiet == QUIET && reading.is_held) {
@@ -125,8 +129,19 @@ impl<S> Printed<S> {
     }
 }
 
+/// The requests that may still change: those that follow one of a recording that still runs, and of
+/// another file those whose answers end their sessions, unless it is quiet.
+pub(crate) fn held(source: &Source, recording: &Recording, is_quiet: bool) -> HashSet<usize> {
+    if recording.format() == TranscriptFormat::Recording {
+        let running = source.report().running.unwrap_or(u64::MAX);
+        let follows = |of: &&Exchange| of.line.is_some_and(|line| line > running);
+        return recording.exchanges().iter().filter(follows).map(|of| of.number).collect();
+    }
+    if is_quiet { HashSet::new() } else { unfinished(recording) }
+}
+
 /// The requests whose answers end their sessions.
-pub(crate) fn unfinished(recording: &Recording) -> HashSet<usize> {
+fn unfinished(recording: &Recording) -> HashSet<usize> {
     let is_last = |exchange: &&Exchange| {
         let frames = recording.history(&exchange.session).map(|history| history.frames());
         let last = frames.and_then(|frames| frames.sequence(frames.len().checked_sub(1)?));

@@ -36,8 +36,32 @@ pub fn children(text: &str, within: Range<usize>) -> Vec<PlacedValue> {
         Some(b'[') => false,
         _ => return Vec::new(),
     };
-    let mut children = Vec::new();
     at = blank(bytes, at + 1);
+    listed(text, bytes, at, is_object)
+}
+
+/// As [`children`], those after one that ends at `after`, which stands in the text `within`; the
+/// same as the last of [`children`] without what comes before. Runs in linear time in what it gives.
+///
+/// ```
+/// let text = r#"[{"a": 1}, 2, "x"]"#;
+/// let after = afterimage_json::children_after(text, 0..text.len(), 9);
+/// assert_eq!(&text[after[0].value.clone()], "2");
+/// assert_eq!(after.len(), 2);
+/// ```
+pub fn children_after(text: &str, within: Range<usize>, after: usize) -> Vec<PlacedValue> {
+    let bytes = text.as_bytes().get(..within.end.min(text.len())).unwrap_or_default();
+    let is_object = bytes.get(blank(bytes, within.start)) == Some(&b'{');
+    let mut at = blank(bytes, after);
+    if bytes.get(at) == Some(&b',') {
+        at = blank(bytes, at + 1);
+    }
+    listed(text, bytes, at, is_object)
+}
+
+/// The members or elements from `at` on, up to the bracket that ends them.
+fn listed(text: &str, bytes: &[u8], mut at: usize, is_object: bool) -> Vec<PlacedValue> {
+    let mut children = Vec::new();
     while !matches!(bytes.get(at), None | Some(b'}' | b']')) {
         let start = at;
         let mut key = None;
@@ -109,11 +133,11 @@ fn end(bytes: &[u8], start: usize) -> usize {
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     loop {
-        match bytes.get(at) {
+        let rest = bytes.get(at..).unwrap_or_default();
+        match memchr::memchr2(b'"', b'\\', rest) {
             None => return bytes.len(),
-            Some(b'"') => return at + 1,
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
+            Some(end) if rest.get(end) == Some(&b'"') => return at + end + 1,
+            Some(escape) => at += escape + 2,
         }
     }
 }
@@ -179,8 +203,18 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "[\\[\\]{},:\"\\\\a ]{0,40}") {
-            for child in whole(&text) {
+        fn what_comes_after_a_child_is_the_rest(value in value()) {
+            let text = value.to_string();
+            let all = whole(&text);
+            for (index, child) in all.iter().enumerate() {
+                let after = children_after(&text, 0..text.len(), child.value.end);
+                prop_assert_eq!(&after, &all[index + 1..]);
+            }
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[\\[\\]{},:\"\\\\a ]{0,40}", after in 0_usize..50) {
+            for child in whole(&text).into_iter().chain(children_after(&text, 0..text.len(), after)) {
                 prop_assert!(text.get(child.value).is_some());
             }
         }

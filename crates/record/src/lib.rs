@@ -55,7 +55,7 @@ pub use content::unpacked;
 pub use entry::{End, RequestBody, ResponseHead, Start};
 pub use error::{Error, ErrorKind};
 pub use folder::{FILE_NAME, is_recording};
-pub use reader::{Body, Exchange, Outcome, Recording};
+pub use reader::{Body, Exchange, Outcome, Recording, is_live};
 pub use recorder::{Limits, Recorder, Redact, RequestRecorder, ResponseRecorder};
 pub use writer::{ExchangeId, RecordingWriter};
 

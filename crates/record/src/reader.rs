@@ -68,7 +68,7 @@ pub enum Outcome {
 /// The stored bytes of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
     cut: Option<String>,
 }
 
@@ -78,14 +78,20 @@ impl Body {
         self.cut.is_none().then_some(&self.bytes)
     }
 
+    /// What is stored of the body.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Why the body is not whole; `None` where it is.
     pub fn cut(&self) -> Option<&str> {
         self.cut.as_deref()
     }
 
-    /// What is stored of the body, with why that is not all of it.
+    /// What is stored of the body, with why that is not all of it. Copies a body that the recording
+    /// holds on to.
     pub fn into_parts(self) -> (Vec<u8>, Option<String>) {
-        (self.bytes, self.cut)
+        (Arc::unwrap_or_clone(self.bytes), self.cut)
     }
 }
 
@@ -259,10 +265,10 @@ impl Recording {
     pub fn request(&self, exchange: &Exchange) -> Result<Body> {
         let cut = exchange.request_cut().map(str::to_owned);
         let Some((position, _)) = exchange.request else {
-            return Ok(Body { bytes: Vec::new(), cut });
+            return Ok(Body { bytes: Arc::default(), cut });
         };
         let bytes = self.body_at(position, MOST_LINKS)?;
-        Ok(Body { bytes: Arc::unwrap_or_clone(bytes), cut })
+        Ok(Body { bytes, cut })
     }
 
     fn body_at(&self, position: Position, links: u32) -> Result<Arc<Vec<u8>>> {
@@ -330,7 +336,7 @@ impl Recording {
             }
             Outcome::Complete => None,
         };
-        Ok(Body { bytes, cut })
+        Ok(Body { bytes: Arc::new(bytes), cut })
     }
 
     fn part_at(&self, position: Position, room: u64) -> Result<Vec<u8>> {
@@ -345,6 +351,12 @@ impl Recording {
         let error = Error::new(ErrorKind::Damaged, message).in_file(self.file.path());
         error.at(|place| place.offset = Some(position.offset()))
     }
+}
+
+/// Whether somebody writes the recording in a folder now.
+pub fn is_live(folder: impl AsRef<Path>) -> bool {
+    let folder = folder.as_ref();
+    is_locked(&borrowed_within(&DiskFiles, folder), folder)
 }
 
 /// Whether another holds the lock of a folder. It is taken for a moment to find out, where it is

@@ -65,6 +65,8 @@ fn head(exchange: &RecordedExchange, prefix: usize, suffix: usize, middle: usize
     head.put_some("status", exchange.status);
     head.put_some("durationMs", exchange.duration_ms);
     head.put_some("failure", exchange.failure.as_deref());
+    head.put_some("cut", exchange.cut.as_deref());
+    head.put_some("unread", exchange.unread.as_deref());
     head.put_some("started", exchange.started.as_deref());
     head.put_some("model", exchange.model.as_deref());
     head.put_some("usage", exchange.usage.as_ref().map(Usage::to_json));
@@ -106,6 +108,8 @@ pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<Reco
         response: response.map(Arc::from),
         status: number("status"),
         failure: text("failure"),
+        cut: text("cut"),
+        unread: text("unread"),
         started: text("started"),
         duration_ms: number("durationMs"),
         model: text("model"),
@@ -133,6 +137,8 @@ pub(super) mod tests {
             response: rest.then(|| "data: é\n\n".into()),
             status: rest.then_some(529),
             failure: rest.then(|| "\u{0}overloaded".to_owned()),
+            cut: rest.then(|| "the disk was full".to_owned()),
+            unread: rest.then(|| "the request is no JSON".to_owned()),
             started: rest.then(|| "2026-11-22T00:00:00Z".to_owned()),
             duration_ms: rest.then_some(u64::MAX),
             model: rest.then(|| "m".to_owned()),

@@ -166,8 +166,8 @@ impl SpanRecord {
             failure,
             line: self.line,
             usage,
-            cut: None,
             is_logged: true,
+            ..Interaction::default()
         }))
     }
 

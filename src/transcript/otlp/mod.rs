@@ -166,7 +166,7 @@ impl OtlpReader {
         for (id, line, call) in unlisted {
             sink.session(id.as_deref().or(unnamed).unwrap_or("1"));
             let BareCall { model, usage, started, failure } = *call;
-            let exchange = RecordedExchange::unlisted(line, model, usage);
+            let exchange = RecordedExchange::unlisted(line, model, Some(usage));
             sink.exchange(RecordedExchange { failure, started, ..exchange });
         }
     }

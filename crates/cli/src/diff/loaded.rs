@@ -24,7 +24,7 @@ use crate::{
     input,
     json::{object, or_null},
     labels::{RecordingLabels, SessionLabels},
-    lens::{Counting, Lens, Lenses},
+    lens::{Counting, Lens, Lenses, uncounted},
     moment::moment,
     output::note,
     requests, store,
@@ -63,15 +63,32 @@ pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContex
     if input::is_stdin(&args.previous) && input::is_stdin(&args.next) {
         return Err(Failure::new("standard input can be read once, and stands for A and B").into());
     }
+    let numbers = numbered(&args.previous).zip(numbered(&args.next));
+    if let Some(((file, was), (other, is))) = numbers
+        && file == other
+    {
+        let paths = [(was, &*args.previous), (is, &*args.next)];
+        if let Ok([previous, next]) = <[_; 2]>::try_from(requests_of(&file, &paths, args)?) {
+            note_both(&previous, &next);
+            return Ok((previous, next));
+        }
+    }
     let load = |path: &Path| {
         if let Some((file, number)) = numbered(path) {
-            return request(&file, number, args, path, lens);
+            let mut loaded = requests_of(&file, &[(number, path)], args)?;
+            let nothing = || Failure::new("there is nothing in it").file(&file);
+            return loaded.pop().ok_or_else(|| nothing().into());
         }
         let contexts = Reading { path, args, lens }.contexts()?;
         chosen(contexts, args.session.as_deref(), path)
     };
     let (previous, next) = (load(&args.previous)?, load(&args.next)?);
-    // What is true of both is said once.
+    note_both(&previous, &next);
+    Ok((previous, next))
+}
+
+/// Says what both are. What is true of both is said once.
+fn note_both(previous: &LoadedContext, next: &LoadedContext) {
     match (&previous.note, &next.note) {
         (Some(was), Some(is)) if was != is => {
             note(&format!("of {}: {was}", previous.name));
@@ -79,7 +96,6 @@ pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContex
         }
         (was, is) => was.iter().chain(is.iter()).take(1).for_each(|said| note(said)),
     }
-    Ok((previous, next))
 }
 
 /// The file and the number of `FILE@NUMBER`, where there is no file of that whole name.
@@ -89,41 +105,42 @@ fn numbered(path: &Path) -> Option<(PathBuf, usize)> {
     (!path.exists() && !file.is_empty()).then(|| (PathBuf::from(file), number))
 }
 
-/// A request of a recording.
-fn request(
+/// Requests of a recording, by their numbers, each with what it is called. Reads the file once.
+fn requests_of(
     file: &Path,
-    number: usize,
+    numbers: &[(usize, &Path)],
     args: &args::Diff,
-    path: &Path,
-    lens: &Lens,
-) -> Outcome<LoadedContext> {
+) -> Outcome<Vec<LoadedContext>> {
     let branches = args.branches.clone();
     let input = Input { branches, ..Input::of(vec![file.to_owned()]) };
     requests::of_one_file(&input)?;
-    let mut loaded = None;
+    let mut loaded = Vec::new();
     input::read(&input, true, input::InputRefusal::Ends, |source| {
-        let (recording, request) =
-            requests::one(source, number, args.session.as_deref(), &lens.counter)?;
-        let exported = request.in_cache_order().map_err(|error| source.refuse(error))?;
-        if let Some(note) = requests::provenance_note(request.provenance()) {
-            source.note(&format!("request {number} is {note}"));
-        }
-        let exchange = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
-        let session = exchange.map(|exchange| exchange.session.to_string());
-        let name = path.display().to_string();
+        // The texts are counted when they are compared.
+        let recording = requests::read(source, &uncounted())?;
         let labels = RecordingLabels::new(&recording);
-        let labels = session.as_deref().map(|session| labels.session(session));
-        loaded = Some(LoadedContext {
-            name,
-            session,
-            exported,
-            request: Some(request),
-            labels: labels.unwrap_or_default(),
-            note: None,
-        });
+        for (number, path) in numbers {
+            let session = args.session.as_deref();
+            let request = requests::numbered(source, &recording, *number, session)?;
+            let exported = request.in_cache_order().map_err(|error| source.refuse(error))?;
+            if let Some(note) = requests::provenance_note(request.provenance()) {
+                source.note(&format!("request {number} is {note}"));
+            }
+            let exchange = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
+            let session = exchange.map(|exchange| exchange.session.to_string());
+            let labels = session.as_deref().map(|session| labels.session(session));
+            loaded.push(LoadedContext {
+                name: path.display().to_string(),
+                session,
+                exported,
+                request: Some(request),
+                labels: labels.unwrap_or_default(),
+                note: None,
+            });
+        }
         Ok(())
     })?;
-    loaded.ok_or_else(|| Failure::new("there is nothing in it").file(file).into())
+    Ok(loaded)
 }
 
 /// The context of the session that is asked for, or the only one.

@@ -1,6 +1,6 @@
 //! `afterimage requests --follow`: the requests of a session as they come.
 
-use std::{collections::HashSet, io::Write};
+use std::io::Write;
 
 use afterimage::{bill::Prices, request::Exchange};
 
@@ -11,7 +11,7 @@ use crate::{
     input::{self, InputRefusal},
     lens::Lens,
     output::Output,
-    watch::{self, Reading, unfinished, watch},
+    watch::{self, Reading, held, watch},
 };
 
 /// The requests that were printed already, and the columns of their table.
@@ -55,7 +55,7 @@ impl Following<'_> {
             let counts = counts.map_err(|error| source.refuse(error))?;
             let of = (&recording, counts);
             let mut listing = Listing::new(self.args, source, of, self.prices, Some(&*printed));
-            listing.held = if is_quiet { HashSet::new() } else { unfinished(&recording) };
+            listing.held = held(source, &recording, is_quiet);
             let is_ready = |exchange: &&Exchange| !listing.held.contains(&exchange.number);
             let ready: Vec<&Exchange> = recording.exchanges().iter().filter(is_ready).collect();
             is_held = ready.len() < recording.exchanges().len();

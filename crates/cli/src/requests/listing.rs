@@ -152,9 +152,12 @@ impl<'l> Listing<'l> {
             line.put_some("warmUp", exchange.is_warm_up.then_some(true));
             line.put_some("resolved", exchange.provenance.resolved_json());
             line.put_some("subagentFile", label.file());
-            if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
+            if let ExchangeOutcome::Failed { reason } | ExchangeOutcome::Cut { reason } =
+                &exchange.outcome
+            {
                 line.put("reason", reason.as_str());
             }
+            line.put_some("unread", exchange.unread.as_deref());
             let (tokens, growth) = self.tokens(exchange, &mut totals)?;
             line.put(
                 "tokens",

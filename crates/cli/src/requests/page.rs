@@ -84,7 +84,7 @@ impl Listing<'_> {
         if !models.is_empty() && !goes_on {
             let models: Vec<&str> = models.into_iter().collect();
             let line = format!("model {}", models.join(", "));
-            writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
+            writeln!(out, " {}", shortened(&printable(&line), out.room(1)))?;
         }
         let shape = Shape::of(self, &exchanges, out);
         let table = shape.table();
@@ -151,10 +151,18 @@ impl Listing<'_> {
             _ if exchange.is_warm_up => "warm-up; ",
             _ => "",
         };
-        let retry = &format!("{retry}{}", resolved(exchange));
+        let unread = exchange.unread.as_ref().map(|reason| format!("request unread: {reason}; "));
+        let unread = unread.unwrap_or_default();
+        let retry = &format!("{retry}{unread}{}", resolved(exchange));
         if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
             let reason = reason.strip_prefix("failed: ").unwrap_or(reason);
             return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
+        }
+        if let ExchangeOutcome::Cut { reason } = &exchange.outcome {
+            return Ok((format!("{retry}cut: {reason}"), style::REMOVED));
+        }
+        if exchange.unread.is_some() {
+            return Ok((format!("{retry}answered"), style::DIM));
         }
         let Some(diff) = self.differences(exchange)? else {
             return Ok((format!("{retry}first{}", self.calls(exchange)), style::DIM));
@@ -194,6 +202,9 @@ impl Listing<'_> {
 /// That a request is joined with what it goes on from, in a few words.
 fn resolved(exchange: &Exchange) -> String {
     match &exchange.provenance {
+        Provenance::Resolved { wrong: Some(wrong), .. } => {
+            format!("not joined, {}; ", printable(wrong))
+        }
         Provenance::Resolved { missing: None, .. } => "resolved; ".to_owned(),
         Provenance::Resolved { missing: Some(id), .. } => {
             format!("resolved, without what leads to {}; ", printable(id))

@@ -17,6 +17,7 @@ mod golden;
 mod journal;
 mod json_output;
 mod labels;
+mod listed_requests;
 mod media;
 mod observe;
 mod odd_usage;

@@ -1,0 +1,91 @@
+//! The rows of a recording, in a pipe and where nobody writes it any more.
+
+use std::{path::Path, time::Duration};
+
+use afterimage::record::{End, RecordingWriter, RequestBody, ResponseHead, Start};
+
+use crate::support::{afterimage, run};
+
+const REASON: &str =
+    "request unread: the body is longer than what is stored of it; failed: status 413";
+
+/// A session, another one, and a request that is refused; the last answer is stored in part.
+fn recording(folder: &Path) {
+    let (mut writer, _) = RecordingWriter::open_private(folder).unwrap();
+    let answer =
+        "{\"id\":\"r\",\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Yes\"}}]}";
+    for (text, status, more, is_stored) in [
+        ("one", 200, 0, true),
+        ("two", 200, 0, true),
+        ("refused", 413, 0, false),
+        ("one", 200, 70_000_000, true),
+    ] {
+        let start = Start { path: "/chat/completions".to_owned(), ..Start::now("POST", "openai") };
+        let id = writer.start(&start).unwrap();
+        let body = format!(
+            "{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}"
+        );
+        let whole = RequestBody::whole(body.as_bytes());
+        let total = if is_stored { whole.total } else { whole.total + 70_000_000 };
+        writer.request(id, "openai", RequestBody { total, ..whole }).unwrap();
+        writer.response(id, &ResponseHead { status, after_ms: 1, headers: Vec::new() }).unwrap();
+        let answer = if more > 0 { &answer[..30] } else { answer };
+        writer.part(id, answer.as_bytes()).unwrap();
+        let stored = answer.len() as u64;
+        let end = End { after_ms: 2, bytes: stored + more, stored, cut: None };
+        writer.end(id, &end).unwrap();
+    }
+}
+
+#[test]
+fn in_a_pipe_a_row_is_whole_unless_columns_asks_for_less() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    recording(&folder);
+    let path = folder.to_str().unwrap();
+    let shown = run(&["requests", path]);
+    assert!(shown.out.contains(REASON), "{}", shown.out);
+    for (columns, is_whole) in [("60", false), ("200", true)] {
+        let out = afterimage(&["requests", path]).env("COLUMNS", columns).output().unwrap();
+        let out = String::from_utf8(out.stdout).unwrap();
+        assert_eq!(out.contains(REASON), is_whole, "{out}");
+    }
+}
+
+#[test]
+fn a_recording_that_nobody_writes_is_followed_to_its_end_and_in_order() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    recording(&folder);
+    let path = folder.to_str().unwrap();
+    for command in ["requests", "guard"] {
+        // It would wait for ever where somebody might write.
+        let followed = afterimage(&[command, "--follow", "--json", path])
+            .timeout(Duration::from_secs(120))
+            .output()
+            .unwrap();
+        assert_eq!(followed.status.code(), Some(0), "{command}");
+        let out = String::from_utf8(followed.stdout).unwrap();
+        let lines =
+            out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let numbers: Vec<u64> = lines.filter_map(|line| line["request"].as_u64()).collect();
+        let expected: &[u64] = if command == "guard" { &[1, 2, 4] } else { &[1, 2, 3, 4] };
+        assert_eq!(numbers, expected, "{command}");
+    }
+}
+
+#[test]
+fn a_cut_answer_is_printed_with_a_word_and_a_status() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    recording(&folder);
+    let path = folder.to_str().unwrap();
+    let whole = run(&["render", "--response", "1", path]);
+    assert_eq!((whole.code, whole.err.as_str()), (Some(0), ""));
+    let cut = run(&["render", "--response", "4", path]);
+    assert_eq!((cut.code, cut.out.len()), (Some(1), 30));
+    assert!(cut.err.contains("response 4 is cut, its end is missing"), "{}", cut.err);
+    let unread = run(&["render", "--request", "3", path]);
+    assert_eq!((unread.code, unread.out.as_str()), (Some(2), ""));
+    assert!(unread.err.contains("the body of request 3 is not known"), "{}", unread.err);
+}

@@ -1,0 +1,313 @@
+//! The bodies of requests, each of which repeats the conversation of the one before: what a body
+//! shares with an earlier one is not read again.
+
+use std::{collections::VecDeque, ops::Range, sync::Arc};
+
+use super::Api;
+use crate::json::{self, Object, Value};
+
+/// How many bodies are known at a time: sessions that run beside each other take turns.
+const KNOWN: usize = 4;
+
+/// Where the items of the conversation stand in the body of a request, and what stands around them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BodyPlaces {
+    /// The list, with its brackets.
+    pub(crate) list: Range<usize>,
+    /// Its elements, in order.
+    pub(crate) items: Vec<Range<usize>>,
+}
+
+/// What a body has in common with one before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SharedBody {
+    /// How many items, the first ones, are the same byte for byte.
+    pub(crate) items: usize,
+    /// Whether all that stands around the conversation is the same.
+    pub(crate) is_head: bool,
+}
+
+impl BodyPlaces {
+    /// The places of a body whose member `key` is a list; `None` where it has no such member, or
+    /// several. What it shares with `before`, a body with the same key, is compared and not scanned.
+    ///
+    /// The list is known to be one of JSON, if its items are, and what stands around it.
+    pub(crate) fn of(
+        body: &str,
+        key: &str,
+        before: Option<(&str, &Self)>,
+    ) -> Option<(Self, SharedBody)> {
+        if let Some(found) = before.and_then(|before| Self::continued(body, key, before)) {
+            return Some(found);
+        }
+        let members = json::children(body, 0..body.len());
+        let mut found = members.into_iter().filter(|member| member.key.as_deref() == Some(key));
+        let (only, None) = (found.next()?, found.next()) else { return None };
+        let start = only.value.start;
+        body.get(start..).filter(|text| text.starts_with('['))?;
+        let (items, end) = listed(body, start, start + 1)?;
+        Some((Self { list: start..end, items }, SharedBody::default()))
+    }
+
+    /// As [`BodyPlaces::of`], where the body has at least the beginning of the list from `before`.
+    fn continued(
+        body: &str,
+        key: &str,
+        (text, known): (&str, &Self),
+    ) -> Option<(Self, SharedBody)> {
+        let same = shared_bytes(body.as_bytes(), text.as_bytes());
+        let start = known.list.start;
+        if same <= start {
+            return None;
+        }
+        // A number may go on after what is shared; what ends with a quote or a bracket does not.
+        let last = |item: &Range<usize>| text.as_bytes().get(item.end.saturating_sub(1));
+        let is_closed = |item: &Range<usize>| matches!(last(item), Some(b'}' | b']' | b'"'));
+        let is_shared =
+            |item: &Range<usize>| item.end < same || (item.end == same && is_closed(item));
+        let shared = known.items.partition_point(is_shared);
+        let known_items = known.items.get(..shared)?;
+        let at = known_items.last().map_or(start + 1, |last| last.end);
+        let (more, end) = listed(body, start, at)?;
+        let is_head = body.get(end..)? == text.get(known.list.end..)?;
+        if !is_head {
+            let after = json::children_after(body, 0..body.len(), end);
+            if after.iter().any(|member| member.key.as_deref() == Some(key)) {
+                return None;
+            }
+        }
+        let mut items = Vec::with_capacity(shared + more.len());
+        items.extend_from_slice(known_items);
+        items.extend(more);
+        Some((Self { list: start..end, items }, SharedBody { items: shared, is_head }))
+    }
+
+    /// The body with an empty list in the place of the conversation.
+    pub(crate) fn head(&self, body: &str) -> String {
+        let before = body.get(..self.list.start).unwrap_or_default();
+        let after = body.get(self.list.end..).unwrap_or_default();
+        [before, "[]", after].concat()
+    }
+}
+
+/// The elements of the list that begins at `start`, from the one after `at` on, and where the list
+/// ends; `None` where it is no list of JSON.
+fn listed(body: &str, start: usize, at: usize) -> Option<(Vec<Range<usize>>, usize)> {
+    let items: Vec<Range<usize>> = json::children_after(body, start..body.len(), at)
+        .into_iter()
+        .map(|item| item.value)
+        .collect();
+    let blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
+    let mut end = at;
+    for item in &items {
+        let between = body.get(end..item.start)?.trim_matches(blank);
+        let expected = if end == start + 1 { "" } else { "," };
+        if between != expected {
+            return None;
+        }
+        end = item.end;
+    }
+    let rest = body.get(end..)?;
+    let close = rest.trim_start_matches(blank);
+    let end = end + (rest.len() - close.len());
+    close.starts_with(']').then_some((items, end + 1))
+}
+
+/// How many bytes two texts begin with alike.
+fn shared_bytes(one: &[u8], other: &[u8]) -> usize {
+    const STEP: usize = 4096;
+    let steps = one.chunks_exact(STEP).zip(other.chunks_exact(STEP));
+    let same = STEP * steps.take_while(|(one, other)| one == other).count();
+    let rest = |bytes| <[u8]>::get(bytes, same..).unwrap_or_default();
+    same + rest(one).iter().zip(rest(other)).take_while(|(one, other)| one == other).count()
+}
+
+/// A body that was read.
+#[derive(Clone, Debug)]
+pub(super) struct ReadBody {
+    text: Arc<str>,
+    key: &'static str,
+    places: BodyPlaces,
+    /// The members besides the conversation.
+    pub(super) head: Arc<Object>,
+    pub(super) items: Vec<Arc<Value>>,
+}
+
+/// The bodies that were read last.
+#[derive(Debug, Default)]
+pub(super) struct ReadBodies {
+    known: VecDeque<ReadBody>,
+    /// How many items were parsed so far, for tests.
+    #[cfg(test)]
+    pub(super) parsed: usize,
+}
+
+impl ReadBodies {
+    /// Reads a body of JSON whose conversation is a list, where the request may go to a model;
+    /// `None` of others.
+    ///
+    /// Parses the items that no body before it has. The values are those of the whole body.
+    pub(super) fn read(&mut self, uri: &str, text: &Arc<str>) -> Option<ReadBody> {
+        let api = Api::of_uri(uri)?;
+        let key = api.conversation_key();
+        let found = self.longest(text, key);
+        let before = found.and_then(|at| self.known.get(at));
+        let (places, shared) =
+            BodyPlaces::of(text, key, before.map(|known| (&*known.text, &known.places)))?;
+        let head = match before.filter(|_| shared.is_head) {
+            Some(known) => Arc::clone(&known.head),
+            None => match json::read_mended(places.head(text).as_bytes()).ok()?.0 {
+                Value::Object(mut head) => {
+                    head.shift_remove(key);
+                    Arc::new(head)
+                }
+                _ => return None,
+            },
+        };
+        let known = before.and_then(|known| known.items.get(..shared.items)).unwrap_or_default();
+        let mut items = Vec::with_capacity(places.items.len());
+        items.extend_from_slice(known);
+        for place in places.items.iter().skip(shared.items) {
+            items.push(Arc::new(item(text.get(place.clone())?)?));
+        }
+        #[cfg(test)]
+        {
+            self.parsed += places.items.len() - shared.items;
+        }
+        let read = ReadBody { text: Arc::clone(text), key, places, head, items };
+        match found.filter(|_| shared.items > 0) {
+            Some(at) => drop(self.known.remove(at)),
+            None => self.known.truncate(KNOWN - 1),
+        }
+        self.known.push_front(read.clone());
+        Some(read)
+    }
+
+    /// The known body that a text goes on from: the last one, unless another begins more like it.
+    fn longest(&self, text: &str, key: &str) -> Option<usize> {
+        let of_key = |at: &usize| self.known.get(*at).is_some_and(|known| known.key == key);
+        let shared = |at: usize| {
+            let known = self.known.get(at)?;
+            let same = shared_bytes(text.as_bytes(), known.text.as_bytes());
+            Some((same.checked_sub(known.places.list.start + 1)?, known.places.list.len()))
+        };
+        let mut best = None;
+        for at in (0..self.known.len()).filter(of_key) {
+            let Some((same, length)) = shared(at) else { continue };
+            // Most of the conversation is enough.
+            if same.saturating_mul(2) >= length {
+                return Some(at);
+            }
+            if best.is_none_or(|(most, _)| same > most) {
+                best = Some((same, at));
+            }
+        }
+        best.map(|(_, at)| at)
+    }
+}
+
+/// An item, nested as deep as it is in its body.
+fn item(text: &str) -> Option<Value> {
+    let nested = ["[[", text, "]]"].concat();
+    let mut value = json::read_mended(nested.as_bytes()).ok()?.0;
+    for _ in 0..2 {
+        match value {
+            Value::Array(mut list) if list.len() == 1 => value = list.pop()?,
+            _ => return None,
+        }
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn body(head: &str, items: &[String], tail: &str) -> Arc<str> {
+        format!("{{\"model\":\"m\"{head},\"messages\":[{}]{tail}}}", items.join(", ")).into()
+    }
+
+    fn read(bodies: &mut ReadBodies, text: &Arc<str>) -> Option<(Value, Vec<Value>)> {
+        let read = bodies.read("/v1/messages", text)?;
+        let items = read.items.iter().map(|item| Value::clone(item)).collect();
+        Some((Value::Object((*read.head).clone()), items))
+    }
+
+    /// What the body is when it is read as a whole.
+    fn whole(text: &str) -> Option<(Value, Vec<Value>)> {
+        let Value::Object(mut body) = json::read_mended(text.as_bytes()).ok()?.0 else {
+            return None;
+        };
+        let Value::Array(items) = body.shift_remove("messages")? else { return None };
+        Some((Value::Object(body), items))
+    }
+
+    #[test]
+    fn a_growing_conversation_is_parsed_once() {
+        let mut bodies = ReadBodies::default();
+        let item = |at: usize| format!("{{\"role\":\"user\",\"content\":\"{at}\"}}");
+        for count in 1..=100 {
+            let items: Vec<String> = (0..count).map(item).collect();
+            let text = body("", &items, ",\"tools\":[]");
+            assert_eq!(read(&mut bodies, &text), whole(&text));
+        }
+        assert_eq!(bodies.parsed, 100);
+    }
+
+    #[test]
+    fn sessions_beside_each_other_are_parsed_once_each() {
+        let mut bodies = ReadBodies::default();
+        for count in 1..=20 {
+            for session in 0..KNOWN {
+                let item = |at: usize| format!("\"{session} {at}\"");
+                let items: Vec<String> = (0..count).map(item).collect();
+                let text = body(&format!(",\"system\":\"{session}\""), &items, "");
+                assert_eq!(read(&mut bodies, &text), whole(&text));
+            }
+        }
+        assert_eq!(bodies.parsed, 20 * KNOWN);
+    }
+
+    #[test]
+    fn what_is_no_json_is_read_by_nobody() {
+        let mut bodies = ReadBodies::default();
+        let good = body("", &["1".to_owned(), "{}".to_owned()], "");
+        assert!(read(&mut bodies, &good).is_some());
+        let deep = format!("{}{}", "[".repeat(127), "]".repeat(127));
+        for items in ["1 2", "1,,2", "1,", ",1", "1,{}x", "1,{},\"", "tru", &deep] {
+            let text = body("", &[items.to_owned()], "");
+            assert_eq!((read(&mut bodies, &text), whole(&text)), (None, None), "{items}");
+        }
+        for text in
+            ["{\"messages\":[1]} x", "{\"messages\":[1],}", "[]", "", "{\"messages\":\"a\"}"]
+        {
+            assert_eq!(read(&mut bodies, &text.into()), None, "{text}");
+        }
+        // The last of two members stands, which is for who reads the whole.
+        assert_eq!(read(&mut bodies, &"{\"messages\":[1],\"messages\":[2]}".into()), None);
+        assert_eq!(read(&mut bodies, &body("", &["1".to_owned()], ",\"messages\":[2]")), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_body_reads_the_same_whatever_came_before(
+            bodies in prop::collection::vec(
+                (0_usize..3, prop::collection::vec("[0-9]{1,2}|\\{\"a\":[1,\"\\]\"]\\}|\"x,y\"|\\[", 0..6), 0_usize..3),
+                1..8,
+            ),
+        ) {
+            let mut known = ReadBodies::default();
+            let pieces = ["", ",\"system\":\"s\"", ",\"a\":{\"messages\":[1]}"];
+            for (head, items, tail) in bodies {
+                let text = body(pieces[head], &items, pieces[tail]);
+                let expected = whole(&text);
+                let found = read(&mut known, &text);
+                // What is refused is read as a whole.
+                prop_assert!(found.is_none() || found == expected, "{}", text);
+                prop_assert!(found.is_some() || expected.is_none(), "{}", text);
+            }
+        }
+    }
+}
