@@ -47,7 +47,7 @@ use tokio::{
     runtime::{Builder, Runtime},
 };
 
-use self::{client::Clients, passing::Patience, watched::Watched};
+use self::{client::Clients, passing::Patience, watched::WatchedStream};
 pub use self::{interrupt::Interrupt, upstream::Upstream};
 use crate::{Error, ErrorKind, Recorder, Result};
 
@@ -240,7 +240,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    let (stream, watch) = Watched::new(stream);
+    let (stream, watch) = WatchedStream::new(stream);
     let service =
         service_fn(move |request| forward::answer(Arc::clone(&shared), watch.clone(), request));
     // What goes wrong with a connection, its client sees.
