@@ -70,6 +70,12 @@ impl Start {
         }
     }
 
+    /// Whether a model is asked: by a body that is posted, or by a message of a WebSocket. Others ask
+    /// for lists of models and the like.
+    pub fn is_for_model(&self) -> bool {
+        self.method == "POST" || self.is_websocket
+    }
+
     /// How the body of the request was packed to be sent: its `content-encoding`.
     pub fn content_encoding(&self) -> Option<String> {
         content_encoding(&self.headers)

@@ -81,6 +81,8 @@ struct Line {
     to_pack: Sender<Option<RequestToPack>>,
     waiting: Arc<AtomicUsize>,
     next: Arc<AtomicU64>,
+    /// How many exchanges asked a model.
+    for_model: Arc<AtomicU64>,
     /// Whether a long request is written as it comes. One that is redacted has to be whole before.
     can_stream: bool,
 }
@@ -192,7 +194,8 @@ impl Recorder {
         spawn("recorder-pack", move || {
             packing::run(&to_be_packed, &packed, &shared, by.as_deref());
         })?;
-        let line = Line { notes, to_pack, waiting, next: Arc::default(), can_stream };
+        let (next, for_model) = Default::default();
+        let line = Line { notes, to_pack, waiting, next, for_model, can_stream };
         Ok(Self { line, limits, ended: Mutex::new(Some(ended)) })
     }
 
@@ -202,6 +205,7 @@ impl Recorder {
         let of = self.line.next.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::from(start.provider.as_str());
         let coding = start.content_encoding().filter(|_| !start.is_websocket);
+        self.line.for_model.fetch_add(u64::from(start.is_for_model()), Ordering::Relaxed);
         self.line.send(Note::Start(of, start));
         let line = self.line.clone();
         let request = RequestRecorder::new(line, of, lane, coding, self.limits.request);
@@ -216,6 +220,11 @@ impl Recorder {
     /// How many exchanges began.
     pub fn exchanges(&self) -> u64 {
         self.line.next.load(Ordering::Relaxed)
+    }
+
+    /// How many of them asked a model: see [`Start::is_for_model`].
+    pub fn exchanges_for_model(&self) -> u64 {
+        self.line.for_model.load(Ordering::Relaxed)
     }
 
     /// Writes what waits, syncs it, and ends the threads. Dropping does the same.

@@ -156,6 +156,11 @@ impl Wire {
         self.recorder.exchanges()
     }
 
+    /// How many of them asked a model: see [`Start::is_for_model`](crate::Start::is_for_model).
+    pub fn exchanges_for_model(&self) -> u64 {
+        self.recorder.exchanges_for_model()
+    }
+
     /// Calls `act` for each signal that asks the process to end, which does not end it any more.
     ///
     /// # Errors
