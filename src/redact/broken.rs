@@ -31,11 +31,23 @@ impl Redactor {
 const LAST: [&str; 4] =
     ["message_stop", "response.completed", "response.failed", "response.incomplete"];
 
+/// The events that are whole by themselves: what they say goes on in no other.
+const WHOLE: [&str; 8] = [
+    "message_start",
+    "message_delta",
+    "ping",
+    "error",
+    "response.created",
+    "response.in_progress",
+    "response.queued",
+    "codex.rate_limits",
+];
+
 /// Where the last event ends before which every item of a stream came to its end.
 fn whole_items(stream: &str) -> usize {
     let mut open: HashSet<u64> = HashSet::new();
     let (mut end, mut at, mut data) = (0, 0, String::new());
-    // Deltas of no item that began belong to one that does not say where it ends.
+    // What is of no item that began may go on, and does not say where it ends.
     let mut is_loose = false;
     for line in stream.split_inclusive('\n') {
         at += line.len();
@@ -64,17 +76,19 @@ fn whole_items(stream: &str) -> usize {
 
 /// Follows which items are open. False for an event that says something outside of them.
 fn follow(event: &Value, open: &mut HashSet<u64>) -> bool {
-    let index = |key: &str| event.get(key).and_then(Value::as_u64).unwrap_or_default();
-    match event.str_at("type") {
-        Some("content_block_start") => drop(open.insert(index("index"))),
-        Some("content_block_stop") => drop(open.remove(&index("index"))),
-        Some("response.output_item.added") => drop(open.insert(index("output_index"))),
-        Some("response.output_item.done") => drop(open.remove(&index("output_index"))),
-        Some(kind) if kind.ends_with("delta") && kind != "message_delta" => {
-            return !open.is_empty();
+    let number = |key: &str| event.get(key).and_then(Value::as_u64);
+    let index = |key: &str| number(key).unwrap_or_default();
+    let Some(kind) = event.str_at("type") else { return false };
+    match kind {
+        "content_block_start" => drop(open.insert(index("index"))),
+        "content_block_stop" => drop(open.remove(&index("index"))),
+        "response.output_item.added" => drop(open.insert(index("output_index"))),
+        "response.output_item.done" => drop(open.remove(&index("output_index"))),
+        kind if WHOLE.contains(&kind) => {}
+        _ => {
+            let item = number("output_index").or_else(|| number("index"));
+            return item.is_some_and(|item| open.contains(&item));
         }
-        Some(_) => {}
-        None => return false,
     }
     true
 }
@@ -105,12 +119,22 @@ mod tests {
             r#"{"type":"content_block_stop","index":0}"#,
             r#"{"type":"message_delta"}"#,
         ];
-        let loose = [r#"{"type":"x"}"#, r#"{"type":"x.delta"}"#, r#"{"type":"x"}"#];
+        let loose = [r#"{"type":"ping"}"#, r#"{"type":"x.delta"}"#, r#"{"type":"ping"}"#];
+        // An event of a kind that is not known may say half of a secret.
+        let unknown = [r#"{"type":"token","text":"sk-"}"#, r#"{"type":"ping"}"#];
+        // A delta of another item than the one that is open belongs to none that began.
+        let other = [
+            r#"{"type":"content_block_start","index":0}"#,
+            r#"{"type":"content_block_delta","index":1}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+        ];
         let chat = [r#"{"choices":[]}"#, "[DONE]"];
         for (list, whole) in [
             (&responses[..], &[1, 1, 1, 1, 1, 6, 7][..]),
             (&messages, &[1, 1, 1, 4, 5]),
             (&loose, &[1, 1, 1]),
+            (&unknown, &[0, 0]),
+            (&other, &[0, 0, 0]),
             (&chat, &[0, 2]),
         ] {
             for (count, whole) in (1..).zip(whole) {

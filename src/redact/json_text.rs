@@ -1,19 +1,103 @@
 //! JSON as it was written: its strings are redacted where they stand, and the rest keeps its bytes.
 
-use std::{borrow::Cow, fmt, ops::Range};
+use std::{
+    borrow::Cow,
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    ops::Range,
+};
 
 use super::{Redactor, redactor::Replacement};
 use crate::json::{self, Value};
 
 /// A string or a number that stands in written JSON.
-pub(super) struct Literal<'t> {
+pub(super) struct Literal<'t, 'o> {
     /// With its quotes.
     pub(super) range: Range<usize>,
-    /// The members and elements that lead to it, each after a `/`.
-    pub(super) path: String,
+    /// What is open where it stands; nothing of the name of a member.
+    open: &'o [Open<'t>],
     /// The name of the member that it is, as it is written.
     pub(super) name: Option<&'t str>,
     pub(super) kind: LiteralKind,
+}
+
+/// An object or an array that is open.
+struct Open<'t> {
+    step: Step<'t>,
+    /// A hash of the steps that lead to it: a path of its own for each literal would take memory
+    /// quadratic in the depth.
+    above: u64,
+    /// Whether one of these steps is a member `delta`.
+    is_in_delta: bool,
+}
+
+/// The name or the index that something open has got to.
+#[derive(Clone, Copy, Hash)]
+enum Step<'t> {
+    Member(Option<&'t str>),
+    Element(usize),
+}
+
+impl<'t> Open<'t> {
+    /// What is opened inside of these.
+    fn inside(open: &[Self], step: Step<'t>) -> Self {
+        let Some(last) = open.last() else { return Self { step, above: 0, is_in_delta: false } };
+        let is_in_delta = last.is_in_delta || matches!(last.step, Step::Member(Some("delta")));
+        Self { step, above: last.path_hash(), is_in_delta }
+    }
+
+    fn path_hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.above, self.step).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl Literal<'_, '_> {
+    /// A hash of the members and elements that lead to it.
+    pub(super) fn path_hash(&self) -> u64 {
+        self.open.last().map_or(0, Open::path_hash)
+    }
+
+    /// Whether it stands somewhere in a member `delta`.
+    pub(super) fn is_in_delta(&self) -> bool {
+        self.open.last().is_some_and(|last| last.is_in_delta)
+    }
+}
+
+/// So many steps of a path are told, from its beginning and to its end,
+const FIRST_STEPS: usize = 16;
+const LAST_STEPS: usize = 8;
+/// and so many characters of a name.
+const NAME_CHARS: usize = 64;
+
+/// Where a literal stands in what stands at a place: its members and elements, each after a `/`.
+struct LiteralPlace<'p> {
+    place: &'p dyn fmt::Display,
+    open: &'p [Open<'p>],
+}
+
+impl fmt::Display for LiteralPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.place)?;
+        let last = self.open.len().saturating_sub(LAST_STEPS);
+        for (at, open) in self.open.iter().enumerate() {
+            match open.step {
+                _ if (FIRST_STEPS..last).contains(&at) => {
+                    if at == FIRST_STEPS {
+                        f.write_str("/…")?;
+                    }
+                }
+                Step::Member(name) => {
+                    let name = name.unwrap_or_default();
+                    let end = name.char_indices().nth(NAME_CHARS).map_or(name.len(), |(at, _)| at);
+                    write!(f, "/{}", name.get(..end).unwrap_or_default())?;
+                }
+                Step::Element(index) => write!(f, "/{index}")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,11 +163,10 @@ impl Redactor {
         if !text.trim_start().starts_with(['{', '[', '"']) {
             return None;
         }
+        // What is found is counted: first it is known that all of it is JSON.
+        walk(text, |_| {})?;
         let mut found = Vec::new();
-        for literal in literals(text)? {
-            let place = format!("{place}{}", literal.path);
-            found.extend(self.find_in_literal(text, &literal, &place));
-        }
+        walk(text, |literal| found.extend(self.find_in_literal(text, literal, place)))?;
         Some(found)
     }
 
@@ -91,9 +174,10 @@ impl Redactor {
     pub(super) fn find_in_literal(
         &mut self,
         text: &str,
-        literal: &Literal<'_>,
+        literal: &Literal<'_, '_>,
         place: &dyn fmt::Display,
     ) -> Vec<Replacement> {
+        let place = &LiteralPlace { place, open: literal.open };
         let Range { start, end } = literal.range;
         let written = text.get(start..end).unwrap_or_default();
         if literal.kind == LiteralKind::Number {
@@ -118,39 +202,34 @@ impl Redactor {
     }
 }
 
-/// What is open where something stands, with the name or the index that it has got to.
-enum Open<'t> {
-    Object(Option<&'t str>),
-    Array(usize),
-}
-
-/// The strings of written JSON, names of members too, and the numbers that are members; one value
-/// or several in a row. `None` where it is no JSON by its brackets, strings and words.
-pub(super) fn literals(text: &str) -> Option<Vec<Literal<'_>>> {
-    let mut found = Vec::new();
-    let mut open: Vec<Open<'_>> = Vec::new();
+/// Gives out the strings of written JSON, names of members too, and the numbers that are members; one
+/// value or several in a row. `None` where it is no JSON by its brackets, strings and words.
+///
+/// Takes a few words of memory for each level of its nesting, and time linear in the text.
+pub(super) fn walk<'t>(text: &'t str, mut each: impl FnMut(&Literal<'t, '_>)) -> Option<()> {
+    let mut open: Vec<Open<'t>> = Vec::new();
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'{' => open.push(Open::Object(None)),
-            b'[' => open.push(Open::Array(0)),
-            b'}' if !matches!(open.pop(), Some(Open::Object(_))) => return None,
-            b']' if !matches!(open.pop(), Some(Open::Array(_))) => return None,
-            b',' => match open.last_mut()? {
-                Open::Object(name) => *name = None,
-                Open::Array(index) => *index += 1,
+            b'{' => open.push(Open::inside(&open, Step::Member(None))),
+            b'[' => open.push(Open::inside(&open, Step::Element(0))),
+            b'}' => matches!(open.pop()?.step, Step::Member(_)).then_some(())?,
+            b']' => matches!(open.pop()?.step, Step::Element(_)).then_some(())?,
+            b',' => match &mut open.last_mut()?.step {
+                Step::Member(name) => *name = None,
+                Step::Element(index) => *index += 1,
             },
             b'"' => {
                 let end = string_end(bytes, at)?;
                 let inner = text.get(at + 1..end - 1)?;
-                if let Some(Open::Object(name @ None)) = open.last_mut() {
+                let range = at..end;
+                if let Some(Open { step: Step::Member(name @ None), .. }) = open.last_mut() {
                     *name = Some(inner);
-                    let (range, path, kind) = (at..end, String::new(), LiteralKind::Name);
-                    found.push(Literal { range, path, name: None, kind });
+                    each(&Literal { range, open: &[], name: None, kind: LiteralKind::Name });
                 } else {
-                    let (path, name) = (path(&open), name(&open));
-                    found.push(Literal { range: at..end, path, name, kind: LiteralKind::Text });
+                    let name = name(&open);
+                    each(&Literal { range, open: &open, name, kind: LiteralKind::Text });
                 }
                 at = end;
                 continue;
@@ -160,8 +239,8 @@ pub(super) fn literals(text: &str) -> Option<Vec<Literal<'_>>> {
                     |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
                 let end = run_end(bytes, at, is_of_number);
                 if let Some(name) = name(&open) {
-                    let (path, kind) = (path(&open), LiteralKind::Number);
-                    found.push(Literal { range: at..end, path, name: Some(name), kind });
+                    let (name, kind) = (Some(name), LiteralKind::Number);
+                    each(&Literal { range: at..end, open: &open, name, kind });
                 }
                 at = end;
                 continue;
@@ -172,28 +251,20 @@ pub(super) fn literals(text: &str) -> Option<Vec<Literal<'_>>> {
                 at = end;
                 continue;
             }
-            b'}' | b']' | b':' => {}
+            b':' => {}
             byte if byte.is_ascii_whitespace() => {}
             _ => return None,
         }
         at += 1;
     }
-    open.is_empty().then_some(found)
-}
-
-fn path(open: &[Open<'_>]) -> String {
-    let steps = open.iter().map(|open| match open {
-        Open::Object(name) => format!("/{}", name.unwrap_or_default()),
-        Open::Array(index) => format!("/{index}"),
-    });
-    steps.collect()
+    open.is_empty().then_some(())
 }
 
 /// The name of the member whose value stands here.
 fn name<'t>(open: &[Open<'t>]) -> Option<&'t str> {
-    match open.last() {
-        Some(Open::Object(name)) => *name,
-        _ => None,
+    match open.last()?.step {
+        Step::Member(name) => name,
+        Step::Element(_) => None,
     }
 }
 
@@ -210,5 +281,36 @@ fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
             b'\\' => at += 2,
             _ => at += 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::RedactionRules;
+
+    #[test]
+    fn deep_json_takes_little_memory_and_its_secrets_are_found() {
+        const DEPTH: usize = 10_000;
+        let deep = format!(
+            "{}{{\"password\":\"tide-7-calm\"}}{}",
+            "[\"a\",{\"name\":".repeat(DEPTH),
+            "}]".repeat(DEPTH)
+        );
+        let mut redactor = Redactor::new(&RedactionRules::embedded().unwrap());
+        let redacted = redactor.body(&deep, "request 1");
+        assert!(redacted.contains("{\"password\":\"[redacted:password:1]\"}"));
+        let first = &redactor.report().found[0].first;
+        assert!(first.starts_with("request 1/1/name/1/name/") && first.len() < 300, "{first}");
+        assert!(first.ends_with("/1/name/password") && first.contains("/…/"), "{first}");
+        let event = format!("data: {deep}\n\n");
+        assert!(!redactor.body(&event, "response 1").contains("tide-7-calm"));
+    }
+
+    #[test]
+    fn a_text_that_is_no_json_in_its_end_counts_its_secrets_once() {
+        let mut redactor = Redactor::new(&RedactionRules::embedded().unwrap());
+        let _ = redactor.body("{\"password\": \"tide-7-calm\"} and more", "body");
+        assert_eq!(redactor.report().times(), 1);
     }
 }

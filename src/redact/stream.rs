@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
 
 use super::{
     Redactor,
-    json_text::{Literal, LiteralKind, decoded, encoded, literals},
+    json_text::{Literal, LiteralKind, decoded, encoded, walk},
     redactor::{Replacement, replaced},
 };
 
@@ -35,7 +35,7 @@ impl Redactor {
     pub(super) fn stream<'t>(&mut self, text: &'t str, place: &dyn fmt::Display) -> Cow<'t, str> {
         let mut found: Vec<Replacement> = Vec::new();
         let mut parts: Vec<Vec<Piece>> = Vec::new();
-        let mut known: HashMap<String, usize> = HashMap::new();
+        let mut known: HashMap<(u64, String), usize> = HashMap::new();
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let at = start;
@@ -47,20 +47,21 @@ impl Redactor {
             };
             let at = at + (line.len() - data.len());
             let is_json = data.trim_start().starts_with(['{', '[', '"']);
-            let Some(literals) = literals(data).filter(|_| is_json) else {
+            if !is_json || walk(data, |_| {}).is_none() {
                 let whole = self.find(data, place).into_iter();
                 found.extend(whole.map(|(range, to)| (at + range.start..at + range.end, to)));
                 continue;
-            };
-            for literal in literals {
-                let said = decoded(data, &literal.range).filter(|_| is_piece(&literal));
+            }
+            let part_of_event = part_of(data);
+            walk(data, |literal| {
+                let said = decoded(data, &literal.range).filter(|_| is_piece(literal));
                 let Some(said) = said else {
-                    let whole = self.find_in_literal(data, &literal, place).into_iter();
+                    let whole = self.find_in_literal(data, literal, place).into_iter();
                     found.extend(whole.map(|(range, to)| (at + range.start..at + range.end, to)));
-                    continue;
+                    return;
                 };
                 let range = at + literal.range.start..at + literal.range.end;
-                let part = format!("{}{}", literal.path, part_of(data));
+                let part = (literal.path_hash(), part_of_event.clone());
                 let number = *known.entry(part).or_insert(parts.len());
                 if number == parts.len() {
                     parts.push(Vec::new());
@@ -68,7 +69,7 @@ impl Redactor {
                 parts.get_mut(number).into_iter().for_each(|part| {
                     part.push(Piece { range: range.clone(), said: said.clone() });
                 });
-            }
+            });
         }
         for part in parts {
             self.joined(&part, place, &mut found);
@@ -110,14 +111,13 @@ impl Redactor {
 }
 
 /// Whether a string is a piece of a longer one, that goes on in the next event.
-fn is_piece(literal: &Literal<'_>) -> bool {
+fn is_piece(literal: &Literal<'_, '_>) -> bool {
     if literal.kind != LiteralKind::Text {
         return false;
     }
-    let mut steps = literal.path.split('/').rev();
-    let last = steps.next().unwrap_or_default();
+    let last = literal.name.unwrap_or_default();
     let is_told = matches!(last, "id" | "type" | "role" | "name" | "signature");
-    last == "text" || last == "delta" || !is_told && steps.any(|step| step == "delta")
+    last == "text" || last == "delta" || !is_told && literal.is_in_delta()
 }
 
 /// Which part of the answer an event goes on with, by all that may tell it.

@@ -8,6 +8,7 @@ mod overlay;
 mod pi;
 mod redaction;
 mod routes;
+mod stale;
 
 use std::{
     io::Write,
@@ -15,7 +16,7 @@ use std::{
     sync::mpsc,
 };
 
-use afterimage::record::{Limits, Recorder, RecordingWriter, wire::Wire};
+use afterimage::record::{Limits, Recorder, Recording, RecordingWriter, wire::Wire};
 
 use self::{
     args::Record,
@@ -34,11 +35,16 @@ pub(crate) fn run(args: &Record) -> Outcome {
     let (mut routes, variables) = Routes::of(args)?;
     let launch = Launch::of(args, &variables, &mut routes)?;
     let redaction = Redaction::of(&args.redaction)?;
+    let has_plain = redaction.is_some() && has_plain_bodies(args);
     let recorder = recorder(args, redaction.clone())?;
     let listen = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let wire = Wire::start(listen, routes.into_routes(), recorder)?;
     let bodies = match redaction {
         None => "bodies as they are, with any secret in them",
+        Some(_) if has_plain => {
+            "bodies with placeholders for the secrets that the rules find; bodies of earlier runs stay \
+             there as they are, with any secret in them"
+        }
         Some(_) => "bodies with placeholders for the secrets that the rules find",
     };
     note(&format!(
@@ -50,13 +56,13 @@ pub(crate) fn run(args: &Record) -> Outcome {
         Some(launch) => launch.run(&wire),
         None => serve(&wire, &variables),
     };
-    let count = wire.exchanges();
+    let (count, for_model) = (wire.exchanges(), wire.exchanges_for_model());
     // The command has its answers: what is missing is said, and changes no exit code.
     if let Err(error) = wire.stop() {
         note(&error.to_string());
     }
     note(&format!(
-        "recorded {}; `afterimage requests {}` lists them",
+        "recorded {}, {for_model} of them for a model; `afterimage requests {}` lists those",
         counted(count, "exchange"),
         args.output.display()
     ));
@@ -64,6 +70,13 @@ pub(crate) fn run(args: &Record) -> Outcome {
         redaction.report();
     }
     outcome
+}
+
+/// Whether an earlier run wrote bodies as they are into the same folder.
+fn has_plain_bodies(args: &Record) -> bool {
+    // What cannot be read is told of when it is opened to be written.
+    let recording = Recording::open(&args.output).ok().flatten();
+    recording.is_some_and(|of| of.exchanges().iter().any(|exchange| !exchange.start.is_redacted))
 }
 
 fn recorder(args: &Record, redaction: Option<Redaction>) -> Outcome<Recorder> {

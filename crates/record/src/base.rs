@@ -37,7 +37,7 @@ pub(crate) struct Base {
 
 /// A body that is to be stored, and the earlier one that it comes after.
 #[derive(Debug)]
-pub(crate) struct Planned {
+pub(crate) struct BasePlan {
     samples: Vec<u64>,
     /// The place of the earlier body of its conversation.
     like: Option<usize>,
@@ -45,7 +45,7 @@ pub(crate) struct Planned {
     pub(crate) base: Option<Base>,
 }
 
-impl Planned {
+impl BasePlan {
     /// The plan as it was carried out: a body that gains nothing by the earlier one stands for itself.
     pub(crate) fn carried_out(self, is_after: bool) -> Self {
         Self { base: self.base.filter(|_| is_after), ..self }
@@ -56,7 +56,7 @@ impl Bases {
     /// Chooses the body that a new one comes after.
     ///
     /// Reads the body once.
-    pub(crate) fn plan(&self, lane: &str, body: &[u8]) -> Planned {
+    pub(crate) fn plan(&self, lane: &str, body: &[u8]) -> BasePlan {
         let samples = samples(body);
         let shared = |base: &Base| shared(&base.samples, &samples);
         let of_lane = self.bases.iter().enumerate().filter(|(_, base)| base.lane == lane);
@@ -66,12 +66,12 @@ impl Bases {
         let like = like.map(|(_, at)| at);
         let base = like.and_then(|at| self.bases.get(at));
         let base = base.filter(|base| base.depth + 1 < WHOLE_EVERY).cloned();
-        Planned { samples, like, base }
+        BasePlan { samples, like, base }
     }
 
     /// Remembers a body that was stored.
-    pub(crate) fn push(&mut self, lane: &str, position: Position, body: &[u8], planned: Planned) {
-        let Planned { samples, like, base } = planned;
+    pub(crate) fn push(&mut self, lane: &str, position: Position, body: &[u8], planned: BasePlan) {
+        let BasePlan { samples, like, base } = planned;
         let depth = base.map_or(0, |base| base.depth + 1);
         if let Some(at) = like.filter(|at| *at < self.bases.len()) {
             self.bases.remove(at);

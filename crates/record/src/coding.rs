@@ -12,6 +12,7 @@ pub const MOST_STORED: u64 = 64 << 20;
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 const AFTER: u8 = 2;
+const IN_PARTS: u8 = 3;
 /// The level of a body that stands for itself, that of a long one, and that of one that repeats an
 /// earlier one.
 const LEVEL: i32 = 9;
@@ -34,6 +35,8 @@ pub(crate) struct StoredBody {
     pub(crate) ended: bool,
     /// The record of the body that this one comes after.
     pub(crate) base: Option<Position>,
+    /// Whether its bytes stand in records of their own, before this one.
+    pub(crate) is_in_parts: bool,
 }
 
 /// How much is done to make a body small.
@@ -73,15 +76,26 @@ pub(crate) fn to_bytes(
     };
     let content = packed.as_deref().unwrap_or(body.bytes);
     let mut bytes = Vec::with_capacity(26 + content.len());
-    bytes.push(u8::from(body.ended));
-    bytes.extend(body.total.to_le_bytes());
-    bytes.extend((body.bytes.len() as u64).to_le_bytes());
-    bytes.push(coding);
+    put_head(&mut bytes, body.ended, body.total, body.bytes.len() as u64, coding);
     if let (AFTER, Some(at)) = (coding, at) {
         bytes.extend(at.offset().to_le_bytes());
     }
     bytes.extend(content);
     bytes
+}
+
+/// The content of the record that ends a body whose bytes stand in records of their own.
+pub(crate) fn in_parts(total: u64, stored: u64, ended: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_head(&mut bytes, ended, total, stored, IN_PARTS);
+    bytes
+}
+
+fn put_head(bytes: &mut Vec<u8>, ended: bool, total: u64, stored: u64, coding: u8) {
+    bytes.push(u8::from(ended));
+    bytes.extend(total.to_le_bytes());
+    bytes.extend(stored.to_le_bytes());
+    bytes.push(coding);
 }
 
 /// What a record of a body says of it, its coding and the packed bytes.
@@ -95,12 +109,13 @@ fn head(bytes: &[u8]) -> Option<(StoredBody, u8, &[u8])> {
             let (base, content) = rest.split_first_chunk::<8>()?;
             (Some(Position::new(u64::from_le_bytes(*base))), content)
         }
-        PLAIN | ZSTD => (None, rest),
+        PLAIN | ZSTD | IN_PARTS => (None, rest),
         _ => return None,
     };
     let (total, stored) = (u64::from_le_bytes(*total), u64::from_le_bytes(*stored));
     let is_sound = *ended <= 1 && stored <= total && stored <= MOST_STORED;
-    let body = StoredBody { total, stored, ended: *ended == 1, base };
+    let is_in_parts = *coding == IN_PARTS;
+    let body = StoredBody { total, stored, ended: *ended == 1, base, is_in_parts };
     is_sound.then_some((body, *coding, content))
 }
 
@@ -117,6 +132,7 @@ pub(crate) fn of_bytes(bytes: &[u8], base: Option<&[u8]>) -> Result<Vec<u8>> {
     let (body, coding, content) = head(bytes).ok_or_else(no_body)?;
     let found = match coding {
         PLAIN => content.to_vec(),
+        IN_PARTS => return Err(no_body()),
         _ => decompress(content, base.unwrap_or_default(), body.stored).map_err(|error| {
             Error::new(ErrorKind::Damaged, "a request body that is no zstd frame")
                 .with_source(error)

@@ -26,52 +26,77 @@ const PIECE: usize = 4096;
 /// assert!(unpacked(b"text".to_vec(), "gzip", 100).is_err());
 /// # Ok::<(), afterimage_record::Error>(())
 /// ```
-pub fn unpacked(mut bytes: Vec<u8>, codings: &str, most: u64) -> Result<Vec<u8>> {
+pub fn unpacked(bytes: Vec<u8>, codings: &str, most: u64) -> Result<Vec<u8>> {
+    match unpacked_start(bytes, codings, most)? {
+        (bytes, None) => Ok(bytes),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// As [`unpacked`], of bytes that may break off: as much as could be unpacked, and the error that
+/// ended it. Clients close a connection behind the last event of a stream, and before the end of its
+/// coding.
+///
+/// # Errors
+/// As [`unpacked`], but for bytes that break off or are not of the coding from some place on.
+///
+/// ```
+/// use afterimage_record::unpacked_start;
+///
+/// let (found, error) = unpacked_start(b"text".to_vec(), "gzip", 100)?;
+/// assert!(found.is_empty() && error.is_some());
+/// # Ok::<(), afterimage_record::Error>(())
+/// ```
+pub fn unpacked_start(
+    mut bytes: Vec<u8>,
+    codings: &str,
+    most: u64,
+) -> Result<(Vec<u8>, Option<Error>)> {
     let codings: Vec<&str> = codings.split(',').map(str::trim).collect();
     if codings.len() > MOST_CODINGS {
         let message = format!("expected at most {MOST_CODINGS} codings of a body");
         return Err(Error::new(ErrorKind::Shape, message));
     }
+    let mut broken = None;
     // The last one was applied last.
     for coding in codings.into_iter().rev() {
-        bytes = match coding.to_ascii_lowercase().as_str() {
-            "" | "identity" => bytes,
-            "gzip" | "x-gzip" => {
-                read(flate2::bufread::MultiGzDecoder::new(bytes.as_slice()), coding, most)?
-            }
-            "deflate" if is_zlib(&bytes) => {
-                read(flate2::bufread::ZlibDecoder::new(bytes.as_slice()), coding, most)?
-            }
-            // Some send it without the frame of zlib that the standard asks for.
-            "deflate" => {
-                read(flate2::bufread::DeflateDecoder::new(bytes.as_slice()), coding, most)?
-            }
-            "br" => {
-                read(brotli_decompressor::Decompressor::new(bytes.as_slice(), PIECE), coding, most)?
-            }
-            "zstd" => {
-                let decoder = zstd::stream::read::Decoder::with_buffer(bytes.as_slice());
-                read(decoder.map_err(|error| unsound(coding, error))?, coding, most)?
-            }
-            _ => {
-                let message = format!("expected a body in a known coding, found {coding:?}");
-                return Err(Error::new(ErrorKind::Shape, message));
-            }
-        };
+        let (unpacked, error) = unpacked_once(bytes, coding, most)?;
+        (bytes, broken) = (unpacked, broken.or(error));
     }
-    Ok(bytes)
+    Ok((bytes, broken))
 }
 
-fn read(input: impl Read, coding: &str, most: u64) -> Result<Vec<u8>> {
+fn unpacked_once(bytes: Vec<u8>, coding: &str, most: u64) -> Result<(Vec<u8>, Option<Error>)> {
+    let input = bytes.as_slice();
+    match coding.to_ascii_lowercase().as_str() {
+        "" | "identity" => Ok((bytes, None)),
+        "gzip" | "x-gzip" => read(flate2::bufread::MultiGzDecoder::new(input), coding, most),
+        "deflate" if is_zlib(input) => read(flate2::bufread::ZlibDecoder::new(input), coding, most),
+        // Some send it without the frame of zlib that the standard asks for.
+        "deflate" => read(flate2::bufread::DeflateDecoder::new(input), coding, most),
+        "br" => read(brotli_decompressor::Decompressor::new(input, PIECE), coding, most),
+        "zstd" => {
+            let decoder = zstd::stream::read::Decoder::with_buffer(input);
+            read(decoder.map_err(|error| unsound(coding, error))?, coding, most)
+        }
+        _ => {
+            let message = format!("expected a body in a known coding, found {coding:?}");
+            Err(Error::new(ErrorKind::Shape, message))
+        }
+    }
+}
+
+fn read(input: impl Read, coding: &str, most: u64) -> Result<(Vec<u8>, Option<Error>)> {
     let mut bytes = Vec::new();
     // A small body may unpack to any size.
     let mut input = input.take(most.saturating_add(1));
-    input.read_to_end(&mut bytes).map_err(|error| unsound(coding, error))?;
+    // What came before an error is in `bytes`.
+    let broken = input.read_to_end(&mut bytes).err().map(|error| unsound(coding, error));
     if bytes.len() as u64 > most {
         let message = format!("expected a body that unpacks to {most} bytes at most");
         return Err(Error::new(ErrorKind::Limit, message));
     }
-    Ok(bytes)
+    Ok((bytes, broken))
 }
 
 fn unsound(coding: &str, error: std::io::Error) -> Error {
@@ -159,6 +184,40 @@ mod tests {
             assert!(unpacked(BROTLI[..cut].to_vec(), "br", 1000).is_err(), "{cut}");
         }
         assert_eq!(unpacked(BROTLI.to_vec(), "br", 9).unwrap_err().kind(), ErrorKind::Limit);
+    }
+
+    #[test]
+    fn of_a_body_that_breaks_off_all_is_given_that_came_before() {
+        let event = "data: {\"tide\": \"high\"}\n\n";
+        // Each event is sent at once, as of a stream, and the end of the coding never comes.
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        let mut deflate = ZlibEncoder::new(Vec::new(), Compression::default());
+        let mut zstd = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        for _ in 0..3 {
+            for encoder in [&mut gzip as &mut dyn Write, &mut deflate, &mut zstd] {
+                encoder.write_all(event.as_bytes()).unwrap();
+                encoder.flush().unwrap();
+            }
+        }
+        let sent = [
+            ("gzip", gzip.get_ref().clone()),
+            ("deflate", deflate.get_ref().clone()),
+            ("zstd", zstd.get_ref().clone()),
+        ];
+        for (coding, bytes) in sent {
+            assert!(unpacked(bytes.clone(), coding, 1000).is_err(), "{coding}");
+            let (found, error) = unpacked_start(bytes.clone(), coding, 1000).unwrap();
+            assert_eq!(found, event.repeat(3).as_bytes(), "{coding}");
+            assert_eq!(error.unwrap().kind(), ErrorKind::Shape);
+            // One coding in another breaks off in both.
+            let both = packed(&bytes, "zstd");
+            let (found, error) = unpacked_start(both, &format!("{coding}, zstd"), 1000).unwrap();
+            assert_eq!((found.len(), error.is_some()), (event.len() * 3, true), "{coding}");
+        }
+        let (found, error) = unpacked_start(BROTLI[..BROTLI.len() - 1].to_vec(), "br", 99).unwrap();
+        assert!(found.len() < 60 && error.is_some());
+        let (found, error) = unpacked_start(b"whole".to_vec(), "identity", 99).unwrap();
+        assert!(found == b"whole" && error.is_none());
     }
 
     #[test]

@@ -20,13 +20,21 @@ pub(crate) enum Kind {
     Part = 4,
     End = 5,
     Run = 6,
+    RequestPart = 7,
 }
 
 impl Kind {
     fn of(byte: u8) -> Option<Self> {
-        [Self::Start, Self::Request, Self::Response, Self::Part, Self::End, Self::Run]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        let all = [
+            Self::Start,
+            Self::Request,
+            Self::Response,
+            Self::Part,
+            Self::End,
+            Self::Run,
+            Self::RequestPart,
+        ];
+        all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -60,6 +68,17 @@ impl Start {
             provider: provider.to_owned(),
             ..Self::default()
         }
+    }
+
+    /// Whether a model is asked: by a body that is posted, or by a message of a WebSocket. Others ask
+    /// for lists of models and the like.
+    pub fn is_for_model(&self) -> bool {
+        self.method == "POST" || self.is_websocket
+    }
+
+    /// How the body of the request was packed to be sent: its `content-encoding`.
+    pub fn content_encoding(&self) -> Option<String> {
+        content_encoding(&self.headers)
     }
 
     pub(crate) fn to_json(&self) -> Object {
@@ -120,6 +139,11 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
+    /// How the body of the response was packed to be sent: its `content-encoding`.
+    pub fn content_encoding(&self) -> Option<String> {
+        content_encoding(&self.headers)
+    }
+
     pub(crate) fn to_json(&self) -> Object {
         object! {
             "status": u64::from(self.status),
@@ -169,6 +193,13 @@ impl End {
     }
 }
 
+/// Several headers of one name are one list.
+fn content_encoding(headers: &[(String, String)]) -> Option<String> {
+    let of = headers.iter().filter(|(name, _)| name == "content-encoding");
+    let codings: Vec<&str> = of.map(|(_, value)| value.as_str()).collect();
+    (!codings.is_empty()).then(|| codings.join(", "))
+}
+
 fn headers_to_json(headers: &[(String, String)]) -> Value {
     let pair = |(name, value): &(String, String)| {
         Value::Array(vec![name.as_str().into(), value.as_str().into()])
@@ -203,6 +234,7 @@ pub(crate) fn json_bytes(kind: Kind, exchange: u64, content: Object) -> Vec<u8> 
 pub(crate) enum Entry<'b> {
     Start(Start),
     Request(&'b [u8]),
+    RequestPart(&'b [u8]),
     Response(ResponseHead),
     Part(&'b [u8]),
     End(End),
@@ -230,6 +262,7 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Result<(u64, Entry<'_>)> {
     };
     let entry = match kind {
         Kind::Request => Some(Entry::Request(content)),
+        Kind::RequestPart => Some(Entry::RequestPart(content)),
         Kind::Part => Some(Entry::Part(content)),
         Kind::Run => Some(Entry::Run),
         Kind::Start => value().as_ref().and_then(Start::of_json).map(Entry::Start),

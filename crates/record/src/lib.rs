@@ -51,7 +51,7 @@ mod writer;
 
 pub use allowed::{allowed_headers, allowed_path};
 pub use coding::MOST_STORED;
-pub use content::unpacked;
+pub use content::{unpacked, unpacked_start};
 pub use entry::{End, RequestBody, ResponseHead, Start};
 pub use error::{Error, ErrorKind};
 pub use folder::{FILE_NAME, is_recording};

@@ -3,13 +3,13 @@
 use afterimage_log::Position;
 
 use crate::{
-    base::{Bases, Planned},
+    base::{BasePlan, Bases},
     coding::{self, Effort, MOST_STORED},
     entry::RequestBody,
 };
 
 /// A longer body stands for itself, and none comes after it: it would be kept in memory.
-const MOST_BASE: usize = 16 << 20;
+pub(crate) const MOST_BASE: usize = 16 << 20;
 
 /// The bodies that later ones may come after.
 #[derive(Debug, Default)]
@@ -19,33 +19,33 @@ pub(crate) struct Packer {
 
 /// A body as it is stored, before its place in the file is known.
 #[derive(Debug)]
-pub(crate) struct Packed {
+pub(crate) struct PackedBody {
     /// The content of its record.
     pub(crate) content: Vec<u8>,
-    planned: Option<Planned>,
+    planned: Option<BasePlan>,
 }
 
 impl Packer {
     /// Packs a body, of which at most [`MOST_STORED`] bytes are stored.
     ///
     /// Reads it twice, and the earlier one once; with less effort once, or not at all.
-    pub(crate) fn pack(&self, lane: &str, body: &RequestBody<'_>, effort: Effort) -> Packed {
+    pub(crate) fn pack(&self, lane: &str, body: &RequestBody<'_>, effort: Effort) -> PackedBody {
         let most = usize::try_from(MOST_STORED).unwrap_or(usize::MAX);
         let bytes = body.bytes.get(..most).unwrap_or(body.bytes);
         let body = &RequestBody { bytes, total: body.total, ended: body.ended };
         if effort != Effort::Small || body.bytes.len() > MOST_BASE {
             let effort = effort.max(Effort::Quick);
-            return Packed { content: coding::to_bytes(body, None, effort), planned: None };
+            return PackedBody { content: coding::to_bytes(body, None, effort), planned: None };
         }
         let planned = self.bases.plan(lane, body.bytes);
         let base = planned.base.as_ref().map(|base| (base.position, &*base.body));
         let content = coding::to_bytes(body, base, effort);
         let is_after = coding::describe(&content).is_ok_and(|stored| stored.base.is_some());
-        Packed { content, planned: Some(planned.carried_out(is_after)) }
+        PackedBody { content, planned: Some(planned.carried_out(is_after)) }
     }
 
     /// Remembers a body that was stored at this place.
-    pub(crate) fn keep(&mut self, lane: &str, at: Position, bytes: &[u8], packed: Packed) {
+    pub(crate) fn keep(&mut self, lane: &str, at: Position, bytes: &[u8], packed: PackedBody) {
         if let Some(planned) = packed.planned {
             self.bases.push(lane, at, bytes, planned);
         }

@@ -47,6 +47,8 @@ pub struct Exchange {
     /// How it ended; `None` where it still runs, or nobody wrote its end.
     pub end: Option<End>,
     request: Option<(Position, StoredBody)>,
+    /// The parts of a request that was too long to be held in memory.
+    request_parts: Vec<Position>,
     parts: Vec<Position>,
     is_live: bool,
 }
@@ -124,8 +126,9 @@ impl Exchange {
     /// Why the request is not whole; `None` where it is.
     fn request_cut(&self) -> Option<&'static str> {
         match self.request {
-            None => Some("no request body was recorded"),
-            Some((_, stored)) if !stored.ended => Some("the request broke off"),
+            None if self.request_parts.is_empty() => Some("no request body was recorded"),
+            None => Some(BROKE_OFF),
+            Some((_, stored)) if !stored.ended => Some(BROKE_OFF),
             Some((_, stored)) if stored.stored < stored.total => {
                 Some(if self.start.is_redacted { LEFT_OUT } else { TOO_LONG })
             }
@@ -135,7 +138,8 @@ impl Exchange {
 }
 
 const LEFT_OUT: &str = "the request could not be redacted, and was left out";
-const TOO_LONG: &str = "the body is longer than what is stored of it";
+const BROKE_OFF: &str = "the request broke off";
+pub(crate) const TOO_LONG: &str = "the body is longer than what is stored of it";
 
 impl Recording {
     /// Opens the recording in a folder; `None` where there is none.
@@ -209,6 +213,7 @@ impl Recording {
                     response: None,
                     end: None,
                     request: None,
+                    request_parts: Vec::new(),
                     parts: Vec::new(),
                     is_live: self.is_live,
                 });
@@ -223,6 +228,7 @@ impl Recording {
                     let stored = coding::describe(content).ok();
                     exchange.request = stored.map(|stored| (record.position, stored));
                 }
+                Entry::RequestPart(_) => exchange.request_parts.push(record.position),
                 Entry::Response(head) => exchange.response = Some(head),
                 Entry::Part(_) => exchange.parts.push(record.position),
                 Entry::End(end) => exchange.end = Some(end),
@@ -264,11 +270,22 @@ impl Recording {
     /// [`ErrorKind::Damaged`] where a record is damaged or refers to none, [`ErrorKind::Io`].
     pub fn request(&self, exchange: &Exchange) -> Result<Body> {
         let cut = exchange.request_cut().map(str::to_owned);
-        let Some((position, _)) = exchange.request else {
-            return Ok(Body { bytes: Arc::default(), cut });
-        };
-        let bytes = self.body_at(position, MOST_LINKS)?;
-        Ok(Body { bytes, cut })
+        match exchange.request {
+            Some((position, StoredBody { is_in_parts: false, .. })) => {
+                let bytes = self.body_at(position, MOST_LINKS)?;
+                Ok(Body { bytes, cut })
+            }
+            Some((position, StoredBody { stored, .. })) => {
+                let (bytes, lost) = self.joined(&exchange.request_parts)?;
+                let is_all = lost.is_none() && bytes.len() as u64 == stored;
+                let missing = || self.damaged(position, "expected all parts of a request body");
+                is_all.then_some(Body { bytes: Arc::new(bytes), cut }).ok_or_else(missing)
+            }
+            None => {
+                let (bytes, _) = self.joined(&exchange.request_parts)?;
+                Ok(Body { bytes: Arc::new(bytes), cut })
+            },
+        }
     }
 
     fn body_at(&self, position: Position, links: u32) -> Result<Arc<Vec<u8>>> {
@@ -313,19 +330,7 @@ impl Recording {
     /// # Errors
     /// [`ErrorKind::Io`]. A part that is damaged is no error: the body is cut before it.
     pub fn response(&self, exchange: &Exchange) -> Result<Body> {
-        let mut bytes = Vec::new();
-        let mut lost = None;
-        for part in &exchange.parts {
-            let room = MOST_STORED.saturating_sub(bytes.len() as u64);
-            match self.part_at(*part, room) {
-                Ok(part) => bytes.extend(part),
-                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-                Err(error) => {
-                    lost = Some(format!("a part is damaged: {}", error.message()));
-                    break;
-                }
-            }
-        }
+        let (bytes, lost) = self.joined(&exchange.parts)?;
         let stored = exchange.end.as_ref().map(|end| end.stored);
         let cut = match exchange.answer() {
             _ if lost.is_some() => lost,
@@ -339,11 +344,28 @@ impl Recording {
         Ok(Body { bytes: Arc::new(bytes), cut })
     }
 
+    /// Parts one after the other, up to one that is damaged; what is said of that one.
+    fn joined(&self, parts: &[Position]) -> Result<(Vec<u8>, Option<String>)> {
+        let mut bytes = Vec::new();
+        for part in parts {
+            let room = MOST_STORED.saturating_sub(bytes.len() as u64);
+            match self.part_at(*part, room) {
+                Ok(part) => bytes.extend(part),
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => {
+                    let lost = format!("a part is damaged: {}", error.message());
+                    return Ok((bytes, Some(lost)));
+                }
+            }
+        }
+        Ok((bytes, None))
+    }
+
     fn part_at(&self, position: Position, room: u64) -> Result<Vec<u8>> {
         let payload = self.file.read(position)?;
         match entry::of_bytes(&payload)? {
-            (_, Entry::Part(packed)) => Ok(unpack(packed, room)?),
-            _ => Err(self.damaged(position, "expected a part of a response")),
+            (_, Entry::Part(packed) | Entry::RequestPart(packed)) => Ok(unpack(packed, room)?),
+            _ => Err(self.damaged(position, "expected a part of a body")),
         }
     }
 

@@ -17,13 +17,16 @@ use std::{
 };
 
 use self::{
-    packing::{PackedNote, Shared, Unpacked},
-    redaction::{Redaction, SharedRedact},
+    packing::{PackedRequest, RequestToPack, Shared},
+    redaction::{CaughtRedact, Redaction},
     syncing::Syncing,
     thread::Thread,
 };
 pub use self::{redaction::Redact, request::RequestRecorder, response::ResponseRecorder};
-use crate::{End, Error, ErrorKind, RecordingWriter, ResponseHead, Result, Start};
+use crate::{
+    End, Error, ErrorKind, MOST_STORED, RecordingWriter, ResponseHead, Result, Start,
+    writer::StreamedEnd,
+};
 
 /// So many bytes may wait for the disk, those of requests that still come in among them. What comes
 /// then is not recorded.
@@ -42,7 +45,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { request: crate::MOST_STORED, response: crate::MOST_STORED }
+        Self { request: MOST_STORED, response: MOST_STORED }
     }
 }
 
@@ -52,8 +55,10 @@ impl Default for Limits {
 /// function that was given, once, and the exchanges that it is missing from are marked as cut. The
 /// recorder then opens the recording anew, every few seconds at most.
 ///
-/// One thread appends, one packs the bodies of requests, one syncs. At most 256 MiB of bodies wait
-/// for them; what comes then is passed over, and marked.
+/// One thread appends, one packs the bodies of requests, one syncs. Answers are written as they come.
+/// So are requests of more than 16 MiB, and those of more than 64 KiB while 128 MiB wait; shorter ones
+/// are held until they can be packed. At most 256 MiB of bodies wait for the threads; what comes then
+/// is passed over, and marked.
 #[derive(Debug)]
 pub struct Recorder {
     line: Line,
@@ -65,15 +70,21 @@ pub struct Recorder {
 /// Said by a thread that ended as it should.
 enum Closing {
     Done,
+    /// The thread that packs requests failed.
+    PackerFailed,
 }
 
 /// The way to the threads.
 #[derive(Clone, Debug)]
 struct Line {
     notes: Sender<Note>,
-    unpacked: Sender<Option<Unpacked>>,
+    to_pack: Sender<Option<RequestToPack>>,
     waiting: Arc<AtomicUsize>,
     next: Arc<AtomicU64>,
+    /// How many exchanges asked a model.
+    for_model: Arc<AtomicU64>,
+    /// Whether a long request is written as it comes. One that is redacted has to be whole before.
+    can_stream: bool,
 }
 
 /// Called when an exchange is in the hands of the system.
@@ -88,20 +99,30 @@ enum Note {
     Start(u64, Start),
     /// The request has come to its end, and is packed now.
     Coming(u64),
-    Packed(PackedNote),
+    Packed(PackedRequest),
+    /// A part of a request that is too long to be held.
+    RequestPart(u64, Vec<u8>),
+    /// The end of such a request.
+    RequestEnd(u64, StreamedEnd),
     Response(u64, ResponseHead),
     Part(u64, Vec<u8>),
     End(u64, End, Done),
     /// A sync failed, of the opening with this number.
     NotSynced(u64, Error),
+    /// The thread that syncs ended before its time.
+    SyncingFailed,
+    /// The thread that packs requests ended before its time.
+    PackerFailed,
+    /// A caller's [`Redact`] panicked, at this place.
+    RedactPanicked(String),
     Stop,
 }
 
 impl Note {
-    /// What is counted while it waits. Requests are counted until they are packed.
+    /// What is counted while it waits. Requests that are held are counted until they are packed.
     fn size(&self) -> usize {
         match self {
-            Self::Part(_, bytes) => bytes.len(),
+            Self::Part(_, bytes) | Self::RequestPart(_, bytes) => bytes.len(),
             _ => 0,
         }
     }
@@ -134,8 +155,9 @@ impl Recorder {
     }
 
     /// As [`Recorder::start`]; what is written is redacted before. Answers are held in memory until
-    /// their ends, all together up to 256 MiB. What cannot be unpacked, or is no text, is left out, and
-    /// the exchange says so.
+    /// their ends, all together up to 256 MiB, and so are requests. What cannot be unpacked, or is no
+    /// text, is left out, and the exchange says so. So is a text at which `by` panics, and `tell` is
+    /// told of the first one.
     ///
     /// # Errors
     /// Those of [`Recorder::start`].
@@ -145,12 +167,12 @@ impl Recorder {
         open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
         tell: impl FnMut(&str) + Send + 'static,
     ) -> Result<Self> {
-        Self::start_with(limits, Some(Arc::new(Mutex::new(by))), Box::new(open), Box::new(tell))
+        Self::start_with(limits, Some(by), Box::new(open), Box::new(tell))
     }
 
     fn start_with(
         limits: Limits,
-        by: Option<SharedRedact>,
+        by: Option<Box<dyn Redact>>,
         mut open: Open,
         tell: Tell,
     ) -> Result<Self> {
@@ -158,18 +180,22 @@ impl Recorder {
         let shared = Arc::new(Shared::default());
         let waiting = Arc::clone(&shared.waiting);
         let (notes, incoming) = mpsc::channel();
-        let (unpacked, to_pack) = mpsc::channel();
+        let (to_pack, to_be_packed) = mpsc::channel();
         let (closing, ended) = mpsc::channel();
         let syncing = Syncing::start(notes.clone())?;
+        let by = by.map(|by| Arc::new(CaughtRedact::new(by, notes.clone())));
+        let can_stream = by.is_none();
         let redaction = by.clone().map(Redaction::new);
         let thread = Thread::new(writer, redaction, open, tell, syncing, shared.clone());
         spawn("recorder", move || {
-            thread.run(&incoming);
-            let _ = closing.send(Closing::Done);
+            let _ = closing.send(thread.run(&incoming));
         })?;
         let packed = notes.clone();
-        spawn("recorder-pack", move || packing::run(&to_pack, &packed, &shared, by.as_ref()))?;
-        let line = Line { notes, unpacked, waiting, next: Arc::default() };
+        spawn("recorder-pack", move || {
+            packing::run(&to_be_packed, &packed, &shared, by.as_deref());
+        })?;
+        let (next, for_model) = Default::default();
+        let line = Line { notes, to_pack, waiting, next, for_model, can_stream };
         Ok(Self { line, limits, ended: Mutex::new(Some(ended)) })
     }
 
@@ -178,7 +204,8 @@ impl Recorder {
     pub fn exchange(&self, start: Start) -> (RequestRecorder, ResponseRecorder) {
         let of = self.line.next.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::from(start.provider.as_str());
-        let coding = redaction::coding(&start.headers).filter(|_| !start.is_websocket);
+        let coding = start.content_encoding().filter(|_| !start.is_websocket);
+        self.line.for_model.fetch_add(u64::from(start.is_for_model()), Ordering::Relaxed);
         self.line.send(Note::Start(of, start));
         let line = self.line.clone();
         let request = RequestRecorder::new(line, of, lane, coding, self.limits.request);
@@ -195,26 +222,35 @@ impl Recorder {
         self.line.next.load(Ordering::Relaxed)
     }
 
+    /// How many of them asked a model: see [`Start::is_for_model`].
+    pub fn exchanges_for_model(&self) -> u64 {
+        self.line.for_model.load(Ordering::Relaxed)
+    }
+
     /// Writes what waits, syncs it, and ends the threads. Dropping does the same.
     ///
-    /// Waits for the disk, ten seconds at most. Does nothing the second time.
+    /// Waits for redaction and the disk, ten seconds at most. Does nothing the second time.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] where the disk took longer: the last exchanges may be missing.
+    /// [`ErrorKind::Io`] where writing took longer: the last exchanges may be missing.
     /// [`ErrorKind::Other`] where a thread ended too early.
     pub fn finish(&self) -> Result<()> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(ended) = ended else { return Ok(()) };
-        if self.line.unpacked.send(None).is_err() {
+        if self.line.to_pack.send(None).is_err() {
             // What packs has ended: the writer is to end nevertheless.
             self.line.send(Note::Stop);
         }
         let (kind, message) = match ended.recv_timeout(LAST) {
             Ok(Closing::Done) => return Ok(()),
+            Ok(Closing::PackerFailed) => (
+                ErrorKind::Other,
+                "a thread of the recorder failed: requests are missing".to_owned(),
+            ),
             Err(RecvTimeoutError::Timeout) => (
                 ErrorKind::Io,
                 format!(
-                    "the disk took longer than {} s: the last exchanges may be missing from the \
+                    "writing took longer than {} s: the last exchanges may be missing from the \
                      recording",
                     LAST.as_secs()
                 ),

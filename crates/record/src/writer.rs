@@ -9,7 +9,7 @@ use afterimage_log::{
 
 use crate::{
     Error, Result,
-    coding::Effort,
+    coding::{self, Effort},
     entry::{self, End, Kind, RequestBody, ResponseHead, Start},
     folder::{self, FILE_NAME, KIND},
     packer::Packer,
@@ -41,6 +41,14 @@ pub struct RecordingWriter {
     packer: Packer,
     /// The file once more, so that a sync and an append need not wait for each other.
     file: Arc<dyn OpenFile>,
+}
+
+/// How a request ends whose body was appended in parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamedEnd {
+    pub(crate) total: u64,
+    pub(crate) stored: u64,
+    pub(crate) ended: bool,
 }
 
 /// Makes durable what a writer has appended, on another thread.
@@ -131,6 +139,24 @@ impl RecordingWriter {
     /// Those of [`RecordingWriter::start`].
     pub(crate) fn packed(&mut self, of: ExchangeId, content: &[u8]) -> Result<Position> {
         Ok(self.log.append(&entry::to_bytes(Kind::Request, of.0, content))?)
+    }
+
+    /// Appends the next part of the body of a request that is not held in memory.
+    ///
+    /// # Errors
+    /// Those of [`RecordingWriter::start`].
+    pub(crate) fn request_part(&mut self, of: ExchangeId, bytes: &[u8]) -> Result<()> {
+        self.log.append(&entry::to_bytes(Kind::RequestPart, of.0, &pack(bytes)))?;
+        Ok(())
+    }
+
+    /// Appends the end of a request whose body was appended in parts.
+    ///
+    /// # Errors
+    /// Those of [`RecordingWriter::start`].
+    pub(crate) fn request_end(&mut self, of: ExchangeId, end: StreamedEnd) -> Result<()> {
+        let StreamedEnd { total, stored, ended } = end;
+        self.packed(of, &coding::in_parts(total, stored, ended)).map(drop)
     }
 
     /// Appends what comes before the body of the response.

@@ -94,9 +94,9 @@ impl CompressionTransform {
 
     fn let_go(&mut self, history: &mut History, id: &str, kept: &Originals) -> Result<Totals> {
         let block = self.in_effect(id)?;
-        let range = block.from..=block.to;
+        let (from, range) = (block.from, block.from..=block.to);
         let totals = history.forget(range)?;
-        let block = self.in_effect_mut(id)?;
+        let Some(block) = self.applied.get_mut(&from) else { return Err(self.not_in_effect(id)) };
         Arc::make_mut(block).let_go(kept.clone());
         let block = Arc::clone(block);
         // A range that is planned with it would hold what it had.
@@ -126,11 +126,5 @@ impl CompressionTransform {
             }
         };
         Error::new(ErrorKind::Conflict, format!("no block {id} is in effect: {known}"))
-    }
-
-    fn in_effect_mut(&mut self, id: &str) -> Result<&mut Arc<CompressionBlock>> {
-        let from = self.in_effect(id)?.from;
-        let missing = self.not_in_effect(id);
-        self.applied.get_mut(&from).ok_or(missing)
     }
 }

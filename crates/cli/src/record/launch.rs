@@ -4,6 +4,10 @@ use std::{
     ffi::{OsStr, OsString},
     path::Path,
     process::{Child, Command, ExitStatus},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use afterimage::record::wire::{Interrupt, Wire};
@@ -74,7 +78,7 @@ impl Launch {
         for name in ["NO_PROXY", "no_proxy"] {
             command.env(name, without_proxy(std::env::var(name).ok().as_deref()));
         }
-        let over = self.overlay.map(|overlay| overlay.lay(base)).transpose()?;
+        let over = self.overlay.map(|overlay| overlay.create(base)).transpose()?;
         if let Some(over) = &over {
             command.env(pi::VARIABLE, over.path());
         }
@@ -84,10 +88,16 @@ impl Launch {
         };
         let mut child = command.spawn().map_err(failed)?;
         open_files::raise();
-        let passed = pass_signals(wire, &child);
+        if let Some(over) = &over {
+            over.note_user(child.id());
+        }
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let passed = pass_signals(wire, &child, &has_ended);
         let status = child.wait();
+        // Its number may be that of another process from now on.
+        has_ended.store(true, Ordering::SeqCst);
         if let Some(over) = over {
-            over.lift();
+            over.restore();
         }
         passed?;
         match code(status.map_err(failed)?) {
@@ -105,12 +115,13 @@ fn without_proxy(hosts: Option<&str>) -> String {
 
 /// Ctrl-C reaches the command by itself; other signals are passed on to it.
 #[cfg(unix)]
-fn pass_signals(wire: &Wire, child: &Child) -> Outcome {
+fn pass_signals(wire: &Wire, child: &Child, has_ended: &Arc<AtomicBool>) -> Outcome {
     use rustix::process::{Pid, Signal, kill_process};
     let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let has_ended = Arc::clone(has_ended);
     wire.on_interrupt(move |interrupt| {
+        let process = process.filter(|_| !has_ended.load(Ordering::SeqCst));
         if let (Interrupt::Process, Some(process)) = (interrupt, process) {
-            // It may have ended.
             let _ = kill_process(process, Signal::TERM);
         }
     })?;
@@ -118,7 +129,7 @@ fn pass_signals(wire: &Wire, child: &Child) -> Outcome {
 }
 
 #[cfg(not(unix))]
-fn pass_signals(wire: &Wire, _child: &Child) -> Outcome {
+fn pass_signals(wire: &Wire, _child: &Child, _has_ended: &Arc<AtomicBool>) -> Outcome {
     wire.on_interrupt(|_: Interrupt| {})?;
     Ok(())
 }

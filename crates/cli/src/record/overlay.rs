@@ -62,12 +62,37 @@ fn move_to(from: &Path, to: &Path) -> io::Result<()> {
         return Ok(());
     }
     // Folders for temporary files often are on another disk.
+    copy_to(from, to)
+}
+
+/// Puts a copy in the place of a file, with the mode of what is copied. A loss of power leaves one of
+/// the two whole.
+fn copy_to(from: &Path, to: &Path) -> io::Result<()> {
     let beside = beside(to);
-    let copied = fs::copy(from, &beside).and_then(|_| fs::rename(&beside, to));
-    if copied.is_err() {
-        let _ = fs::remove_file(&beside);
+    let mode = fs::metadata(from)?.permissions();
+    let copied = fs::copy(from, &beside)
+        .and_then(|_| fs::OpenOptions::new().write(true).open(&beside)?.sync_all())
+        .and_then(|()| fs::set_permissions(&beside, mode))
+        .and_then(|()| fs::rename(&beside, to));
+    match copied {
+        Ok(()) => sync_folder(to),
+        Err(error) => {
+            let _ = fs::remove_file(&beside);
+            Err(error)
+        }
     }
-    copied
+}
+
+/// Makes the name of a file durable.
+#[cfg(unix)]
+fn sync_folder(of: &Path) -> io::Result<()> {
+    let Some(folder) = of.parent() else { return Ok(()) };
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_of: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 fn move_link(from: &Path, to: &Path) -> io::Result<()> {
@@ -91,6 +116,25 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that fails")]
 
     use super::*;
+
+    #[test]
+    fn a_copy_keeps_the_mode_of_what_was_written() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "to"].map(|name| scratch.path().join(name));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for (of_from, of_to) in [(0o600, 0o644), (0o640, 0o600)] {
+            fs::write(&from, "new").unwrap();
+            fs::write(&to, "old").unwrap();
+            fs::set_permissions(&from, fs::Permissions::from_mode(of_from)).unwrap();
+            fs::set_permissions(&to, fs::Permissions::from_mode(of_to)).unwrap();
+            copy_to(&from, &to).unwrap();
+            assert_eq!((fs::read_to_string(&to).unwrap().as_str(), mode(&to)), ("new", of_from));
+        }
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
+        assert!(copy_to(&scratch.path().join("none"), &to).is_err());
+        assert_eq!(fs::read_to_string(&to).unwrap(), "new");
+    }
 
     #[test]
     fn what_a_link_leads_to_stays_where_it_is() {

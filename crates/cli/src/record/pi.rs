@@ -13,6 +13,7 @@ use afterimage::json::{self, Object, ObjectExt, Value};
 use super::{
     overlay,
     routes::{ANTHROPIC, OPENAI, Routes},
+    stale,
 };
 use crate::{
     failure::{Failure, Outcome},
@@ -81,7 +82,8 @@ impl Overlay {
     }
 
     /// Makes the temporary folder, with the base URLs of the routes.
-    pub(super) fn lay(self, base: impl Fn(&str) -> Option<String>) -> Outcome<Laid> {
+    pub(super) fn create(self, base: impl Fn(&str) -> Option<String>) -> Outcome<OverlayFolder> {
+        stale::restore_all(&std::env::temp_dir());
         let Self { folder, mut models, bases } = self;
         let bases: Vec<(String, String)> =
             bases.into_iter().filter_map(|(url, route)| Some((url, base(&route)?))).collect();
@@ -92,37 +94,40 @@ impl Overlay {
             Failure::new(format!("cannot lay a folder over that of pi: {error}")).file(&folder)
         };
         // Of its owner alone, as `models.json` may hold keys.
-        let over = tempfile::Builder::new().prefix("afterimage-pi-").tempdir().map_err(failed)?;
+        let over = tempfile::Builder::new().prefix(stale::PREFIX).tempdir().map_err(failed)?;
         overlay::link_all(&folder, over.path(), MODELS).map_err(failed)?;
         let text = Value::from(models).to_string();
         fs::write(over.path().join(MODELS), text).map_err(failed)?;
-        Ok(Laid { over, folder })
+        let over = OverlayFolder { over, folder };
+        over.note_user(std::process::id());
+        Ok(over)
     }
 }
 
 /// A folder that lies over that of pi.
 #[derive(Debug)]
-pub(super) struct Laid {
+pub(super) struct OverlayFolder {
     over: tempfile::TempDir,
     folder: PathBuf,
 }
 
-impl Laid {
+impl OverlayFolder {
     pub(super) fn path(&self) -> &Path {
         self.over.path()
     }
 
+    /// Writes down that this process uses the folder, so that a later run can tell whether it is left
+    /// behind.
+    pub(super) fn note_user(&self, process: u32) {
+        // Without it the folder stays where it is.
+        let _ = stale::note(self.over.path(), &self.folder, process);
+    }
+
     /// Moves what pi has written into pi's own folder, and removes this one. What cannot be moved
     /// stays, and it is said where.
-    pub(super) fn lift(self) {
+    pub(super) fn restore(self) {
         let Self { over, folder } = self;
-        // It may hold keys, and its base URLs are of no use any more.
-        let removed = match fs::remove_file(over.path().join(MODELS)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
-        };
-        let moved = removed.and_then(|()| overlay::move_back(over.path(), &folder));
-        if let Err(error) = moved {
+        if let Err(error) = move_back(over.path(), &folder) {
             let kept = over.keep();
             note(&format!(
                 "cannot move what pi has written to {}: {error}; it is in {}",
@@ -131,6 +136,18 @@ impl Laid {
             ));
         }
     }
+}
+
+/// Moves what pi has written into its own folder.
+pub(super) fn move_back(over: &Path, folder: &Path) -> io::Result<()> {
+    // `models.json` may hold keys, and its base URLs are of no use any more.
+    for name in [MODELS, stale::NOTE] {
+        match fs::remove_file(over.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    overlay::move_back(over, folder)
 }
 
 /// The base URLs of a provider, and of its models.

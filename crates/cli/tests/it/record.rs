@@ -141,7 +141,11 @@ fn a_command_runs_as_it_would_and_its_requests_are_recorded() {
         assert!(run_of.out.contains("said by the command"), "{}", run_of.out);
         let first = run_of.err.lines().next().unwrap();
         assert!(first.contains("bodies as they are, with any secret in them"), "{first}");
-        assert!(run_of.err.contains("recorded 3 exchanges"), "{}", run_of.err);
+        assert!(
+            run_of.err.contains("recorded 3 exchanges, 3 of them for a model"),
+            "{}",
+            run_of.err
+        );
 
         let received = received.lock().unwrap().clone();
         assert_eq!(received, [1, 2, 3].map(|turns| body(turns).into_bytes()));
@@ -167,6 +171,23 @@ fn a_command_runs_as_it_would_and_its_requests_are_recorded() {
         let wire = fs::read(folder.join("wire.rec")).unwrap();
         assert!(!wire.windows(7).any(|bytes| bytes == b"planted"));
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+}
+
+#[test]
+fn a_run_that_redacts_says_that_earlier_bodies_stay() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let (address, _) = provider();
+    let url = format!("http://{address}/v1");
+    let earlier = "bodies of earlier runs stay there as they are";
+    for (options, says) in
+        [(&["--redact"][..], false), (&["--redact"], false), (&[], false), (&["--redact"], true)]
+    {
+        let run_of = record(&folder, options, "OPENAI_BASE_URL", &[("OPENAI_BASE_URL", &url)]);
+        assert_eq!(run_of.code, Some(7), "{}", run_of.err);
+        let first = run_of.err.lines().next().unwrap();
+        assert_eq!(first.contains(earlier), says, "{first}");
     }
 }
 

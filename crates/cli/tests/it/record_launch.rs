@@ -163,3 +163,56 @@ fn more_calls_pass_than_the_usual_limit_of_open_files_lets() {
     recorder.stdin.take().unwrap().write_all(b"\n").unwrap();
     assert!(recorder.wait().unwrap().success());
 }
+
+#[test]
+fn what_a_killed_recorder_left_is_restored_by_the_next_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [home, temporary] = ["home", "tmp"].map(|name| {
+        let path = scratch.path().join(name);
+        fs::create_dir(&path).unwrap();
+        path
+    });
+    // The first run is killed, and so is its command, which has written a file.
+    let first = stand_in(
+        scratch.path(),
+        "pi",
+        "cd \"$PI_CODING_AGENT_DIR\"; echo new > auth.json; echo $$; exec sleep 600",
+    );
+    let recording = scratch.path().join("recording");
+    let recorder = |program: &str| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("afterimage"));
+        command.args(["record", "-o", recording.to_str().unwrap(), "--", program]);
+        command.env("PI_CODING_AGENT_DIR", &home).env("TMPDIR", &temporary);
+        command.env_remove("OPENAI_BASE_URL").env_remove("ANTHROPIC_BASE_URL");
+        command
+    };
+    let mut killed = recorder(&first).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut said = BufReader::new(killed.stdout.take().unwrap()).lines();
+    let process = said.next().unwrap().unwrap();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let overlays = || fs::read_dir(&temporary).unwrap().count();
+    assert_eq!(overlays(), 1);
+    // While its command runs, the folder stays.
+    fs::create_dir(scratch.path().join("second")).unwrap();
+    let second = stand_in(&scratch.path().join("second"), "pi", "true");
+    assert!(recorder(&second).output().unwrap().status.success());
+    assert_eq!((overlays(), home.join("auth.json").exists()), (1, false));
+    assert!(Command::new("kill").args(["-KILL", &process]).status().unwrap().success());
+    // Until the system has taken it away.
+    let runs = || {
+        let asked = Command::new("kill").args(["-0", &process]).stderr(Stdio::null()).status();
+        asked.unwrap().success()
+    };
+    let began = std::time::Instant::now();
+    while runs() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "nobody reaps {process}");
+        thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let third = recorder(&second).output().unwrap();
+    let err = String::from_utf8(third.stderr).unwrap();
+    assert!(err.contains("a run that was killed left"), "{err}");
+    assert_eq!(overlays(), 0, "{err}");
+    assert_eq!(fs::read_to_string(home.join("auth.json")).unwrap(), "new\n");
+    assert!(!home.join("models.json").exists() && !home.join(".afterimage-overlay").exists());
+}

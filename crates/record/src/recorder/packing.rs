@@ -11,10 +11,7 @@ use std::{
 
 use afterimage_log::Position;
 
-use super::{
-    Note,
-    redaction::{SharedRedact, redacted_request},
-};
+use super::{Note, redaction::CaughtRedact, request::Lease};
 use crate::{RequestBody, coding::Effort, packer::Packer};
 
 /// An answer that has waited so long for its request waits for no packing.
@@ -22,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The body of a request, on its way to the recording.
 #[derive(Debug)]
-pub(super) struct Unpacked {
+pub(super) struct RequestToPack {
     pub(super) of: u64,
     pub(super) lane: Arc<str>,
     /// How the body is packed, as its header says.
@@ -30,20 +27,22 @@ pub(super) struct Unpacked {
     pub(super) bytes: Vec<u8>,
     pub(super) total: u64,
     pub(super) ended: bool,
+    /// Counts its bytes while it waits.
+    pub(super) lease: Lease,
 }
 
 /// A request that is packed.
-pub(super) struct PackedNote {
+pub(super) struct PackedRequest {
     pub(super) of: u64,
     pub(super) content: Vec<u8>,
     /// Which opening of the recording the earlier bodies are of.
     pub(super) opening: u64,
-    pub(super) stored: Sender<Stored>,
+    pub(super) stored: Sender<Placement>,
 }
 
-/// What became of a packed request.
+/// Where a packed request was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum Placement {
     At(Position),
     /// The recording was opened anew: the body is to be packed without earlier ones.
     Anew,
@@ -61,17 +60,30 @@ pub(super) struct Shared {
     pub(super) opening: AtomicU64,
 }
 
+/// Tells that the thread ended before its time, unless it says that it has ended.
+struct EndNote<'n> {
+    notes: &'n Sender<Note>,
+    note: Note,
+}
+
+impl Drop for EndNote<'_> {
+    fn drop(&mut self) {
+        let _ = self.notes.send(std::mem::replace(&mut self.note, Note::Stop));
+    }
+}
+
 /// Packs what comes, until nobody sends any more or `None` comes; hands that on.
 pub(super) fn run(
-    incoming: &Receiver<Option<Unpacked>>,
+    incoming: &Receiver<Option<RequestToPack>>,
     notes: &Sender<Note>,
     shared: &Shared,
-    by: Option<&SharedRedact>,
+    by: Option<&CaughtRedact>,
 ) {
+    let mut end = EndNote { notes, note: Note::PackerFailed };
     let (mut packer, mut opening) = (Packer::default(), 0);
     // Since when some answer waits.
     let mut held: Option<Instant> = None;
-    while let Ok(Some(unpacked)) = incoming.recv() {
+    while let Ok(Some(request)) = incoming.recv() {
         let is_held = shared.held.load(Ordering::Relaxed) > 0;
         held = is_held.then(|| held.unwrap_or_else(Instant::now));
         let effort = match held {
@@ -79,11 +91,12 @@ pub(super) fn run(
             Some(since) if since.elapsed() < PATIENCE => Effort::Quick,
             Some(_) => Effort::AsIs,
         };
-        let size = unpacked.bytes.len();
-        let Unpacked { of, lane, bytes, total, ended, .. } = match by {
-            Some(by) => redacted_request(by, unpacked),
-            None => unpacked,
+        let request = match by {
+            Some(by) => by.request(request),
+            None => request,
         };
+        // Its bytes are counted up to here.
+        let RequestToPack { of, lane, bytes, total, ended, lease: _lease, .. } = request;
         let body = RequestBody { bytes: &bytes, total, ended };
         loop {
             let now = shared.opening.load(Ordering::Acquire);
@@ -93,18 +106,17 @@ pub(super) fn run(
             let mut packed = packer.pack(&lane, &body, effort);
             let (stored, wait) = mpsc::channel();
             let content = std::mem::take(&mut packed.content);
-            let note = PackedNote { of, content, opening, stored };
+            let note = PackedRequest { of, content, opening, stored };
             if notes.send(Note::Packed(note)).is_err() {
                 return;
             }
-            match wait.recv().unwrap_or(Stored::Lost) {
-                Stored::At(at) => packer.keep(&lane, at, &bytes, packed),
-                Stored::Anew => continue,
-                Stored::Lost => {}
+            match wait.recv().unwrap_or(Placement::Lost) {
+                Placement::At(at) => packer.keep(&lane, at, &bytes, packed),
+                Placement::Anew => continue,
+                Placement::Lost => {}
             }
             break;
         }
-        shared.waiting.fetch_sub(size, Ordering::Relaxed);
     }
-    let _ = notes.send(Note::Stop);
+    end.note = Note::Stop;
 }

@@ -1,16 +1,28 @@
 use std::{
+    any::Any,
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::Sender,
+    },
 };
 
-use super::{MOST_WAITING, packing::Unpacked, response::PART};
-use crate::{End, MOST_STORED, ResponseHead, Start, unpacked};
+use super::{MOST_WAITING, Note, packing::RequestToPack, response::PART};
+use crate::{End, MOST_STORED, ResponseHead, Start, reader::TOO_LONG, unpacked, unpacked_start};
 
 /// What is said of an answer that is not written.
 const LEFT_OUT: &str = "the answer could not be redacted, and was left out";
 
+/// What stands in the place of a line that could not be redacted.
+const NO_LINE: &str = "[left out]";
+
 /// Takes secrets out of what is to be written.
+///
+/// A call that panics is caught: its text is left out and nothing of it written. Later calls are made
+/// all the same.
 pub trait Redact: Send {
     /// A line without its secrets: of a header, or of a path.
     fn line(&mut self, text: &str) -> String;
@@ -25,23 +37,66 @@ pub trait Redact: Send {
 }
 
 /// What redacts requests and answers, so that a secret has one placeholder in both.
-pub(super) type SharedRedact = Arc<Mutex<Box<dyn Redact>>>;
+pub(super) struct CaughtRedact {
+    by: Mutex<Box<dyn Redact>>,
+    /// Whether a panic was told of.
+    has_told: AtomicBool,
+    notes: Sender<Note>,
+}
 
-fn locked(by: &SharedRedact) -> MutexGuard<'_, Box<dyn Redact>> {
-    by.lock().unwrap_or_else(PoisonError::into_inner)
+impl CaughtRedact {
+    pub(super) fn new(by: Box<dyn Redact>, notes: Sender<Note>) -> Self {
+        Self { by: Mutex::new(by), has_told: AtomicBool::new(false), notes }
+    }
+
+    /// What a call gives; `None` where it panics, which is told of once.
+    fn call<T>(&self, place: &str, call: impl FnOnce(&mut dyn Redact) -> T) -> Option<T> {
+        let mut by = self.by.lock().unwrap_or_else(PoisonError::into_inner);
+        let called = catch_unwind(AssertUnwindSafe(|| call(&mut **by)));
+        drop(by);
+        called.map_err(|panic| self.tell(place, &*panic)).ok()
+    }
+
+    fn tell(&self, place: &str, panic: &(dyn Any + Send)) {
+        if self.has_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("it does not say why");
+        let _ = self.notes.send(Note::RedactPanicked(format!("{place}: {text}")));
+    }
+
+    fn line(&self, text: &str) -> String {
+        self.call("a line", |by| by.line(text)).unwrap_or_else(|| NO_LINE.to_owned())
+    }
+
+    /// A request as it may be written: without its secrets, or, where that cannot be, without its
+    /// bytes, so that the reader sees that of so many none is stored.
+    pub(super) fn request(&self, request: RequestToPack) -> RequestToPack {
+        let RequestToPack { of, lane, coding, bytes, total, ended, lease } = request;
+        let is_whole = ended && total == bytes.len() as u64;
+        let text = is_whole.then(|| text(bytes, coding.as_deref())).flatten();
+        let place = place(of, "request");
+        let redacted = text.and_then(|text| self.call(&place, |by| by.body(&text, &place)));
+        let bytes = redacted.and_then(stored);
+        let total = bytes.as_ref().map_or(total, |bytes| bytes.len() as u64);
+        let bytes = bytes.unwrap_or_default();
+        RequestToPack { of, lane, coding: None, bytes, total, ended, lease }
+    }
 }
 
 /// Holds answers until they can be redacted.
 pub(super) struct Redaction {
-    by: SharedRedact,
-    held: HashMap<u64, Held>,
+    by: Arc<CaughtRedact>,
+    held: HashMap<u64, PendingAnswer>,
     /// How many bytes are held.
     bytes: usize,
 }
 
 /// An exchange whose answer is still to come.
 #[derive(Default)]
-struct Held {
+struct PendingAnswer {
     response_coding: Option<String>,
     response: Vec<u8>,
     /// Too much was held already.
@@ -55,20 +110,20 @@ impl fmt::Debug for Redaction {
 }
 
 impl Redaction {
-    pub(super) fn new(by: SharedRedact) -> Self {
+    pub(super) fn new(by: Arc<CaughtRedact>) -> Self {
         Self { by, held: HashMap::new(), bytes: 0 }
     }
 
     pub(super) fn start(&mut self, of: u64, mut start: Start) -> Start {
-        self.held.insert(of, Held::default());
-        start.path = locked(&self.by).line(&start.path);
+        self.held.insert(of, PendingAnswer::default());
+        start.path = self.by.line(&start.path);
         self.headers(&mut start.headers);
         Start { is_redacted: true, ..start }
     }
 
     pub(super) fn head(&mut self, of: u64, mut head: ResponseHead) -> ResponseHead {
         if let Some(held) = self.held.get_mut(&of) {
-            held.response_coding = coding(&head.headers);
+            held.response_coding = head.content_encoding();
         }
         self.headers(&mut head.headers);
         head
@@ -76,7 +131,7 @@ impl Redaction {
 
     fn headers(&mut self, headers: &mut [(String, String)]) {
         for (_, value) in headers {
-            *value = locked(&self.by).line(value);
+            *value = self.by.line(value);
         }
     }
 
@@ -95,39 +150,28 @@ impl Redaction {
     /// An answer as it may be written, in parts, and its end.
     pub(super) fn end(&mut self, of: u64, end: End) -> (Vec<Vec<u8>>, End) {
         let Some(held) = self.held.remove(&of) else { return (Vec::new(), end) };
-        let Held { response_coding: coding, response: bytes, is_lost } = held;
+        let PendingAnswer { response_coding: coding, response: bytes, is_lost } = held;
         self.bytes -= bytes.len();
         let is_stored = !is_lost && end.stored == bytes.len() as u64;
         let is_whole = end.cut.is_none() && end.stored == end.bytes;
-        let text = text(bytes, coding.as_deref()).filter(|_| is_stored);
-        let redacted = text.and_then(|text| {
-            let place = place(of, "response");
-            let mut by = locked(&self.by);
-            if is_whole { Some(by.body(&text, &place)) } else { by.broken(&text, &place) }
-        });
+        let place = place(of, "response");
+        let redacted = match is_whole {
+            _ if !is_stored => None,
+            true => text(bytes, coding.as_deref())
+                .and_then(|text| self.by.call(&place, |by| by.body(&text, &place))),
+            false => text_start(bytes, coding.as_deref())
+                .and_then(|text| self.by.call(&place, |by| by.broken(&text, &place)).flatten()),
+        };
         let Some(redacted) = redacted.and_then(stored) else {
             let cut =
                 end.cut.map_or_else(|| LEFT_OUT.to_owned(), |cut| format!("{cut}; {LEFT_OUT}"));
             return (Vec::new(), End { stored: 0, cut: Some(cut), ..end });
         };
         let length = redacted.len() as u64;
-        let too_long = (end.stored < end.bytes)
-            .then(|| "the body is longer than what is stored of it".to_owned());
+        let too_long = (end.stored < end.bytes).then(|| TOO_LONG.to_owned());
         let end = End { bytes: length, stored: length, cut: end.cut.or(too_long), ..end };
         (redacted.chunks(PART).map(<[u8]>::to_vec).collect(), end)
     }
-}
-
-/// A request as it may be written: without its secrets, or, where that cannot be, without its bytes,
-/// so that the reader sees that of so many none is stored.
-pub(super) fn redacted_request(by: &SharedRedact, unpacked: Unpacked) -> Unpacked {
-    let Unpacked { of, ended, .. } = unpacked;
-    let is_whole = ended && unpacked.total == unpacked.bytes.len() as u64;
-    let text = text(unpacked.bytes, unpacked.coding.as_deref()).filter(|_| is_whole);
-    let bytes = text.and_then(|text| stored(locked(by).body(&text, &place(of, "request"))));
-    let total = bytes.as_ref().map_or(unpacked.total, |bytes| bytes.len() as u64);
-    let (lane, bytes) = (unpacked.lane, bytes.unwrap_or_default());
-    Unpacked { of, lane, coding: None, bytes, total, ended }
 }
 
 /// What is stored of a redacted body: all of it, or nothing where it is too long, as placeholders may
@@ -140,11 +184,6 @@ fn place(of: u64, what: &str) -> String {
     format!("exchange {}, {what}", of + 1)
 }
 
-pub(super) fn coding(headers: &[(String, String)]) -> Option<String> {
-    let mut of = headers.iter().filter(|(name, _)| name == "content-encoding");
-    of.next().map(|(_, value)| value.clone())
-}
-
 /// The text of a body; `None` where it has none.
 fn text(bytes: Vec<u8>, coding: Option<&str>) -> Option<String> {
     let bytes = match coding.filter(|_| !bytes.is_empty()) {
@@ -152,4 +191,24 @@ fn text(bytes: Vec<u8>, coding: Option<&str>) -> Option<String> {
         None => bytes,
     };
     String::from_utf8(bytes).ok()
+}
+
+/// The text of a body that broke off, as far as it can be read.
+fn text_start(bytes: Vec<u8>, coding: Option<&str>) -> Option<String> {
+    let bytes = match coding.filter(|_| !bytes.is_empty()) {
+        Some(coding) => unpacked_start(bytes, coding, MOST_STORED).ok()?.0,
+        None => bytes,
+    };
+    String::from_utf8(bytes).or_else(whole_chars).ok()
+}
+
+/// The text without the character that was cut at its end.
+fn whole_chars(error: std::string::FromUtf8Error) -> Result<String, std::string::FromUtf8Error> {
+    let cut = error.utf8_error();
+    if cut.error_len().is_some() {
+        return Err(error);
+    }
+    let mut bytes = error.into_bytes();
+    bytes.truncate(cut.valid_up_to());
+    String::from_utf8(bytes)
 }

@@ -6,8 +6,8 @@ use std::sync::{
     mpsc::{self, Sender},
 };
 
-use super::Note;
-use crate::{Error, Result, writer::Syncer};
+use super::{Note, spawn};
+use crate::{Result, writer::Syncer};
 
 /// The way to the thread.
 pub(super) struct Syncing {
@@ -21,26 +21,42 @@ impl Syncing {
         let (jobs, incoming) = mpsc::channel::<(Syncer, u64)>();
         let is_busy = Arc::new(AtomicBool::new(false));
         let busy = Arc::clone(&is_busy);
-        let run = move || {
+        spawn("recorder-sync", move || {
             for (file, opening) in incoming {
+                // It is free again however this ends.
+                let _free = FreeMark { is_busy: &busy, notes: &notes };
                 if let Err(error) = file.sync() {
                     let _ = notes.send(Note::NotSynced(opening, error));
                 }
-                busy.store(false, Ordering::Release);
             }
-        };
-        std::thread::Builder::new()
-            .name("recorder-sync".to_owned())
-            .spawn(run)
-            .map_err(|error| Error::io(error, "cannot start a thread"))?;
+        })?;
         Ok(Self { jobs, is_busy })
     }
 
-    /// Begins to sync; false where an earlier sync still runs.
-    pub(super) fn begin(&self, file: Syncer, opening: u64) -> bool {
+    /// Begins to sync; false where an earlier sync still runs, `None` where the thread is gone.
+    pub(super) fn begin(&self, file: Syncer, opening: u64) -> Option<bool> {
         if self.is_busy.swap(true, Ordering::AcqRel) {
-            return false;
+            return Some(false);
         }
-        self.jobs.send((file, opening)).is_ok()
+        let sent = self.jobs.send((file, opening));
+        if sent.is_err() {
+            self.is_busy.store(false, Ordering::Release);
+        }
+        sent.ok().map(|()| true)
+    }
+}
+
+/// Says that a sync is over; where it panicked, also that none follows.
+struct FreeMark<'b> {
+    is_busy: &'b AtomicBool,
+    notes: &'b Sender<Note>,
+}
+
+impl Drop for FreeMark<'_> {
+    fn drop(&mut self) {
+        self.is_busy.store(false, Ordering::Release);
+        if std::thread::panicking() {
+            let _ = self.notes.send(Note::SyncingFailed);
+        }
     }
 }

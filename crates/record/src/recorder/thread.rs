@@ -9,8 +9,8 @@ use std::{
 };
 
 use super::{
-    Done, Note, Open, Redaction, Tell,
-    packing::{PackedNote, Shared, Stored},
+    Closing, Done, Note, Open, Redaction, Tell,
+    packing::{PackedRequest, Placement, Shared},
     syncing::Syncing,
 };
 use crate::{End, ExchangeId, RecordingWriter, Result, Start};
@@ -30,12 +30,16 @@ pub(super) struct Thread {
     tell: Tell,
     syncing: Syncing,
     shared: Arc<Shared>,
-    running: HashMap<u64, Running>,
+    running: HashMap<u64, OpenExchange>,
     /// Since when something is not synced.
     unsynced: Option<Instant>,
     failed: Option<Instant>,
     /// How many exchanges were not recorded since the failure.
     missed: u64,
+    /// Whether the thread that packs requests is gone.
+    has_no_packer: bool,
+    /// Whether the thread that syncs is gone.
+    has_no_syncing: bool,
 }
 
 /// How far the request of an exchange is.
@@ -48,7 +52,7 @@ enum Request {
 }
 
 /// An exchange whose end, or whose request, is still to come.
-struct Running {
+struct OpenExchange {
     id: ExchangeId,
     request: Request,
     has_end: bool,
@@ -67,12 +71,23 @@ impl Thread {
         syncing: Syncing,
         shared: Arc<Shared>,
     ) -> Self {
-        let (running, unsynced, failed, missed) = Default::default();
-        let writer = Some(writer);
-        Self { writer, redaction, open, tell, syncing, shared, running, unsynced, failed, missed }
+        Self {
+            writer: Some(writer),
+            redaction,
+            open,
+            tell,
+            syncing,
+            shared,
+            running: HashMap::new(),
+            unsynced: None,
+            failed: None,
+            missed: 0,
+            has_no_packer: false,
+            has_no_syncing: false,
+        }
     }
 
-    pub(super) fn run(mut self, incoming: &Receiver<Note>) {
+    pub(super) fn run(mut self, incoming: &Receiver<Note>) -> Closing {
         loop {
             let note = match self.unsynced {
                 None => incoming.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -91,6 +106,7 @@ impl Thread {
             }
         }
         self.sync();
+        if self.has_no_packer { Closing::PackerFailed } else { Closing::Done }
     }
 
     fn take(&mut self, note: Note) {
@@ -103,11 +119,18 @@ impl Thread {
                 self.begin(of, &start);
             }
             Note::Coming(of) => {
-                if let Some(running) = self.running.get_mut(&of) {
-                    running.request = Request::Coming;
-                }
+                let has_no_packer = self.has_no_packer;
+                let state = if has_no_packer { Request::Stored } else { Request::Coming };
+                self.settle(of, |running| running.request = state);
             }
             Note::Packed(note) => self.packed(&note),
+            Note::RequestPart(of, bytes) => {
+                self.append(of, |writer, id| writer.request_part(id, &bytes));
+            }
+            Note::RequestEnd(of, end) => {
+                self.append(of, |writer, id| writer.request_end(id, end));
+                self.settle(of, |running| running.request = Request::Stored);
+            }
             Note::Response(of, head) => {
                 let head = match &mut self.redaction {
                     Some(redaction) => redaction.head(of, head),
@@ -135,7 +158,25 @@ impl Thread {
                     self.fail(&error);
                 }
             }
+            Note::SyncingFailed => self.sync_without_thread(),
+            Note::PackerFailed => self.packer_failed(),
+            Note::RedactPanicked(place) => (self.tell)(&format!(
+                "the redaction panicked at {place}; what it cannot redact is left out"
+            )),
             Note::Stop => {}
+        }
+    }
+
+    /// Of requests that are held nothing comes any more: no answer waits for one.
+    fn packer_failed(&mut self) {
+        self.has_no_packer = true;
+        let message = "a thread of the recorder failed; calls go on, and their requests are not \
+                       recorded";
+        (self.tell)(message);
+        let is_coming = |(_, running): &(&u64, &OpenExchange)| running.request == Request::Coming;
+        let coming: Vec<u64> = self.running.iter().filter(is_coming).map(|(of, _)| *of).collect();
+        for of in coming {
+            self.settle(of, |running| running.request = Request::Stored);
         }
     }
 
@@ -152,7 +193,7 @@ impl Thread {
         match writer.start(start) {
             Ok(id) => {
                 let (request, done) = (Request::Passing, None);
-                let running = Running { id, request, has_end: false, is_lost: false, done };
+                let running = OpenExchange { id, request, has_end: false, is_lost: false, done };
                 self.running.insert(of, running);
                 self.unsynced.get_or_insert_with(Instant::now);
             }
@@ -164,20 +205,20 @@ impl Thread {
     }
 
     /// Appends a request, and says where.
-    fn packed(&mut self, note: &PackedNote) {
+    fn packed(&mut self, note: &PackedRequest) {
         let of = note.of;
-        let mut stored = Stored::Lost;
+        let mut stored = Placement::Lost;
         if note.opening == self.opening() {
             self.append(of, |writer, id| {
-                stored = Stored::At(writer.packed(id, &note.content)?);
+                stored = Placement::At(writer.packed(id, &note.content)?);
                 Ok(())
             });
         } else if self.running.get(&of).is_some_and(|running| !running.is_lost) {
-            stored = Stored::Anew;
+            stored = Placement::Anew;
         }
         // Who packs waits for it, and does not go away before.
         let _ = note.stored.send(stored);
-        if stored != Stored::Anew {
+        if stored != Placement::Anew {
             self.settle(of, |running| running.request = Request::Stored);
         }
     }
@@ -226,7 +267,7 @@ impl Thread {
     }
 
     /// Forgets an exchange when all of it has come.
-    fn settle(&mut self, of: u64, came: impl FnOnce(&mut Running)) {
+    fn settle(&mut self, of: u64, came: impl FnOnce(&mut OpenExchange)) {
         let Some(running) = self.running.get_mut(&of) else { return };
         came(running);
         if running.request != Request::Stored {
@@ -247,9 +288,22 @@ impl Thread {
             self.unsynced = None;
             return;
         };
-        let is_begun = self.syncing.begin(writer.syncer(), self.opening());
-        // While the disk is busy with the last sync, the next one is tried later.
-        self.unsynced = (!is_begun).then(Instant::now);
+        match self.syncing.begin(writer.syncer(), self.opening()) {
+            // While the disk is busy with the last sync, the next one is tried later.
+            Some(is_begun) => self.unsynced = (!is_begun).then(Instant::now),
+            None => self.sync_without_thread(),
+        }
+    }
+
+    /// Syncs where the thread that does is gone: what is to be appended waits for it.
+    fn sync_without_thread(&mut self) {
+        if !std::mem::replace(&mut self.has_no_syncing, true) {
+            let message =
+                "the thread that syncs the recording failed; the one that appends does it";
+            (self.tell)(message);
+        }
+        self.unsynced = None;
+        self.sync();
     }
 
     /// Syncs, and waits for it.

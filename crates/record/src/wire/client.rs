@@ -39,7 +39,7 @@ const WINDOW_OF_ALL: u32 = WINDOW * MOST_CALLS as u32;
 type Client = legacy::Client<Connector, RequestBody>;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-pub(super) type Connector = Timed<HttpsConnector<HttpConnector>>;
+pub(super) type Connector = ConnectTimeout<HttpsConnector<HttpConnector>>;
 
 /// Speaks HTTP/2 and HTTP/1.1, and checks certificates by those of the system.
 pub(super) struct Clients {
@@ -75,8 +75,8 @@ impl Clients {
         http.set_keepalive(Some(ALIVE));
         let config = config(is_tls)?;
         let https = || HttpsConnectorBuilder::new().with_tls_config(config.clone()).https_or_http();
-        let sockets = Timed(https().enable_http1().wrap_connector(http.clone()));
-        let connector = Timed(https().enable_all_versions().wrap_connector(http));
+        let sockets = ConnectTimeout(https().enable_http1().wrap_connector(http.clone()));
+        let connector = ConnectTimeout(https().enable_all_versions().wrap_connector(http));
         let sockets = websocket::client(sockets);
         Ok(Self { connector, sockets, pools: Mutex::default() })
     }
@@ -148,9 +148,9 @@ fn config(is_tls: bool) -> Result<ClientConfig> {
 
 /// A connector that gives up: one that waits for a certificate would wait as long as its client.
 #[derive(Clone)]
-pub(super) struct Timed<C>(C);
+pub(super) struct ConnectTimeout<C>(C);
 
-impl<C> Service<Uri> for Timed<C>
+impl<C> Service<Uri> for ConnectTimeout<C>
 where
     C: Service<Uri, Error = BoxError>,
     C::Future: Send + 'static,

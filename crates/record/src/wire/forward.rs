@@ -13,7 +13,7 @@ use hyper_util::client::legacy;
 use super::{
     Shared,
     guard::{self, Refusal, Target},
-    passing::{Passing, Recorded, RequestBody, ResponseBody},
+    passing::{EndReceipt, PassingAnswer, RequestBody, ResponseBody},
     watched::Watch,
     websocket,
 };
@@ -96,7 +96,7 @@ async fn pass(
         Ok(response) => response.into_parts(),
         Err(error) => {
             let reason = unanswered(&error);
-            Recorded::end(&mut recorder, Some(reason), &shared.patience).await;
+            EndReceipt::end(&mut recorder, Some(reason), &shared.patience).await;
             return refused((StatusCode::BAD_GATEWAY, reason));
         }
     };
@@ -109,12 +109,12 @@ async fn pass(
         head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if body.is_end_stream() {
-        Recorded::end(&mut recorder, None, &shared.patience).await;
+        EndReceipt::end(&mut recorder, None, &shared.patience).await;
         return Response::from_parts(head, ResponseBody::Own(None));
     }
     let length = head.headers.get(header::CONTENT_LENGTH).filter(|_| has_body);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let passing = Passing::new(body, recorder, shared.patience.clone(), length, Some(call));
+    let passing = PassingAnswer::new(body, recorder, shared.patience.clone(), length, Some(call));
     Response::from_parts(head, ResponseBody::Passing(passing))
 }
 

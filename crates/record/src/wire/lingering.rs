@@ -25,7 +25,7 @@ const BLOCK: usize = 16 << 10;
 
 /// A connection that lingers when it is shut down.
 #[derive(Debug)]
-pub(super) struct Lingering {
+pub(super) struct LingeringStream {
     stream: TcpStream,
     end: Option<End>,
 }
@@ -36,7 +36,7 @@ struct End {
     silence: Pin<Box<Sleep>>,
 }
 
-impl Lingering {
+impl LingeringStream {
     pub(super) fn new(stream: TcpStream) -> Self {
         Self { stream, end: None }
     }
@@ -64,7 +64,7 @@ impl Lingering {
     }
 }
 
-impl AsyncRead for Lingering {
+impl AsyncRead for LingeringStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -74,7 +74,7 @@ impl AsyncRead for Lingering {
     }
 }
 
-impl AsyncWrite for Lingering {
+impl AsyncWrite for LingeringStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -47,7 +47,7 @@ use tokio::{
     runtime::{Builder, Runtime},
 };
 
-use self::{client::Clients, passing::Patience, watched::Watched};
+use self::{client::Clients, passing::Patience, watched::WatchedStream};
 pub use self::{interrupt::Interrupt, upstream::Upstream};
 use crate::{Error, ErrorKind, Recorder, Result};
 
@@ -156,6 +156,11 @@ impl Wire {
         self.recorder.exchanges()
     }
 
+    /// How many of them asked a model: see [`Start::is_for_model`](crate::Start::is_for_model).
+    pub fn exchanges_for_model(&self) -> u64 {
+        self.recorder.exchanges_for_model()
+    }
+
     /// Calls `act` for each signal that asks the process to end, which does not end it any more.
     ///
     /// # Errors
@@ -240,7 +245,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    let (stream, watch) = Watched::new(stream);
+    let (stream, watch) = WatchedStream::new(stream);
     let service =
         service_fn(move |request| forward::answer(Arc::clone(&shared), watch.clone(), request));
     // What goes wrong with a connection, its client sees.

@@ -82,16 +82,16 @@ impl Body for RequestBody {
 pub(super) enum ResponseBody {
     /// What the recorder says itself.
     Own(Option<Bytes>),
-    Passing(Passing),
+    Passing(PassingAnswer),
     /// The last frame with bytes or trailers, what it waits for, and the rest: no bytes.
-    Ending(Option<Frame<Bytes>>, Recorded, Option<Passing>),
+    Ending(Option<Frame<Bytes>>, EndReceipt, Option<PassingAnswer>),
 }
 
 /// A frame, `None` after the last; and whether nothing follows that has something in it.
 type Next = (Option<Frame<Bytes>>, bool);
 
 /// An answer that comes.
-pub(super) struct Passing {
+pub(super) struct PassingAnswer {
     body: Incoming,
     recorder: ResponseRecorder,
     patience: Patience,
@@ -102,7 +102,7 @@ pub(super) struct Passing {
     _call: Option<Call>,
 }
 
-impl Passing {
+impl PassingAnswer {
     pub(super) fn new(
         body: Incoming,
         recorder: ResponseRecorder,
@@ -158,13 +158,13 @@ impl Patience {
 }
 
 /// The moment when the system has the record of an end, or it takes too long.
-pub(super) struct Recorded {
+pub(super) struct EndReceipt {
     done: oneshot::Receiver<()>,
     patience: Patience,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-impl Recorded {
+impl EndReceipt {
     /// Ends an exchange.
     pub(super) fn end(
         recorder: &mut ResponseRecorder,
@@ -181,7 +181,7 @@ impl Recorded {
     }
 }
 
-impl Future for Recorded {
+impl Future for EndReceipt {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -219,7 +219,7 @@ impl Body for ResponseBody {
                     if !is_last {
                         return Poll::Ready(frame.map(Ok));
                     }
-                    let recorded = Recorded::end(&mut passing.recorder, None, &passing.patience);
+                    let recorded = EndReceipt::end(&mut passing.recorder, None, &passing.patience);
                     let rest = match std::mem::replace(&mut *self, Self::Own(None)) {
                         Self::Passing(passing) if frame.is_some() => Some(passing),
                         _ => None,

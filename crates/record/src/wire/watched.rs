@@ -17,15 +17,15 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::lingering::Lingering;
+use super::lingering::LingeringStream;
 
 /// A head that is longer is refused.
 const MOST_HEAD: usize = 1 << 20;
 
 /// A connection whose heads are remembered.
 #[derive(Debug)]
-pub(super) struct Watched {
-    stream: Lingering,
+pub(super) struct WatchedStream {
+    stream: LingeringStream,
     watch: Watch,
 }
 
@@ -46,10 +46,10 @@ struct Head {
     is_upgraded: bool,
 }
 
-impl Watched {
+impl WatchedStream {
     pub(super) fn new(stream: TcpStream) -> (Self, Watch) {
         let watch = Watch::default();
-        (Self { stream: Lingering::new(stream), watch: watch.clone() }, watch)
+        (Self { stream: LingeringStream::new(stream), watch: watch.clone() }, watch)
     }
 }
 
@@ -120,7 +120,7 @@ fn ambiguous_length(head: &[u8]) -> bool {
     names.filter(is_length).count() > 1
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -133,7 +133,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -6,11 +6,11 @@ use std::{
     io,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use afterimage_log::{Files, OpenFile, OpenMode, testing::MemoryFiles};
@@ -19,7 +19,7 @@ use afterimage_record::{
     ResponseRecorder,
 };
 
-use crate::support::start;
+use crate::support::{bodies, check, start};
 
 fn record(
     limits: Limits,
@@ -139,19 +139,82 @@ fn a_request_that_ended_is_stored_before_its_answer_is_done() {
     }
 }
 
-/// Files whose disk hangs when it is told to.
+/// A body that packs well, and is the same at each call.
+fn long(length: usize) -> Vec<u8> {
+    (0..length).map(|at| b"abcdefgh"[(at / 7) % 8]).collect()
+}
+
+#[test]
+fn a_long_request_is_written_while_it_comes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let body = long(20 << 20);
+    let folder = scratch.path().join("r");
+    let recording = record(Limits::default(), &folder, |request, response| {
+        for piece in body.chunks(100_000) {
+            request.push(piece);
+        }
+        // Before its end, most of it is written already.
+        let began = Instant::now();
+        loop {
+            let recording = Recording::open(&folder).unwrap().unwrap();
+            let (found, cut) = recording.request(&recording.exchanges()[0]).unwrap().into_parts();
+            assert_eq!(cut.as_deref(), Some("the request broke off"));
+            if found.len() > 19 << 20 {
+                assert!(body.starts_with(&found));
+                break;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "{} bytes", found.len());
+            thread::sleep(Duration::from_millis(5));
+        }
+        request.end();
+        response.head(200, Vec::new());
+        response.end(None, || {});
+    });
+    let [exchange] = recording.exchanges() else { panic!() };
+    assert_eq!(exchange.outcome(), Outcome::Complete);
+    assert!(recording.request(exchange).unwrap().whole() == Some(&body));
+}
+
+#[test]
+fn a_long_request_that_breaks_off_or_is_too_long_is_marked() {
+    let scratch = tempfile::tempdir().unwrap();
+    let body = long(18 << 20);
+    for (limit, ends, stored, reason) in [
+        (64 << 20, false, 18 << 20, "the request broke off"),
+        (17 << 20, true, 17 << 20, "the body is longer than what is stored of it"),
+    ] {
+        let limits = Limits { request: limit, ..Limits::default() };
+        let folder = scratch.path().join(limit.to_string());
+        let recording = record(limits, &folder, |request, response| {
+            body.chunks(1 << 20).for_each(|piece| request.push(piece));
+            if ends {
+                request.end();
+            }
+            response.head(200, Vec::new());
+            response.end(None, || {});
+        });
+        let [exchange] = recording.exchanges() else { panic!() };
+        assert_eq!(exchange.outcome(), Outcome::Cut { reason: reason.to_owned() });
+        let (found, cut) = recording.request(exchange).unwrap().into_parts();
+        assert_eq!((found.len(), cut.as_deref()), (stored, Some(reason)));
+        assert!(body.starts_with(&found));
+    }
+}
+
+/// Files whose disk hangs when it is told to, or panics in the thread that syncs alone.
 #[derive(Clone, Debug)]
 struct Hanging {
     files: MemoryFiles,
     hangs: Arc<AtomicBool>,
+    panics: bool,
 }
 
 #[derive(Debug)]
-struct HangingFile(Box<dyn OpenFile>, Arc<AtomicBool>);
+struct HangingFile(Box<dyn OpenFile>, Hanging);
 
 impl HangingFile {
     fn wait(&self) {
-        while self.1.load(Ordering::SeqCst) {
+        while self.1.hangs.load(Ordering::SeqCst) {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -173,6 +236,8 @@ impl OpenFile for HangingFile {
 
     fn sync(&self) -> io::Result<()> {
         self.wait();
+        let is_syncing_alone = thread::current().name() == Some("recorder-sync");
+        assert!(!self.1.panics || !is_syncing_alone, "the disk panics");
         self.0.sync()
     }
 
@@ -183,7 +248,7 @@ impl OpenFile for HangingFile {
 
 impl Files for Hanging {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn OpenFile>> {
-        Ok(Box::new(HangingFile(self.files.open(path, mode)?, Arc::clone(&self.hangs))))
+        Ok(Box::new(HangingFile(self.files.open(path, mode)?, self.clone())))
     }
 
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
@@ -214,7 +279,7 @@ impl Files for Hanging {
 #[test]
 fn a_disk_that_hangs_keeps_neither_the_recorder_nor_more_memory_than_is_allowed() {
     let hangs = Arc::new(AtomicBool::new(false));
-    let files = Hanging { files: MemoryFiles::new(), hangs: Arc::clone(&hangs) };
+    let files = Hanging { files: MemoryFiles::new(), hangs: Arc::clone(&hangs), panics: false };
     let disk: Arc<dyn Files> = Arc::new(files.clone());
     let open = move || Ok(RecordingWriter::open(Arc::clone(&disk), Path::new("r"))?.0);
     let recorder = Recorder::start(Limits::default(), open, |said| panic!("{said}")).unwrap();
@@ -259,4 +324,38 @@ fn a_request_may_end_after_its_answer() {
     assert_eq!(exchange.outcome(), Outcome::Complete);
     assert_eq!(recording.request(exchange).unwrap().whole(), Some(b"late".as_slice()));
     assert_eq!(recording.response(exchange).unwrap().whole(), Some(b"".as_slice()));
+}
+
+#[test]
+fn durable_without_the_thread_that_syncs_the_writer_does_and_it_is_said() {
+    let (files, told) = (MemoryFiles::new(), Arc::new(Mutex::new(Vec::new())));
+    let (hangs, heard) = (Arc::default(), Arc::clone(&told));
+    let disk = Hanging { files: files.clone(), hangs, panics: true };
+    let open = move || {
+        let disk: Arc<dyn Files> = Arc::new(disk.clone());
+        Ok(RecordingWriter::open(disk, Path::new("r"))?.0)
+    };
+    let tell = move |said: &str| heard.lock().unwrap().push(said.to_owned());
+    let recorder = Recorder::start(Limits::default(), open, tell).unwrap();
+    let began = Instant::now();
+    let mut number = 0;
+    while told.lock().unwrap().is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(30), "nothing was said");
+        let (mut request, mut response) = recorder.exchange(start(number));
+        request.push(&bodies(number).0);
+        request.end();
+        response.head(200, Vec::new());
+        response.push(&bodies(number).1);
+        response.end(None, || {});
+        number += 1;
+        thread::sleep(Duration::from_millis(20));
+    }
+    let said = told.lock().unwrap()[0].clone();
+    assert!(said.contains("the thread that syncs the recording failed"), "{said}");
+    // A loss of power at this moment takes nothing that came more than a second ago.
+    files.survive();
+    let recording = Recording::open_from(&files, "r").unwrap().unwrap();
+    assert!(!check(&recording).is_empty());
+    drop(recorder);
+    assert_eq!(told.lock().unwrap().len(), 1);
 }

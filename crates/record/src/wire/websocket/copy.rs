@@ -2,7 +2,7 @@ use std::{future::poll_fn, io, pin::pin, task::Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::wire::passing::Recorded;
+use crate::wire::passing::EndReceipt;
 
 /// So many bytes are copied at a time.
 const PIECE: usize = 16 << 10;
@@ -12,7 +12,7 @@ const PIECE: usize = 16 << 10;
 pub(super) async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut see: impl FnMut(&[u8]) -> Vec<Recorded>,
+    mut see: impl FnMut(&[u8]) -> Vec<EndReceipt>,
 ) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     loop {

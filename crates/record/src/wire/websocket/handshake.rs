@@ -24,7 +24,7 @@ use crate::{
         Shared,
         client::Connector,
         forward,
-        passing::{Passing, Recorded, ResponseBody},
+        passing::{EndReceipt, PassingAnswer, ResponseBody},
         watched::Watch,
     },
 };
@@ -69,7 +69,7 @@ pub(in crate::wire) async fn pass(
         Err(error) => {
             watch.next_request();
             let reason = forward::unanswered(&error);
-            Recorded::end(&mut recorder, Some(reason), &shared.patience).await;
+            EndReceipt::end(&mut recorder, Some(reason), &shared.patience).await;
             return forward::refused((StatusCode::BAD_GATEWAY, reason));
         }
     };
@@ -80,7 +80,7 @@ pub(in crate::wire) async fn pass(
         forward::drop_connection_headers(&mut head.headers);
         head.version = hyper::Version::HTTP_11;
         head.extensions.clear();
-        let passing = Passing::new(body, recorder, shared.patience.clone(), None, None);
+        let passing = PassingAnswer::new(body, recorder, shared.patience.clone(), None, None);
         return Response::from_parts(head, ResponseBody::Passing(passing));
     }
     watch.upgrade();
@@ -92,7 +92,7 @@ pub(in crate::wire) async fn pass(
         .filter_map(|value| value.to_str().ok())
         .collect();
     let deflate = Deflate::agreed(&extensions.join(","));
-    Recorded::end(&mut recorder, None, &shared.patience).await;
+    EndReceipt::end(&mut recorder, None, &shared.patience).await;
     let tap = tap(shared, start, deflate);
     tokio::spawn(async move {
         if let (Ok(client), Ok(upstream)) = (of_client.await, of_upstream.await) {

@@ -5,14 +5,14 @@ use super::{
     deflate::Deflate,
     exchanges::Exchanges,
 };
-use crate::wire::passing::Recorded;
+use crate::wire::passing::EndReceipt;
 
 /// Sees what passes through a WebSocket, both ways.
 #[derive(Clone, Debug)]
-pub(super) struct Tap(Arc<Mutex<Seen>>);
+pub(super) struct Tap(Arc<Mutex<TapState>>);
 
 #[derive(Debug)]
-struct Seen {
+struct TapState {
     /// `None` where the bytes could not be decoded: then nothing more is recorded.
     decoders: Option<(Decoder, Decoder)>,
     exchanges: Exchanges,
@@ -36,12 +36,12 @@ impl Tap {
     ) -> Self {
         let (client, server) = deflate.unzip();
         let decoders = Some((Decoder::new(client, most), Decoder::new(server, most)));
-        Self(Arc::new(Mutex::new(Seen { decoders, exchanges, ended_by: None })))
+        Self(Arc::new(Mutex::new(TapState { decoders, exchanges, ended_by: None })))
     }
 
     /// Sees the next bytes of one side, none where it sends no more. Gives the ends of exchanges that
     /// are being written.
-    pub(super) fn see(&self, from: Side, bytes: &[u8]) -> Vec<Recorded> {
+    pub(super) fn see(&self, from: Side, bytes: &[u8]) -> Vec<EndReceipt> {
         self.with(|seen| {
             if bytes.is_empty() {
                 seen.end(from);
@@ -58,12 +58,12 @@ impl Tap {
         });
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Seen) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut TapState) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Seen {
+impl TapState {
     fn end(&mut self, side: Side) {
         let first = *self.ended_by.get_or_insert(side);
         // A client may end its direction and wait for the answer.
@@ -72,7 +72,7 @@ impl Seen {
         }
     }
 
-    fn take(&mut self, from: Side, bytes: &[u8]) -> Vec<Recorded> {
+    fn take(&mut self, from: Side, bytes: &[u8]) -> Vec<EndReceipt> {
         let Some((client, server)) = &mut self.decoders else { return Vec::new() };
         let (exchanges, ended_by) = (&mut self.exchanges, &mut self.ended_by);
         let mut ends = Vec::new();

@@ -5,7 +5,8 @@ use std::{
     collections::HashSet,
     io::{BufRead, BufReader, Write},
     net::TcpStream,
-    process::{Command, Stdio},
+    path::Path,
+    process::{Child, Command, Stdio},
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -72,11 +73,10 @@ fn call(base: &str, number: u64) -> bool {
     false
 }
 
-#[test]
-fn durable_a_wire_killed_at_any_moment_has_every_answer_that_a_client_got() {
-    let provider = Provider::start(|message, stream| {
+/// Answers each request with events; some answers say their length and some do not.
+fn provider() -> Provider {
+    Provider::start(|message, stream| {
         let answer = answer(&message.body);
-        // Some say their length and some do not.
         let is_chunked = message.body.len() % 2 == 0;
         let head = if is_chunked {
             "Transfer-Encoding: chunked".to_owned()
@@ -93,27 +93,53 @@ fn durable_a_wire_killed_at_any_moment_has_every_answer_that_a_client_got() {
             let _ = stream.write_all(event.as_bytes());
         }
         let _ = stream.write_all(if is_chunked { b"0\r\n\r\n" } else { b"" });
-    });
+    })
+}
+
+/// A process that records into a folder, and its base URL.
+pub(super) fn start_child(folder: &Path, upstream: String) -> (Child, String) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["wire::kills::child_passes_requests_on_until_it_is_killed", "--exact"])
+        .arg("--nocapture")
+        .env(FOLDER, folder)
+        .env(UPSTREAM, upstream)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let base = lines.find_map(|line| Some(line.split_once("base ")?.1.to_owned()));
+    (child, base.unwrap())
+}
+
+/// The numbers of the exchanges that are whole, and how many are not. Each is what was sent.
+fn whole_exchanges(folder: &Path) -> (HashSet<u64>, usize) {
+    let recording = Recording::open(folder).unwrap().unwrap();
+    let (mut whole, mut cut) = (HashSet::new(), 0);
+    for exchange in recording.exchanges() {
+        let (request, response) =
+            (recording.request(exchange).unwrap(), recording.response(exchange).unwrap());
+        let (Some(sent), Some(got)) = (request.whole(), response.whole()) else {
+            assert!(matches!(exchange.outcome(), Outcome::Cut { .. }) || request.whole().is_none());
+            cut += 1;
+            continue;
+        };
+        assert_eq!(String::from_utf8_lossy(got), answer(sent));
+        let number = afterimage_json::read(sent).unwrap();
+        whole.insert(number.get("number").unwrap().as_u64().unwrap());
+    }
+    (whole, cut)
+}
+
+#[test]
+fn durable_a_wire_killed_at_any_moment_has_every_answer_that_a_client_got() {
+    let provider = provider();
     let kills = std::env::var("AFTERIMAGE_KILLS").ok().and_then(|text| text.parse().ok());
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let (next, ended) = (AtomicU64::new(1), Mutex::new(HashSet::new()));
     let (mut random, mut cut) = (11_u64, 0);
     for _ in 0..kills.unwrap_or(10_u64) {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "wire::kills::child_passes_requests_on_until_it_is_killed",
-                "--exact",
-                "--nocapture",
-            ])
-            .env(FOLDER, &folder)
-            .env(UPSTREAM, provider.url())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let base = lines.find_map(|line| Some(line.split_once("base ")?.1.to_owned()));
-        let base = base.unwrap();
+        let (mut child, base) = start_child(&folder, provider.url());
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let wanted = 1 + (random >> 33) % 25;
         let (said, heard) = mpsc::channel();
@@ -137,22 +163,8 @@ fn durable_a_wire_killed_at_any_moment_has_every_answer_that_a_client_got() {
             child.kill().unwrap();
             child.wait().unwrap();
         });
-        let recording = Recording::open(&folder).unwrap().unwrap();
-        let mut whole = HashSet::new();
-        for exchange in recording.exchanges() {
-            let (request, response) =
-                (recording.request(exchange).unwrap(), recording.response(exchange).unwrap());
-            let (Some(sent), Some(got)) = (request.whole(), response.whole()) else {
-                assert!(
-                    matches!(exchange.outcome(), Outcome::Cut { .. }) || request.whole().is_none()
-                );
-                cut += 1;
-                continue;
-            };
-            assert_eq!(String::from_utf8_lossy(got), answer(sent));
-            let number = afterimage_json::read(sent).unwrap();
-            whole.insert(number.get("number").unwrap().as_u64().unwrap());
-        }
+        let (whole, not_whole) = whole_exchanges(&folder);
+        cut += not_whole;
         let ended = ended.lock().unwrap();
         let missing: Vec<&u64> = ended.difference(&whole).collect();
         assert!(missing.is_empty(), "{missing:?} ended and are not whole");

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use afterimage_record::{Exchange, Outcome, Recording};
+use afterimage_record::{Exchange, Limits, Outcome, Recording};
 use tungstenite::{Message as Said, WebSocket, client::IntoClientRequest, protocol::Role};
 
 use super::support::{Message, Provider, Recorded};
@@ -74,6 +74,16 @@ fn ended(kind: &str, id: &str) -> String {
     format!("{{\"type\":\"response.{kind}\",\n\"response\":{{\"id\":\"{id}\"}}}}")
 }
 
+/// A client of WebSockets that is connected through the wire.
+fn client(recorded: &Recorded, headers: &[(&'static str, &str)]) -> WebSocket<TcpStream> {
+    let url = format!("ws://{}{}/responses?beta=true", recorded.address(), recorded.path());
+    let mut request = url.into_client_request().unwrap();
+    for (name, value) in [("sec-websocket-key", KEY)].iter().chain(headers) {
+        request.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    tungstenite::client(request, recorded.connect()).unwrap().0
+}
+
 #[test]
 fn transparent_each_answer_of_a_websocket_is_an_exchange() {
     let provider = provider("", |stream| {
@@ -93,14 +103,14 @@ fn transparent_each_answer_of_a_websocket_is_an_exchange() {
         }
     });
     let mut recorded = Recorded::of(&provider);
-    let url = format!("ws://{}{}/responses?beta=true", recorded.address(), recorded.path());
-    let mut request = url.into_client_request().unwrap();
-    let headers = request.headers_mut();
-    headers.insert("sec-websocket-key", KEY.parse().unwrap());
-    headers.insert("openai-beta", "responses_websockets=2026-02-06".parse().unwrap());
-    headers.insert("authorization", "Bearer planted".parse().unwrap());
-    headers.insert("sec-websocket-extensions", "x-planted".parse().unwrap());
-    let (mut socket, _) = tungstenite::client(request, recorded.connect()).unwrap();
+    let mut socket = client(
+        &recorded,
+        &[
+            ("openai-beta", "responses_websockets=2026-02-06"),
+            ("authorization", "Bearer planted"),
+            ("sec-websocket-extensions", "x-planted"),
+        ],
+    );
     let bodies_sent: Vec<String> = (0..3)
         .map(|number| {
             let generate = if number == 0 { ",\"generate\":false" } else { "" };
@@ -270,6 +280,103 @@ fn an_answer_that_a_side_breaks_off_is_cut() {
         let exchange = asked(&recording)[0];
         assert_eq!(exchange.outcome(), Outcome::Cut { reason: expected.to_owned() }, "{then}");
         assert_eq!(bodies(&recording, exchange).1, "data: {\"type\":\"x\"}\n\n");
+    }
+}
+
+/// Answers each request by its number, when all have come: an event that names the answer, and then
+/// these.
+fn answers_at_once(
+    count: usize,
+    more: impl Fn(usize) -> Vec<String> + Send + Sync + 'static,
+) -> Provider {
+    provider("", move |stream| {
+        let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
+        for _ in 0..count {
+            socket.read().unwrap();
+        }
+        for number in 0..count {
+            for text in std::iter::once(created(&format!("r{number}"))).chain(more(number)) {
+                socket.send(Said::text(text)).unwrap();
+            }
+        }
+        while socket.read().is_ok() {}
+    })
+}
+
+/// Asks so often, and then reads so many events.
+fn ask_at_once(recorded: &Recorded, count: usize, events: usize) {
+    let mut socket = client(recorded, &[]);
+    for number in 0..count {
+        let body = format!("{{\"type\":\"response.create\",\"input\":[{number}]}}");
+        socket.send(Said::text(body)).unwrap();
+    }
+    for _ in 0..events {
+        socket.read().unwrap();
+    }
+    socket.close(None).unwrap();
+    while socket.read().is_ok() {}
+}
+
+#[test]
+fn of_more_answers_than_are_followed_none_is_given_to_another_request() {
+    const COUNT: usize = 70;
+    let last = |number: usize| vec![ended("completed", &format!("r{number}"))];
+    let provider = answers_at_once(COUNT, last);
+    let mut recorded = Recorded::of(&provider);
+    ask_at_once(&recorded, COUNT, 2 * COUNT);
+    let recording = recorded.stop();
+    let asked = asked(&recording);
+    assert_eq!(asked.len(), COUNT);
+    for (number, exchange) in asked.iter().enumerate() {
+        let (request, response) = bodies(&recording, exchange);
+        assert!(request.ends_with(&format!("[{number}]}}")), "{request}");
+        if number < 64 {
+            assert_eq!(exchange.outcome(), Outcome::Complete, "{number}");
+            assert_eq!(response.matches(&format!("\"r{number}\"")).count(), 2, "{response}");
+        } else {
+            let Outcome::Cut { reason } = exchange.outcome() else { panic!("{number}") };
+            assert!(reason.starts_with("more answers were asked for at once"), "{reason}");
+            assert_eq!(response, "");
+        }
+    }
+}
+
+#[test]
+fn what_follows_an_event_that_is_too_long_goes_to_no_other_answer() {
+    // Of the first answer an event is too long, of the second the last event.
+    let events = |number: usize| {
+        let (id, long) = (format!("r{number}"), "x".repeat(2000));
+        let delta = |text: &str| {
+            format!(
+                "{{\"type\":\"response.output_text.delta\",\"response_id\":\"{id}\",\"delta\":\"{text}\"}}"
+            )
+        };
+        match number {
+            0 => vec![delta(&long), delta("a"), ended("completed", &id)],
+            1 => vec![
+                delta("b"),
+                format!(
+                    "{{\"response\":{{\"id\":\"{id}\",\"text\":\"{long}\"}},\"type\":\"response.completed\"}}"
+                ),
+            ],
+            _ => vec![delta("c"), ended("completed", &id)],
+        }
+    };
+    let provider = answers_at_once(4, events);
+    let limits = Limits { request: 1000, response: 1000 };
+    let mut recorded = Recorded::with(&provider.url(), limits);
+    ask_at_once(&recorded, 4, 4 + 3 + 2 + 2 + 2);
+    let recording = recorded.stop();
+    let asked = asked(&recording);
+    assert_eq!(asked.len(), 4);
+    for (number, exchange) in asked.iter().enumerate() {
+        let (_, response) = bodies(&recording, exchange);
+        for other in (0..4).filter(|other| *other != number) {
+            assert!(!response.contains(&format!("\"r{other}\"")), "{number}: {response}");
+        }
+        let is_whole = exchange.outcome() == Outcome::Complete;
+        assert_eq!(is_whole, number > 1, "{number}: {:?}", exchange.outcome());
+        assert_eq!(response.contains("\"c\""), number > 1);
     }
 }
 

@@ -1,0 +1,107 @@
+//! Folders over that of pi that a killed recorder left behind.
+//!
+//! Each holds a note: the folder that it lies over, and the processes that use it. Where none of them
+//! runs any more, what pi wrote is moved to its own folder, and this one is removed.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use super::pi;
+use crate::output::note as tell;
+
+/// How the names of such folders begin.
+pub(super) const PREFIX: &str = "afterimage-pi-";
+/// The name of the note.
+pub(super) const NOTE: &str = ".afterimage-overlay";
+/// A note that is longer is none.
+const MOST_NOTE: u64 = 1 << 16;
+
+/// Adds a process to the note. The first line names the folder, each other one a process.
+pub(super) fn note(over: &Path, folder: &Path, process: u32) -> io::Result<()> {
+    let path = over.join(NOTE);
+    let is_new = !path.exists();
+    let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+    if is_new {
+        let folder = std::path::absolute(folder)?;
+        let folder = folder.to_str().filter(|folder| !folder.contains('\n'));
+        let folder = folder.ok_or(io::ErrorKind::InvalidInput)?;
+        writeln!(file, "{folder}")?;
+    }
+    writeln!(file, "{process}")
+}
+
+/// Restores what was left behind in a folder for temporary files.
+pub(super) fn restore_all(temporary: &Path) {
+    let Ok(entries) = fs::read_dir(temporary) else { return };
+    for entry in entries.flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        let over = entry.path();
+        let Some(folder) = left_behind(&over) else { continue };
+        let moved = pi::move_back(&over, &folder).and_then(|()| fs::remove_dir_all(&over));
+        match moved {
+            Ok(()) => tell(&format!(
+                "a run that was killed left {}: what pi wrote there is in {} now",
+                over.display(),
+                folder.display()
+            )),
+            Err(error) => tell(&format!(
+                "a run that was killed left {}, and it cannot be moved to {}: {error}",
+                over.display(),
+                folder.display()
+            )),
+        }
+    }
+}
+
+/// The folder that this one lay over, where it is ours and nobody uses it.
+fn left_behind(over: &Path) -> Option<PathBuf> {
+    let about = fs::symlink_metadata(over).ok()?;
+    let path = over.join(NOTE);
+    let of_note = fs::symlink_metadata(&path).ok()?;
+    let is_sound = about.is_dir() && of_note.is_file() && of_note.len() <= MOST_NOTE;
+    if !is_sound || !is_ours(&about) || !is_ours(&of_note) {
+        return None;
+    }
+    let text = fs::read_to_string(path).ok()?;
+    let (folder, processes) = text.split_once('\n')?;
+    let folder = PathBuf::from(folder);
+    let mut processes = processes.lines().peekable();
+    processes.peek()?;
+    // Of a number that cannot be read nobody knows.
+    let is_over = |process: &str| process.parse().is_ok_and(|number| !runs(number));
+    (processes.all(is_over) && folder.is_dir()).then_some(folder)
+}
+
+/// Whether a file is of the user of this process, and nobody else can write it.
+#[cfg(unix)]
+fn is_ours(about: &fs::Metadata) -> bool {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    about.uid() == rustix::process::geteuid().as_raw() && about.permissions().mode() & 0o022 == 0
+}
+
+#[cfg(unix)]
+fn runs(process: i32) -> bool {
+    use rustix::{
+        io::Errno,
+        process::{Pid, test_kill_process},
+    };
+    let Some(process) = Pid::from_raw(process) else { return true };
+    // One that may not be signalled runs.
+    !matches!(test_kill_process(process), Err(Errno::SRCH))
+}
+
+/// Elsewhere it is not known: the folders stay.
+#[cfg(not(unix))]
+fn is_ours(_about: &fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn runs(_process: i32) -> bool {
+    true
+}
