@@ -14,7 +14,7 @@ use super::{
 /// tables of the program, 7 and 4 MB large, that are ready at once: no text is parsed when the first
 /// count asks.
 ///
-/// A counter and its copies remember the counts of pieces that they met, in up to 2.5 MiB: make one
+/// A counter and its copies remember the counts of pieces that they met, in up to 3 MiB: make one
 /// and keep it. No count depends on what is remembered. Several threads may count at once; what one
 /// of them meets meanwhile may be forgotten.
 ///
