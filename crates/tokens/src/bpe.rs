@@ -20,7 +20,7 @@ use super::{
 ///
 /// Counting is linear in the text, apart from a factor of log n for the longest piece, that is for
 /// the longest run of letters, of punctuation or of white space. The merge of a piece of n bytes
-/// takes some 32 n bytes of memory meanwhile. A value of this type takes 160 KiB
+/// takes some 32 n bytes of memory meanwhile. A value of this type takes 208 KiB
 /// from its first count on; clones share them.
 ///
 /// ```

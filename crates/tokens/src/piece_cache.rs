@@ -313,7 +313,7 @@ impl LongPieces {
         if self.misses > self.sets.len() * WAYS / 2 && self.sets.len() < most {
             let sets = (self.sets.len() * GROWTH).clamp(least, most);
             let larger = Self {
-                sets: vec![Default::default(); sets],
+                sets: vec![LongSet::default(); sets],
                 ring: vec![0; sets * RING_OF_SET],
                 ..Self::default()
             };
