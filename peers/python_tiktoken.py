@@ -1,7 +1,9 @@
-"""Counts the lines that `exact 20000 SEED FILE` wrote with Python's tiktoken.
+"""Counts the lines that `exact TEXTS SEED FILE` wrote with Python's tiktoken.
 
     pip install tiktoken
     python3 python_tiktoken.py FILE
+
+A pipe needs no room: `exact 1000000 1 >(python3 python_tiktoken.py /dev/stdin)`.
 
 The ranks are those of `crates/tokens/vocabularies`, so nothing is fetched.
 """

@@ -30,6 +30,9 @@ mod tables {
 
     use crate::slot_hash::{RANK_BITS, pair_bit, pair_hash, pair_key, slot_hash, slot_tag};
 
+    /// No token.
+    const NO_RANK: u32 = 1 << RANK_BITS;
+
     pub(super) fn write_all() -> Result<(), Box<dyn Error>> {
         let folder = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
         let folder = Path::new(&folder);
@@ -97,9 +100,15 @@ mod tables {
         let of_bytes: Vec<u32> = (0..=0xffff)
             .map(|two: usize| {
                 let key = pair_key(bytes[two >> 8], bytes[two & 0xff]);
-                merged(&pairs, key).unwrap_or(1 << RANK_BITS)
+                merged(&pairs, key).unwrap_or(NO_RANK)
             })
             .collect();
+        let (numbers, blocks) = chars(&tokens, &bytes, &pairs);
+        let (before, after) = cuts(&tokens);
+        fs::write(folder.join(format!("{name}.char_numbers")), numbers)?;
+        fs::write(folder.join(format!("{name}.char_blocks")), words(&blocks))?;
+        fs::write(folder.join(format!("{name}.cuts_before")), words(&before))?;
+        fs::write(folder.join(format!("{name}.cuts_after")), words(&after))?;
         fs::write(folder.join(format!("{name}.tokens")), tokens.concat())?;
         fs::write(folder.join(format!("{name}.starts")), words(&starts))?;
         fs::write(folder.join(format!("{name}.bytes")), words(&bytes))?;
@@ -144,18 +153,8 @@ mod tables {
         let mut pairs = vec![0_u64; mask + 1];
         for (rank, token) in (0_u32..).zip(tokens) {
             let mut parts: Vec<u32> = token.iter().map(|byte| bytes[usize::from(*byte)]).collect();
-            let joined = |parts: &[u32]| {
-                let mut lowest = None;
-                for at in 1..parts.len() {
-                    let joined = merged(&pairs, pair_key(parts[at - 1], parts[at]));
-                    if joined.is_some_and(|rank| lowest.is_none_or(|(lowest, _)| rank < lowest)) {
-                        lowest = joined.map(|rank| (rank, at));
-                    }
-                }
-                lowest
-            };
             while parts.len() > 2
-                && let Some((rank, at)) = joined(&parts)
+                && let Some((rank, at)) = lowest(&pairs, &parts)
             {
                 parts[at - 1] = rank;
                 parts.remove(at);
@@ -171,6 +170,75 @@ mod tables {
             }
         }
         pairs
+    }
+
+    /// The rank of each character of several bytes that merges to one token when it stands alone,
+    /// and [`NO_RANK`] for any other: in blocks of 64, and the block of each 64 as two bytes.
+    fn chars(tokens: &[&[u8]], bytes: &[u32; 256], pairs: &[u64]) -> (Vec<u8>, Vec<u32>) {
+        let mut ranks = vec![NO_RANK; 0x11_0000];
+        for (rank, token) in (0_u32..).zip(tokens) {
+            let Some(char) = str::from_utf8(token).ok().and_then(|text| {
+                let mut chars = text.chars();
+                chars.next().filter(|char| chars.next().is_none() && !char.is_ascii())
+            }) else {
+                continue;
+            };
+            let mut parts: Vec<u32> = token.iter().map(|byte| bytes[usize::from(*byte)]).collect();
+            let mut highest = 0;
+            while let Some((merged, at)) = lowest(pairs, &parts) {
+                parts[at - 1] = merged;
+                parts.remove(at);
+                highest = highest.max(merged);
+            }
+            if parts == [rank] && highest == rank {
+                ranks[char as usize] = rank;
+            }
+        }
+        let mut blocks: Vec<&[u32]> = Vec::new();
+        let mut numbers = Vec::new();
+        for block in ranks.chunks(64) {
+            let number = blocks.iter().position(|known| *known == block).unwrap_or(blocks.len());
+            if number == blocks.len() {
+                blocks.push(block);
+            }
+            numbers.extend((number as u16).to_le_bytes());
+        }
+        (numbers, blocks.concat())
+    }
+
+    /// The lowest rank of the tokens that go beyond a border of two characters and cut the one
+    /// after it, and of those that cut the one before it; by the last byte before the border and
+    /// the first one after it. Of the cut character's byte the lowest six bits count.
+    fn cuts(tokens: &[&[u8]]) -> (Vec<u32>, Vec<u32>) {
+        let (mut before, mut after) = (vec![NO_RANK; 1 << 14], vec![NO_RANK; 1 << 14]);
+        let is_inside = |byte: &u8| matches!(byte, 0x80..0xc0);
+        let note = |cuts: &mut [u32], cut: u8, other: u8, rank: u32| {
+            let place = &mut cuts[usize::from(cut & 0x3f) << 8 | usize::from(other)];
+            *place = rank.min(*place);
+        };
+        for (rank, token) in (0_u32..).zip(tokens) {
+            let head = token.iter().take_while(|byte| is_inside(byte)).count();
+            if head > 0 && head < token.len() {
+                note(&mut after, token[head - 1], token[head], rank);
+            }
+            let tail = token.iter().rposition(|byte| !is_inside(byte)).unwrap_or(0);
+            let length = match token[tail] {
+                0..0xc0 => 1,
+                0xc0..0xe0 => 2,
+                0xe0..0xf0 => 3,
+                _ => 4,
+            };
+            if tail > 0 && token.len() - tail < length {
+                note(&mut before, token[tail], token[tail - 1], rank);
+            }
+        }
+        (before, after)
+    }
+
+    /// The lowest rank that two parts beside each other merge to, and where the second of them is.
+    fn lowest(pairs: &[u64], parts: &[u32]) -> Option<(u32, usize)> {
+        let joined = |at: usize| Some((merged(pairs, pair_key(parts[at - 1], parts[at]))?, at));
+        (1..parts.len()).filter_map(joined).min()
     }
 
     fn merged(pairs: &[u64], key: u64) -> Option<u32> {

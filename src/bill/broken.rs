@@ -110,6 +110,8 @@ struct Before {
 /// message shares with the one before only what stands before the messages: it is broken where
 /// nothing was read. `time` reads the time of an exchange.
 ///
+/// Cost: O(n) over the exchanges, and a comparison of two requests for each that broke.
+///
 /// # Errors
 /// Those of [`Recording::compare`].
 pub fn broken_caches(

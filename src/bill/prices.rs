@@ -82,6 +82,8 @@ impl Prices {
 
     /// Reads a table that is written as TOML.
     ///
+    /// Cost: O(the text).
+    ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) with the line where the text is not TOML or has
     /// another shape. The same for a date that is no day, for a currency that is not three capital
@@ -144,6 +146,8 @@ impl Prices {
     }
 
     /// The price of a model; `None` where the table does not name it.
+    ///
+    /// Cost: O(names in the table) for each form of the name.
     pub fn of(&self, model: &str) -> Option<&Price> {
         let exact = self.providers.iter().find_map(|provider| provider.named(model));
         exact.or_else(|| self.providers.iter().find_map(|provider| provider.of(model)))

@@ -120,6 +120,8 @@ impl AnswerCheck {
     }
 
     /// What a summary lost of it.
+    ///
+    /// Cost: O(the answer) for each of what must not be lost.
     pub fn lost(&self, answer: &str) -> Vec<&Essential> {
         let said = searched(answer);
         self.wanted.iter().filter(|of| !of.stands_in(&said)).collect()
@@ -160,6 +162,8 @@ impl AnswerCheck {
 
     /// A summary with what it lost at its end: the most important first, as much as the limit has
     /// room for.
+    ///
+    /// Cost: as [`Self::lost`], and counts the answer.
     pub fn complete(
         &self,
         job: &CompressionJob,

@@ -61,6 +61,8 @@ impl CompressionBlock {
     /// The frames that the block stands for, as they were captured; a block of blocks expands to
     /// the frames of all of them. Shares the snapshots; copies no text.
     ///
+    /// Cost: O(frames of the block).
+    ///
     /// # Errors
     /// [`ErrorKind::Stored`] where they are in an archive: see [`CompressionBlock::expand_from`];
     /// [`ErrorKind::Dropped`] after they were forgotten.

@@ -20,6 +20,8 @@ impl ExportedRequest {
     }
 
     /// A context in the [`Form::Messages`], so that it can be compared like a request.
+    ///
+    /// Cost: O(the text), which is copied.
     pub fn of_context(context: &RenderedContext) -> Self {
         let message = |message| {
             let mut text = OwnedText::default();
@@ -41,6 +43,8 @@ impl ExportedRequest {
     /// [`Owner::UNRECORDED`].
     ///
     /// The form is what [`Form::of`] recognises. The report is empty.
+    ///
+    /// Cost: O(the JSON), whose strings are taken over.
     ///
     /// # Errors
     /// Those of [`Form::of`]; [`ErrorKind::Shape`] where a part is not of the shape that its place

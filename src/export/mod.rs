@@ -97,6 +97,8 @@ pub struct ExportedRequest {
 impl<'a> Export<'a> {
     /// An export of `context`, which was rendered from `history`.
     ///
+    /// Cost: O(n) over the snapshots of the context; copies nothing.
+    ///
     /// # Errors
     /// [`ErrorKind::UnknownFormat`] where a snapshot in the context was made in another format
     /// than `native`: tags would be sent as if the agent had written them.
@@ -127,6 +129,8 @@ impl<'a> Export<'a> {
     }
 
     /// The `input` items of OpenAI's Responses: an array.
+    ///
+    /// Cost: O(what the context holds).
     pub fn responses(&self, options: &ExportOptions) -> ExportedRequest {
         let sources = self.sources();
         responses::write(turns::collect(&sources, self.context), self.history.pairs(), options)
@@ -134,6 +138,8 @@ impl<'a> Export<'a> {
 
     /// `{"system": …, "messages": […]}` of Anthropic's Messages; without `system` where the
     /// context has none.
+    ///
+    /// Cost: O(what the context holds).
     pub fn anthropic(&self, options: &ExportOptions) -> ExportedRequest {
         let sources = self.sources();
         anthropic::write(turns::collect(&sources, self.context), self.history.pairs(), options)
@@ -141,6 +147,8 @@ impl<'a> Export<'a> {
 
     /// One text, for people and for models without messages: a string. Each turn begins with a line
     /// that says who speaks.
+    ///
+    /// Cost: O(what the context holds).
     pub fn plain(&self, options: &ExportOptions) -> ExportedRequest {
         let sources = self.sources();
         plain::write(turns::collect(&sources, self.context), self.history.pairs(), options)
@@ -177,6 +185,8 @@ impl ExportedRequest {
 
     /// Who wrote each string: a list of `path` (a JSON pointer) and `spans`, in the order in which
     /// the strings stand. What [`ExportedRequest::from_json`] takes beside the JSON.
+    ///
+    /// Cost: O(the strings and their spans); copies no text.
     pub fn owners(&self) -> Value {
         let owners = self.root.texts().into_iter().map(|(path, text)| {
             let mut object = Object::new();

@@ -168,6 +168,8 @@ enum Body {
 impl Recording {
     /// Reads a transcript to its end. `now` is the moment of a frame.
     ///
+    /// Cost: what `push` costs for each frame, `finish` at the end; the texts stay in memory.
+    ///
     /// # Errors
     /// Those of the transcript, and of capture.
     pub fn read<R: BufRead>(
@@ -365,6 +367,8 @@ impl Recording {
 
     /// What is reported of the exchanges: of those that are listed, in their order, and then of the
     /// answers that show nothing.
+    ///
+    /// Cost: O(n) over the exchanges; copies the figures, no text of a request.
     pub fn reported(&self) -> impl Iterator<Item = ReportedExchange> {
         let unlisted = self.reports.all().filter(|exchange| !exchange.is_listed);
         self.exchanges.iter().map(ReportedExchange::from).chain(unlisted.cloned())
@@ -393,6 +397,8 @@ impl Recording {
     /// The facet of a frame that says `text`, a string of a recorded message: its content, the name,
     /// the id or the arguments of its call, or a string in these. `None` where the frame adds none
     /// that does, or the facet has not this form.
+    ///
+    /// Cost: O(the strings of the frame).
     pub fn facet_of(&self, session: &str, frame: FrameSeq, text: &str) -> Option<FacetId> {
         let frame = self.history(session)?.get(frame)?;
         let added = frame.ops.iter().filter_map(|op| match &op.change {
@@ -426,6 +432,8 @@ impl Recording {
     }
 
     /// As [`Recording::request`], without what a request goes on from: a recorded one as it was sent.
+    ///
+    /// Cost: O(messages) for one that was recorded; as [`Recording::request`] for others.
     ///
     /// # Errors
     /// As [`Recording::request`].

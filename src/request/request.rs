@@ -251,6 +251,8 @@ impl Request {
     /// assert_eq!(part.content, PartContent::ToolDefinition { name: "tide".into() });
     /// # Ok::<(), afterimage::Error>(())
     /// ```
+    ///
+    /// Cost: O(the body), which is parsed; copies the definitions.
     pub fn tools(&self) -> Vec<Facet> {
         let tool = |part: RequestPart| {
             let id = part.facet_id();
@@ -391,11 +393,15 @@ impl Request {
     }
 
     /// The model that was asked, where the request names one.
+    ///
+    /// Cost: O(the body), which is parsed.
     pub fn model(&self) -> Option<String> {
         self.parameters().ok()?.get("model")?.as_str().map(str::to_owned)
     }
 
     /// The wire form: `api`, `provenance`, `lacks`, and the `body` as JSON.
+    ///
+    /// Cost: O(the body), which is parsed and copied.
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("api", self.api.as_str());

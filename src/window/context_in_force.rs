@@ -216,6 +216,8 @@ impl ContextInForce {
     }
 
     /// The summaries in the context of which a frame tells.
+    ///
+    /// Cost: O(blocks).
     pub fn told_at(&self, frame: FrameSeq) -> impl Iterator<Item = &Substitution> {
         let is_told = move |block: &&Substitution| {
             self.since.get(&block.block).is_some_and(|left| left.at == frame)
@@ -242,6 +244,8 @@ impl ContextInForce {
     }
 
     /// The messages of the context in order, the tail aside.
+    ///
+    /// Cost: O(1) for each frame and block that is passed.
     pub fn items(&self) -> impl Iterator<Item = ContextItem<'_>> {
         context_items(self.frames.iter().map(|(sequence, _)| *sequence), &self.blocks)
     }

@@ -78,6 +78,8 @@ impl ContextWindow {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     ///
+    /// Cost: O(the JSON and the frames); frames that have no snapshot yet are rendered.
+    ///
     /// # Errors
     /// [`ErrorKind::Version`] for another version, [`ErrorKind::Conflict`] where the HUD makes other
     /// snapshots than the one before, [`ErrorKind::Shape`] for everything else that is not as

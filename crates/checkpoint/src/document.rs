@@ -91,6 +91,8 @@ impl Document {
 
     /// Reads a document from bytes.
     ///
+    /// Cost: O(bytes).
+    ///
     /// # Errors
     /// [`ErrorKind::Utf8`] with line and offset, and as [`Document::parse`].
     pub fn read(bytes: &[u8]) -> Result<Self> {
@@ -115,6 +117,8 @@ impl Document {
 
     /// The text in canonical form: lines that end with `\n`, the last one too, and no byte order
     /// mark at the beginning. Equal documents have the same canonical text.
+    ///
+    /// Cost: O(the text), which is copied.
     pub fn canonical(&self) -> String {
         let mut text = String::with_capacity(self.text().len() + 1);
         for line in self.lines.iter() {

@@ -43,6 +43,8 @@ pub fn lines_of(text: &str) -> Vec<String> {
 impl Document {
     /// The document after `edits`, which do not overlap. Every other line keeps its bytes.
     ///
+    /// Cost: O(the text), which is written and read anew.
+    ///
     /// # Errors
     /// `Limit` where the result is larger than [`MAX_BYTES`](crate::MAX_BYTES) or nested too deeply.
     pub fn edited(&self, mut edits: Vec<Edit>) -> Result<Self> {
@@ -63,6 +65,8 @@ impl Document {
     }
 
     /// Appends items to a section: to its last list, or as a new one.
+    ///
+    /// Cost: O(blocks of the section, and the items).
     pub fn append_items(&self, section: &Section, items: &[String]) -> Edit {
         let items = items.iter().flat_map(|item| lines_of(item)).collect();
         let is_item = |block: &Block| matches!(block.kind, BlockKind::ListItem { .. });
@@ -70,6 +74,8 @@ impl Document {
     }
 
     /// Appends rows to the last table of a section; `None` where it has none.
+    ///
+    /// Cost: O(blocks of the section).
     pub fn append_rows(&self, section: &Section, rows: Vec<String>) -> Option<Edit> {
         let is_row = |block: &Block| {
             matches!(block.kind, BlockKind::TableRow { .. } | BlockKind::TableHead { .. })

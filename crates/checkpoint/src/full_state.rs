@@ -100,6 +100,8 @@ impl Checkpoint {
     }
 
     /// The deltas that were written into the checkpoint, in order.
+    ///
+    /// Cost: O(sections).
     pub fn inline_deltas(&self) -> Vec<InlineDelta> {
         let sections = self.document.sections().iter().enumerate();
         sections.filter_map(|(index, section)| self.inline_delta(index, section)).collect()

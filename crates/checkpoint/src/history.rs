@@ -234,6 +234,8 @@ impl History {
     }
 
     /// The history without the deltas that a later checkpoint has absorbed.
+    ///
+    /// Cost: as `absorbed`.
     pub fn without_absorbed(self) -> Self {
         let absorbed: HashSet<String> = self.absorbed().into_iter().map(str::to_owned).collect();
         let mut kept = Self {

@@ -92,6 +92,8 @@ impl<'t> Applier<'t> {
 
     /// Applies deltas in order; all of them or, after an error, none.
     ///
+    /// Cost: what [`Applier::apply`] costs for each; the state is shared, not copied.
+    ///
     /// # Errors
     /// Those of [`Applier::apply`].
     pub fn apply_all<'d>(

@@ -108,6 +108,8 @@ impl Timeline {
 
     /// The turns in which the value at a path changed, up to `turn`, in order. Replays them all.
     ///
+    /// Cost: O(deltas up to the turn), and one comparison of the value for each turn.
+    ///
     /// # Errors
     /// Those of [`Timeline::state_at`].
     pub fn changes(&self, path: &Path, turn: u64) -> Result<Vec<ValueChange>> {

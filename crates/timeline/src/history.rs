@@ -29,6 +29,8 @@ impl Timeline {
     /// The last snapshot of a turn up to `turn`: what [`Timeline::state_at`] replays from. It is in
     /// memory, or read where a session directory has a later one; a copy shares the state.
     ///
+    /// Cost: O(log n) over the snapshots in memory, and a read where a later one is in a file.
+    ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] past the last turn, [`ErrorKind::Damaged`] where no sound snapshot
     /// is left up to there; what cannot be read, where snapshots are in files.
@@ -106,6 +108,8 @@ impl Timeline {
     /// # Ok::<(), afterimage_timeline::Error>(())
     /// ```
     ///
+    /// Cost: O(turns and deltas of the range); copies the deltas.
+    ///
     /// # Errors
     /// Those of [`Timeline::turn`].
     pub fn deltas(&self, turns: RangeInclusive<u64>) -> Result<Vec<Delta>> {
@@ -128,6 +132,8 @@ impl Timeline {
     }
 
     /// The deltas that turn the state after one turn into that after another.
+    ///
+    /// Cost: two of [`Timeline::state_at`], and the comparison of both states.
     ///
     /// # Errors
     /// Those of [`Timeline::state_at`].

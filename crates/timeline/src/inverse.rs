@@ -85,6 +85,8 @@ pub(super) fn placed(index: usize, items: Items<'_>) -> Data {
 
 /// The deltas that take a turn back: the inverses of its deltas, the last one first.
 ///
+/// Cost: O(deltas).
+///
 /// # Errors
 /// Those of [`Delta::reversed`].
 pub fn invert(deltas: &[Delta]) -> Result<Vec<Delta>> {
@@ -93,6 +95,8 @@ pub fn invert(deltas: &[Delta]) -> Result<Vec<Delta>> {
 
 /// The net effect of a run of deltas on `before`: what is left of it when everything that was
 /// changed back, or changed again, is left out.
+///
+/// Cost: applies the deltas, and compares both states.
 ///
 /// # Errors
 /// Those of [`Applier::apply`], strictly.

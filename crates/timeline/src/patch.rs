@@ -29,6 +29,8 @@ use crate::{
 /// # Ok::<(), afterimage_timeline::Error>(())
 /// ```
 ///
+/// Cost: O(operations), each applied to a state that shares what does not change.
+///
 /// # Errors
 /// [`ErrorKind::Shape`] for what is no patch, [`ErrorKind::OutOfRange`] where a place is not there,
 /// [`ErrorKind::Drift`] where a `test` fails. The place has the index of the operation.
@@ -206,6 +208,8 @@ fn equal(a: &Data, b: &Data) -> bool {
 
 /// The deltas as a JSON Patch. It does what they do to a state that shows what they expect.
 ///
+/// Cost: O(deltas, and the items that they move).
+///
 /// # Errors
 /// [`ErrorKind::Shape`] for a delta that makes no sense for any state.
 pub fn to_json_patch(deltas: &[Delta], targets: &Targets) -> Result<Value> {
@@ -245,6 +249,8 @@ fn operation(op: &str, path: &Path, value: Option<&Data>) -> Value {
 }
 
 /// A state with a merge patch applied: objects merge, `null` removes, everything else replaces.
+///
+/// Cost: O(the patch), and the members of the objects that it changes.
 pub fn merge(state: &Data, patch: &Data) -> Data {
     let Data::Object(changes) = patch else { return patch.clone() };
     let mut merged = match state {
@@ -263,11 +269,15 @@ pub fn merge(state: &Data, patch: &Data) -> Data {
 }
 
 /// The deltas of a merge patch, for the state that it is to be applied to.
+///
+/// Cost: as [`merge`], and the comparison of both states.
 pub fn from_merge_patch(state: &Data, patch: &Value, targets: &Targets) -> Vec<Delta> {
     diff(state, &merge(state, &Data::from(patch.clone())), targets)
 }
 
 /// The merge patch that turns one state into another.
+///
+/// Cost: O(both states).
 ///
 /// # Errors
 /// [`ErrorKind::Shape`], with the path, where a member of the new state is `null` and was not

@@ -14,13 +14,13 @@ use super::{
 /// tables of the program, 7 and 4 MB large, that are ready at once: no text is parsed when the first
 /// count asks.
 ///
-/// A counter and its copies remember the counts of pieces that they met, in up to 2.5 MiB: make one
+/// A counter and its copies remember the counts of pieces that they met, in up to 3 MiB: make one
 /// and keep it. No count depends on what is remembered. Several threads may count at once; what one
 /// of them meets meanwhile may be forgotten.
 ///
 /// Counting is linear in the text, apart from a factor of log n for the longest piece, that is for
 /// the longest run of letters, of punctuation or of white space. The merge of a piece of n bytes
-/// takes some 32 n bytes of memory meanwhile. A value of this type takes 160 KiB
+/// takes some 32 n bytes of memory meanwhile. A value of this type takes 208 KiB
 /// from its first count on; clones share them.
 ///
 /// ```

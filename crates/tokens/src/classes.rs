@@ -63,18 +63,22 @@ pub(crate) fn at(text: &[u8], at: usize) -> (u8, usize) {
     match text.get(at) {
         None => (0, 0),
         Some(byte) if byte.is_ascii() => (of_byte(*byte), 1),
-        Some(lead) => longer(*lead, text.get(at + 1..).unwrap_or_default()),
+        Some(_) => {
+            let (char, length) = longer(text, at);
+            (of_char(char), length)
+        }
     }
 }
 
-/// The class and the length of a character of several bytes; `text` is UTF-8.
-fn longer(lead: u8, after: &[u8]) -> (u8, usize) {
-    let lead = u32::from(lead);
-    let byte = |at: usize| u32::from(after.get(at).copied().unwrap_or_default() & 0x3f);
-    match lead {
-        0..0xe0 => (of_char((lead & 0x1f) << 6 | byte(0)), 2),
-        0xe0..0xf0 => (of_char((lead & 0x0f) << 12 | byte(0) << 6 | byte(1)), 3),
-        _ => (of_char((lead & 0x07) << 18 | byte(0) << 12 | byte(1) << 6 | byte(2)), 4),
+/// A character of several bytes and its length; `text` is UTF-8.
+#[inline]
+pub(crate) fn longer(text: &[u8], at: usize) -> (u32, usize) {
+    let byte = |after: usize| u32::from(text.get(at + after).copied().unwrap_or_default());
+    let bits = |after: usize| byte(after) & 0x3f;
+    match byte(0) {
+        lead @ 0..0xe0 => ((lead & 0x1f) << 6 | bits(1), 2),
+        lead @ 0xe0..0xf0 => ((lead & 0x0f) << 12 | bits(1) << 6 | bits(2), 3),
+        lead => ((lead & 0x07) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3), 4),
     }
 }
 

@@ -136,6 +136,8 @@ impl<C> Memo<C> {
     /// How often texts were seen before, and how many are remembered.
     ///
     /// Takes each shard's lock in turn, so figures of a memo in use may be a moment apart.
+    ///
+    /// Cost: O(shards).
     pub fn stats(&self) -> MemoStats {
         let entries = self.shards.iter().map(|shard| {
             let shard = lock(shard);

@@ -21,12 +21,72 @@ pub(super) fn count(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
     if piece.len() <= LONGEST_TOKEN && vocabulary.rank(piece).is_some() {
         return 1;
     }
-    match piece.len() {
-        0..=16 => Parts::<16>::new(vocabulary, piece).merge(vocabulary),
-        17..=32 if SHORT >= 32 => Parts::<32>::new(vocabulary, piece).merge(vocabulary),
-        33..=64 if SHORT >= 64 => Parts::<64>::new(vocabulary, piece).merge(vocabulary),
-        17..=SHORT => Parts::<128>::new(vocabulary, piece).merge(vocabulary),
-        _ => count_long(vocabulary, piece),
+    // Characters of several bytes are mostly one part each. A guess that is too low costs time only.
+    let likely = if piece.is_ascii() { piece.len() } else { piece.len() / 2 };
+    let short = match likely {
+        0..=16 => count_short::<16>(vocabulary, piece),
+        17..=32 if SHORT >= 32 => count_short::<32>(vocabulary, piece),
+        33..=64 if SHORT >= 64 => count_short::<64>(vocabulary, piece),
+        _ => None,
+    };
+    let short = short.or_else(|| count_short::<SHORT>(vocabulary, piece));
+    short.unwrap_or_else(|| count_long(vocabulary, piece))
+}
+
+/// The count of a piece that begins with `N` parts at most.
+fn count_short<const N: usize>(vocabulary: &Vocabulary, piece: &[u8]) -> Option<usize> {
+    Some(Parts::<N>::new(vocabulary, piece)?.merge(vocabulary))
+}
+
+/// A part that the merges of a piece begin with, and what the part before it merges to with it.
+struct Unit {
+    rank: Rank,
+    merged: Rank,
+}
+
+/// The parts that the merges of a piece begin with: characters whose bytes merge first, and the
+/// bytes of others.
+struct Units<'a> {
+    vocabulary: &'a Vocabulary,
+    piece: &'a [u8],
+    at: usize,
+    /// Up to where bytes stand for themselves.
+    bytes_end: usize,
+    before: Rank,
+    /// The unit before, where it is a byte.
+    byte_before: Option<u8>,
+}
+
+impl<'a> Units<'a> {
+    fn new(vocabulary: &'a Vocabulary, piece: &'a [u8]) -> Self {
+        Self { vocabulary, piece, at: 0, bytes_end: 0, before: NO_RANK, byte_before: None }
+    }
+}
+
+impl Iterator for Units<'_> {
+    type Item = Unit;
+
+    #[inline]
+    fn next(&mut self) -> Option<Unit> {
+        let byte = *self.piece.get(self.at)?;
+        if self.at >= self.bytes_end && !byte.is_ascii() {
+            let (rank, length) = self.vocabulary.closed_char(self.piece, self.at);
+            if rank < NO_RANK {
+                self.at += length;
+                self.byte_before = None;
+                let before = std::mem::replace(&mut self.before, rank);
+                return Some(Unit { rank, merged: self.vocabulary.merged(before, rank) });
+            }
+            self.bytes_end = self.at + length;
+        }
+        self.at += 1;
+        let rank = self.vocabulary.byte(byte);
+        let before = std::mem::replace(&mut self.before, rank);
+        let merged = match self.byte_before.replace(byte) {
+            Some(byte_before) => self.vocabulary.merged_bytes(byte_before, byte),
+            None => self.vocabulary.merged(before, rank),
+        };
+        Some(Unit { rank, merged })
     }
 }
 
@@ -63,24 +123,26 @@ fn set<T>(places: &mut [T], place: u8, value: T) {
 }
 
 impl<const N: usize> Parts<N> {
-    fn new(vocabulary: &Vocabulary, piece: &[u8]) -> Self {
+    /// None where a piece begins with more than `N` parts.
+    fn new(vocabulary: &Vocabulary, piece: &[u8]) -> Option<Self> {
         let mut parts = Self {
             ranks: [NO_RANK; N],
             merges: [NO_MERGE; N],
             before: [NO_PLACE; N],
             after: [NO_PLACE; N],
-            count: piece.len(),
+            count: 0,
         };
-        for (place, byte) in (0_u8..).zip(piece) {
-            set(&mut parts.ranks, place, vocabulary.byte(*byte));
+        let mut units = Units::new(vocabulary, piece);
+        for (place, unit) in (0..N as u8).zip(&mut units) {
+            set(&mut parts.ranks, place, unit.rank);
+            if let Some(before) = place.checked_sub(1) {
+                set(&mut parts.merges, before, merge_at(unit.merged, before));
+                set(&mut parts.after, before, place);
+                set(&mut parts.before, place, before);
+            }
+            parts.count += 1;
         }
-        for (place, pair) in (0_u8..).zip(piece.windows(2)) {
-            let &[left, right] = pair else { continue };
-            set(&mut parts.merges, place, merge_at(vocabulary.merged_bytes(left, right), place));
-            set(&mut parts.after, place, place + 1);
-            set(&mut parts.before, place + 1, place);
-        }
-        parts
+        (units.at == piece.len()).then_some(parts)
     }
 
     /// Notes what the parts at two places merge to.
@@ -129,22 +191,20 @@ fn count_long(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
         let (head, tail) = piece.split_at(piece.len() / 2);
         return count_long(vocabulary, head) + count_long(vocabulary, tail);
     }
-    let ranks = || piece.iter().map(|byte| vocabulary.byte(*byte));
-    let mut links: Vec<Link> = (0..)
-        .zip(ranks().zip(ranks().skip(1).chain([NO_RANK])))
-        .map(|(at, (rank, next)): (u32, _)| Link {
-            previous: at.wrapping_sub(1),
-            end: at + 1,
-            rank,
-            merged: vocabulary.merged(rank, next),
-        })
-        .collect();
+    let mut links: Vec<Link> = Vec::new();
+    for (at, unit) in (0..).zip(Units::new(vocabulary, piece)) {
+        if let Some(before) = links.last_mut() {
+            before.merged = unit.merged;
+        }
+        let previous = u32::wrapping_sub(at, 1);
+        links.push(Link { previous, end: at + 1, rank: unit.rank, merged: NO_RANK });
+    }
     let mut heap: BinaryHeap<Reverse<(Rank, u32)>> = (0..)
         .zip(&links)
         .filter(|(_, link)| link.merged != NO_RANK)
         .map(|(at, link)| Reverse((link.merged, at)))
         .collect();
-    let mut count = piece.len();
+    let mut count = links.len();
     while let Some(Reverse((merged, at))) = heap.pop() {
         let Some(&link) = links.get(at as usize).filter(|link| link.merged == merged) else {
             // The part was merged with another one since.
@@ -179,4 +239,80 @@ fn count_long(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
         }
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::vocabulary::{CL100K, O200K};
+
+    /// The count by the definition: the lowest pair merges first, byte by byte from the start.
+    fn count_slowly(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
+        if vocabulary.rank(piece).is_some() {
+            return 1;
+        }
+        let mut ends: Vec<usize> = (0..=piece.len()).collect();
+        loop {
+            let lowest = ends
+                .windows(3)
+                .enumerate()
+                .filter_map(|(at, ends)| Some((vocabulary.rank(&piece[ends[0]..ends[2]])?, at)))
+                .min();
+            let Some((_, at)) = lowest else { return ends.len() - 1 };
+            ends.remove(at + 1);
+        }
+    }
+
+    /// Characters that tokens cut, beside those that such tokens begin or end with.
+    const AWKWARD: &str =
+        " -(tpi\nбоваеппрд京赛车除分数取しっーア한니다은ابتהויकािेกะიაաន្ხớệ∈“—ÃÂé🎈";
+
+    proptest! {
+        #[test]
+        fn characters_that_begin_as_one_part_merge_as_their_bytes_do(
+            chars in proptest::collection::vec(
+                prop_oneof![
+                    3 => proptest::sample::select(AWKWARD.chars().collect::<Vec<_>>()),
+                    1 => any::<char>(),
+                    1 => proptest::char::range('\u{400}', '\u{1800}'),
+                ],
+                1..30,
+            )
+        ) {
+            let piece: String = chars.into_iter().collect();
+            for vocabulary in [&O200K, &CL100K] {
+                let slow = count_slowly(vocabulary, piece.as_bytes());
+                prop_assert_eq!(count(vocabulary, piece.as_bytes()), slow, "{}", piece);
+            }
+        }
+    }
+
+    /// Around each token that begins or ends inside of a character, that character and others.
+    #[test]
+    fn characters_that_tokens_cut_merge_as_their_bytes_do() {
+        for vocabulary in [&O200K, &CL100K] {
+            let mut tried = 0;
+            for token in vocabulary.tokens() {
+                let head = token.iter().take_while(|byte| (0x80..0xc0).contains(*byte)).count();
+                let rest = &token[head..];
+                if rest.is_empty() || str::from_utf8(token).is_ok() {
+                    continue;
+                }
+                for lead in [&b""[..], b"\xc3", b"\xd0", b"\xe0\xa4", b"\xe1\x83", b"\xe4\xb8"] {
+                    for tail in [&b""[..], b"\x80", b"\xbe", b"\x83\x90", b"\xa4\xbe", b"\x80\x81"]
+                    {
+                        let piece = [lead, token, tail].concat();
+                        if str::from_utf8(&piece).is_ok() {
+                            let slow = count_slowly(vocabulary, &piece);
+                            assert_eq!(count(vocabulary, &piece), slow, "{piece:?}");
+                            tried += 1;
+                        }
+                    }
+                }
+            }
+            assert!(tried > 100, "{tried}");
+        }
+    }
 }

@@ -1,33 +1,34 @@
 //! Remembers the counts of pieces, in bounded memory, exactly.
 //!
-//! A counter has a cache, which its copies share. The first level keeps pieces of up to 15 bytes, each
-//! in a word with its count; the second keeps the bytes of longer ones in a ring. A piece is
-//! compared byte by byte, so no collision can change a count.
+//! A counter has a cache, which its copies share. Its first three levels keep a piece of up to 7, 15
+//! or 30 bytes with its count in one entry. The last one keeps the bytes of longer ones in a ring. A
+//! piece is compared byte by byte, so no collision can change a count.
 //!
-//! Both levels begin small, and grow while they miss more pieces than they have places: what counts
-//! little takes little memory.
+//! Each level begins small, and grows while it misses more pieces than it has places: what counts
+//! little takes little memory. Short pieces are most of a text, so their entries lie together: a set
+//! of eight is one line of the processor's cache.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::slot_hash::{mix, slot_hash};
 
-/// Pieces of up to as many bytes are in the first level.
-const SHORT: usize = 15;
 /// Longer pieces than this are not remembered.
 const LONG: usize = 512;
 
-/// How many sets of two pieces the first level has at first and at last: 64 KiB to 1 MiB.
-const SHORT_SETS: [usize; 2] = if cfg!(test) { [4, 16] } else { [1 << 11, 1 << 15] };
-/// How many sets of two pieces the second level has at first and at last: 32 to 512 KiB.
-const LONG_SETS: [usize; 2] = if cfg!(test) { [2, 8] } else { [1 << 10, 1 << 14] };
-/// The bytes of a ring for each set of the second level: 64 KiB to 1 MiB.
-const RING_OF_SET: usize = if cfg!(test) { LONG } else { 64 };
+/// How many pieces a set holds.
+const WAYS: usize = if cfg!(test) { 2 } else { 8 };
+/// How many sets a level has at first and at last. Pieces of up to 7 bytes: 32 to 256 KiB.
+const TINY_SETS: [usize; 2] = if cfg!(test) { [2, 8] } else { [1 << 9, 1 << 12] };
+/// Of up to 15 bytes: 32 to 512 KiB.
+const SHORT_SETS: [usize; 2] = if cfg!(test) { [2, 8] } else { [1 << 8, 1 << 12] };
+/// Of up to 30 bytes: 64 KiB to 1 MiB.
+const MIDDLE_SETS: [usize; 2] = if cfg!(test) { [1, 4] } else { [1 << 8, 1 << 12] };
+/// Of longer ones: 16 to 256 KiB.
+const LONG_SETS: [usize; 2] = if cfg!(test) { [1, 4] } else { [1 << 7, 1 << 11] };
+/// The bytes of a ring for each set of the last level: 64 KiB to 1 MiB.
+const RING_OF_SET: usize = if cfg!(test) { LONG } else { 512 };
 /// How much larger a level becomes at once. A power of two, as the numbers of sets are.
 const GROWTH: usize = 4;
-
-/// Where the length of a short piece is in its word, and above it the count.
-const LENGTH_SHIFT: u32 = 120;
-const COUNT_SHIFT: u32 = 124;
 
 /// Where a cache is between two counts; nothing before the first.
 ///
@@ -56,28 +57,227 @@ impl KeptCache {
 /// The counts of pieces of one vocabulary.
 #[derive(Default)]
 pub(super) struct PieceCache {
-    short: ShortPieces,
+    tiny: Level<u64>,
+    short: Level<u128>,
+    middle: Level<[u128; 2]>,
     long: LongPieces,
 }
 
-/// The first level.
-#[derive(Default)]
-struct ShortPieces {
-    /// Zero, or a piece with its length and its count; the newer one first.
-    sets: Vec<[u128; 2]>,
+impl PieceCache {
+    /// How many sets of pieces there is room for.
+    fn places(&self) -> usize {
+        self.tiny.sets.len() + self.short.sets.len() + self.middle.sets.len() + self.long.sets.len()
+    }
+
+    /// The count of `piece`, remembered or new. `text` begins with it.
+    #[inline]
+    pub(super) fn count(
+        &mut self,
+        text: &[u8],
+        piece: &[u8],
+        count: impl FnOnce(&[u8]) -> usize,
+    ) -> usize {
+        match piece.len() {
+            0..=1 => piece.len(),
+            2..=7 => self.tiny.count(u64::key(text, piece), || count(piece)),
+            8..=15 => self.short.count(u128::key(text, piece), || count(piece)),
+            16..=30 => self.middle.count(<[u128; 2]>::key(text, piece), || count(piece)),
+            31..=LONG => self.long.count(piece, || count(piece)),
+            _ => count(piece),
+        }
+    }
+}
+
+/// A piece in a few words, with its length, and above it the count. A key is one without a count.
+trait Entry: Copy + PartialEq {
+    const EMPTY: Self;
+    const SETS: [usize; 2];
+
+    /// The key of `piece`. `text` begins with it.
+    fn key(text: &[u8], piece: &[u8]) -> Self;
+    fn with_count(self, count: usize) -> Self;
+    /// The key, and the count.
+    fn parts(self) -> (Self, usize);
+    fn hash(self) -> u32;
+}
+
+/// Up to 7 bytes, and four bits each for length and count.
+impl Entry for u64 {
+    const EMPTY: Self = 0;
+    const SETS: [usize; 2] = TINY_SETS;
+
+    #[inline]
+    fn key(text: &[u8], piece: &[u8]) -> Self {
+        let bytes = match text.first_chunk() {
+            Some(bytes) => Self::from_le_bytes(*bytes) & ((1 << (8 * piece.len())) - 1),
+            None => word(piece) as Self,
+        };
+        bytes | (piece.len() as Self) << 56
+    }
+
+    fn with_count(self, count: usize) -> Self {
+        self | (count as Self) << 60
+    }
+
+    #[inline]
+    fn parts(self) -> (Self, usize) {
+        (self & ((1 << 60) - 1), (self >> 60) as usize)
+    }
+
+    #[inline]
+    fn hash(self) -> u32 {
+        mix(self, 0) as u32
+    }
+}
+
+/// Up to 15 bytes, and four bits each for length and count.
+impl Entry for u128 {
+    const EMPTY: Self = 0;
+    const SETS: [usize; 2] = SHORT_SETS;
+
+    #[inline]
+    fn key(text: &[u8], piece: &[u8]) -> Self {
+        let bytes = match text.first_chunk() {
+            Some(bytes) => Self::from_le_bytes(*bytes) & ((1 << (8 * piece.len())) - 1),
+            None => word(piece),
+        };
+        bytes | (piece.len() as Self) << 120
+    }
+
+    fn with_count(self, count: usize) -> Self {
+        self | (count as Self) << 124
+    }
+
+    #[inline]
+    fn parts(self) -> (Self, usize) {
+        (self & ((1 << 124) - 1), (self >> 124) as usize)
+    }
+
+    #[inline]
+    fn hash(self) -> u32 {
+        mix(self as u64, (self >> 64) as u64) as u32
+    }
+}
+
+/// 16 to 30 bytes, and eight bits each for length and count.
+impl Entry for [u128; 2] {
+    const EMPTY: Self = [0; 2];
+    const SETS: [usize; 2] = MIDDLE_SETS;
+
+    #[inline]
+    fn key(text: &[u8], piece: &[u8]) -> Self {
+        let (head, tail) = piece.split_at(16);
+        let bytes = match text.get(16..).and_then(|text| text.first_chunk()) {
+            Some(bytes) => u128::from_le_bytes(*bytes) & ((1 << (8 * tail.len())) - 1),
+            None => word(tail),
+        };
+        [word(head), bytes | (piece.len() as u128) << 112]
+    }
+
+    fn with_count(self, count: usize) -> Self {
+        let [head, tail] = self;
+        [head, tail | (count as u128) << 120]
+    }
+
+    #[inline]
+    fn parts(self) -> (Self, usize) {
+        let [head, tail] = self;
+        ([head, tail & ((1 << 120) - 1)], (tail >> 120) as usize)
+    }
+
+    #[inline]
+    fn hash(self) -> u32 {
+        let [head, tail] = self;
+        let head = mix(head as u64, (head >> 64) as u64);
+        mix(head ^ tail as u64, (tail >> 64) as u64) as u32
+    }
+}
+
+/// Pieces that fit in an entry.
+struct Level<E> {
+    sets: Vec<Set<E>>,
     misses: usize,
 }
 
-/// The second level.
+/// Empty entries are last.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Set<E>([E; WAYS]);
+
+impl<E> Default for Level<E> {
+    fn default() -> Self {
+        Self { sets: Vec::new(), misses: 0 }
+    }
+}
+
+impl<E: Entry> Level<E> {
+    #[inline]
+    fn count(&mut self, key: E, count: impl FnOnce() -> usize) -> usize {
+        if let Some(Set(entries)) = set_of(&mut self.sets, key.hash()) {
+            let parts = entries.iter().map(|entry| entry.parts());
+            if let Some((at, (_, count))) = parts.enumerate().find(|(_, (of, _))| *of == key) {
+                // What is met often stays longest, and is found first.
+                entries.swap(0, at);
+                return count;
+            }
+        }
+        let counted = count();
+        self.remember(key.with_count(counted));
+        counted
+    }
+
+    #[inline(never)]
+    fn remember(&mut self, entry: E) {
+        self.misses += 1;
+        let [least, most] = E::SETS;
+        if self.misses > self.sets.len() * WAYS / 2 && self.sets.len() < most {
+            let sets = (self.sets.len() * GROWTH).clamp(least, most);
+            let old = std::mem::replace(&mut self.sets, vec![Set([E::EMPTY; WAYS]); sets]);
+            let old = old.into_iter().flat_map(|Set(entries)| entries.into_iter().rev());
+            old.filter(|entry| *entry != E::EMPTY).for_each(|entry| self.put(entry));
+            self.misses = 0;
+        }
+        self.put(entry);
+    }
+
+    /// Puts an entry before the others of its set, of which the last one goes.
+    fn put(&mut self, entry: E) {
+        if let Some(Set(entries)) = set_of(&mut self.sets, entry.parts().0.hash()) {
+            entries.rotate_right(1);
+            entries[0] = entry;
+        }
+    }
+}
+
+#[inline]
+fn set_of<T>(sets: &mut [T], hash: u32) -> Option<&mut T> {
+    let mask = sets.len().wrapping_sub(1);
+    sets.get_mut(hash as usize & mask)
+}
+
+/// Up to 16 bytes in a word.
+#[inline]
+fn word(bytes: &[u8]) -> u128 {
+    match bytes.first_chunk() {
+        Some(bytes) => u128::from_le_bytes(*bytes),
+        None => bytes.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte)),
+    }
+}
+
+/// Longer pieces, by the hash of their bytes.
 #[derive(Default)]
 struct LongPieces {
-    /// The newer one first.
-    sets: Vec<[LongSlot; 2]>,
+    sets: Vec<LongSet>,
     ring: Vec<u8>,
     /// Bytes that were ever written to the ring, and those that were skipped at its end.
     written: u64,
     misses: usize,
 }
+
+/// Newer ones before older ones.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct LongSet([LongSlot; WAYS]);
 
 #[derive(Clone, Copy, Default)]
 struct LongSlot {
@@ -89,87 +289,15 @@ struct LongSlot {
     count: u16,
 }
 
-impl PieceCache {
-    /// How many sets of pieces there is room for.
-    fn places(&self) -> usize {
-        self.short.sets.len() + self.long.sets.len()
-    }
-
-    /// The count of `piece`, remembered or new. `text` begins with it.
-    #[inline]
-    pub(super) fn count(
-        &mut self,
-        text: &[u8],
-        piece: &[u8],
-        count: impl FnOnce(&[u8]) -> usize,
-    ) -> usize {
-        if piece.len() <= SHORT {
-            self.short.count(short_key(text, piece), || count(piece))
-        } else if piece.len() <= LONG {
-            self.long.count(piece, || count(piece))
-        } else {
-            count(piece)
-        }
-    }
-}
-
-impl ShortPieces {
-    #[inline]
-    fn count(&mut self, key: u128, count: impl FnOnce() -> usize) -> usize {
-        if let Some([first, second]) = set_of(&mut self.sets, short_hash(key)) {
-            let is_it = |entry: u128| entry & ((1 << COUNT_SHIFT) - 1) == key;
-            if is_it(*first) {
-                return (*first >> COUNT_SHIFT) as usize;
-            }
-            if is_it(*second) {
-                return (*second >> COUNT_SHIFT) as usize;
-            }
-        }
-        let counted = count();
-        self.remember(key | (counted as u128) << COUNT_SHIFT);
-        counted
-    }
-
-    fn remember(&mut self, entry: u128) {
-        self.misses += 1;
-        let [least, most] = SHORT_SETS;
-        if self.misses > self.sets.len() && self.sets.len() < most {
-            let sets = (self.sets.len() * GROWTH).clamp(least, most);
-            let old = std::mem::replace(&mut self.sets, vec![[0; 2]; sets]);
-            old.into_iter().flatten().rev().filter(|entry| *entry != 0).for_each(|entry| {
-                self.put(entry);
-            });
-            self.misses = 0;
-        }
-        self.put(entry);
-    }
-
-    fn put(&mut self, entry: u128) {
-        let hash = short_hash(entry & ((1 << COUNT_SHIFT) - 1));
-        if let Some(set) = set_of(&mut self.sets, hash) {
-            *set = [entry, set[0]];
-        }
-    }
-}
-
-fn short_hash(key: u128) -> u32 {
-    mix(key as u64, (key >> 64) as u64) as u32
-}
-
-fn set_of<T>(sets: &mut [T], hash: u32) -> Option<&mut T> {
-    let mask = sets.len().wrapping_sub(1);
-    sets.get_mut(hash as usize & mask)
-}
-
 impl LongPieces {
     fn count(&mut self, piece: &[u8], count: impl FnOnce() -> usize) -> usize {
         let hash = slot_hash(piece);
-        let found = set_of(&mut self.sets, hash).and_then(|set| {
+        let found = set_of(&mut self.sets, hash).and_then(|LongSet(slots)| {
             let written = self.written;
             let ring = &self.ring;
             let is_it =
                 |slot: &&LongSlot| slot.hash == hash && slot.piece(ring, written) == Some(piece);
-            set.iter().find(is_it).map(|slot| slot.count)
+            slots.iter().find(is_it).map(|slot| slot.count)
         });
         if let Some(count) = found {
             return usize::from(count);
@@ -182,15 +310,15 @@ impl LongPieces {
     fn remember(&mut self, hash: u32, piece: &[u8], count: u16) {
         self.misses += 1;
         let [least, most] = LONG_SETS;
-        if self.misses > self.sets.len() && self.sets.len() < most {
+        if self.misses > self.sets.len() * WAYS / 2 && self.sets.len() < most {
             let sets = (self.sets.len() * GROWTH).clamp(least, most);
             let larger = Self {
-                sets: vec![Default::default(); sets],
+                sets: vec![LongSet::default(); sets],
                 ring: vec![0; sets * RING_OF_SET],
                 ..Self::default()
             };
             let old = std::mem::replace(self, larger);
-            for slot in old.sets.iter().flatten().rev() {
+            for slot in old.sets.iter().flat_map(|set| set.0.iter().rev()) {
                 if let Some(piece) = slot.piece(&old.ring, old.written) {
                     self.put(slot.hash, piece, slot.count);
                 }
@@ -208,10 +336,11 @@ impl LongPieces {
         }
         let place = self.ring.get_mut(at..at + piece.len());
         let set = set_of(&mut self.sets, hash);
-        if let (Some(place), Some(set)) = (place, set) {
+        if let (Some(place), Some(LongSet(slots))) = (place, set) {
             place.copy_from_slice(piece);
             let slot = LongSlot { at: self.written, hash, length: piece.len() as u16, count };
-            *set = [slot, set[0]];
+            slots.rotate_right(1);
+            slots[0] = slot;
             self.written += piece.len() as u64;
         }
     }
@@ -226,17 +355,6 @@ impl LongSlot {
         let at = (self.at % ring.len() as u64) as usize;
         ring.get(at..at + usize::from(self.length))
     }
-}
-
-/// The bytes of a short piece and its length, in a word. `text` begins with `piece`.
-#[inline]
-fn short_key(text: &[u8], piece: &[u8]) -> u128 {
-    let bytes = if let Some(bytes) = text.first_chunk() {
-        u128::from_le_bytes(*bytes) & ((1 << (8 * piece.len())) - 1)
-    } else {
-        piece.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte))
-    };
-    bytes | (piece.len() as u128) << LENGTH_SHIFT
 }
 
 #[cfg(test)]
@@ -254,7 +372,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_count_that_is_remembered_is_that_of_the_piece(
-            pieces in proptest::collection::vec(("[ab]{1,18}|[ab]{80,90}", "[ab]{0,20}"), 1..400)
+            pieces in proptest::collection::vec(("[ab\\x00]{1,34}|[ab]{80,90}", "[ab]{0,20}"), 1..400)
         ) {
             let mut cache = PieceCache::default();
             for (piece, after) in &pieces {

@@ -1,6 +1,9 @@
 //! The tokens of a tokenizer, in tables that the build script made.
 
-use crate::slot_hash::{RANK_BITS, pair_bit, pair_hash, pair_key, slot_hash, slot_tag};
+use crate::{
+    classes,
+    slot_hash::{RANK_BITS, pair_bit, pair_hash, pair_key, slot_hash, slot_tag},
+};
 
 /// The position of a token in its vocabulary. Byte pairs of a lower rank merge first.
 pub(super) type Rank = u32;
@@ -27,6 +30,15 @@ pub(super) struct Vocabulary {
     /// Bits, a power of two of them, of which one is set for each pair: most pairs that do not
     /// merge are told by them, which are few enough to be near.
     pair_bits: &'static [u8],
+    /// The block of each 64 characters, as two bytes, and the blocks: the rank of each character
+    /// of several bytes that merges to one token when it stands alone, or [`NO_RANK`].
+    char_numbers: &'static [u8],
+    char_blocks: &'static [u8],
+    /// By the first byte of a character and the one before it, the lowest rank of the tokens that
+    /// hold both and cut the character; 64 times 256 words.
+    cuts_before: &'static [u8],
+    /// By the last byte of a character and the one after it, the same.
+    cuts_after: &'static [u8],
 }
 
 macro_rules! vocabulary {
@@ -39,6 +51,10 @@ macro_rules! vocabulary {
             byte_pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".byte_pairs")),
             pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs")),
             pair_bits: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pair_bits")),
+            char_numbers: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".char_numbers")),
+            char_blocks: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".char_blocks")),
+            cuts_before: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".cuts_before")),
+            cuts_after: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".cuts_after")),
         }
     };
 }
@@ -78,6 +94,31 @@ impl Vocabulary {
     pub(super) fn merged_bytes(&self, left: u8, right: u8) -> Rank {
         let both = usize::from(left) << 8 | usize::from(right);
         word(self.byte_pairs, both).unwrap_or(NO_RANK)
+    }
+
+    /// The rank of a character of several bytes from `at` on, where its bytes merge to one token
+    /// before anything around them can merge with a part of them; else [`NO_RANK`].
+    ///
+    /// Each merge makes a token of a higher rank than the merges before it. So bytes of a
+    /// character whose token has a lower rank than any token that cuts it merge with each other
+    /// first, whatever else stands around them. Merging them at once changes no other merge.
+    #[inline]
+    pub(super) fn closed_char(&self, text: &[u8], at: usize) -> (Rank, usize) {
+        let (char, length) = classes::longer(text, at);
+        let number = self.char_numbers.get(char as usize >> 6 << 1..);
+        let number = number.and_then(|number| number.first_chunk()).copied().unwrap_or_default();
+        let number = usize::from(u16::from_le_bytes(number));
+        let rank = word(self.char_blocks, number << 6 | (char as usize & 0x3f)).unwrap_or(NO_RANK);
+        let byte = |at: usize| text.get(at).copied();
+        let is_kept = |cuts: &'static [u8], inside: Option<u8>, outside: Option<u8>| {
+            let (Some(inside), Some(outside)) = (inside, outside) else { return true };
+            let place = usize::from(inside & 0x3f) << 8 | usize::from(outside);
+            word(cuts, place).is_some_and(|lowest| rank < lowest)
+        };
+        let end = at + length;
+        let is_closed = is_kept(self.cuts_before, byte(at), at.checked_sub(1).and_then(byte))
+            && is_kept(self.cuts_after, byte(end - 1), byte(end));
+        (if is_closed { rank } else { NO_RANK }, length)
     }
 
     /// The rank of what two tokens beside each other merge to; [`NO_RANK`] where they do not, and
@@ -184,6 +225,19 @@ mod tests {
             assert_eq!(held, pairs, "and there are no other pairs");
             assert_eq!(vocabulary.merged(NO_RANK, 0), NO_RANK);
             assert_eq!(vocabulary.merged(0, NO_RANK), NO_RANK);
+        }
+    }
+
+    /// [`Vocabulary::closed_char`] rests on it.
+    #[test]
+    fn a_merge_makes_a_token_of_a_higher_rank_than_its_parts() {
+        for vocabulary in [&O200K, &CL100K] {
+            for (rank, token) in (0..).zip(vocabulary.tokens()).filter(|(_, token)| token.len() > 1)
+            {
+                if let &[left, right] = last_pair(vocabulary, token).as_slice() {
+                    assert!(left < rank && right < rank, "{token:?}");
+                }
+            }
         }
     }
 

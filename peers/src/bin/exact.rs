@@ -1,8 +1,8 @@
 //! Compares counts with tiktoken-rs on as many random and hostile texts as are asked for.
 //!
 //! `exact 1000000 SEED` prints how many texts were compared, and stops at the first difference. A
-//! third argument is a file to write the first 20,000 texts and their counts to, as lines of JSON
-//! strings and numbers, for `tiktoken.py`.
+//! third argument is a file or a pipe to write the texts and their counts to, as lines of JSON
+//! strings and numbers, for `python_tiktoken.py`.
 
 use std::io::Write as _;
 
@@ -106,10 +106,18 @@ impl Random {
         char::from_u32(self.below(limit) as u32).unwrap_or(' ')
     }
 
+    /// One of a script whose characters some tokens cut.
+    fn letter(&mut self) -> char {
+        let starts =
+            [0x400, 0x530, 0x5d0, 0x620, 0x900, 0xb80, 0xe00, 0x10d0, 0x1780, 0x3040, 0x4e00];
+        let start = starts[self.below(starts.len())];
+        char::from_u32(start + self.below(0x60) as u32).unwrap_or(' ')
+    }
+
     fn text(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..1 + self.below(12) {
-            match self.below(8) {
+            match self.below(9) {
                 0 => text.extend((0..1 + self.below(8)).map(|_| self.char())),
                 1 => {
                     let unit = if self.below(2) == 0 {
@@ -126,6 +134,7 @@ impl Random {
                             .map(|_| char::from(letters[self.below(letters.len())])),
                     );
                 }
+                3 => text.extend((0..1 + self.below(20)).map(|_| self.letter())),
                 _ => text.push_str(SNIPPETS[self.below(SNIPPETS.len())]),
             }
         }
@@ -139,7 +148,9 @@ fn main() {
         arguments.next().map_or(otherwise, |number| number.parse::<u64>().expect("a number"))
     };
     let (texts, seed) = (number(1_000_000), number(1));
-    let mut file = arguments.next().map(|path| std::fs::File::create(path).expect("a file"));
+    let mut file = arguments
+        .next()
+        .map(|path| std::io::BufWriter::new(std::fs::File::create(path).expect("a file")));
     let peers = [
         (Bpe::o200k(), tiktoken_rs::o200k_base_singleton()),
         (Bpe::cl100k(), tiktoken_rs::cl100k_base_singleton()),
@@ -157,7 +168,7 @@ fn main() {
             assert_eq!(counter.count_up_to(&text, expected - 1), None);
             found
         });
-        if let Some(file) = file.as_mut().filter(|_| index < 20_000) {
+        if let Some(file) = file.as_mut() {
             let escaped: String =
                 text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
             writeln!(file, "[\"{escaped}\", {}, {}]", counts[0], counts[1]).expect("it is written");

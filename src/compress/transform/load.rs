@@ -51,6 +51,8 @@ impl CompressionTransform {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     ///
+    /// Cost: O(the JSON, and the frames that were looked at).
+    ///
     /// # Errors
     /// [`ErrorKind::Version`] for another version. [`ErrorKind::Shape`] for everything else that is
     /// not as `docs/FORMAT.md` says, with the path: members that are missing or not known, numbers

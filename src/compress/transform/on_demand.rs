@@ -104,6 +104,8 @@ impl CompressionTransform {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     ///
+    /// Cost: as [`CompressionTransform::preview_range`].
+    ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where all frames of the range stay: the message says which, and why.
     /// [`ErrorKind::OutOfRange`] where the range runs backwards or the history has no frame in it,
@@ -151,6 +153,8 @@ impl CompressionTransform {
     }
 
     /// What [`CompressionTransform::compress_range`] would do. Plans nothing.
+    ///
+    /// Cost: O(frames of the range), and frames that are new to the transform.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::compress_range`], but for [`ErrorKind::Conflict`].

@@ -8,6 +8,8 @@ impl CompressionTransform {
     /// blocks. Where it is inside of other blocks, these are taken back first. No plan compresses
     /// the frames again; [`CompressionTransform::compress_range`] does.
     ///
+    /// Cost: O(blocks in effect).
+    ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where no block in effect has this id, or none in one; where another
     /// program compacted the frames, so that the block is what was sent; and where a job for the

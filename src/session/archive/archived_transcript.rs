@@ -122,6 +122,8 @@ impl ArchivedTranscript {
 
     /// What requests lack that are worked out from the first `end` frames.
     ///
+    /// Cost: O(end), with the table of frames in memory.
+    ///
     /// # Errors
     /// Those of [`ArchivedTranscript::rows`].
     pub fn lacks(&self, end: usize) -> Result<Vec<Lack>> {
@@ -209,6 +211,8 @@ impl ArchivedTranscript {
     /// What the frame with this index and row rendered to: its own snapshot where the transcript
     /// brought one that another tokenizer counted.
     ///
+    /// Cost: reads one segment, and copies the text of the frame.
+    ///
     /// # Errors
     /// Those of [`ArchivedTranscript::view`] and [`ArchivedTranscript::frame`].
     pub fn snapshot(&self, index: usize, row: FrameRow) -> Result<Arc<FrameSnapshot>> {
@@ -230,6 +234,8 @@ impl ArchivedTranscript {
     }
 
     /// The frame with this index and row as the transcript had it.
+    ///
+    /// Cost: as [`ArchivedTranscript::frame`] and [`ArchivedTranscript::snapshot`].
     ///
     /// # Errors
     /// Those of [`ArchivedTranscript::frame`] and [`ArchivedTranscript::view`].

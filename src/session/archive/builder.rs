@@ -122,6 +122,8 @@ impl ArchiveBuilder {
 
     /// Makes all durable, and writes the list, with which the directory is an archive.
     ///
+    /// Cost: one sync for each file and folder, several at once, and O(files) for the list.
+    ///
     /// # Errors
     /// [`ErrorKind::Io`]; what was written is removed then.
     pub fn finish(mut self) -> Result<ArchiveSummary> {

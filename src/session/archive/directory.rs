@@ -47,6 +47,8 @@ pub fn state(directory: &Path) -> DirectoryState {
 
 /// The transcripts of an archive. Each is opened when it is read.
 ///
+/// Cost: O(transcripts): reads their list, and nothing of their frames.
+///
 /// # Errors
 /// [`ErrorKind::UnknownFormat`] where the directory is no archive, [`ErrorKind::Locked`] where it is
 /// still being made, [`ErrorKind::Damaged`] where it was not finished or its list fails its check,

@@ -93,6 +93,8 @@ impl<'b> TranscriptWriter<'b> {
     /// Adds a frame and what it rendered to: the snapshot that it brings along, else `rendered`,
     /// else what the HUD renders at the moment `now`.
     ///
+    /// Cost: renders, counts and packs the frame; O(its text).
+    ///
     /// # Errors
     /// What the veil or the format has against the frame; [`ErrorKind::Limit`] for more sessions or
     /// messages than an archive holds, or a frame that could not be read back; [`ErrorKind::Io`].
