@@ -1,7 +1,10 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{Frame, History, Source};
-use crate::{id::FrameSeq, snapshot::FrameSnapshot};
+use crate::{
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, SharedSnapshot},
+};
 
 /// Frames of a history, in order. Those that the history has packed are read when they are asked
 /// for.
@@ -69,6 +72,11 @@ impl<'h> Frames<'h> {
     /// What the frame at `index` rendered to, where it was captured. Copies no text.
     pub fn snapshot(&self, index: usize) -> Option<Arc<FrameSnapshot>> {
         self.at(index).and_then(|at| self.history.snapshot_at(at))
+    }
+
+    /// As [`Frames::snapshot`], where it lies: puts no snapshot together.
+    pub(crate) fn shared_snapshot(&self, index: usize) -> Option<SharedSnapshot> {
+        self.at(index).and_then(|at| self.history.shared_snapshot_at(at))
     }
 
     /// Whether the frame at `index` was forgotten: see [`History::forget`].

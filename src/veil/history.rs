@@ -4,13 +4,13 @@ use std::{
 };
 
 use super::{
-    FacetChange, FacetOp, Frame, Frames, Pairs, Source, Veil, VisibleFacets,
+    FacetChange, FacetOp, Frame, Frames, Kept, Pairs, Source, Veil, VisibleFacets,
     packed::{FrameBatch, HeldOp, PackedFacet, PackedFrames},
 };
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
-    snapshot::{FrameSnapshot, SnapshotArchive, Totals, check_range},
+    snapshot::{FrameSnapshot, SharedSnapshot, SnapshotArchive, Totals, check_range},
 };
 
 /// The newest frames, which stay as they are.
@@ -41,6 +41,8 @@ pub struct History {
     after_forgotten: Option<(usize, Veil)>,
     /// How often something was forgotten.
     forgets: u64,
+    /// What was made of the packed frames.
+    kept: Kept,
 }
 
 /// What a frame is sealed with.
@@ -232,6 +234,7 @@ impl History {
             self.after_forgotten = Some((end, veil));
         }
         self.forgets += 1;
+        self.kept = Kept::default();
         let totals = self.packed.forget(&range);
         let mut veil = std::mem::take(&mut self.veil);
         self.refresh(&mut veil);
@@ -404,6 +407,27 @@ impl History {
             Some(live) => self.live.get(live)?.rendered_snapshot.clone(),
             None => self.packed.at(index).and_then(|(batch, row)| batch.snapshot(row)),
         }
+    }
+
+    /// The same, where it lies.
+    pub(super) fn shared_snapshot_at(&self, index: usize) -> Option<SharedSnapshot> {
+        match index.checked_sub(self.packed.len()) {
+            Some(live) => self.live.get(live)?.rendered_snapshot.clone().map(SharedSnapshot::Whole),
+            None => {
+                let (batch, row) = self.packed.at(index)?;
+                batch.archived(row).map(SharedSnapshot::Archived)
+            }
+        }
+    }
+
+    /// How many frames are packed: those before this index never change, unless they are forgotten.
+    pub(crate) fn packed_frames(&self) -> usize {
+        self.packed.len()
+    }
+
+    /// What was made of the packed frames.
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     /// Leads `veil` through the frame at `index`, so that it holds no text that is packed.

@@ -221,12 +221,12 @@ impl Veil {
     fn changes<'f>(&self, frame: &'f Frame) -> Result<Changes<'f>> {
         let mut changes = Changes::with_capacity(frame.ops.len());
         // Most frames have one op or a few; a map of their ids pays only beyond.
-        let mut index_of: HashMap<&FacetId, usize> = HashMap::default();
+        let mut index_of: Option<HashMap<&FacetId, usize>> = None;
         for (index, op) in frame.ops.iter().enumerate() {
             let id = op.facet_id();
             let known = match frame.ops.len() {
                 0..=8 => changes.iter().position(|(of, _)| *of == id),
-                _ => index_of.get(id).copied(),
+                _ => index_of.get_or_insert_default().get(id).copied(),
             };
             let slot = known.unwrap_or(changes.len());
             if known.is_none() {
@@ -236,7 +236,7 @@ impl Veil {
                     _ => self.get(id),
                 };
                 changes.push((id, Change { now: before.clone(), before, ..Change::default() }));
-                if frame.ops.len() > 8 {
+                if let Some(index_of) = &mut index_of {
                     index_of.insert(id, slot);
                 }
             }

@@ -1,0 +1,127 @@
+use std::{fmt, ops::Range};
+
+use super::{RangeView, tables::Tables};
+use crate::{id::Role, snapshot::ChunkRef};
+
+/// The chunks of a range of an archive by who speaks them. Holds their numbers: 4 bytes a chunk.
+///
+/// ```
+/// use afterimage::{
+///     id::{Millis, Role},
+///     snapshot::{ChunkOptions, FrameSnapshotBuilder, SnapshotArchive},
+///     tokens::Chars4,
+/// };
+///
+/// let mut archive = SnapshotArchive::new();
+/// for (sequence, role) in [(0_u64, Role::User), (1, Role::Assistant), (2, Role::User)] {
+///     let mut builder = FrameSnapshotBuilder::new(&Chars4);
+///     builder.add_content(&format!("Frame {sequence}."), ChunkOptions::new().role(role));
+///     archive.push(sequence, &builder.build(Millis::new(0)))?;
+/// }
+/// let view = archive.range(0.into()..=2.into())?;
+/// let by_role = view.by_role();
+/// assert_eq!(by_role.roles().collect::<Vec<_>>(), [Role::User, Role::Assistant]);
+/// assert_eq!(by_role.count(Role::User), 2);
+/// let said = by_role.get(Role::User).map(|chunk| chunk.content());
+/// assert_eq!(said.collect::<Vec<_>>(), ["Frame 0.", "Frame 2."]);
+/// # Ok::<(), afterimage::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct RangeByRole<'v> {
+    view: &'v RangeView<'v>,
+    /// Of users, the assistant and the operator; then those without a role.
+    groups: [Group; 4],
+    /// The roles in order of first appearance.
+    order: Vec<Role>,
+}
+
+/// The numbers of chunks in their segments.
+#[derive(Clone, Default)]
+struct Group {
+    chunks: Vec<u32>,
+    /// The segments, each with where its numbers end.
+    segments: Vec<(u32, usize)>,
+}
+
+const ROLES: [Role; 3] = [Role::User, Role::Assistant, Role::System];
+
+/// The number of the group of a role.
+fn group_of(role: Option<Role>) -> usize {
+    role.and_then(|role| ROLES.iter().position(|of| *of == role)).unwrap_or(ROLES.len())
+}
+
+impl<'v> RangeByRole<'v> {
+    pub(super) fn new(view: &'v RangeView<'v>) -> Self {
+        Self { view, groups: Default::default(), order: Vec::new() }
+    }
+
+    /// Adds the chunks of the next segment.
+    pub(super) fn add(&mut self, segment: u32, tables: &Tables, chunks: Range<u32>) {
+        let kinds: Vec<u8> = tables.kinds.iter().map(|kind| group_of(kind.role) as u8).collect();
+        let rows = tables.chunks.get(chunks.start as usize..chunks.end as usize);
+        let [users, assistants, operators, others] = &mut self.groups;
+        let mut before = u8::MAX;
+        for (chunk, row) in (chunks.start..).zip(rows.unwrap_or_default()) {
+            let kind = kinds.get(row.kind as usize).copied().unwrap_or(ROLES.len() as u8);
+            let group = match kind {
+                0 => &mut *users,
+                1 => &mut *assistants,
+                2 => &mut *operators,
+                _ => &mut *others,
+            };
+            group.chunks.push(chunk);
+            if kind != before {
+                before = kind;
+                let role = ROLES.get(usize::from(kind));
+                self.order.extend(role.filter(|_| group.chunks.len() == 1));
+            }
+        }
+        for group in &mut self.groups {
+            group.segments.push((segment, group.chunks.len()));
+        }
+    }
+
+    /// The roles in order of first appearance.
+    pub fn roles(&self) -> impl ExactSizeIterator<Item = Role> {
+        self.order.iter().copied()
+    }
+
+    /// How many chunks a role has. O(1).
+    pub fn count(&self, role: Role) -> usize {
+        self.group(Some(role)).map_or(0, |group| group.chunks.len())
+    }
+
+    /// The chunks of a role in order.
+    pub fn get(&self, role: Role) -> impl Iterator<Item = ChunkRef<'v>> {
+        self.chunks(Some(role))
+    }
+
+    /// The chunks that have no role, in order.
+    pub fn without_role(&self) -> impl Iterator<Item = ChunkRef<'v>> {
+        self.chunks(None)
+    }
+
+    fn group(&self, role: Option<Role>) -> Option<&Group> {
+        self.groups.get(group_of(role))
+    }
+
+    fn chunks(&self, role: Option<Role>) -> impl Iterator<Item = ChunkRef<'v>> {
+        let (view, group) = (self.view, self.group(role));
+        let segments = group.into_iter().flat_map(|group| {
+            let starts = std::iter::once(0).chain(group.segments.iter().map(|(_, end)| *end));
+            starts.zip(&group.segments).map(|(start, (segment, end))| {
+                (*segment, group.chunks.get(start..*end).unwrap_or_default())
+            })
+        });
+        segments.flat_map(move |(segment, chunks)| {
+            chunks.iter().map(move |chunk| view.chunk_of(segment, *chunk))
+        })
+    }
+}
+
+impl fmt::Debug for RangeByRole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.roles().map(|role| (role, self.count(role)));
+        f.debug_map().entries(counts).finish()
+    }
+}
