@@ -147,7 +147,7 @@ impl Hud {
     }
 
     /// What the model sees after the last frame: the ambient facets of `veil`, the pending
-    /// activations and the prefill of `request`. `None` where that is nothing.
+    /// activations and the prefill of `request`. `None` where that is nothing. O(text of the tail).
     ///
     /// # Errors
     /// Those of the format.

@@ -110,6 +110,7 @@ impl<'h> Assembly<'h> {
     /// frame behind them. Where that is `packed`, the last message may go on, and no batch is made.
     fn make_batch(&mut self, start: usize, packed: usize) -> Result<usize> {
         self.close();
+        self.open.reserve_exact(BATCH);
         let border = (start / BATCH + 1) * BATCH;
         let mut end = packed;
         for index in start..packed {
@@ -133,11 +134,8 @@ impl<'h> Assembly<'h> {
     fn frame(&mut self, index: usize) -> Result<Option<RenderedFrame>> {
         #[cfg(test)]
         tests::look(1);
-        let (Some(sequence), Some(source)) = (self.all.sequence(index), self.all.source(index))
-        else {
-            return Ok(None);
-        };
-        let snapshot = match self.all.shared_snapshot(index) {
+        let Some((sequence, source, snapshot)) = self.all.shown(index) else { return Ok(None) };
+        let snapshot = match snapshot {
             Some(snapshot) => snapshot,
             None if self.all.is_forgotten(index) => {
                 let message = "the frame was forgotten, and no block stands for it";

@@ -202,7 +202,7 @@ impl RenderedContext {
     }
 
     /// A message from front to back: every chunk with its text, the empty ones too, and the
-    /// framing texts between them. Nothing is copied but the owners.
+    /// framing texts between them. Nothing is copied but the owners. O(chunks) for all of them.
     pub fn runs<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = Run<'a>> {
         message.pieces.iter().flat_map(move |piece| {
             let framing = match &piece.from {

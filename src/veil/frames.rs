@@ -74,9 +74,10 @@ impl<'h> Frames<'h> {
         self.at(index).and_then(|at| self.history.snapshot_at(at))
     }
 
-    /// As [`Frames::snapshot`], where it lies: puts no snapshot together.
-    pub(crate) fn shared_snapshot(&self, index: usize) -> Option<SharedSnapshot> {
-        self.at(index).and_then(|at| self.history.shared_snapshot_at(at))
+    /// The sequence and the source of the frame at `index`, and what it rendered to. Puts no snapshot
+    /// together.
+    pub(crate) fn shown(&self, index: usize) -> Option<(FrameSeq, Source, Option<SharedSnapshot>)> {
+        self.at(index).and_then(|at| self.history.shown_at(at))
     }
 
     /// Whether the frame at `index` was forgotten: see [`History::forget`].

@@ -113,6 +113,8 @@ impl History {
     /// capture what the frame renders to, push it through
     /// [`Hud::capture`](crate::hud::Hud::capture) instead.
     ///
+    /// O(ops), and every 64th push packs 64 frames: O(their texts).
+    ///
     /// # Errors
     /// [`ErrorKind::Sequence`] where the sequence is not greater than the last, and what
     /// [`Veil::apply`] refuses. The history is then as it was.
@@ -176,6 +178,7 @@ impl History {
 
     /// Packs all frames that have a snapshot, the newest too, and gives back what is reserved: for
     /// histories that are finished. Frames without a snapshot stay as they are, and those after them.
+    /// O(facets that hold, and the texts of the newest frames).
     pub fn shrink_to_fit(&mut self) {
         self.pack(usize::MAX);
         self.live.shrink_to_fit();
@@ -266,7 +269,7 @@ impl History {
     }
 
     /// The archive of the frames that were captured, which answers questions about their texts. It
-    /// shares the segments with the history, and copies the texts of the newest frames.
+    /// shares the segments with the history, and copies the texts of the newest frames. O(segments).
     ///
     /// # Errors
     /// Those of [`SnapshotArchive::push`]: an archive holds the counts of one tokenizer.
@@ -409,13 +412,21 @@ impl History {
         }
     }
 
-    /// The same, where it lies.
-    pub(super) fn shared_snapshot_at(&self, index: usize) -> Option<SharedSnapshot> {
+    /// The sequence and the source of the frame at `index`, and what it rendered to, where that lies.
+    pub(super) fn shown_at(
+        &self,
+        index: usize,
+    ) -> Option<(FrameSeq, Source, Option<SharedSnapshot>)> {
         match index.checked_sub(self.packed.len()) {
-            Some(live) => self.live.get(live)?.rendered_snapshot.clone().map(SharedSnapshot::Whole),
+            Some(live) => {
+                let frame = self.live.get(live)?;
+                let snapshot = frame.rendered_snapshot.clone().map(SharedSnapshot::Whole);
+                Some((frame.sequence, frame.source.clone(), snapshot))
+            }
             None => {
                 let (batch, row) = self.packed.at(index)?;
-                batch.archived(row).map(SharedSnapshot::Archived)
+                let snapshot = batch.archived(row).map(SharedSnapshot::Archived);
+                Some((batch.sequence(row), batch.source(row), snapshot))
             }
         }
     }

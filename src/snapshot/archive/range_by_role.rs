@@ -125,3 +125,52 @@ impl fmt::Debug for RangeByRole<'_> {
         f.debug_map().entries(counts).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        id::{FrameSeq, Millis, Role},
+        snapshot::{
+            ArchiveOptions, ChunkOptions, ChunkRef, FrameSnapshotBuilder, SnapshotArchive,
+            group_chunks_by_role,
+        },
+        tokens::Chars4,
+    };
+
+    fn place(chunk: ChunkRef<'_>) -> (Option<FrameSeq>, usize, &str) {
+        (chunk.sequence(), chunk.index(), chunk.content())
+    }
+
+    #[test]
+    fn the_groups_of_a_range_are_those_of_a_list_of_its_chunks() {
+        let options = ArchiveOptions { segment_frames: 3, ..ArchiveOptions::default() };
+        let mut archive = SnapshotArchive::with_options(options);
+        for sequence in 0..20_u64 {
+            let mut builder = FrameSnapshotBuilder::new(&Chars4);
+            for chunk in 0..sequence % 4 {
+                let role = match (sequence * 7 + chunk * 5) % 4 {
+                    0 => Some(Role::User),
+                    1 => Some(Role::Assistant),
+                    2 => Some(Role::System),
+                    _ => None,
+                };
+                let options = role.into_iter().fold(ChunkOptions::new(), ChunkOptions::role);
+                builder.add_content(&format!("{sequence}.{chunk} "), options);
+            }
+            archive.push(sequence, &builder.build(Millis::new(0))).unwrap();
+        }
+        for (from, to) in [(0, 19), (1, 1), (2, 11), (5, 6), (14, 19), (0, 0)] {
+            let view = archive.range(from.into()..=to.into()).unwrap();
+            let (found, expected) = (view.by_role(), group_chunks_by_role(view.chunks()));
+            let roles: Vec<Role> = expected.iter().map(|(role, _)| role).collect();
+            assert_eq!(found.roles().collect::<Vec<_>>(), roles, "{from}..={to}");
+            for role in [Role::User, Role::Assistant, Role::System] {
+                let chunks = expected.get(role);
+                assert_eq!(found.count(role), chunks.len());
+                assert!(found.get(role).map(place).eq(chunks.iter().copied().map(place)));
+            }
+            let others = expected.without_role.iter().copied();
+            assert!(found.without_role().map(place).eq(others.map(place)));
+        }
+    }
+}

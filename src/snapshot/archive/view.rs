@@ -106,7 +106,7 @@ impl<'a> RangeView<'a> {
         self.totals().bytes
     }
 
-    /// The sequences of its frames.
+    /// The sequences of its frames. O(frames) for all of them.
     pub fn sequences(&self) -> impl DoubleEndedIterator<Item = FrameSeq> + use<'a> {
         let state = self.state;
         self.segments().flat_map(move |(segment, frames)| {
@@ -137,12 +137,12 @@ impl<'a> RangeView<'a> {
         RangeText { view: self }
     }
 
-    /// The chunks in order, each with its text.
+    /// The chunks in order, each with its text. O(chunks) for all of them.
     pub fn chunks(&self) -> impl Iterator<Item = ChunkRef<'_>> {
         self.segments().flat_map(move |(segment, frames)| self.chunks_in(segment, frames))
     }
 
-    /// The frames in order, each with its chunks.
+    /// The frames in order, each with its chunks. O(chunks) for all of them.
     pub fn frames(&self) -> impl Iterator<Item = (FrameSeq, impl Iterator<Item = ChunkRef<'_>>)> {
         self.segments().flat_map(move |(segment, frames)| {
             let tables = self.state.loaded(segment);
@@ -222,7 +222,7 @@ impl<'v> RangeText<'v> {
         self.len() == 0
     }
 
-    /// The text, where one segment holds it: most ranges of up to some hundred kilobytes.
+    /// The text, where one segment holds it: most ranges of up to some hundred kilobytes. O(segments).
     pub fn as_str(self) -> Option<&'v str> {
         let mut pieces = self.pieces();
         let first = pieces.next().unwrap_or_default();
