@@ -1,5 +1,6 @@
 //! Capturing histories: with counts that are known, counting each text, and counting each text
-//! once. Beside it what the counter costs by itself, so that its share shows.
+//! once. Beside it what the counter costs by itself, so that its share shows; and a plain loop that
+//! copies and counts the same texts by four characters a token, beside capturing with these counts.
 
 mod support;
 
@@ -8,7 +9,7 @@ use std::{hint::black_box, sync::Arc};
 use afterimage::{
     hud::Hud,
     id::Millis,
-    tokens::{Memo, TokenCounter, default_counter},
+    tokens::{Chars4, Memo, TokenCounter, default_counter},
     veil::History,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -47,7 +48,26 @@ fn capture(criterion: &mut Criterion) {
     group.bench_function("the counter alone", |bench| {
         bench.iter(|| texts.iter().map(|text| counter.count(black_box(text))).sum::<usize>());
     });
+    group.bench_function("estimating", |bench| {
+        let hud = Hud::new(Arc::new(Chars4));
+        bench.iter(|| all(&hud, &sessions));
+    });
+    group.bench_function("a plain loop that estimates", |bench| {
+        bench.iter(|| plain(black_box(&texts)));
+    });
     group.finish();
+}
+
+/// Copies each text, looks for `<`, counts it, and keeps its range.
+fn plain(texts: &[&str]) -> usize {
+    let (mut all, mut kept) = (String::new(), Vec::new());
+    for text in texts {
+        let start = all.len();
+        let has_tag = text.contains('<');
+        all.push_str(text);
+        kept.push((start, all.len(), Chars4.count(text), has_tag));
+    }
+    black_box(&all).len() + black_box(&kept).len()
 }
 
 fn all(hud: &Hud, sessions: &[Session]) -> usize {

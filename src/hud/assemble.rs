@@ -1,21 +1,22 @@
 use std::{
-    borrow::Cow,
-    collections::BTreeMap,
     ops::{Range, RangeInclusive},
     sync::Arc,
 };
 
 use super::{
-    ContextTokens, Hud, Message, ProviderFraming, RenderedContext,
-    context::{Piece, PieceSource},
+    Hud, Message, ProviderFraming, RenderedContext,
+    assembly::Assembly,
+    message::{Piece, PieceSource},
 };
 use crate::{
     Error, ErrorKind, Result,
     id::{ChunkType, FacetType, FrameSeq, Millis, Role},
-    snapshot::{Chunk, FrameSnapshot, Substitution, SubstitutionKind, check_range},
-    text::TextRange,
+    snapshot::{
+        Chunk, FrameSnapshot, SharedSnapshot, SnapshotIdentity, Substitution, SubstitutionKind,
+        check_range,
+    },
     tokens::CountedText,
-    veil::{Facet, Frames, History, Source, Veil},
+    veil::{Facet, Frames, History, Veil},
 };
 
 /// How frames become messages.
@@ -84,8 +85,10 @@ impl Hud {
     /// of a range that ends before the history, asks for it: from the beginning, or from as far as
     /// [`Hud::capture_missing`] came.
     ///
-    /// Costs time in the frames of the context, and O(log n) for each block: frames that blocks
-    /// stand for are not looked at.
+    /// Costs time in the frames that no context shows which was rendered like this before and is
+    /// still there: what the history has packed of it is shared with that one. So keep a context
+    /// until the next is rendered. Besides, O(n / 4,096) in the frames of the context, and O(log n)
+    /// for each block: frames that blocks stand for are not looked at.
     ///
     /// A frame is spoken in the role of its snapshot's chunks where they agree, so that a snapshot
     /// that was made with other roles keeps its own; else in the role of its source.
@@ -113,109 +116,38 @@ impl Hud {
         substitutions: &[Substitution],
         now: Millis,
     ) -> Result<RenderedContext> {
-        let mut assembly =
-            Assembly { hud: self, messages: Vec::new(), tokens: ContextTokens::default() };
+        let all = history.frames();
+        let mut assembly = Assembly::new(self, history, request.merge, now);
         if let Some(prompt) = request.system_prompt.as_ref().filter(|prompt| !prompt.is_empty()) {
-            let from = PieceSource::Framing("system_prompt", prompt.as_str().into());
-            add(&mut assembly.tokens.chunks, self.counter().count(prompt) as u64);
-            assembly.open(Role::System, None, from);
+            assembly.add_prompt(prompt);
         }
         request.frames.as_ref().map_or(Ok(()), check_range)?;
         let blocks = request.blocks(substitutions)?;
-        let (rendered, veil) = self.rendered_frames(history, request, &blocks, now)?;
-        let mut blocks = blocks.into_iter().peekable();
-        for frame in rendered {
-            while let Some(block) = blocks.next_if(|block| block.from <= frame.sequence) {
-                assembly.add_block(block);
+        let asked = asked(&all, request.frames.as_ref());
+        let mut next = asked.start;
+        for block in blocks {
+            let from = all.first_from(block.from);
+            if next < from.min(asked.end) {
+                assembly.add_frames(next..from.min(asked.end))?;
             }
-            assembly.add_frame(frame, request.merge);
+            next = next.max(all.first_after(block.to));
+            assembly.add_block(block);
         }
-        blocks.for_each(|block| assembly.add_block(block));
-        let mut frame_to_message = BTreeMap::new();
-        for (index, message) in assembly.messages.iter().enumerate() {
-            frame_to_message.extend(message.pieces.iter().filter_map(|piece| match piece.from {
-                PieceSource::Frame(frame, _) => Some((frame, index)),
-                _ => None,
-            }));
+        if next < asked.end {
+            assembly.add_frames(next..asked.end)?;
         }
+        let veil = assembly.veil_at(asked.end)?;
         let tail = self.render_tail(&veil, request, now)?.map(Arc::new);
-        if let Some(tail) = &tail {
-            assembly.add_tail(tail);
-        }
-        let Assembly { mut messages, mut tokens, .. } = assembly;
-        for message in &mut messages {
-            message.tokens = self.exact_tokens(message);
-            add(&mut tokens.exact, message.tokens);
-        }
+        let (messages, mut tokens) = assembly.finish(tail.as_ref());
         let ProviderFraming { per_message, per_reply } = request.framing;
         tokens.framing =
             per_message.saturating_mul(messages.len() as u64).saturating_add(per_reply);
         tokens.total = tokens.exact.saturating_add(tokens.framing);
-        let id = request.context_id.clone();
-        Ok(RenderedContext { id, messages, tail, frame_to_message, tokens })
-    }
-
-    /// The snapshots of the frames that are asked for and that no block stands for, and the veil
-    /// after them. Only where a snapshot is missing, or where the history goes on after the range,
-    /// is the veil followed. Frames that a block stands for are not looked at.
-    fn rendered_frames<'h>(
-        &self,
-        history: &'h History,
-        request: &RenderRequest,
-        blocks: &[&Substitution],
-        now: Millis,
-    ) -> Result<(Vec<RenderedFrame>, Cow<'h, Veil>)> {
-        let all = history.frames();
-        let asked = asked(&all, request.frames.as_ref());
-        let runs = runs(&all, asked.clone(), blocks);
-        let indices = || runs.iter().cloned().flatten();
-        let mut snapshots: Vec<_> = indices().map(|index| (index, all.snapshot(index))).collect();
-        if let Some((index, _)) =
-            snapshots.iter().find(|(index, found)| found.is_none() && all.is_forgotten(*index))
-        {
-            let sequence = all.sequence(*index).unwrap_or_default();
-            let message = "the frame was forgotten, and no block stands for it";
-            return Err(Error::new(ErrorKind::Dropped, message).at_frame(sequence.get()));
-        }
-        let missing = snapshots.iter().find(|(_, found)| found.is_none());
-        let ends_early = asked.end < all.len();
-        let first = missing.map(|(index, _)| *index).or(ends_early.then_some(asked.end));
-        let (mut led, veil) = history.veil_before(first.unwrap_or_default());
-        let mut veil = first.map(|_| veil.clone());
-        let mut rendered = Vec::with_capacity(snapshots.len());
-        for (index, snapshot) in snapshots.drain(..) {
-            #[cfg(test)]
-            tests::look(1);
-            let (Some(sequence), Some(source)) = (all.sequence(index), all.source(index)) else {
-                continue;
-            };
-            let snapshot = match (snapshot, &mut veil) {
-                (Some(snapshot), _) => snapshot,
-                (None, Some(veil)) => {
-                    history.expect_known(led..index)?;
-                    lead(veil, all.slice(led..index))?;
-                    led = index + 1;
-                    let Some(frame) = all.get(index) else { continue };
-                    Arc::new(self.render_frame(&frame, &veil.apply(&frame)?, now)?)
-                }
-                // The veil is led wherever a snapshot is missing.
-                (None, None) => continue,
-            };
-            rendered.push(RenderedFrame { sequence, source, snapshot });
-        }
-        let veil = match veil {
-            Some(mut veil) if ends_early => {
-                history.expect_known(led..asked.end)?;
-                lead(&mut veil, all.slice(led..asked.end))?;
-                Cow::Owned(veil)
-            }
-            _ => Cow::Borrowed(history.veil()),
-        };
-        Ok((rendered, veil))
+        Ok(RenderedContext { id: request.context_id.clone(), messages, tail, tokens })
     }
 
     /// What the model sees after the last frame: the ambient facets of `veil`, the pending
-    /// activations and the prefill of `request`. `None` where that is nothing.
+    /// activations and the prefill of `request`. `None` where that is nothing. O(text of the tail).
     ///
     /// # Errors
     /// Those of the format.
@@ -255,33 +187,43 @@ impl Hud {
     }
 
     /// The exact count of a message, from what was counted before where it can be.
-    fn exact_tokens(&self, message: &Message) -> u64 {
+    pub(super) fn exact_tokens(&self, message: &Message) -> u64 {
         let counter = self.counter();
-        let parts: Vec<CountedText<'_>> = message
-            .pieces
-            .iter()
-            .map(|piece| match &piece.from {
-                PieceSource::Frame(_, snapshot) => self.counted_text(snapshot),
-                PieceSource::Tail(snapshot, range) => {
-                    let exact =
-                        snapshot.exact_tokens().filter(|_| range.len() == snapshot.text().len());
-                    let text = range.of(snapshot.text());
-                    let exact = exact.map_or_else(|| counter.count(text), |exact| exact as usize);
-                    CountedText { text, tokens: exact }
-                }
-                PieceSource::Block(block) => self.counted_text(&block.snapshot),
-                PieceSource::Framing(_, text) => CountedText { text, tokens: counter.count(text) },
-            })
-            .collect();
+        let counted = |piece: &Piece| match &piece.from {
+            PieceSource::Frame(_, snapshot) | PieceSource::Block(_, _, snapshot) => {
+                self.exact_tokens_of(snapshot)
+            }
+            PieceSource::Tail(snapshot, range) => {
+                let is_all = range.len() == snapshot.text().len();
+                let exact = snapshot.exact_tokens().filter(|_| is_all);
+                exact.unwrap_or_else(|| counter.count(range.of(snapshot.text())) as u64)
+            }
+            PieceSource::Framing(_, text) => counter.count(text) as u64,
+        };
+        if let [piece] = message.pieces.as_slice() {
+            return counted(piece);
+        }
+        let part = |piece| {
+            let tokens = counted(piece) as usize;
+            CountedText { text: piece.from.text(), tokens }
+        };
+        let parts: Vec<CountedText<'_>> = message.pieces.iter().map(part).collect();
         counter.count_joined(&parts) as u64
     }
 
-    /// The whole text of a snapshot with its exact count.
-    fn counted_text<'s>(&self, snapshot: &'s FrameSnapshot) -> CountedText<'s> {
-        let text = snapshot.text();
-        let exact = snapshot.exact_tokens().filter(|_| self.counted(snapshot));
-        let tokens = exact.map_or_else(|| self.counter().count(text), |exact| exact as usize);
-        CountedText { text, tokens }
+    /// The exact count of the whole text of a snapshot.
+    fn exact_tokens_of(&self, snapshot: &SharedSnapshot) -> u64 {
+        let exact = snapshot.exact_tokens().filter(|_| self.made(snapshot.identity()));
+        exact.unwrap_or_else(|| self.counter().count(snapshot.text()) as u64)
+    }
+
+    /// The sum of the counts of the chunks of a snapshot.
+    pub(super) fn chunk_tokens_of(&self, snapshot: &SharedSnapshot) -> u64 {
+        if self.made(snapshot.identity()) {
+            return snapshot.total_tokens();
+        }
+        // Counts of another tokenizer, or declared ones, are not mixed with this one's.
+        snapshot.chunks().map(|chunk| self.counter().count(chunk.content()) as u64).sum()
     }
 
     /// The sum of the counts of a snapshot's chunks.
@@ -306,7 +248,14 @@ impl Hud {
 
     /// Whether the counts of a snapshot are this HUD's counter's.
     fn counted(&self, snapshot: &FrameSnapshot) -> bool {
-        snapshot.identity().is_some_and(|made_by| made_by.tokenizer == self.identity().tokenizer)
+        self.made(snapshot.identity())
+    }
+
+    /// Whether this HUD's counter counted a snapshot that has this identity.
+    fn made(&self, identity: Option<&Arc<SnapshotIdentity>>) -> bool {
+        identity.is_some_and(|made_by| {
+            Arc::ptr_eq(made_by, self.identity()) || made_by.tokenizer == self.identity().tokenizer
+        })
     }
 }
 
@@ -317,125 +266,15 @@ fn asked(frames: &Frames<'_>, range: Option<&RangeInclusive<FrameSeq>>) -> Range
     start..frames.first_after(*range.end()).max(start)
 }
 
-/// The indices in `asked` of the frames that no block stands for, run by run. Runs in time
-/// proportional to the blocks, however many frames they stand for.
-fn runs(frames: &Frames<'_>, asked: Range<usize>, blocks: &[&Substitution]) -> Vec<Range<usize>> {
-    let mut runs = Vec::with_capacity(blocks.len() + 1);
-    let mut start = asked.start;
-    for block in blocks {
-        let end = frames.first_from(block.from);
-        runs.push(start..end.min(asked.end));
-        start = start.max(frames.first_after(block.to));
-    }
-    runs.push(start..asked.end);
-    runs.retain(|run| !run.is_empty());
-    runs
-}
-
-/// Leads the veil through frames.
-fn lead(veil: &mut Veil, mut frames: Frames<'_>) -> Result<()> {
-    #[cfg(test)]
-    tests::look(frames.len());
-    frames.try_for_each(|frame| veil.apply(&frame).map(drop))
-}
-
-/// What a frame rendered to.
-struct RenderedFrame {
-    sequence: FrameSeq,
-    source: Source,
-    snapshot: Arc<FrameSnapshot>,
-}
-
-/// A context in the making.
-struct Assembly<'h> {
-    hud: &'h Hud,
-    messages: Vec<Message>,
-    tokens: ContextTokens,
-}
-
-impl Assembly<'_> {
-    fn open(&mut self, role: Role, frames: Option<(FrameSeq, FrameSeq)>, from: PieceSource) {
-        self.messages.push(Message {
-            role,
-            frames,
-            pieces: vec![Piece { start: 0, from }],
-            tokens: 0,
-        });
-    }
-
-    fn add_frame(&mut self, frame: RenderedFrame, merge: Merge) {
-        let RenderedFrame { sequence, source, snapshot } = frame;
-        if snapshot.is_empty() {
-            return;
-        }
-        let tokens = self.hud.tokens_of(&snapshot);
-        add(&mut self.tokens.chunks, tokens);
-        let role = self.hud.role_of(&source);
-        let role = role_of_chunks(&snapshot, role).unwrap_or(role);
-        if merge == Merge::AdjacentRoles
-            && let Some(message) = self.messages.last_mut()
-            && !message.is_block()
-            && let Some((_, last)) = &mut message.frames
-            && message.role == role
-        {
-            *last = sequence;
-            let separator = self.hud.frame_separator();
-            if !separator.is_empty() {
-                add(&mut self.tokens.chunks, self.hud.counter().count(separator) as u64);
-                let from = PieceSource::Framing("separator", Arc::clone(separator));
-                message.pieces.push(Piece { start: message.len(), from });
-            }
-            message
-                .pieces
-                .push(Piece { start: message.len(), from: PieceSource::Frame(sequence, snapshot) });
-        } else {
-            self.open(role, Some((sequence, sequence)), PieceSource::Frame(sequence, snapshot));
-        }
-    }
-
-    fn add_block(&mut self, block: &Substitution) {
-        if !block.snapshot.is_empty() {
-            add(&mut self.tokens.chunks, self.hud.tokens_of(&block.snapshot));
-            let role = role_of_chunks(&block.snapshot, Role::User).unwrap_or(Role::User);
-            self.open(role, Some((block.from, block.to)), PieceSource::Block(block.clone()));
-        }
-    }
-
-    fn add_tail(&mut self, tail: &Arc<FrameSnapshot>) {
-        add(&mut self.tokens.chunks, tail.total_tokens());
-        let prefill = tail.chunks().find(|chunk| chunk.role() == Some(Role::Assistant));
-        let split = prefill.map_or(tail.text().len(), |chunk| chunk.range().start());
-        let parts = [(Role::User, 0, split), (Role::Assistant, split, tail.text().len())];
-        for (role, start, end) in parts {
-            if start < end {
-                let from = PieceSource::Tail(Arc::clone(tail), TextRange::at(start, end - start));
-                self.open(role, None, from);
-            }
-        }
-    }
-}
-
-/// The role in which the chunks agree; those that have none follow the others. Does not look
-/// further where the first agrees with `usual`.
-fn role_of_chunks(snapshot: &FrameSnapshot, usual: Role) -> Option<Role> {
-    let mut roles = snapshot.chunks().filter_map(|chunk| chunk.role());
-    roles.next().filter(|first| *first == usual || roles.all(|role| role == *first))
-}
-
-/// Adds and saturates: the counts of a loaded snapshot are what its file declares.
-fn add(sum: &mut u64, tokens: u64) {
-    *sum = sum.saturating_add(tokens);
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::cell::Cell;
 
     use super::*;
     use crate::{
         snapshot::FrameSnapshotBuilder,
         tokens::Chars4,
-        veil::{FacetOp, Frame},
+        veil::{FacetOp, Frame, Source},
     };
 
     thread_local! {
@@ -443,8 +282,13 @@ mod tests {
     }
 
     /// Counts frames that are looked at.
-    pub(super) fn look(frames: usize) {
+    pub(in crate::hud) fn look(frames: usize) {
         LOOKED.set(LOOKED.get() + frames);
+    }
+
+    /// How many were.
+    pub(in crate::hud) fn looked() -> usize {
+        LOOKED.get()
     }
 
     #[test]

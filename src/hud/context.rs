@@ -1,9 +1,11 @@
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
+
+use super::{Message, Messages, message::PieceSource};
 
 use crate::{
-    id::{FacetId, FrameSeq, Role},
+    id::{FacetId, FrameSeq},
     json::{Object, ObjectExt, Value},
-    snapshot::{ChunkRef, FrameSnapshot, SnapshotIdentity, Substitution, SubstitutionKind},
+    snapshot::{ChunkRef, FrameSnapshot, SnapshotIdentity},
     text::{TextRange, common_prefix},
     tokens::TokenCounter,
 };
@@ -11,90 +13,15 @@ use crate::{
 crate::json::serialize_through_json!(RenderedContext);
 
 /// The messages for a model, with an owner for every byte.
+///
+/// Messages of frames that a history has packed are shared with the contexts that were rendered
+/// before and are still there. So a clone costs little, and so does the next context.
 #[derive(Clone, Debug)]
 pub struct RenderedContext {
     pub(super) id: String,
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Messages,
     pub(super) tail: Option<Arc<FrameSnapshot>>,
-    pub(super) frame_to_message: BTreeMap<FrameSeq, usize>,
     pub(super) tokens: ContextTokens,
-}
-
-/// One message of a context.
-#[derive(Clone, Debug)]
-pub struct Message {
-    pub(super) role: Role,
-    pub(super) frames: Option<(FrameSeq, FrameSeq)>,
-    pub(super) pieces: Vec<Piece>,
-    pub(super) tokens: u64,
-}
-
-/// A run of bytes of a message that comes from one place.
-#[derive(Clone, Debug)]
-pub(super) struct Piece {
-    /// Where the run begins in the message.
-    pub(super) start: usize,
-    pub(super) from: PieceSource,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum PieceSource {
-    Frame(FrameSeq, Arc<FrameSnapshot>),
-    /// A range of the tail's text.
-    Tail(Arc<FrameSnapshot>, TextRange),
-    /// A block that stands for frames.
-    Block(Substitution),
-    Framing(&'static str, Arc<str>),
-}
-
-impl PieceSource {
-    fn text(&self) -> &str {
-        match self {
-            PieceSource::Frame(_, snapshot) => snapshot.text(),
-            PieceSource::Tail(snapshot, range) => range.of(snapshot.text()),
-            PieceSource::Block(block) => block.snapshot.text(),
-            PieceSource::Framing(_, text) => text,
-        }
-    }
-}
-
-impl Piece {
-    /// The chunks of the piece, each with where it begins in the message.
-    fn chunks(&self) -> impl Iterator<Item = (usize, ChunkRef<'_>)> {
-        let (snapshot, range) = match &self.from {
-            PieceSource::Frame(_, snapshot) | PieceSource::Block(Substitution { snapshot, .. }) => {
-                (Some(snapshot), TextRange::at(0, snapshot.text().len()))
-            }
-            PieceSource::Tail(snapshot, range) => (Some(snapshot), *range),
-            PieceSource::Framing(..) => (None, TextRange::default()),
-        };
-        snapshot
-            .into_iter()
-            .flat_map(|snapshot| snapshot.chunks())
-            .filter(move |chunk| {
-                range.start() <= chunk.range().start() && chunk.range().end() <= range.end()
-            })
-            // A chunk without text where the tail is cut belongs to what it follows.
-            .filter(move |chunk| {
-                range.start() == 0
-                    || chunk.range().start() > range.start()
-                    || !chunk.range().is_empty()
-            })
-            .map(move |chunk| (self.start + chunk.range().start() - range.start(), chunk))
-    }
-
-    fn owner(&self, chunk: ChunkRef<'_>, context: &str) -> Owner {
-        let facet_ids = chunk.owned_facet_ids().into_vec();
-        match &self.from {
-            PieceSource::Frame(frame, _) => {
-                Owner::Chunk { frame: *frame, chunk: chunk.index(), facet_ids }
-            }
-            PieceSource::Block(block) => {
-                Owner::Block { block: Arc::clone(&block.block), chunk: chunk.index(), facet_ids }
-            }
-            _ => Owner::Tail { context: context.to_owned(), index: chunk.index(), facet_ids },
-        }
-    }
 }
 
 /// Who a run of bytes in a message belongs to.
@@ -196,66 +123,6 @@ impl Default for ProviderFraming {
     }
 }
 
-impl Message {
-    /// Who speaks it.
-    pub fn role(&self) -> Role {
-        self.role
-    }
-
-    /// The first and the last frame in it; `None` for the system prompt and the tail.
-    pub fn frames(&self) -> Option<(FrameSeq, FrameSeq)> {
-        self.frames
-    }
-
-    /// The text. Borrowed where the message comes from one place, as one frame.
-    pub fn content(&self) -> Cow<'_, str> {
-        match self.pieces.as_slice() {
-            [piece] => piece.from.text().into(),
-            pieces => pieces.iter().map(|piece| piece.from.text()).collect::<String>().into(),
-        }
-    }
-
-    /// The length of the text in bytes.
-    pub fn len(&self) -> usize {
-        self.pieces.last().map_or(0, |piece| piece.start + piece.from.text().len())
-    }
-
-    /// Whether the text is empty.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Whether a block stands here for its frames, or what was shortened.
-    pub fn is_block(&self) -> bool {
-        matches!(self.pieces.first(), Some(Piece { from: PieceSource::Block(_), .. }))
-    }
-
-    /// What stands here in place of frames; `None` where they stand for themselves.
-    pub fn substitution_kind(&self) -> Option<SubstitutionKind> {
-        match &self.pieces.first()?.from {
-            PieceSource::Block(block) => Some(block.stands),
-            _ => None,
-        }
-    }
-
-    /// The exact count of the whole text.
-    pub fn tokens(&self) -> u64 {
-        self.tokens
-    }
-
-    /// The chunks of the message's frames and tail, in order, each with its frame where it has
-    /// one. Framing texts are no chunks.
-    pub fn chunks(&self) -> impl Iterator<Item = (Option<FrameSeq>, ChunkRef<'_>)> {
-        self.pieces.iter().flat_map(|piece| {
-            let frame = match piece.from {
-                PieceSource::Frame(frame, _) => Some(frame),
-                _ => None,
-            };
-            piece.chunks().map(move |(_, chunk)| (frame, chunk))
-        })
-    }
-}
-
 impl RenderedContext {
     /// The id that the caller gave.
     pub fn id(&self) -> &str {
@@ -263,7 +130,7 @@ impl RenderedContext {
     }
 
     /// The messages in order.
-    pub fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> &Messages {
         &self.messages
     }
 
@@ -272,14 +139,16 @@ impl RenderedContext {
         self.tail.as_ref()
     }
 
-    /// The message that holds a frame; `None` where the frame shows nothing.
+    /// The message that holds a frame, in O(log n); `None` where the context does not show it.
     pub fn message_of(&self, frame: FrameSeq) -> Option<usize> {
-        self.frame_to_message.get(&frame).copied()
+        self.messages.of_frame(frame)
     }
 
-    /// The frames that show something, each with its message.
-    pub fn frame_to_message(&self) -> &BTreeMap<FrameSeq, usize> {
-        &self.frame_to_message
+    /// The frames that show something, rising, each with its message. O(frames) for all of them.
+    pub fn frame_to_message(&self) -> impl Iterator<Item = (FrameSeq, usize)> {
+        self.messages.iter().enumerate().flat_map(|(index, message)| {
+            message.pieces.iter().filter_map(move |piece| Some((piece.from.frame()?, index)))
+        })
     }
 
     /// What the context costs.
@@ -289,15 +158,17 @@ impl RenderedContext {
 
     /// How many tokens of this context are an unchanged prefix of `previous`, the request before:
     /// those of the messages that are the same from the first on, each with its framing, and of the
-    /// part of the next one that begins alike.
+    /// part of the next one that begins alike. O(length of that prefix), but for messages that both
+    /// share.
     pub fn unchanged_prefix(
         &self,
         previous: &Self,
         framing: ProviderFraming,
         counter: &dyn TokenCounter,
     ) -> u64 {
-        let mut tokens = 0;
-        for (message, before) in self.messages.iter().zip(&previous.messages) {
+        let (shared, mut tokens) = self.messages.shared_prefix(&previous.messages);
+        tokens += framing.per_message * shared as u64;
+        for (message, before) in self.messages.from(shared).zip(previous.messages.from(shared)) {
             let (now, before_text) = (message.content(), before.content());
             if message.role != before.role {
                 break;
@@ -313,6 +184,7 @@ impl RenderedContext {
     }
 
     /// The spans of a message: in order, without gap or overlap. Chunks without text have none.
+    /// O(chunks of the message).
     pub fn spans(&self, message: &Message) -> Vec<Span> {
         let mut spans = Vec::new();
         for piece in &message.pieces {
@@ -330,7 +202,7 @@ impl RenderedContext {
     }
 
     /// A message from front to back: every chunk with its text, the empty ones too, and the
-    /// framing texts between them. Nothing is copied but the owners.
+    /// framing texts between them. Nothing is copied but the owners. O(chunks) for all of them.
     pub fn runs<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = Run<'a>> {
         message.pieces.iter().flat_map(move |piece| {
             let framing = match &piece.from {
@@ -349,20 +221,14 @@ impl RenderedContext {
     }
 
     /// What made the snapshots of the context, message by message and the tail's last; those that
-    /// say nothing of it are passed over.
+    /// say nothing of it are passed over. O(frames) for all of them.
     pub fn identities(&self) -> impl Iterator<Item = &Arc<SnapshotIdentity>> {
-        self.messages.iter().flat_map(|message| &message.pieces).filter_map(|piece| {
-            match &piece.from {
-                PieceSource::Frame(_, snapshot)
-                | PieceSource::Tail(snapshot, _)
-                | PieceSource::Block(Substitution { snapshot, .. }) => snapshot.identity(),
-                PieceSource::Framing(..) => None,
-            }
-        })
+        let pieces = self.messages.iter().flat_map(|message| &message.pieces);
+        pieces.filter_map(|piece| piece.from.snapshot()?.identity())
     }
 
     /// Who the byte at `offset` of the message with index `message` belongs to; `None` outside.
-    /// Runs in O(log n) time over the message's frames and chunks.
+    /// Runs in O(log n) time over messages and over the message's frames and chunks.
     pub fn owner_of(&self, message: usize, offset: usize) -> Option<Owner> {
         let message = self.messages.get(message)?;
         let after = message.pieces.partition_point(|piece| piece.start <= offset);
@@ -372,7 +238,7 @@ impl RenderedContext {
             PieceSource::Framing(name, text) => {
                 return (inside < text.len()).then_some(Owner::Framing(name));
             }
-            PieceSource::Frame(_, snapshot) | PieceSource::Block(Substitution { snapshot, .. }) => {
+            PieceSource::Frame(_, snapshot) | PieceSource::Block(_, _, snapshot) => {
                 snapshot.chunk_at(inside)?
             }
             PieceSource::Tail(snapshot, range) if inside < range.len() => {
@@ -383,7 +249,7 @@ impl RenderedContext {
         Some(piece.owner(chunk, &self.id))
     }
 
-    /// The context as JSON. Offsets are in UTF-8 bytes of the message's `content`.
+    /// The context as JSON. Offsets are in UTF-8 bytes of the message's `content`. Copies all texts.
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put(
@@ -398,9 +264,9 @@ impl RenderedContext {
             tokens.put(key, count);
         }
         object.put("tokens", tokens);
-        let index = self.frame_to_message.iter();
+        let index = self.frame_to_message();
         let index: Object =
-            index.map(|(frame, at)| (frame.to_string(), Value::from(*at as u64))).collect();
+            index.map(|(frame, at)| (frame.to_string(), Value::from(at as u64))).collect();
         object.put("frameToMessage", index);
         object.into()
     }

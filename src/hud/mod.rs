@@ -8,14 +8,20 @@
 //! around it (turn markers, separators, attribution, counting) is the renderer's.
 
 mod assemble;
+mod assembly;
 mod canvas;
 mod capture;
 mod context;
 mod format;
 mod guard;
+mod message;
+mod messages;
 mod native;
 mod plain;
 mod render;
+mod shared;
+#[cfg(test)]
+mod shared_tests;
 #[cfg(feature = "templates")]
 mod template;
 mod wire;
@@ -24,8 +30,10 @@ mod xml;
 pub use assemble::{Merge, RenderRequest};
 pub use canvas::Canvas;
 pub use capture::CapturePolicy;
-pub use context::{ContextTokens, Message, Owner, ProviderFraming, RenderedContext, Run, Span};
+pub use context::{ContextTokens, Owner, ProviderFraming, RenderedContext, Run, Span};
 pub use format::{Format, format_by_name};
+pub use message::Message;
+pub use messages::{Messages, MessagesIter};
 pub use native::NativeFormat;
 pub use plain::PlainFormat;
 pub use render::{Hud, HudBuilder, RENDERER_VERSION, default_roles};

@@ -165,7 +165,7 @@ impl Hud {
     }
 
     /// Renders what a frame shows. The one path from facets to text: capture, re-rendering and
-    /// the tail of a context all come through here.
+    /// the tail of a context all come through here. O(text), and the time to count it.
     ///
     /// # Errors
     /// Those of the format, with frame and facet.
@@ -184,7 +184,7 @@ impl Hud {
     }
 
     /// Renders one facet that is in no frame, spoken by `role`: the summary of a block. `tags` are
-    /// those that its content must not forge: see [`Veil::tags`](crate::veil::Veil::tags).
+    /// those that its content must not forge: see [`Veil::tags`](crate::veil::Veil::tags). O(text).
     ///
     /// # Errors
     /// Those of the format, with the facet.

@@ -41,6 +41,6 @@ impl Media {
 
     /// The tokens of those that a context holds.
     pub(super) fn held_by(&self, context: &RenderedContext) -> u64 {
-        self.tokens(|frame| context.frame_to_message().contains_key(&frame))
+        self.tokens(|frame| context.message_of(frame).is_some())
     }
 }

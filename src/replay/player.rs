@@ -324,7 +324,7 @@ impl Replay {
             self.figures.full_sent += total;
             self.figures.full_room += room;
         }
-        self.held = context.frame_to_message().keys().copied().collect();
+        self.held = context.frame_to_message().map(|(frame, _)| frame).collect();
         let shortened = made.shortened.iter().map(|what| what.frame);
         let there: HashSet<FrameSeq> = self.held.iter().copied().chain(shortened).collect();
         let partners = there.iter().filter_map(|frame| self.partners.get(frame)).flatten();

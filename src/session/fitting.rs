@@ -241,8 +241,7 @@ impl RequestFitter {
         context: &RenderedContext,
     ) -> MediaCount {
         let mut count = MediaCount::default();
-        let held = context.frame_to_message();
-        let items = media.iter().filter(|(frame, _)| held.contains_key(frame));
+        let items = media.iter().filter(|(frame, _)| context.message_of(**frame).is_some());
         items.flat_map(|(_, items)| items).for_each(|item| count.add(item, self.model.as_deref()));
         count
     }

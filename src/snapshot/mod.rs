@@ -18,6 +18,7 @@ mod chunk_ref;
 mod frame_snapshot;
 mod mask;
 mod query;
+mod shared_snapshot;
 mod shorten;
 mod split;
 mod substitution;
@@ -27,10 +28,10 @@ mod wire;
 #[cfg(feature = "storage")]
 pub use archive::OpenedArchive;
 pub use archive::{
-    ArchiveOptions, ArchiveReader, FacetCost, FacetText, PhraseMatch, PhraseMatches, RangeText,
-    RangeView, RepeatedText, SnapshotArchive, Totals,
+    ArchiveOptions, ArchiveReader, FacetCost, FacetText, PhraseMatch, PhraseMatches, RangeByRole,
+    RangeText, RangeView, RepeatedText, SnapshotArchive, Totals,
 };
-pub(crate) use archive::{SealedSegment, SegmentBuilder};
+pub(crate) use archive::{ArchivedFrame, SealedSegment, SegmentBuilder};
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};
 pub(crate) use chunk::{Chunk, Facets};
 pub use chunk::{FacetIds, Part, PartRef, RenderedChunk, Structure};
@@ -42,5 +43,6 @@ pub use query::{
     ByRole, SnapshotRange, extract_snapshot_range, find_chunks_by_facet, find_chunks_by_type,
     get_snapshot_facets, group_chunks_by_role,
 };
+pub(crate) use shared_snapshot::SharedSnapshot;
 pub use substitution::{Substitution, SubstitutionKind};
 pub(crate) use tiling::{Nesting, Tiling};

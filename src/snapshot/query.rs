@@ -54,7 +54,8 @@ pub(crate) fn check_range(range: &RangeInclusive<FrameSeq>) -> Result<()> {
 /// The chunks that represent `facet`, alone or with others.
 ///
 /// `chunks` is a `&FrameSnapshot`, a `&RangeView` of an archive, a slice of [`RenderedChunk`]s, or
-/// whatever a search before it found.
+/// whatever a search before it found. O(chunks); an archive's index answers sooner:
+/// [`ArchiveReader::chunks_of`](super::ArchiveReader::chunks_of).
 ///
 /// [`RenderedChunk`]: super::RenderedChunk
 pub fn find_chunks_by_facet<'a, C: Copy + Into<ChunkInfo<'a>>>(
@@ -65,7 +66,7 @@ pub fn find_chunks_by_facet<'a, C: Copy + Into<ChunkInfo<'a>>>(
     chunks.into_iter().filter(is_of).collect()
 }
 
-/// The chunks of type `chunk_type`, of what [`find_chunks_by_facet`] takes.
+/// The chunks of type `chunk_type`, of what [`find_chunks_by_facet`] takes. O(chunks).
 pub fn find_chunks_by_type<'a, C: Copy + Into<ChunkInfo<'a>>>(
     chunks: impl IntoIterator<Item = C>,
     chunk_type: &str,
@@ -75,7 +76,7 @@ pub fn find_chunks_by_type<'a, C: Copy + Into<ChunkInfo<'a>>>(
 }
 
 /// The distinct facets of chunks in order of first appearance, of what [`find_chunks_by_facet`]
-/// takes.
+/// takes. O(chunks).
 pub fn get_snapshot_facets<'a>(
     chunks: impl IntoIterator<Item = impl Into<ChunkInfo<'a>>>,
 ) -> Vec<&'a str> {
@@ -106,7 +107,8 @@ impl<C> ByRole<C> {
 }
 
 /// Groups chunks by role, of what [`find_chunks_by_facet`] takes. Keeps their order, and says which
-/// have none.
+/// have none. O(chunks); for those of an archive [`RangeView::by_role`](super::RangeView::by_role)
+/// does it without a list of chunks.
 pub fn group_chunks_by_role<'a, C: Copy + Into<ChunkInfo<'a>>>(
     chunks: impl IntoIterator<Item = C>,
 ) -> ByRole<C> {

@@ -1,7 +1,10 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{Frame, History, Source};
-use crate::{id::FrameSeq, snapshot::FrameSnapshot};
+use crate::{
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, SharedSnapshot},
+};
 
 /// Frames of a history, in order. Those that the history has packed are read when they are asked
 /// for.
@@ -69,6 +72,12 @@ impl<'h> Frames<'h> {
     /// What the frame at `index` rendered to, where it was captured. Copies no text.
     pub fn snapshot(&self, index: usize) -> Option<Arc<FrameSnapshot>> {
         self.at(index).and_then(|at| self.history.snapshot_at(at))
+    }
+
+    /// The sequence and the source of the frame at `index`, and what it rendered to. Puts no snapshot
+    /// together.
+    pub(crate) fn shown(&self, index: usize) -> Option<(FrameSeq, Source, Option<SharedSnapshot>)> {
+        self.at(index).and_then(|at| self.history.shown_at(at))
     }
 
     /// Whether the frame at `index` was forgotten: see [`History::forget`].

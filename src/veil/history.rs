@@ -4,13 +4,13 @@ use std::{
 };
 
 use super::{
-    FacetChange, FacetOp, Frame, Frames, Pairs, Source, Veil, VisibleFacets,
+    FacetChange, FacetOp, Frame, Frames, Kept, Pairs, Source, Veil, VisibleFacets,
     packed::{FrameBatch, HeldOp, PackedFacet, PackedFrames},
 };
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
-    snapshot::{FrameSnapshot, SnapshotArchive, Totals, check_range},
+    snapshot::{FrameSnapshot, SharedSnapshot, SnapshotArchive, Totals, check_range},
 };
 
 /// The newest frames, which stay as they are.
@@ -41,6 +41,8 @@ pub struct History {
     after_forgotten: Option<(usize, Veil)>,
     /// How often something was forgotten.
     forgets: u64,
+    /// What was made of the packed frames.
+    kept: Kept,
 }
 
 /// What a frame is sealed with.
@@ -111,6 +113,8 @@ impl History {
     /// capture what the frame renders to, push it through
     /// [`Hud::capture`](crate::hud::Hud::capture) instead.
     ///
+    /// O(ops), and every 64th push packs 64 frames: O(their texts).
+    ///
     /// # Errors
     /// [`ErrorKind::Sequence`] where the sequence is not greater than the last, and what
     /// [`Veil::apply`] refuses. The history is then as it was.
@@ -174,6 +178,7 @@ impl History {
 
     /// Packs all frames that have a snapshot, the newest too, and gives back what is reserved: for
     /// histories that are finished. Frames without a snapshot stay as they are, and those after them.
+    /// O(facets that hold, and the texts of the newest frames).
     pub fn shrink_to_fit(&mut self) {
         self.pack(usize::MAX);
         self.live.shrink_to_fit();
@@ -232,6 +237,7 @@ impl History {
             self.after_forgotten = Some((end, veil));
         }
         self.forgets += 1;
+        self.kept = Kept::default();
         let totals = self.packed.forget(&range);
         let mut veil = std::mem::take(&mut self.veil);
         self.refresh(&mut veil);
@@ -263,7 +269,7 @@ impl History {
     }
 
     /// The archive of the frames that were captured, which answers questions about their texts. It
-    /// shares the segments with the history, and copies the texts of the newest frames.
+    /// shares the segments with the history, and copies the texts of the newest frames. O(segments).
     ///
     /// # Errors
     /// Those of [`SnapshotArchive::push`]: an archive holds the counts of one tokenizer.
@@ -404,6 +410,31 @@ impl History {
             Some(live) => self.live.get(live)?.rendered_snapshot.clone(),
             None => self.packed.at(index).and_then(|(batch, row)| batch.snapshot(row)),
         }
+    }
+
+    /// The sequence and the source of the frame at `index`, and what it rendered to, where that lies.
+    pub(super) fn shown_at(
+        &self,
+        index: usize,
+    ) -> Option<(FrameSeq, Source, Option<SharedSnapshot>)> {
+        if let Some(live) = index.checked_sub(self.packed.len()) {
+            let frame = self.live.get(live)?;
+            let snapshot = frame.rendered_snapshot.clone().map(SharedSnapshot::Whole);
+            return Some((frame.sequence, frame.source.clone(), snapshot));
+        }
+        let (batch, row) = self.packed.at(index)?;
+        let snapshot = batch.archived(row).map(SharedSnapshot::Archived);
+        Some((batch.sequence(row), batch.source(row), snapshot))
+    }
+
+    /// How many frames are packed: those before this index never change, unless they are forgotten.
+    pub(crate) fn packed_frames(&self) -> usize {
+        self.packed.len()
+    }
+
+    /// What was made of the packed frames.
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     /// Leads `veil` through the frame at `index`, so that it holds no text that is packed.

@@ -12,6 +12,7 @@ mod frame;
 mod frames;
 mod history;
 mod imported;
+mod kept;
 mod legacy;
 mod media;
 mod op;
@@ -35,6 +36,7 @@ pub use frames::Frames;
 pub use history::History;
 pub(crate) use history::SealedFrame;
 pub use imported::Imported;
+pub(crate) use kept::Kept;
 #[cfg(feature = "journal")]
 pub(crate) use legacy::convert_origin;
 pub use media::Media;

@@ -79,7 +79,7 @@ type Changes<'f> = SmallVec<[(&'f FacetId, Change); 2]>;
 /// A frame's effect on one facet, while the frame is being applied.
 #[derive(Default)]
 struct Change {
-    /// The facet before the frame.
+    /// The facet before the frame, unless the frame's first op on it is its addition.
     before: Option<Arc<Facet>>,
     /// The facet after the ops so far; `None` where it is gone.
     now: Option<Arc<Facet>>,
@@ -169,7 +169,7 @@ impl Veil {
         facets.into_iter().filter_map(|(_, facet)| facet.read_after(&mut last)).collect()
     }
 
-    /// The ambient facets in the order in which they were added.
+    /// The ambient facets in the order in which they were added. O(their number) for all of them.
     pub fn ambient(&self) -> impl Iterator<Item = Arc<Facet>> {
         self.ambient.values().filter_map(|id| self.get(id))
     }
@@ -185,7 +185,7 @@ impl Veil {
     /// Shown are the facets that the frame adds and the state facets that it changes, each once,
     /// in the form that it has at the end of the frame, where it first appeared in it. A facet
     /// that is added and removed in the frame is not shown. Ambient facets are not shown: they
-    /// float. Ephemeral facets are shown and then gone.
+    /// float. Ephemeral facets are shown and then gone. O(n log n) in the frame's ops.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownFacet`] where an op names a facet that does not hold, and
@@ -196,7 +196,7 @@ impl Veil {
         Ok(self.commit(prepared))
     }
 
-    /// Whether [`Veil::apply`] would take a frame.
+    /// Whether [`Veil::apply`] would take a frame. O(ops).
     ///
     /// # Errors
     /// Those of [`Veil::apply`].
@@ -221,22 +221,22 @@ impl Veil {
     fn changes<'f>(&self, frame: &'f Frame) -> Result<Changes<'f>> {
         let mut changes = Changes::with_capacity(frame.ops.len());
         // Most frames have one op or a few; a map of their ids pays only beyond.
-        let mut index_of: HashMap<&FacetId, usize> = HashMap::default();
+        let mut index_of: Option<HashMap<&FacetId, usize>> = None;
         for (index, op) in frame.ops.iter().enumerate() {
             let id = op.facet_id();
             let known = match frame.ops.len() {
                 0..=8 => changes.iter().position(|(of, _)| *of == id),
-                _ => index_of.get(id).copied(),
+                _ => index_of.get_or_insert_default().get(id).copied(),
             };
             let slot = known.unwrap_or(changes.len());
             if known.is_none() {
-                // What an addition replaces is compared only where it is a state, which is at hand.
+                // A facet that is added shows, whatever it replaces.
                 let before = match &op.change {
-                    FacetChange::Add(_) => self.at_hand(id).cloned(),
+                    FacetChange::Add(_) => None,
                     _ => self.get(id),
                 };
                 changes.push((id, Change { now: before.clone(), before, ..Change::default() }));
-                if frame.ops.len() > 8 {
+                if let Some(index_of) = &mut index_of {
                     index_of.insert(id, slot);
                 }
             }

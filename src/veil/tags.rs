@@ -25,7 +25,7 @@ impl TagSet {
         self.longest
     }
 
-    /// The tags, each once, in no order that means anything.
+    /// The tags, each once, in no order that means anything. O(n) for all of them.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.layers.iter().flat_map(|layer| layer.iter().map(String::as_str))
     }

@@ -138,7 +138,7 @@ impl ContextWindow {
             Some(LiveResults { frame, at, tokens, may_go, answers, text })
         };
         let mut live: Vec<LiveResults> = Vec::new();
-        let mut held: Vec<FrameSeq> = context.frame_to_message().keys().copied().collect();
+        let mut held: Vec<FrameSeq> = context.frame_to_message().map(|(frame, _)| frame).collect();
         held.extend(self.changes.values().filter_map(Change::shortened).map(|what| what.frame));
         held.sort_unstable();
         held.dedup();

@@ -270,9 +270,9 @@ impl ContextWindow {
     /// The frames that the context holds, as they are or shortened, with their tokens, in order; but
     /// for those that stay as they are. Runs in time proportional to the context.
     fn live_frames(&self, history: &History, context: &RenderedContext) -> Vec<(FrameSeq, u64)> {
-        let held = context.frame_to_message().keys().filter_map(|frame| {
-            let snapshot = history.snapshot(*frame)?;
-            self.change_of(*frame).is_none().then(|| (*frame, tokens_of(&snapshot)))
+        let held = context.frame_to_message().filter_map(|(frame, _)| {
+            let snapshot = history.snapshot(frame)?;
+            self.change_of(frame).is_none().then(|| (frame, tokens_of(&snapshot)))
         });
         let shortened = self.changes.values().filter_map(Change::shortened);
         let shortened = shortened.map(|what| (what.frame, what.tokens));

@@ -96,7 +96,7 @@ fn nothing_is_lost(window: &ContextWindow, history: &History, fitted: &FittedCon
         let at = frame.sequence;
         let by = stands.iter().find(|of| (of.from..=of.to).contains(&at));
         let Some(by) = by else {
-            assert!(fitted.context.frame_to_message().contains_key(&at), "a hole at {at}");
+            assert!(fitted.context.message_of(at).is_some(), "a hole at {at}");
             continue;
         };
         let expanded = window.expand(history, &by.block).unwrap();

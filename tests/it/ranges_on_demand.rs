@@ -220,8 +220,8 @@ fn a_preview_says_what_goes_what_stays_and_what_the_cache_loses() {
     assert_eq!((epoch.from.get(), epoch.blocks.len()), (4, 2));
     let total = after.context.tokens().total;
     assert!(total <= preview.tokens_after && total < preview.tokens_before, "{total} {preview:?}");
-    let four = &before.context.messages()[..4];
-    let unchanged: u64 = four.iter().map(|of| of.tokens() + request.framing.per_message).sum();
+    let four = before.context.messages().iter().take(4);
+    let unchanged: u64 = four.map(|of| of.tokens() + request.framing.per_message).sum();
     assert_eq!(preview.tokens_unchanged, unchanged);
     assert_eq!(preview.lost_from_cache(), preview.tokens_before - unchanged);
     assert_eq!(preview.written_anew(), preview.tokens_after - unchanged);

@@ -318,7 +318,7 @@ fn a_window_of_so_many_messages_holds_no_more_where_there_is_room() {
     let (mut most, mut dropped) = (0, 0);
     for frame in talk() {
         let Some(turn) = replay.push(frame, NOW).unwrap() else { continue };
-        most = most.max(turn.context.unwrap().frame_to_message().len());
+        most = most.max(turn.context.unwrap().frame_to_message().count());
         dropped = turn.dropped.len();
     }
     // Three messages, one of them a call with its result.

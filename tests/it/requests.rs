@@ -223,8 +223,8 @@ fn requests_of_a_transcript_are_its_contexts_before_each_answer() {
             let frames = request.parts().into_iter().filter_map(|part| part.frame());
             assert!(frames.max().is_none_or(|frame| frame <= last), "{name}");
             let context = recording.context(exchange.number).unwrap().unwrap();
-            let shown = context.frame_to_message().keys().next_back();
-            assert!(shown.is_none_or(|frame| *frame <= last), "{name}");
+            let shown = context.frame_to_message().map(|(frame, _)| frame).last();
+            assert!(shown.is_none_or(|frame| frame <= last), "{name}");
         }
         // The quick answer of a listing is that of a whole comparison.
         for exchange in exchanges.iter().skip(1).take(6) {
@@ -643,11 +643,12 @@ fn check_viewer(path: &Path, recording: &Recording, hud: &Hud) {
             assert_eq!(before, &expected, "{name}: render");
             let follower = viewer.context(&session).unwrap();
             for (frame, message) in context.frame_to_message() {
-                assert_eq!(follower.message_of(*frame), Some(*message), "{name}: trace");
+                assert_eq!(follower.message_of(frame), Some(message), "{name}: trace");
+                assert_eq!(context.message_of(frame), Some(message), "{name}: message");
             }
             assert_eq!(
                 follower.size().frames,
-                context.frame_to_message().len() as u64,
+                context.frame_to_message().count() as u64,
                 "{name}: frames"
             );
         }
@@ -868,7 +869,8 @@ fn the_context_of_recorded_traffic_is_that_of_its_requests() {
             let substitutions = compactions.blocks().to_vec();
             let asked = RenderRequest { substitutions, ..RenderRequest::default() };
             let context = hud.render(&before, &asked, Millis::new(0)).unwrap();
-            let in_context: BTreeSet<_> = context.frame_to_message().keys().copied().collect();
+            let in_context: BTreeSet<_> =
+                context.frame_to_message().map(|(frame, _)| frame).collect();
             let unseen: Vec<_> = of_request.difference(&in_context).collect();
             let shows = |frame: &FrameSeq| !history.snapshot(*frame).unwrap().is_empty();
             // A summary that the request holds too stands for what is before it.

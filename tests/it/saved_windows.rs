@@ -179,7 +179,7 @@ proptest! {
             let by = stands.iter().find(|of| (of.from..=of.to).contains(&frame.sequence));
             match by {
                 None => {
-                    let at = fitted.context.frame_to_message()[&frame.sequence];
+                    let at = fitted.context.message_of(frame.sequence).unwrap();
                     prop_assert!(fitted.context.messages()[at].content().contains(text));
                 }
                 Some(by) => {

@@ -92,7 +92,7 @@ fn the_first_message_and_the_last_instruction_stand_word_for_word_while_they_fit
         // A turn is four frames, of which the first asks.
         let last = history.frames().len().saturating_sub(1) as u64;
         for frame in [0, last - last % 4].map(FrameSeq::new) {
-            let message = fitted.context.frame_to_message()[&frame];
+            let message = fitted.context.message_of(frame).unwrap();
             let message = &fitted.context.messages()[message];
             assert!(message.content().contains(&text_of(history, frame)), "{frame}");
             assert!(!message.is_block());

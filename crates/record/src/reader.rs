@@ -284,7 +284,7 @@ impl Recording {
             None => {
                 let (bytes, _) = self.joined(&exchange.request_parts)?;
                 Ok(Body { bytes: Arc::new(bytes), cut })
-            },
+            }
         }
     }
 

@@ -2,13 +2,16 @@
 //!
 //! `capture FILE [FRAMES]`: the file has texts with a NUL between them. The loop formats each text
 //! into one string, counts it by four UTF-16 units a token, looks for `<`, and keeps the id of its
-//! facet with its range. Without a second argument there are 10,000 frames.
+//! facet with its range. Then it renders the whole context, and again after one push, beside joining
+//! the same texts; and groups all chunks by role, beside a plain loop over a list of roles. Without a second argument there are 10,000 frames. `profile` as a third
+//! argument captures them once and reads no clock, for callgrind.
 
 use std::{hint::black_box, sync::Arc};
 
 use afterimage::{
-    hud::Hud,
-    id::{FacetId, FacetType, Millis},
+    hud::{Hud, Merge, RenderRequest},
+    id::{FacetId, FacetType, Millis, Role},
+    snapshot::group_chunks_by_role,
     tokens::{Chars4, TokenCounter},
     veil::{Facet, FacetOp, Frame, History, Source},
 };
@@ -84,6 +87,61 @@ fn captured(frames: Vec<Frame>) -> History {
     history
 }
 
+/// What is asked of a history that is there.
+fn asked(texts: &[String], best: &mut dyn FnMut(&str, &mut dyn FnMut() -> f64)) {
+    let now = Millis::new(0);
+    let hud = Hud::new(Arc::new(Chars4));
+    let mut history = captured(frames(texts));
+    let mut timed = |name: &str, run: &mut dyn FnMut() -> usize| {
+        best(name, &mut || {
+            let start = seconds();
+            black_box(run());
+            seconds() - start
+        });
+    };
+    let all = history.frames();
+    timed("join all texts", &mut || {
+        let snapshots = (0..all.len()).filter_map(|index| all.snapshot(index));
+        snapshots.fold(String::new(), |text, snapshot| text + snapshot.text()).len()
+    });
+    let archive = history.archive().expect("one tokenizer");
+    let view = archive.range(0.into()..=u64::MAX.into()).expect("a range");
+    timed("join all texts of the archive", &mut || view.text().join().len());
+    timed("list all chunks", &mut || view.chunks().collect::<Vec<_>>().len());
+    timed("group a list of chunks by role", &mut || {
+        group_chunks_by_role(view.chunks()).get(Role::User).len()
+    });
+    timed("group all chunks by role", &mut || view.by_role().count(Role::User));
+    let roles: Vec<Option<Role>> = view.chunks().map(|chunk| chunk.role()).collect();
+    println!("{} chunks", roles.len());
+    timed("plain loop over a list of roles", &mut || {
+        let mut groups: [Vec<u32>; 4] = Default::default();
+        for (chunk, role) in (0..).zip(black_box(&roles)) {
+            groups[role.map_or(3, |role| role as usize)].push(chunk);
+        }
+        groups[0].len()
+    });
+    for merge in [Merge::PerFrame, Merge::AdjacentRoles] {
+        let request = RenderRequest { merge, ..RenderRequest::default() };
+        timed(&format!("whole context, {merge:?}"), &mut || {
+            hud.render(&history, &request, now).expect("a context").messages().len()
+        });
+    }
+    let request = RenderRequest::default();
+    let mut context = hud.render(&history, &request, now).expect("a context");
+    best("context after one push (per push)", &mut || {
+        let next = frames(&texts[..1]).remove(0);
+        let sequence = history.next_sequence().expect("a number");
+        let id = FacetId::from(format!("facet-{sequence}"));
+        let facet = Facet::new(id, FacetType::EVENT, texts[0].as_str());
+        let frame = Frame::new(sequence, next.source).with(FacetOp::add(facet));
+        hud.capture(&mut history, frame, now).expect("the frame is sound");
+        let start = seconds();
+        context = hud.render(&history, &request, now).expect("a context");
+        (seconds() - start) * texts.len() as f64
+    });
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let all = std::fs::read_to_string(arguments.next().expect("a file")).expect("text");
@@ -99,8 +157,13 @@ fn main() {
     let ids: Vec<FacetId> = (0..count).map(|at| FacetId::from(format!("facet-{at}"))).collect();
     let bytes: usize = texts.iter().map(String::len).sum();
     println!("{count} frames of {} bytes", bytes / count);
+    if arguments.next().is_some_and(|mode| mode == "profile") {
+        black_box(plain_vectorised(black_box(&texts), &ids));
+        black_box(captured(frames(&texts)));
+        return;
+    }
     let rounds = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(9);
-    let best = |name: &str, run: &mut dyn FnMut() -> f64| {
+    let mut best = |name: &str, run: &mut dyn FnMut() -> f64| {
         let best = (0..rounds).map(|_| run()).fold(f64::MAX, f64::min);
         println!("{name:34} {:8.3} µs a frame", best * 1e6 / count as f64);
     };
@@ -134,4 +197,5 @@ fn main() {
         drop(archive);
         time
     });
+    asked(&texts, &mut best);
 }

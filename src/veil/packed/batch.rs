@@ -1,9 +1,13 @@
 use std::{fmt, ops::Range, sync::Arc};
 
-use super::{decode::Decoder, encode::encode};
+use super::{
+    bytes::{ByteRuns, ByteWriter},
+    decode::Decoder,
+    encode::encode,
+};
 use crate::{
     id::FrameSeq,
-    snapshot::{FrameSnapshot, SealedSegment, SegmentBuilder},
+    snapshot::{ArchivedFrame, FrameSnapshot, SealedSegment, SegmentBuilder},
     veil::{Facet, FacetChange, FacetOp, Frame, Source},
 };
 
@@ -12,7 +16,7 @@ use crate::{
 pub(crate) struct FrameBatch {
     segment: SealedSegment,
     /// The bytes of each; none of one that was forgotten, or is whole.
-    frames: Vec<Box<[u8]>>,
+    frames: ByteRuns,
     /// Those that bytes would not give back as they are.
     whole: Vec<(u32, Arc<Frame>)>,
     /// What the model saw besides, when it answered with a frame.
@@ -76,7 +80,9 @@ impl FrameBatch {
     /// The batch of as many of these frames as one segment takes, from the first on; `None` where
     /// that is none. All have snapshots.
     pub(in crate::veil) fn of(all: &[Arc<Frame>]) -> Option<Self> {
-        let mut builder = SegmentBuilder::default();
+        let mut builder = SegmentBuilder::for_snapshots(
+            all.iter().filter_map(|frame| frame.rendered_snapshot.as_deref()),
+        );
         let fits = |frame: &&Arc<Frame>| {
             let shown = frame.rendered_snapshot.as_ref();
             shown.is_some_and(|shown| builder.push(frame.sequence, shown))
@@ -87,25 +93,27 @@ impl FrameBatch {
     }
 
     fn new(segment: SealedSegment, all: &[Arc<Frame>]) -> Self {
-        let (mut tails, mut whole, mut frames) = (Vec::new(), Vec::new(), Vec::new());
-        frames.reserve_exact(all.len());
+        let (mut tails, mut whole, mut bytes) = (Vec::new(), Vec::new(), ByteWriter::default());
+        let mut ends = Vec::with_capacity(all.len());
         for (row, frame) in (0..).zip(all) {
             tails.extend(frame.rendered_tail.as_ref().map(|tail| (row, Arc::clone(tail))));
-            let packed = frame.rendered_snapshot.as_ref().map(|shown| encode(frame, shown));
+            let start = bytes.len();
+            let shown = frame.rendered_snapshot.as_ref();
+            let has_json = shown.map(|shown| encode(&mut bytes, frame, shown));
             let is_exact = |bytes: &[u8]| {
                 Decoder::new(bytes, &segment, row).frame().is_some_and(|read| same(&read, frame))
             };
-            match packed {
-                Some((bytes, has_json)) if !has_json || is_exact(&bytes) => {
-                    debug_assert!(is_exact(&bytes), "{frame:?}");
-                    frames.push(bytes);
-                }
-                _ => {
-                    frames.push(Box::default());
-                    whole.push((row, Arc::clone(frame)));
-                }
+            let is_packed = u32::try_from(bytes.len()).is_ok()
+                && has_json.is_some_and(|has_json| !has_json || is_exact(bytes.from(start)));
+            if is_packed {
+                debug_assert!(is_exact(bytes.from(start)), "{frame:?}");
+            } else {
+                bytes.truncate(start);
+                whole.push((row, Arc::clone(frame)));
             }
+            ends.push(bytes.len() as u32);
         }
+        let frames = ByteRuns::new(bytes, ends);
         tails.shrink_to_fit();
         whole.shrink_to_fit();
         Self { segment, frames, whole, tails }
@@ -130,8 +138,7 @@ impl FrameBatch {
 
     /// Whether a frame was forgotten.
     pub(in crate::veil) fn is_forgotten(&self, frame: u32) -> bool {
-        let has_bytes = self.frames.get(frame as usize).is_some_and(|bytes| !bytes.is_empty());
-        !has_bytes && self.whole(frame).is_none()
+        self.frames.get(frame).is_empty() && self.whole(frame).is_none()
     }
 
     pub(in crate::veil) fn source(&self, frame: u32) -> Source {
@@ -147,6 +154,11 @@ impl FrameBatch {
             return None;
         }
         self.segment.snapshot(frame).map(Arc::new)
+    }
+
+    /// What the frame rendered to, where it lies.
+    pub(in crate::veil) fn archived(&self, frame: u32) -> Option<ArchivedFrame> {
+        if self.is_forgotten(frame) { None } else { self.segment.archived(frame) }
     }
 
     /// The frame. One that was forgotten has its sequence and nothing else.
@@ -168,17 +180,13 @@ impl FrameBatch {
     }
 
     fn decoder(&self, frame: u32) -> Option<Decoder<'_>> {
-        let bytes = self.frames.get(frame as usize).filter(|bytes| !bytes.is_empty())?;
-        Some(Decoder::new(bytes, &self.segment, frame))
+        let bytes = self.frames.get(frame);
+        (!bytes.is_empty()).then(|| Decoder::new(bytes, &self.segment, frame))
     }
 
     /// The batch without these frames; the text is in `segment`.
     pub(in crate::veil) fn without(&self, segment: SealedSegment, gone: &Range<u32>) -> Self {
-        let kept = |row: u32| {
-            let bytes = self.frames.get(row as usize).filter(|_| !gone.contains(&row));
-            bytes.cloned().unwrap_or_default()
-        };
-        let frames = (0..self.frames.len() as u32).map(kept).collect();
+        let frames = self.frames.without(gone);
         let tails = self.tails.iter().filter(|(row, _)| !gone.contains(row)).cloned().collect();
         let whole = self.whole.iter().filter(|(row, _)| !gone.contains(row)).cloned().collect();
         let left = Self { segment, frames, whole, tails };

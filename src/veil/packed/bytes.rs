@@ -1,8 +1,44 @@
 //! Numbers and texts in bytes: numbers in groups of seven bits, texts behind their length.
 
+use std::ops::Range;
+
 /// Takes bytes.
 #[derive(Default)]
 pub(super) struct ByteWriter(Vec<u8>);
+
+/// Runs of bytes in one allocation, each known by its number.
+#[derive(Clone, Default)]
+pub(super) struct ByteRuns {
+    bytes: Box<[u8]>,
+    ends: Box<[u32]>,
+}
+
+impl ByteRuns {
+    /// The runs of `bytes` that end there. Nothing is to be behind the last.
+    pub(super) fn new(bytes: ByteWriter, ends: Vec<u32>) -> Self {
+        Self { bytes: bytes.0.into(), ends: ends.into() }
+    }
+
+    /// The run with this number; empty where there is none.
+    pub(super) fn get(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let end_of = |number: usize| self.ends.get(number).map(|end| *end as usize);
+        let start = number.checked_sub(1).and_then(end_of).unwrap_or(0);
+        end_of(number).and_then(|end| self.bytes.get(start..end)).unwrap_or_default()
+    }
+
+    /// The same with nothing in these runs.
+    pub(super) fn without(&self, gone: &Range<u32>) -> Self {
+        let (mut bytes, mut ends) = (ByteWriter::default(), Vec::with_capacity(self.ends.len()));
+        for number in 0..self.ends.len() as u32 {
+            if !gone.contains(&number) {
+                bytes.0.extend_from_slice(self.get(number));
+            }
+            ends.push(bytes.0.len() as u32);
+        }
+        Self::new(bytes, ends)
+    }
+}
 
 impl ByteWriter {
     pub(super) fn byte(&mut self, byte: u8) {
@@ -33,8 +69,18 @@ impl ByteWriter {
         }
     }
 
-    pub(super) fn finish(self) -> Box<[u8]> {
-        self.0.into_boxed_slice()
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The bytes from `start` on.
+    pub(super) fn from(&self, start: usize) -> &[u8] {
+        self.0.get(start..).unwrap_or_default()
+    }
+
+    /// Takes all bytes from `len` on back.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
     }
 }
 

@@ -54,17 +54,16 @@ pub(super) mod is {
     pub(in super::super) const PARSED: u8 = 3;
 }
 
-/// The bytes of a frame without its snapshots, which say what `snapshot` says by its chunks; and
-/// whether some of it is JSON, which may be too deep to be read again.
-pub(super) fn encode(frame: &Frame, snapshot: &FrameSnapshot) -> (Box<[u8]>, bool) {
-    let out = ByteWriter::default();
+/// Writes the bytes of a frame without its snapshots, which say what `snapshot` says by its chunks.
+/// Answers with whether some of it is JSON, which may be too deep to be read again.
+pub(super) fn encode(out: &mut ByteWriter, frame: &Frame, snapshot: &FrameSnapshot) -> bool {
     let mut encoder = Encoder { out, snapshot, next: 0, has_json: false };
     encoder.frame(frame);
-    (encoder.out.finish(), encoder.has_json)
+    encoder.has_json
 }
 
 struct Encoder<'f> {
-    out: ByteWriter,
+    out: &'f mut ByteWriter,
     snapshot: &'f FrameSnapshot,
     /// The chunk after that of the last facet.
     next: usize,
@@ -149,16 +148,18 @@ impl<'f> Encoder<'f> {
         self.facet(facet);
     }
 
-    /// The next chunk of a facet with this text, or the next of the facet at all.
-    fn chunk_of(&self, facet: &Facet, text: &str) -> Option<(usize, ChunkRef<'f>)> {
+    /// The next chunk of a facet with this text, or the next of the facet at all; and whether it has
+    /// this text.
+    fn chunk_of(&self, facet: &Facet, text: &str) -> Option<(usize, ChunkRef<'f>, bool)> {
         let near =
             (self.next..self.next + NEAR).map_while(|at| Some((at, self.snapshot.chunk(at)?)));
         let mut own = near.filter(|(_, chunk)| chunk.facet_ids().next() == Some(facet.id.as_str()));
-        let first = own.next()?;
-        if first.1.content() == text {
-            return Some(first);
+        let (at, first) = own.next()?;
+        if first.content() == text {
+            return Some((at, first, true));
         }
-        Some(own.find(|(_, chunk)| chunk.content() == text).unwrap_or(first))
+        let found = own.find(|(_, chunk)| chunk.content() == text);
+        Some(found.map_or((at, first, false), |(at, chunk)| (at, chunk, true)))
     }
 
     fn facet(&mut self, facet: &Facet) {
@@ -169,7 +170,12 @@ impl<'f> Encoder<'f> {
         });
         let text = written.as_deref().filter(|_| facet.content.is_empty());
         let text = text.unwrap_or(&facet.content);
-        let chunk = self.chunk_of(facet, text);
+        let found = self.chunk_of(facet, text);
+        let has_content = match found {
+            Some((_, _, has_text)) if text.len() == facet.content.len() => has_text,
+            found => found.is_some_and(|(_, chunk, _)| chunk.content() == facet.content),
+        };
+        let chunk = found.map(|(at, chunk, _)| (at, chunk));
         if let Some((at, _)) = chunk {
             self.next = at + 1;
         }
@@ -193,7 +199,7 @@ impl<'f> Encoder<'f> {
             self.out.byte(u8::MAX);
             self.out.text(&facet.facet_type);
         }
-        self.chunk_text(Some(&facet.content), chunk);
+        self.chunk_text(Some(&facet.content), has_content);
         facet.display_name.iter().for_each(|name| self.out.text(name));
         if let Some(part) = &facet.part {
             self.part(part, chunk);
@@ -208,13 +214,11 @@ impl<'f> Encoder<'f> {
     }
 
     /// A text, which may be that of the facet's chunk.
-    fn chunk_text(&mut self, text: Option<&str>, chunk: Option<(usize, ChunkRef<'_>)>) {
-        match (text, chunk) {
-            (Some(text), Some((_, chunk))) if chunk.content() == text => {
-                self.out.byte(is::IN_CHUNK);
-            }
-            (None | Some(""), _) => self.out.byte(is::ABSENT),
-            (Some(text), _) => {
+    fn chunk_text(&mut self, text: Option<&str>, is_in_chunk: bool) {
+        match text {
+            Some(_) if is_in_chunk => self.out.byte(is::IN_CHUNK),
+            None | Some("") => self.out.byte(is::ABSENT),
+            Some(text) => {
                 self.out.byte(is::WRITTEN);
                 self.out.text(text);
             }
@@ -255,7 +259,10 @@ impl<'f> Encoder<'f> {
                         self.out.byte(is::WRITTEN);
                         self.out.text("");
                     }
-                    arguments => self.chunk_text(arguments, chunk),
+                    arguments => {
+                        let has = |text| chunk.is_some_and(|(_, chunk)| chunk.content() == text);
+                        self.chunk_text(arguments, arguments.is_some_and(has));
+                    }
                 }
                 self.parameters(parameters.as_ref(), arguments, chunk);
             }
