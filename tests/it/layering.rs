@@ -167,7 +167,9 @@ fn spell_out(prefix: &str, tree: &str, paths: &mut Vec<String>) {
 
 /// A source without its comments, the contents of its plain strings, and its tests.
 fn code_of(source: &str) -> String {
-    let tests = source.find("#[cfg(test)]\nmod ").unwrap_or(source.len());
+    let tests =
+        ["#[cfg(test)]\nmod ", "#[cfg(test)]\npub(super) mod "].map(|mark| source.find(mark));
+    let tests = tests.into_iter().flatten().min().unwrap_or(source.len());
     let mut code = String::new();
     for line in source[..tests].lines() {
         let mut in_string = false;

@@ -189,6 +189,11 @@ fn what_a_killed_recorder_left_is_restored_by_the_next_one() {
     let mut killed = recorder(&first).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut said = BufReader::new(killed.stdout.take().unwrap()).lines();
     let process = said.next().unwrap().unwrap();
+    wait_for("the command to be noted", || {
+        let over = fs::read_dir(&temporary).unwrap().next().unwrap().unwrap().path();
+        let note = fs::read_to_string(over.join(".afterimage-overlay")).unwrap();
+        note.lines().any(|line| line == process)
+    });
     killed.kill().unwrap();
     killed.wait().unwrap();
     let overlays = || fs::read_dir(&temporary).unwrap().count();
@@ -204,15 +209,19 @@ fn what_a_killed_recorder_left_is_restored_by_the_next_one() {
         let asked = Command::new("kill").args(["-0", &process]).stderr(Stdio::null()).status();
         asked.unwrap().success()
     };
-    let began = std::time::Instant::now();
-    while runs() {
-        assert!(began.elapsed() < std::time::Duration::from_secs(60), "nobody reaps {process}");
-        thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait_for("the system to reap the command", || !runs());
     let third = recorder(&second).output().unwrap();
     let err = String::from_utf8(third.stderr).unwrap();
     assert!(err.contains("a run that was killed left"), "{err}");
     assert_eq!(overlays(), 0, "{err}");
     assert_eq!(fs::read_to_string(home.join("auth.json")).unwrap(), "new\n");
     assert!(!home.join("models.json").exists() && !home.join(".afterimage-overlay").exists());
+}
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let began = std::time::Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "waited for {what}");
+        thread::sleep(std::time::Duration::from_millis(5));
+    }
 }
