@@ -14,13 +14,16 @@ use crate::id::FrameSeq;
 const FORMS: [usize; 3] = [220, 100, 40];
 
 /// The bytes of what came of each of many calls, in each of their forms.
-const EACH: [usize; 3] = [120, 60, 24];
+const EACH: [usize; 3] = [160, 90, 40];
 
 /// So many calls of one tool stand in a line of their own.
 const FEW: usize = 2;
 
 /// So many calls stand side by side in one line.
-const MOST: usize = 8;
+const MOST: usize = 4;
+
+/// What stands between the values of an outcome.
+const CELL: &str = ", ";
 
 /// The bytes of what one of many calls is about.
 const SHORT: usize = 80;
@@ -139,13 +142,19 @@ impl Act {
         line
     }
 
-    /// What stands for it beside others of its tool, in the form of that number.
-    fn beside(&self, form: usize) -> String {
+    /// What came of it in the form of that number, to stand beside others of its tool.
+    fn outcome_beside(&self, form: usize) -> Option<&str> {
+        let outcome = self.outcome.as_ref().filter(|of| of.has_value && !of.is_empty)?;
+        outcome.each.get(form.min(outcome.each.len().saturating_sub(1))).map(String::as_str)
+    }
+
+    /// What stands for it beside others of its tool, without what they all came to.
+    fn beside(&self, form: usize, common: &[&str]) -> String {
         let head = format!("{}{}", self.values, self.count());
-        let outcome =
-            self.outcome.as_ref().filter(|outcome| outcome.has_value && !outcome.is_empty);
-        let form = outcome.and_then(|of| of.each.get(form.min(of.each.len().saturating_sub(1))));
-        form.map_or_else(|| head.clone(), |form| format!("{head} → {form}"))
+        let Some(outcome) = self.outcome_beside(form) else { return head };
+        let cells = outcome.split(CELL).filter(|cell| !common.contains(cell));
+        let own = cells.collect::<Vec<_>>().join(CELL);
+        if own.is_empty() { format!("{head} → {outcome}") } else { format!("{head} → {own}") }
     }
 
     fn names<'a>(&'a self, used: &HashSet<String>) -> bool {
@@ -217,13 +226,22 @@ fn begins_mode(act: &Act) -> bool {
     act.values.is_empty() && act.tool.to_ascii_lowercase().starts_with("enter")
 }
 
+/// The parts of the outcomes that stand in each of them, where there are three at least.
+fn common_cells<'a>(acts: &[&'a Act], form: usize) -> Vec<&'a str> {
+    let outcomes: Vec<&str> = acts.iter().filter_map(|act| act.outcome_beside(form)).collect();
+    let [first, others @ ..] = outcomes.as_slice() else { return Vec::new() };
+    let is_common = |cell: &&str| others.iter().all(|of| of.split(CELL).any(|one| one == *cell));
+    if others.len() < FEW { Vec::new() } else { first.split(CELL).filter(is_common).collect() }
+}
+
 /// Calls of one tool in one line, in its forms.
 fn beside(acts: &[&Act]) -> Option<SectionLine> {
     let first = acts.first()?;
     let count: u32 = acts.iter().map(|act| act.count).sum();
     let head = format!("{} ×{count}", first.tool);
     let with = |form: usize| {
-        let each: Vec<String> = acts.iter().map(|act| act.beside(form)).collect();
+        let common = common_cells(acts, form);
+        let each: Vec<String> = acts.iter().map(|act| act.beside(form, &common)).collect();
         format!("{head}: {}", each.join("; "))
     };
     let mut line = SectionLine::new(Section::Calls, first.frame, with(0));

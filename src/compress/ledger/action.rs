@@ -277,8 +277,8 @@ fn command_of(command: &str, action: &mut Action) {
     let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     // `python -c '` says nothing by itself.
-    let next =
-        lines.clone().next().filter(|_| first.len() < SHORT_LINE && first.ends_with(['\'', '"']));
+    let is_short = first.len() < SHORT_LINE && !first.contains("<<");
+    let next = lines.clone().next().filter(|_| is_short && first.ends_with(['\'', '"']));
     action.subject = match next {
         Some(next) => shortened(&format!("{first} {next}"), SUBJECT),
         None => shortened(first, SUBJECT),

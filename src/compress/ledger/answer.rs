@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     json::{self, Value},
-    text::{flat, has_word},
+    text::flat,
 };
 
 /// Longer results are looked at as JSON in their beginning alone.
@@ -108,7 +108,8 @@ fn of_lines(plain: &str, said: &str, most: usize) -> String {
         [] => "no output".to_owned(),
         [line] => shortened(&without_said(line, said), most.max(LINE)),
         few if few.len() <= FEW => {
-            let joined = few.iter().map(|line| flat(line)).collect::<Vec<_>>().join(NEXT);
+            let joined =
+                few.iter().map(|line| without_said(line, said)).collect::<Vec<_>>().join(NEXT);
             if joined.len() <= most { joined } else { shortened(&joined, most) }
         }
         _ if plain.len() <= most => flat(plain),
@@ -118,7 +119,7 @@ fn of_lines(plain: &str, said: &str, most: usize) -> String {
             let is_total = |line: &&str| {
                 let lower = line.to_ascii_lowercase();
                 line.contains(char::is_whitespace)
-                    && TOTALS.iter().any(|word| has_word(&lower, word))
+                    && lower.split(|c: char| !c.is_alphanumeric()).any(is_total_word)
             };
             match last.filter(is_total) {
                 Some(line) => flat(line.trim_matches(['=', '-', '*', ' '])),
@@ -126,6 +127,11 @@ fn of_lines(plain: &str, said: &str, most: usize) -> String {
             }
         }
     }
+}
+
+/// `passed`, `successfully`; but no `okay`.
+fn is_total_word(word: &str) -> bool {
+    TOTALS.iter().any(|total| word == *total || total.len() > 5 && word.starts_with(total))
 }
 
 /// A line without a path that the call says already.
@@ -224,7 +230,7 @@ mod tests {
         check(
             user,
             "get(user: mia_li_1)",
-            110,
+            95,
             "payment: [card, card_11; gift, amount 113, gift_22], gold, bookings: [QA1X, QB2Y, QC3Z]",
         );
     }

@@ -202,7 +202,8 @@ impl Ledger {
                 !is_failed && !only_reads && !call.key.is_empty() && error.key == call.key;
             !is_same && !is_over
         });
-        if is_failed {
+        // What was refused was not run, and so did not fail.
+        if is_failed && !outcome::is_refused(text) {
             let failed = Failure::new(frame, call, text);
             self.last_error = Some(failed.clone());
             self.errors.push(failed);
@@ -259,7 +260,8 @@ impl Ledger {
             Touched::Read => file.read += 1,
             Touched::Changed => file.changed += 1,
             Touched::Written => {
-                let is_new = file.read == 0 && file.changed == 0 && !file.is_deleted;
+                let is_known = file.is_created || file.is_deleted;
+                let is_new = file.read == 0 && file.changed == 0 && !is_known;
                 file.is_created |= is_new;
                 file.is_deleted = false;
                 file.changed += u32::from(!is_new);

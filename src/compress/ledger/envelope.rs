@@ -83,9 +83,8 @@ fn members_from(text: &str) -> usize {
     let mut found = text.len();
     for line in text.split_inclusive('\n').rev().take(10) {
         end -= line.len();
-        let name = line.split_once(':').map(|(name, _)| name.trim().to_ascii_lowercase());
         // The first line stands behind the name of the output.
-        let is_member = name.is_some_and(|name| MEMBERS.contains(&name.as_str())) && end > 0;
+        let is_member = end > 0 && is_member(line);
         if is_member {
             found = end;
         } else if !line.trim().is_empty() {
@@ -93,6 +92,14 @@ fn members_from(text: &str) -> usize {
         }
     }
     found
+}
+
+/// Whether a line is a member that stands behind an output: an error, or a number.
+fn is_member(line: &str) -> bool {
+    let Some((name, value)) = line.split_once(':') else { return false };
+    let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
+    let is_number = value.parse::<i64>().is_ok() || value.starts_with(['(', '[']);
+    MEMBERS.contains(&name.as_str()) && (is_number || matches!(&*name, "error" | "stderr"))
 }
 
 /// What members behind an output tell of an error, where they do.
@@ -204,7 +211,7 @@ mod tests {
             unwrapped("Chunk: e4\nOutput:\nExit code: 3 is a tide"),
             "Exit code: 3 is a tide"
         );
-        assert_eq!(status_of("The pier\nsays that Exit Code: 7 is rare"), None);
+        assert_eq!(status_of("The pilot\nsays that to all Exit Code: 7 is rare"), None);
     }
 
     #[test]

@@ -241,7 +241,7 @@ fn nested(key: &str, inner: &Object, said: &str, depth: usize) -> Option<Cell> {
         let parts: Vec<String> = inner
             .iter()
             .filter_map(|(name, value)| {
-                let row = element(value, said, &[], LONGEST * 2, depth + 1).unwrap_or_default();
+                let row = element(value, said, &[], LONGEST, depth + 1).unwrap_or_default();
                 let name: &str = name.as_ref();
                 Some(if row.contains(name) { row } else { format!("{name} {row}") })
             })
@@ -276,7 +276,7 @@ fn list(key: &str, items: &[Value], said: &str, depth: usize) -> Option<Cell> {
     }
     let parts: Vec<String> = items
         .iter()
-        .filter_map(|value| element(value, said, &[], LONGEST * 2, depth + 1))
+        .filter_map(|value| element(value, said, &[], LONGEST, depth + 1))
         .filter(|row| !row.is_empty())
         .collect();
     let names = |(key, value): (&String, &Value)| {
