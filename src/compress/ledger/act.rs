@@ -8,7 +8,7 @@ use super::{
     outcome::{Class, shortened},
     section::{Section, SectionLine},
 };
-use crate::id::FrameSeq;
+use crate::{id::FrameSeq, text::common_prefix};
 
 /// The bytes of what came of a call, in each of its forms.
 const FORMS: [usize; 3] = [220, 100, 40];
@@ -26,7 +26,10 @@ const MOST: usize = 4;
 const CELL: &str = ", ";
 
 /// The bytes of what one of many calls is about.
-const SHORT: usize = 80;
+const SHORT: usize = 160;
+
+/// A folder of so many bytes is told once.
+const LONG_FOLDER: usize = 12;
 
 /// So many of the last calls may have begun what goes on.
 const NEWEST: usize = 2;
@@ -157,7 +160,7 @@ impl Act {
         if own.is_empty() { format!("{head} → {outcome}") } else { format!("{head} → {own}") }
     }
 
-    fn names<'a>(&'a self, used: &HashSet<String>) -> bool {
+    fn names(&self, used: &HashSet<String>) -> bool {
         let texts = [Some(&self.text), self.outcome.as_ref().and_then(|of| of.forms.first())];
         texts.into_iter().flatten().flat_map(|text| words(text)).any(|word| used.contains(word))
     }
@@ -234,19 +237,35 @@ fn common_cells<'a>(acts: &[&'a Act], form: usize) -> Vec<&'a str> {
     if others.len() < FEW { Vec::new() } else { first.split(CELL).filter(is_common).collect() }
 }
 
+/// The folder with its last slash that all the files are in, where that is long.
+fn common_folder<'a>(acts: &[&'a Act]) -> Option<&'a str> {
+    let mut paths = acts.iter().map(|act| act.values.rsplit(' ').next().unwrap_or_default());
+    let first = paths.next()?;
+    let same = paths.try_fold(first.len(), |same, path| {
+        let same = first.get(..same)?;
+        Some(common_prefix(same, path))
+    })?;
+    let folder = first.get(..first.get(..same)?.rfind('/')? + 1)?;
+    (folder.len() >= LONG_FOLDER).then_some(folder)
+}
+
 /// Calls of one tool in one line, in its forms.
 fn beside(acts: &[&Act]) -> Option<SectionLine> {
     let first = acts.first()?;
     let count: u32 = acts.iter().map(|act| act.count).sum();
-    let head = format!("{} ×{count}", first.tool);
+    let folder = common_folder(acts);
+    let place = folder.map(|folder| format!(" in {folder}")).unwrap_or_default();
+    let head = format!("{} ×{count}{place}", first.tool);
+    let without =
+        |text: String| folder.map_or_else(|| text.clone(), |folder| text.replace(folder, ""));
     let with = |form: usize| {
         let common = common_cells(acts, form);
-        let each: Vec<String> = acts.iter().map(|act| act.beside(form, &common)).collect();
+        let each: Vec<String> = acts.iter().map(|act| without(act.beside(form, &common))).collect();
         format!("{head}: {}", each.join("; "))
     };
     let mut line = SectionLine::new(Section::Calls, first.frame, with(0));
     let each: Vec<String> =
-        acts.iter().map(|act| format!("{}{}", act.values, act.count())).collect();
+        acts.iter().map(|act| without(format!("{}{}", act.values, act.count()))).collect();
     line.shorter = vec![with(1), with(2), format!("{head}: {}", each.join("; "))];
     line.shorter.dedup();
     line.shorter.retain(|form| *form != line.text);
@@ -283,6 +302,23 @@ mod tests {
         assert_eq!(line.text, "find ×3: east → []; south → QB8, depth 5; north → QB7, depth 4");
         assert_eq!(line.shorter.last().map(String::as_str), Some("find ×3: east; south; north"));
         assert_eq!(texts(&calls[..2], &[]).len(), 2);
+    }
+
+    #[test]
+    fn the_folder_of_files_is_told_once() {
+        let read = |at, name: &str| {
+            let path = format!("/quay/north/{name}");
+            act(
+                at,
+                "read",
+                &path,
+                &path,
+                "1\n2\n3\n4 and what comes behind it is long enough to be cut, \
+                as files are mostly, and then some more of it to be sure",
+            )
+        };
+        let calls = [read(1, "a.rs"), read(2, "lock/b.rs"), read(3, "a.rs"), read(4, "c.rs")];
+        assert_eq!(texts(&calls, &[]), ["read ×4 in /quay/north/: c.rs; a.rs ×2; lock/b.rs"]);
     }
 
     #[test]

@@ -19,6 +19,9 @@ const LINE: usize = 100;
 /// So many short lines are told one behind the other.
 const FEW: usize = 3;
 
+/// In so many of its last lines a program counts what came of it.
+const END: usize = 6;
+
 /// What stands between lines that are told in one.
 const NEXT: &str = " / ";
 
@@ -102,7 +105,6 @@ fn output_of(value: &Value) -> Option<&str> {
 }
 
 fn of_lines(plain: &str, said: &str, most: usize) -> String {
-    let told = |line: &&str| line.contains(char::is_alphanumeric);
     let lines: Vec<&str> = plain.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match lines.as_slice() {
         [] => "no output".to_owned(),
@@ -114,19 +116,48 @@ fn of_lines(plain: &str, said: &str, most: usize) -> String {
         }
         _ if plain.len() <= most => flat(plain),
         many => {
-            // Programs say last what came of it: so many passed, finished in so long.
-            let last = many.iter().copied().rfind(told).filter(|line| line.len() <= most.max(LINE));
-            let is_total = |line: &&str| {
-                let lower = line.to_ascii_lowercase();
-                line.contains(char::is_whitespace)
-                    && lower.split(|c: char| !c.is_alphanumeric()).any(is_total_word)
-            };
-            match last.filter(is_total) {
+            let is_short = |line: &&str| line.len() <= most.max(LINE);
+            match total(many).filter(is_short) {
                 Some(line) => flat(line.trim_matches(['=', '-', '*', ' '])),
-                None => format!("{} lines", many.len()),
+                None => {
+                    match many.first().copied().filter(|line| is_short(line) && is_sentence(line)) {
+                        Some(first) => format!("{} ({} lines)", flat(first), many.len()),
+                        None => format!("{} lines", many.len()),
+                    }
+                }
             }
         }
     }
+}
+
+/// The line in which a program says last what came of it: so many passed, finished in so long.
+fn total<'l>(lines: &[&'l str]) -> Option<&'l str> {
+    let of_total = |line: &&str, is_word: fn(&str) -> bool| {
+        let lower = line.to_ascii_lowercase();
+        line.contains(char::is_whitespace)
+            && lower.split(|c: char| !c.is_alphanumeric()).any(is_word)
+    };
+    let last = lines.iter().copied().rfind(|line| line.contains(char::is_alphanumeric));
+    let counted = || {
+        let end = lines.iter().rev().take(END).copied();
+        end.into_iter().find(|line| {
+            line.starts_with(|c: char| c.is_ascii_digit()) && of_total(line, is_counted)
+        })
+    };
+    last.filter(|line| of_total(line, is_total_word)).or_else(counted)
+}
+
+/// What runners of tests count: `49 tests, 0 failures`.
+fn is_counted(word: &str) -> bool {
+    ["tests", "test", "failures", "errors", "warnings", "issues", "examples", "passed", "failed"]
+        .contains(&word)
+}
+
+/// Whether a line says something by itself.
+fn is_sentence(line: &str) -> bool {
+    line.starts_with(char::is_uppercase)
+        && line.ends_with(['.', '!'])
+        && line.split_whitespace().nth(3).is_some()
 }
 
 /// `passed`, `successfully`; but no `okay`.
@@ -181,6 +212,12 @@ mod tests {
         check("a\nb\nc\nlong long long\ntest result: 5 passed\n", "test result: 5 passed");
         check("a line\nb line\nc line\nd line and more words\ne", "5 lines");
         check("low\nhigh\n", "low / high");
+        let tests =
+            "Running\nmany\nlines of tests\n\n49 tests, 0 failures\n\nRandomized with seed 7";
+        check(tests, "49 tests, 0 failures");
+        let approved =
+            "The pilot has agreed.\n## Course\n1. north north north\n2. south south south";
+        check(approved, "The pilot has agreed. (4 lines)");
         check("1290\n(Open file: tide.py)\n(Current directory: /quay)\nbash-$", "1290");
         check(
             "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: bad",

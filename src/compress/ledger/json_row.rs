@@ -240,10 +240,10 @@ fn nested(key: &str, inner: &Object, said: &str, depth: usize) -> Option<Cell> {
     if are_records && !inner.is_empty() {
         let parts: Vec<String> = inner
             .iter()
-            .filter_map(|(name, value)| {
+            .map(|(name, value)| {
                 let row = element(value, said, &[], LONGEST, depth + 1).unwrap_or_default();
                 let name: &str = name.as_ref();
-                Some(if row.contains(name) { row } else { format!("{name} {row}") })
+                if row.contains(name) { row } else { format!("{name} {row}") }
             })
             .map(|text| text.trim_end().to_owned())
             .collect();

@@ -206,7 +206,7 @@ pub(super) fn edits_open_file(command: &str) -> bool {
         })
     };
     matches!(words.next(), Some("edit" | "replace" | "insert"))
-        && words.next().is_some_and(|word| is_range(word))
+        && words.next().is_some_and(is_range)
 }
 
 /// Whether a word is the path of a file: it has an extension or a directory, and no pattern.
