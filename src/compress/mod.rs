@@ -51,7 +51,7 @@ pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub use ledger::{Ledger, LedgerLine};
-pub(crate) use ledger::{brief, is_failure, rules};
+pub(crate) use ledger::{brief, is_failure, rules, worth_keeping};
 pub use net::NetOps;
 pub use options::CompressionOptions;
 pub use outline::OutlineEngine;

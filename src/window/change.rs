@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    compress::rules,
+    compress::{rules, worth_keeping},
     id::FrameSeq,
     snapshot::{FrameSnapshot, Substitution, SubstitutionKind, ToolOutput},
     tokens::TokenCounter,
@@ -139,7 +139,7 @@ impl Change {
         counter: &dyn TokenCounter,
     ) -> Option<Self> {
         let share = limit / 4;
-        let rules_of = &|text: &str| {
+        let rules_of = |text: &str| {
             let mut left = usize::try_from(share).unwrap_or(usize::MAX);
             let mut said = String::new();
             for rule in rules(text) {
@@ -152,10 +152,43 @@ impl Change {
             }
             said
         };
-        let shortened = |limit: u64| Self::shorten_with(frame, original, limit, counter, rules_of);
+        Self::shorten_keeping(frame, original, (limit, share), counter, rules_of)
+    }
+
+    /// As [`Change::shorten`], for results of tools: where their middle is left out, the lines in it
+    /// that tell of failures stand, or a short row for each record of a list, in at most a quarter
+    /// of the tokens.
+    pub(super) fn shorten_results(
+        frame: FrameSeq,
+        original: &FrameSnapshot,
+        limit: u64,
+        counter: &dyn TokenCounter,
+    ) -> Option<Self> {
+        let share = limit / 4;
+        let most = usize::try_from(share).unwrap_or(usize::MAX);
+        let kept = |text: &str| {
+            let kept = worth_keeping(text, most.saturating_mul(3));
+            let fits = !kept.is_empty() && counter.count_up_to(&kept, most).is_some();
+            if fits { format!("{kept}\n") } else { String::new() }
+        };
+        let change = Self::shorten_keeping(frame, original, (limit, share), counter, kept);
+        let fits = |change: &Self| change.shortened().is_some_and(|of| of.tokens <= limit);
+        change.filter(fits).or_else(|| Self::shorten(frame, original, limit, counter))
+    }
+
+    /// Shortens to `limit` tokens, of which what `kept` keeps of the text that is left out takes at
+    /// most `share`.
+    fn shorten_keeping(
+        frame: FrameSeq,
+        original: &FrameSnapshot,
+        (limit, share): (u64, u64),
+        counter: &dyn TokenCounter,
+        kept: impl Fn(&str) -> String,
+    ) -> Option<Self> {
+        let shortened = |limit: u64| Self::shorten_with(frame, original, limit, counter, &kept);
         let tokens = |change: &Self| change.shortened().map_or(u64::MAX, |of| of.tokens);
         let first = shortened(limit - share)?;
-        // What the rules leave of their quarter goes to the words around them.
+        // What is left of their share goes to the words around them.
         let left = limit.saturating_sub(tokens(&first));
         let fuller = Some(limit - share + left).filter(|_| left > 0).and_then(shortened);
         Some(fuller.filter(|change| tokens(change) <= limit).unwrap_or(first))

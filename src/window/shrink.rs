@@ -36,7 +36,7 @@ impl ContextWindow {
             let is_replaced = self.transform.compression_state(frame.sequence).is_some();
             if tokens_of(snapshot) > most && !is_replaced && snapshot.chunks().any(is_result) {
                 let counter = &**self.hud.counter();
-                shortened.extend(Change::shorten(frame.sequence, snapshot, most, counter));
+                shortened.extend(Change::shorten_results(frame.sequence, snapshot, most, counter));
             }
         }
         self.looked_at = steps.len();
@@ -152,7 +152,8 @@ impl ContextWindow {
             // to no less.
             let halved = |limit: &u64| (*limit > least).then(|| (limit / 2).max(least));
             let shortened = |limit: u64| {
-                let change = Change::shorten(frame, &snapshot, limit, &**self.hud.counter())?;
+                let counter = &**self.hud.counter();
+                let change = Change::shorten_results(frame, &snapshot, limit, counter)?;
                 change.shortened().is_some_and(|what| what.tokens < tokens).then_some(change)
             };
             std::iter::successors(Some(limit), halved).find_map(shortened)

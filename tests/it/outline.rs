@@ -163,9 +163,9 @@ Said last:
 Shall I cancel both items?
 Done, newest first:
 - get_policy(kind: refunds) → Refunds take 5 days.
-- get_order(order_id: W7654321, verbose: true) → order_id: W7654321, placed: 2024-05-16, status: \
-pending
-Names: refunds item_id last_four 7447 9991112223 8881112223";
+- get_order(order_id: W7654321, verbose: true) → items: [9991112223, price 12.5; 8881112223, \
+price 20], payment: [credit_card_4421486 last_four: 7447], 2024-05-16, pending
+Names: refunds item_id";
     assert_eq!(outline(conversation(), 400), expected);
 }
 

@@ -1,9 +1,10 @@
 //! What a call does, by the shape of its arguments: which file, which command, what else.
 
 use super::{
+    act::{CallKind, CallSubject},
     outcome::shortened,
-    plan::{self, Item},
-    running,
+    plan::{self, Item, Step},
+    running, script,
     shell::{self, Touch},
 };
 use crate::{
@@ -17,6 +18,9 @@ const LONGEST_JSON: usize = 1 << 20;
 
 /// The bytes of what a call was about.
 const SUBJECT: usize = 140;
+
+/// A first line of fewer bytes may be the beginning of a script.
+const SHORT_LINE: usize = 24;
 
 /// Other names of arguments that hold a path.
 const PATHS: [&str; 6] =
@@ -61,10 +65,15 @@ const WHOLE: [&str; 5] = ["content", "contents", "file_text", "text", "data"];
 pub(super) struct Action {
     /// What it is about: a path, a command, or the first of its arguments.
     pub(super) subject: String,
+    /// The values of its arguments alone.
+    pub(super) values: String,
+    pub(super) kind: Option<CallKind>,
     /// What two calls share that do the same: the path, or the program of the command.
     pub(super) key: String,
     pub(super) touches: Vec<(Touch, String)>,
     pub(super) plan: Option<Vec<Item>>,
+    /// A step of the plan that it adds or changes.
+    pub(super) step: Option<Step>,
     /// Whether it changes a file that it does not name: the one that is open in an editor.
     pub(super) edits_open_file: bool,
     /// The ids of work that it may ask for.
@@ -93,7 +102,23 @@ pub(super) fn read(tool: &str, text: &str) -> Action {
     if action.key.is_empty() {
         action.key.clone_from(&action.subject);
     }
+    if action.values.is_empty() && action.kind != Some(CallKind::Command) {
+        action.values.clone_from(&action.subject);
+    }
     action
+}
+
+impl Action {
+    /// What it is about, to be told.
+    pub(super) fn to_tell(&self) -> CallSubject<'_> {
+        let kind = match self.kind {
+            Some(kind) => kind,
+            None if self.plan.is_some() || self.step.is_some() => CallKind::Plan,
+            None if !self.touches.is_empty() => CallKind::File,
+            None => CallKind::Other,
+        };
+        CallSubject { kind, text: &self.subject, values: &self.values }
+    }
 }
 
 /// The command that stands in an agent's text.
@@ -120,6 +145,7 @@ fn value_of(text: &str) -> Option<Value> {
 
 fn of_members(tool: &str, value: &Value, action: &mut Action) {
     action.plan = plan::of_arguments(value);
+    action.step = plan::step(tool, value).filter(|_| action.plan.is_none());
     let text_at = |key: &str| value.str_at(key).filter(|text| !text.trim().is_empty());
     let is_place = |text: &&str| text.contains(['/', '\\', '.']) && !text.contains(' ');
     let place = || PLACES.iter().find_map(|key| text_at(key).filter(is_place));
@@ -185,11 +211,14 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
                     Value::Object(_) | Value::Array(_) => scalars(value),
                     value => value.to_string(),
                 };
-                let pair = format!("{key}: {}", shortened(&text, 60));
+                let text = shortened(&text, 60);
+                let pair = format!("{key}: {text}");
                 if text.trim().is_empty() || pair.len() > room {
                     continue;
                 }
                 room -= pair.len();
+                action.values.push_str(if action.values.is_empty() { "" } else { ", " });
+                action.values.push_str(&text);
                 action.subject.push_str(if action.subject.is_empty() { "" } else { ", " });
                 action.subject.push_str(&pair);
             }
@@ -236,17 +265,32 @@ fn of_text(text: &str, action: &mut Action) {
 }
 
 fn command_of(command: &str, action: &mut Action) {
+    action.kind = Some(CallKind::Command);
     if command.contains("*** Begin Patch") {
         of_patch(command, action);
         return;
     }
     action.touches = shell::touches(command);
+    action.touches.extend(script::writes(command));
     action.key = shell::program(command);
-    let first = command.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let more = command.trim().lines().count() > 1;
-    action.subject = shortened(first, SUBJECT);
-    if more && !action.subject.ends_with('…') {
+    action.edits_open_file = shell::edits_open_file(command);
+    let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    // `python -c '` says nothing by itself.
+    let is_short = first.len() < SHORT_LINE && !first.contains("<<");
+    let next = lines.clone().next().filter(|_| is_short && first.ends_with(['\'', '"']));
+    action.subject = match next {
+        Some(next) => shortened(&format!("{first} {next}"), SUBJECT),
+        None => shortened(first, SUBJECT),
+    };
+    if lines.nth(usize::from(next.is_some())).is_some() && !action.subject.ends_with('…') {
         action.subject.push_str(" …");
+    }
+    let is_new = |(touch, path): &&(Touch, String)| {
+        *touch != Touch::Read && !action.subject.contains(path.as_str())
+    };
+    if let Some((_, path)) = action.touches.iter().find(is_new) {
+        action.subject = format!("{} writes {path}", shortened(&action.subject, SUBJECT / 2));
     }
 }
 

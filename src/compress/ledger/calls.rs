@@ -1,11 +1,13 @@
 //! Calls and what came of them: which files were touched, what failed, what goes on.
 
 use super::{
+    act::{CallKind, CallSubject},
     action::Action,
     chronicle::Chronicle,
+    envelope::is_note,
     open_call::{Failure, Running, Touched, Waiting},
     outcome::{self, Class},
-    running,
+    plan, running,
     shell::Touch,
     state::Ledger,
 };
@@ -59,9 +61,16 @@ impl Ledger {
             self.open_file = Some(path.clone());
         }
         let mut plan_before = None;
-        if let Some(plan) = action.plan {
-            plan_before = Some((std::mem::take(&mut self.plan), self.plan_at));
+        let mut adds_step = None;
+        if action.plan.is_some() || action.step.is_some() {
+            plan_before = Some((self.plan.clone(), self.plan_at));
+        }
+        if let Some(plan) = action.plan.take() {
             self.take_plan(frame, plan);
+            action.kind.get_or_insert(CallKind::Plan);
+        } else if let Some(step) = action.step.take() {
+            adds_step = self.take_step(frame, step);
+            action.kind = Some(CallKind::Plan);
         }
         let is_of = |running: &&Running| running.ids.iter().any(|id| action.handles.contains(id));
         let running = self.running.iter().rfind(is_of).cloned();
@@ -69,12 +78,14 @@ impl Ledger {
         if let Some(chronicle) = chronicle {
             // A call that only asks for what another one began is none of its own.
             if let Some(running) = running.as_ref().filter(|running| running.place.is_none()) {
-                places.push(chronicle.call(frame, &running.tool, &running.subject));
+                let (kind, text) = (CallKind::Command, running.subject.as_str());
+                let of = CallSubject { kind, text, values: "" };
+                places.push(chronicle.call(frame, &running.tool, of));
             }
             let lower = tool.to_ascii_lowercase();
             let is_end = ENDING.iter().any(|word| lower.contains(word));
             if running.is_none() || action.has_input || is_end {
-                places.push(chronicle.call(frame, tool, &action.subject));
+                places.push(chronicle.call(frame, tool, action.to_tell()));
             }
         }
         if self.waiting.len() >= MOST_WAITING {
@@ -83,7 +94,18 @@ impl Ledger {
         let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
         let asks = running.as_ref().and_then(|running| running.ids.first().cloned());
         self.waiting.push(if let Some(Running { tool, subject, key, .. }) = running {
-            Waiting { id, frame, tool, subject, key, files: Vec::new(), asks, plan_before, places }
+            Waiting {
+                id,
+                frame,
+                tool,
+                subject,
+                key,
+                files: Vec::new(),
+                asks,
+                plan_before,
+                adds_step,
+                places,
+            }
         } else {
             let files = action.touches.into_iter().map(|(touch, path)| (touch.into(), path));
             let (subject, key, files) = (action.subject, action.key, files.collect());
@@ -96,6 +118,7 @@ impl Ledger {
                 files,
                 asks,
                 plan_before,
+                adds_step,
                 places,
             }
         });
@@ -116,6 +139,8 @@ impl Ledger {
             || self.waiting.iter().position(|waiting| id.is_none() || waiting.id.is_none());
         let Some(at) = named.or_else(unnamed) else { return };
         let mut call = self.waiting.remove(at);
+        self.see_open_file(text);
+        let text = self.trailers.entry(call.tool.clone()).or_default().take_off(text);
         // What the call named itself was not begun by it.
         let mut ids = running::ids(text);
         ids.retain(|id| call.asks.is_some() || !call.subject.contains(id.as_str()));
@@ -138,9 +163,14 @@ impl Ledger {
         {
             (self.plan, self.plan_at) = (plan, at);
         }
+        if class != Class::Failed
+            && let Some(number) = &call.adds_step
+        {
+            self.name_step(number, plan::id_in(text));
+        }
         let files = std::mem::take(&mut call.files);
         if class != Class::Failed {
-            files.iter().for_each(|(touch, path)| self.touch(*touch, path.clone(), call.frame));
+            self.touch_all(&files, call.frame);
         }
         if class == Class::Running {
             if self.running.len() >= MOST_WAITING {
@@ -172,7 +202,8 @@ impl Ledger {
                 !is_failed && !only_reads && !call.key.is_empty() && error.key == call.key;
             !is_same && !is_over
         });
-        if is_failed {
+        // What was refused was not run, and so did not fail.
+        if is_failed && !outcome::is_refused(text) {
             let failed = Failure::new(frame, call, text);
             self.last_error = Some(failed.clone());
             self.errors.push(failed);
@@ -181,21 +212,62 @@ impl Ledger {
         }
     }
 
+    /// Takes from a note in a result which file is open: `(Open file: tide.py)`.
+    fn see_open_file(&mut self, text: &str) {
+        let is_about_file = |line: &&str| {
+            is_note(line)
+                && line.split_once(": ").is_some_and(|(name, _)| {
+                    let name = name.to_ascii_lowercase();
+                    name.contains("open") && name.contains("file")
+                })
+        };
+        let Some(note) = text.lines().rev().take(6).map(str::trim).find(is_about_file) else {
+            return;
+        };
+        let Some((_, path)) = note.split_once(": ") else { return };
+        let path = path.trim_end_matches([')', ']']);
+        let is_known = self.open_file.as_deref().is_some_and(|open| {
+            path.strip_suffix(open).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+        });
+        if !is_known && path.contains(['.', '/']) && path != "n/a" {
+            self.open_file = Some(path.to_owned());
+        }
+    }
+
+    fn touch_all(&mut self, files: &[(Touched, String)], frame: FrameSeq) {
+        for (at, (touch, path)) in files.iter().enumerate() {
+            let other = |at: Option<usize>| files.get(at?).map(|(_, path)| path.clone());
+            self.touch(*touch, path.clone(), frame);
+            let Some(file) = self.files.get_mut(path) else { continue };
+            match touch {
+                Touched::Moved => file.moved_to = other(at.checked_add(1)),
+                Touched::MovedHere => file.moved_from = other(at.checked_sub(1)),
+                _ => {}
+            }
+        }
+    }
+
     fn touch(&mut self, touch: Touched, path: String, frame: FrameSeq) {
         self.touched += 1;
         let order = self.touched;
         let file = self.files.entry(path).or_default();
         (file.last, file.order) = (frame, order);
+        if touch != Touched::Read {
+            file.changed_at = Some(frame);
+            file.moved_to = None;
+        }
         match touch {
             Touched::Read => file.read += 1,
             Touched::Changed => file.changed += 1,
             Touched::Written => {
-                let is_new = file.read == 0 && file.changed == 0 && !file.is_deleted;
+                let is_known = file.is_created || file.is_deleted;
+                let is_new = file.read == 0 && file.changed == 0 && !is_known;
                 file.is_created |= is_new;
                 file.is_deleted = false;
                 file.changed += u32::from(!is_new);
             }
             Touched::Deleted => file.is_deleted = true,
+            Touched::Moved | Touched::MovedHere => file.is_deleted = false,
         }
         if self.files.len() > MOST_FILES {
             let oldest = self.files.iter().min_by_key(|(_, file)| (file.is_changed(), file.order));
@@ -203,5 +275,136 @@ impl Ledger {
                 self.files.remove(&path);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{compress::ledger::action, tokens::Chars4};
+
+    /// A ledger of calls with their results, a frame for each: its text, and the chronicle's.
+    fn told(calls: &[(&str, &str, &str)]) -> (String, Vec<String>) {
+        let (mut ledger, mut chronicle) = (Ledger::new(), Chronicle::default());
+        for (at, (tool, arguments, result)) in (1..).zip(calls) {
+            let frame = FrameSeq::new(at);
+            let action = action::read(tool, arguments);
+            ledger.call(frame, None, tool, action, Some(&mut chronicle));
+            ledger.result(frame, None, result, Some(&mut chronicle));
+        }
+        let acts = chronicle.acts().into_iter().map(|line| line.text).collect();
+        (ledger.text(2_000, &Chars4).unwrap_or_default(), acts)
+    }
+
+    fn check(calls: &[(&str, &str, &str)], expected: &str) {
+        let (text, _) = told(calls);
+        assert!(text.lines().any(|line| line == expected), "{expected} in\n{text}");
+    }
+
+    fn sh(command: &str) -> String {
+        crate::json::Value::Object([("cmd".to_owned(), command.into())].into_iter().collect())
+            .to_string()
+    }
+
+    #[test]
+    fn a_change_has_the_frame_of_the_last_change() {
+        let write = r#"{"path":"tide.md","content":"x"}"#;
+        let read = r#"{"path":"tide.md"}"#;
+        check(
+            &[("w", write, "ok"), ("w", write, "ok"), ("r", read, "x")],
+            "- tide.md: created, changed [2]",
+        );
+        let look = sh("sed -n '3,9p' tide.md");
+        check(&[("w", write, "ok"), ("sh", &look, "x")], "- tide.md: created [1]");
+    }
+
+    #[test]
+    fn what_happens_to_a_file_stands_in_order_of_time() {
+        let write = r#"{"path":"tide.md","content":"x"}"#;
+        let remove = sh("rm tide.md");
+        check(&[("w", write, "ok"), ("sh", &remove, "")], "- tide.md: created, then deleted [2]");
+        let again = [("w", write, "ok"), ("sh", &remove, ""), ("w", write, "ok")];
+        check(&again, "- tide.md: created, changed [3]");
+        let moved = sh("git mv tide.md flood.md");
+        let moves = [("w", write, "ok"), ("sh", &*moved, "")];
+        check(&moves, "- tide.md: created, then moved to flood.md [2]");
+        check(&moves, "- flood.md: moved from tide.md [2]");
+    }
+
+    #[test]
+    fn changes_without_output_name_their_files() {
+        let script = sh("python3 - <<'EOF'\ns = 1\nopen('lock.py', 'w').write(s)\nEOF");
+        let calls = [("sh", &*script, "")];
+        check(&calls, "- lock.py: created [1]");
+        assert_eq!(told(&calls).1, ["sh(python3 - <<'EOF' … writes lock.py) → no output"]);
+        let searched = sh("rg tide src/quay src/lock.rs");
+        assert!(!told(&[("sh", &searched, "a\nb")]).0.contains("Files read:"));
+    }
+
+    #[test]
+    fn an_editor_of_lines_changes_the_file_that_is_open() {
+        let (open, edit) = (sh("create lock.py"), sh("edit 1:1\nx = 1\nend_of_edit"));
+        let trailer = "\n(Open file: /quay/lock.py)\n(Current directory: /quay)\nbash-$";
+        let calls = [("sh", &*open, trailer), ("sh", &*edit, trailer)];
+        check(&calls, "- lock.py: created, changed [2]");
+        let opened = "[File: tide.py]\n(Open file: /quay/tide.py)\nbash-$";
+        check(
+            &[("sh", &*sh("view 3"), opened), ("sh", &*edit, "")],
+            "- /quay/tide.py: changed [2]",
+        );
+    }
+
+    #[test]
+    fn what_stands_behind_every_output_is_no_outcome() {
+        let said = |text: &str| format!("{text}\n-- at the quay --");
+        let of = |command| (sh(command), said(command));
+        let all: Vec<_> = ["low", "high", "ebb", "flood"].map(of).into();
+        let calls: Vec<_> = all.iter().map(|(c, r)| ("sh", c.as_str(), r.as_str())).collect();
+        assert_eq!(told(&calls).1[..2], ["sh(flood) → flood", "sh(ebb) → ebb"]);
+    }
+
+    #[test]
+    fn a_call_that_was_refused_is_not_told_as_done() {
+        let write = r#"{"path":"tide.md","content":"x"}"#;
+        let refused = "Please always provide EXACTLY ONE action, found 2 actions.";
+        for refused in [refused, "[Operation Cancelled] Reason: no", "The user doesn't want this."]
+        {
+            let (text, acts) = told(&[("w", write, refused)]);
+            assert!(!text.contains("Files changed:"), "{text}");
+            assert_eq!(acts, [format!("w(tide.md) → not run: {refused}")]);
+        }
+    }
+
+    #[test]
+    fn a_later_run_of_a_command_stands_for_the_earlier_failure() {
+        let (all, one) = (sh("quaytest all"), sh("quaytest lock"));
+        let fail = |what: &str| format!("Exit code 1\nError: {what}");
+        let calls = [("sh", &*all, &*fail("five")), ("sh", &*one, &*fail("lock"))];
+        let (text, _) = told(&calls);
+        assert!(
+            text.contains("Failed and not done since:\n- sh(quaytest all): Error: five [1]"),
+            "{text}"
+        );
+        let again = fail("three");
+        let (text, _) = told(&[calls[0], calls[1], ("sh", &*all, &*again)]);
+        assert!(!text.contains("five") && text.contains("three"), "{text}");
+    }
+
+    #[test]
+    fn steps_that_are_added_one_by_one_are_a_plan() {
+        let add = |text: &str| format!(r#"{{"subject":"{text}","description":"x"}}"#);
+        let (dredge, paint) = (add("Dredge"), add("Paint"));
+        let begin = r#"{"taskId":"8","status":"in_progress"}"#;
+        let calls = [
+            ("TaskCreate", &*dredge, "Task #7 created"),
+            ("TaskCreate", &*paint, "Task #8 created"),
+            ("TaskUpdate", begin, "Updated task #8 status"),
+        ];
+        let (text, _) = told(&calls);
+        assert!(text.contains("Plan:\n- [>] Paint [3]\n- [ ] Dredge [3]"), "{text}");
+        let done = r#"{"taskId":"7","status":"completed"}"#;
+        let more = [calls[0], calls[1], calls[2], ("TaskUpdate", done, "Updated task #7 status")];
+        let (text, _) = told(&more);
+        assert!(text.contains("- 1 of 2 steps done") && !text.contains("Dredge"), "{text}");
     }
 }

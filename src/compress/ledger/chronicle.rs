@@ -1,16 +1,15 @@
 //! What happened in a range, a line for each act, with repeats counted.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::{
+    act::{self, Act, CallSubject},
     decision,
-    outcome::{Class, brief, shortened},
+    outcome::{Class, shortened},
+    section::SectionLine,
     speaker::Speaker,
 };
 use crate::id::FrameSeq;
-
-/// The bytes of what came of a call.
-const OUTCOME: usize = 100;
 
 /// The bytes of what was decided.
 const DECISION: usize = 240;
@@ -19,6 +18,8 @@ const DECISION: usize = 240;
 #[derive(Debug, Default)]
 pub(crate) struct Chronicle {
     calls: Vec<Act>,
+    /// The names that the newest messages use.
+    used: HashSet<String>,
     /// Whether the user spoke before in this message.
     is_same_message: bool,
     /// What the user said, with the frames.
@@ -27,23 +28,6 @@ pub(crate) struct Chronicle {
     /// So many decisions were made before the user spoke last, and before the last result.
     answered: usize,
     settled: usize,
-}
-
-/// A call with what came of it.
-#[derive(Clone, Debug)]
-struct Act {
-    frame: FrameSeq,
-    text: String,
-    outcome: Option<(Class, String)>,
-}
-
-/// Calls that say the same and came to the same.
-#[derive(Debug)]
-pub(super) struct Acts {
-    pub(super) frame: FrameSeq,
-    text: String,
-    outcome: Option<(Class, String)>,
-    count: u32,
 }
 
 impl Chronicle {
@@ -82,19 +66,15 @@ impl Chronicle {
     }
 
     /// Notes a call; says its place.
-    pub(super) fn call(&mut self, frame: FrameSeq, tool: &str, subject: &str) -> usize {
-        self.calls.push(Act { frame, text: format!("{tool}({subject})"), outcome: None });
+    pub(super) fn call(&mut self, frame: FrameSeq, tool: &str, of: CallSubject<'_>) -> usize {
+        self.calls.push(Act::new(frame, tool, of));
         self.calls.len() - 1
     }
 
     /// Notes what came of a call.
     pub(super) fn result(&mut self, place: usize, text: &str, class: Class, ids: &[String]) {
-        let outcome = match class {
-            Class::Running => format!("running: {}", ids.join(" ")),
-            class => brief(text, class == Class::Failed, OUTCOME),
-        };
         if let Some(act) = self.calls.get_mut(place) {
-            act.outcome = Some((class, outcome));
+            act.take_outcome(text, class, ids);
         }
         // What was decided for a call that failed was not right.
         if class == Class::Failed {
@@ -103,34 +83,13 @@ impl Chronicle {
         self.settled = self.decisions.len();
     }
 
-    /// What was done, the last first: calls that say the same and came to the same are one.
-    pub(super) fn acts(&self) -> Vec<Acts> {
-        let mut acts: Vec<Acts> = Vec::new();
-        let mut by_text: HashMap<(&str, Option<Class>), usize> = HashMap::new();
-        for act in self.calls.iter().rev() {
-            let class = act.outcome.as_ref().map(|(class, _)| *class);
-            let next = acts.len();
-            let at = *by_text.entry((&act.text, class)).or_insert(next);
-            match acts.get_mut(at) {
-                Some(acts) => acts.count += 1,
-                None => acts.push(Acts {
-                    frame: act.frame,
-                    text: act.text.clone(),
-                    outcome: act.outcome.clone(),
-                    count: 1,
-                }),
-            }
-        }
-        acts
+    /// Notes the names that the newest messages use: calls about them are told before others.
+    pub(in crate::compress) fn expect<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        self.used.extend(names.map(str::to_owned));
     }
-}
 
-impl Acts {
-    pub(super) fn line(&self) -> String {
-        let count = if self.count > 1 { format!(" ×{}", self.count) } else { String::new() };
-        match &self.outcome {
-            Some((_, outcome)) => format!("{}{count} → {outcome}", self.text),
-            None => format!("{}{count}", self.text),
-        }
+    /// What was done, a line for each act, the last that is of use first.
+    pub(super) fn acts(&self) -> Vec<SectionLine> {
+        act::lines(&self.calls, &self.used)
     }
 }

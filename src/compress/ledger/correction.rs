@@ -3,6 +3,7 @@
 use super::{
     rule::RULES,
     sentence::{holds, is_question, lower, words},
+    topic::{is_same_word, orders, subjects, topic},
 };
 
 /// The words by which a sentence corrects what was said before.
@@ -136,72 +137,6 @@ pub(super) fn says_instead(sentence: &str) -> bool {
     sentence.split_whitespace().nth(2).is_some() && holds(asked, &INSTEAD)
 }
 
-/// Words that tell nothing of what a sentence is about.
-const EMPTY: [&str; 62] = [
-    "the",
-    "and",
-    "for",
-    "that",
-    "this",
-    "with",
-    "have",
-    "has",
-    "will",
-    "from",
-    "then",
-    "please",
-    "instead",
-    "actually",
-    "want",
-    "about",
-    "what",
-    "said",
-    "before",
-    "would",
-    "rather",
-    "like",
-    "just",
-    "also",
-    "when",
-    "there",
-    "them",
-    "they",
-    "your",
-    "you",
-    "into",
-    "really",
-    "need",
-    "not",
-    "can",
-    "may",
-    "now",
-    "than",
-    "are",
-    "was",
-    "all",
-    "any",
-    "but",
-    "its",
-    "it's",
-    "i'd",
-    "i'll",
-    "let's",
-    "okay",
-    "sorry",
-    "wait",
-    "nope",
-    "correction",
-    "second",
-    "thought",
-    "longer",
-    "anymore",
-    "fine",
-    "feel",
-    "free",
-    "allowed",
-    "earlier",
-];
-
 /// What a revocation is said with.
 const OF_REVOKING: [&str; 20] = [
     "forget",
@@ -225,28 +160,6 @@ const OF_REVOKING: [&str; 20] = [
     "part",
     "instruction",
 ];
-
-/// The words that tell what a sentence is about.
-fn topic(sentence: &str) -> Vec<String> {
-    let lower = lower(sentence);
-    let words = words(&lower).into_iter();
-    let telling = words.filter(|word| {
-        let is_long = word.chars().count() > 2 || word.contains(|c: char| c.is_ascii_digit());
-        is_long && !EMPTY.contains(word) && !RULES.contains(word)
-    });
-    telling.map(str::to_owned).collect()
-}
-
-/// Whether two words are one, endings aside.
-fn is_same_word(a: &str, b: &str) -> bool {
-    let common = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    let shorter = a.len().min(b.len());
-    a == b
-        || shorter >= 4
-            && common >= 4.max(shorter - 1)
-            && a.len().abs_diff(b.len()) <= 3
-            && !a.contains(|c: char| c.is_ascii_digit())
-}
 
 /// How long before the correction a rule was said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,63 +215,6 @@ fn given_up(sentence: &str) -> Option<String> {
     let (_, after) = marks.iter().find_map(|mark| lower.split_once(mark))?;
     let end = after.find([',', '.', ';', '!', '(']).unwrap_or(after.len());
     Some(after.get(..end)?.trim().to_owned())
-}
-
-/// The words and numbers that say what a rule asks for.
-fn orders(rule: &str) -> Vec<String> {
-    let lower = lower(rule);
-    let of_orders = words(&lower).into_iter().filter(|word| {
-        RULES.contains(word)
-            || matches!(*word, "not" | "no")
-            || word.contains(|c: char| c.is_ascii_digit())
-    });
-    let mut found: Vec<String> = of_orders.map(str::to_owned).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// The words before a number that says how much or how often.
-const BOUNDS: [&str; 22] = [
-    "most",
-    "least",
-    "than",
-    "within",
-    "exactly",
-    "maximum",
-    "minimum",
-    "max",
-    "min",
-    "limit",
-    "under",
-    "over",
-    "about",
-    "every",
-    "only",
-    "höchstens",
-    "mindestens",
-    "máximo",
-    "mínimo",
-    "maximal",
-    "minimal",
-    "of",
-];
-
-/// The numbers, days, versions and ids that a rule speaks of: those that bound nothing. A rule about
-/// port 9090 says nothing of port 8080.
-fn subjects(rule: &str) -> Vec<String> {
-    let lower = lower(rule);
-    let mut before = "";
-    let mut found = Vec::new();
-    for word in lower.split_whitespace() {
-        let plain = word.trim_matches(|c: char| !c.is_alphanumeric());
-        if plain.contains(|c: char| c.is_ascii_digit()) && !BOUNDS.contains(&before) {
-            found.push(plain.to_owned());
-        }
-        before = plain;
-    }
-    found.sort_unstable();
-    found
 }
 
 /// Whether a later rule replaces an earlier one: both speak of the same, which is most of the

@@ -214,6 +214,10 @@ pub(super) fn written(chosen: &[SectionLine], with_frames: bool) -> Vec<LedgerLi
         if section == Section::Told {
             of.sort_by_key(|line| line.frame);
         }
+        // What is of most use is chosen first; it stands by its time.
+        if section == Section::Calls {
+            of.sort_by_key(|line| std::cmp::Reverse(line.frame));
+        }
         lines.extend(of.into_iter().map(|line| {
             let mark = if section.is_text() { "" } else { "- " };
             let frame = line.frame.filter(|_| with_frames);

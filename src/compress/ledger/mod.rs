@@ -8,31 +8,39 @@
 //! Ledger ─ sections ──→ lines by their worth, each with the frame that it is from
 //! ```
 
+mod act;
 mod action;
+mod answer;
 mod calls;
 mod chronicle;
 mod correction;
 mod decision;
+mod envelope;
 mod excerpt;
 mod filling;
 mod frames;
+mod json_row;
 mod open_call;
 mod open_result;
 mod outcome;
 mod plan;
 mod rule;
 mod running;
+mod script;
 mod section;
 mod sentence;
 mod shell;
 mod speaker;
 mod state;
 mod text_log;
+mod topic;
+mod trailer;
 
+pub(crate) use answer::{brief, worth_keeping};
 pub(crate) use chronicle::Chronicle;
 pub(super) use excerpt::{LEFT_OUT, excerpt};
 pub(super) use filling::{Filling, take, write};
-pub(crate) use outcome::{brief, is_failure};
+pub(crate) use outcome::is_failure;
 pub(crate) use rule::rules;
 pub use section::LedgerLine;
 pub(super) use section::{Section, SectionLine};

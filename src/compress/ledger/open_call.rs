@@ -19,6 +19,9 @@ pub(super) struct Waiting {
     /// The plan before the one that it wrote down, which holds again where it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plan_before: Option<(Vec<Item>, Option<FrameSeq>)>,
+    /// The number of the step that it adds to the plan; its result may tell another id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) adds_step: Option<String>,
     /// Its places in the chronicle that was written when it was read.
     #[serde(skip)]
     pub(super) places: Vec<usize>,
@@ -53,6 +56,8 @@ pub(super) enum Touched {
     Changed,
     Written,
     Deleted,
+    Moved,
+    MovedHere,
 }
 
 impl From<Touch> for Touched {
@@ -62,6 +67,8 @@ impl From<Touch> for Touched {
             Touch::Changed => Self::Changed,
             Touch::Written => Self::Written,
             Touch::Deleted => Self::Deleted,
+            Touch::Moved => Self::Moved,
+            Touch::MovedHere => Self::MovedHere,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What came of a call, by the shape of its result: whether it failed, and with what words.
 
-use super::sentence::holds;
+use super::{
+    envelope::{plain_lines, status_of, tells_error, unwrapped},
+    sentence::holds,
+};
 use crate::{
     json::{self, Value},
     text::flat,
@@ -8,6 +11,9 @@ use crate::{
 
 /// What of a failed result is remembered, in bytes.
 const REMEMBERED: usize = 3_000;
+
+/// So many lines of a result are told that tell of a failure.
+const MOST_FAILING: usize = 6;
 
 /// Longer results are not looked at as JSON.
 const LONGEST_JSON: usize = 1 << 16;
@@ -83,10 +89,41 @@ pub(super) fn is_silent(text: &str) -> bool {
     status_of(text) == Some(1) && plain_lines(text).next().is_none()
 }
 
+/// What a result says whose call nobody ran, in lower case.
+const REFUSALS: [&str; 10] = [
+    "cancelled",
+    "canceled",
+    "operation cancelled",
+    "operation canceled",
+    "the user doesn't want",
+    "the user does not want",
+    "user rejected",
+    "rejected by user",
+    "interrupted by user",
+    "request interrupted",
+];
+
+/// Whether a result says that the call was refused or cancelled, and so not run.
+pub(super) fn is_refused(text: &str) -> bool {
+    let text = unwrapped(text).trim_start_matches(|c: char| !c.is_alphanumeric());
+    let head: String = text.chars().take(64).flat_map(char::to_lowercase).collect();
+    REFUSALS.iter().any(|start| head.starts_with(start)) || asks_for_another(&head)
+}
+
+/// Whether a text asks for the call in another form: `Please provide exactly one action`.
+fn asks_for_another(head: &str) -> bool {
+    head.starts_with("please ")
+        && (head.contains("provide") || head.contains("use ") || head.contains("format"))
+        && ["exactly", "valid", "format", "instead"].iter().any(|word| head.contains(word))
+}
+
 /// Whether a result says that its call failed.
 pub(crate) fn is_failure(text: &str) -> bool {
     if let Some(status) = status_of(text) {
         return status != 0;
+    }
+    if tells_error(text) || is_refused(text) {
+        return true;
     }
     let tag = text.trim_start().strip_prefix('<').and_then(|rest| rest.split_once('>'));
     if tag.is_some_and(|(name, _)| name.len() < 40 && name.to_ascii_lowercase().contains("error")) {
@@ -100,6 +137,7 @@ pub(crate) fn is_failure(text: &str) -> bool {
     FAILURES.iter().any(|start| head.starts_with(start))
         || error_name(&head)
         || has_traceback(text)
+        || is_short_error(text)
         || head.lines().next().is_some_and(|line| {
             line.contains(": command not found")
                 || line.ends_with(": no such file or directory")
@@ -157,6 +195,13 @@ fn has_traceback(text: &str) -> bool {
         && tail.lines().rev().filter(|line| !line.trim().is_empty()).take(4).any(is_error_line)
 }
 
+/// Whether a few lines hold one that begins with an error, behind one that says that it failed.
+fn is_short_error(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default().to_lowercase();
+    let says = ["failed", "error", "stderr"].iter().any(|word| first.contains(word));
+    says && text.len() <= REMEMBERED / 2 && text.lines().take(8).any(is_error_line)
+}
+
 /// `SyntaxError: …`, `java.io.IOException: …`, `error[E0308]: …`.
 fn error_name(head: &str) -> bool {
     let word = head.split([':', ' ', '[', '(', '\n']).next().unwrap_or_default();
@@ -191,71 +236,6 @@ fn is_json_failure(text: &str) -> bool {
         || code.and_then(Value::as_u64).is_some_and(|code| code != 0)
 }
 
-/// The status that a result says its command ended with.
-fn status_of(text: &str) -> Option<i64> {
-    let marks = [
-        "<returncode>",
-        "exited with code ",
-        "exit code: ",
-        "exit code ",
-        "exit status ",
-        "\"exit_code\":",
-        "<exit_code>",
-        "exit status: ",
-    ];
-    let start = text.trim_start();
-    let end = (0..=400.min(start.len())).rev().find_map(|at| start.get(..at)).unwrap_or_default();
-    let head = end.to_ascii_lowercase();
-    // A status stands at the beginning of its line; elsewhere it is told of.
-    let rest = head.lines().take(8).find_map(|line| {
-        let (before, rest) = marks.iter().find_map(|mark| line.split_once(mark))?;
-        (before.split_whitespace().count() <= 3).then_some(rest)
-    });
-    let rest = rest?.trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-    rest.get(..end)?.parse().ok()
-}
-
-/// A result without what programs wrap it in: tags of a status, of an output.
-pub(super) fn unwrapped(text: &str) -> &str {
-    let mut text = without_head(text.trim());
-    while let Some(rest) = text.strip_prefix('<') {
-        let Some((name, after)) = rest.split_once('>') else { break };
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
-            break;
-        }
-        let closing = format!("</{name}>");
-        match after.split_once(&*closing) {
-            // A status before the output.
-            Some((inside, behind)) if inside.len() < 16 && !behind.trim().is_empty() => {
-                text = behind.trim();
-            }
-            Some((inside, behind)) if behind.trim().is_empty() => text = inside.trim(),
-            _ => break,
-        }
-    }
-    text
-}
-
-/// A text without the lines `Name: value` before its `Output:`.
-fn without_head(text: &str) -> &str {
-    let mut rest = text;
-    for _ in 0..8 {
-        let Some((line, after)) = rest.split_once('\n').or(Some((rest, ""))) else { break };
-        if matches!(line.trim(), "Output:" | "output:" | "Stdout:" | "stdout:") {
-            return after.trim();
-        }
-        let is_member = line.split_once(':').is_some_and(|(name, _)| name.len() < 32)
-            || line.starts_with("Process ")
-            || line.starts_with("Command ");
-        if !is_member || after.is_empty() {
-            break;
-        }
-        rest = after;
-    }
-    text
-}
-
 /// What a failed result said: whole, or where it is long its beginning and its end.
 pub(super) fn failure(text: &str) -> String {
     let text = text.trim();
@@ -266,19 +246,6 @@ pub(super) fn failure(text: &str) -> String {
     let from = text.len() - REMEMBERED / 4 * 3;
     let tail = (from..text.len()).find_map(|at| text.get(at..)).unwrap_or_default();
     format!("{}\n…\n{}", head.trim_end(), tail.trim_start())
-}
-
-/// The lines of a result that are not blank, without what tells of its status alone.
-fn plain_lines(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
-    let is_status = |line: &&str| line.len() < 48 && status_of(line).is_some();
-    let is_told = move |line: &&str| !line.is_empty() && !is_status(line) && !says_nothing(line);
-    unwrapped(text).lines().map(str::trim).filter(is_told)
-}
-
-/// Whether a line stands for output that a program did not write: `(no output)`.
-fn says_nothing(line: &str) -> bool {
-    let words = line.trim_matches(|c: char| !c.is_alphanumeric());
-    ["no output", "empty output"].iter().any(|nothing| words.eq_ignore_ascii_case(nothing))
 }
 
 /// A result that is a single line in tags stands as it is.
@@ -309,77 +276,37 @@ pub(super) fn telling_line(text: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// What failed, in at most `most` bytes.
+/// The lines that tell of a failure, those that begin with one first.
+pub(super) fn failing_lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let begins = |line: &&str| is_error_line(line) || tells_failure(line);
+    lines().filter(begins).take(MOST_FAILING)
+}
+
+/// What failed, in at most `most` bytes; of a traceback with the place.
 pub(super) fn told(text: &str, most: usize) -> String {
     match (telling_line(text), status_of(text)) {
         ("", Some(status)) => format!("no output, exit code {status}"),
         ("", None) => shortened(text.trim(), most),
-        (line, _) => shortened(line, most),
-    }
-}
-
-/// A result in a few words: what failed, a short answer whole, else its first line and how much
-/// there is.
-pub(crate) fn brief(text: &str, is_failed: bool, most: usize) -> String {
-    if is_failed {
-        return format!("failed: {}", told(text, most));
-    }
-    let plain = unwrapped(text);
-    let lines = plain.lines().filter(|line| !line.trim().is_empty()).count();
-    if plain.trim().is_empty() {
-        return "no output".to_owned();
-    }
-    if let Some(brief) = of_json(plain, most) {
-        return brief;
-    }
-    if plain.len() <= most {
-        return flat(plain);
-    }
-    if lines < 3 {
-        return shortened(plain, most);
-    }
-    // Programs say last what came of it: so many passed, finished in so long.
-    let last = plain.lines().rev().map(str::trim).find(|line| line.contains(char::is_alphanumeric));
-    let telling = last.filter(|line| line.len() <= most && line.contains(char::is_whitespace));
-    let is_total = |line: &str| {
-        let lower = line.to_ascii_lowercase();
-        ["passed", "failed", "finished", "success", "done", "error", "total", "found", "ok"]
-            .iter()
-            .any(|word| lower.contains(word))
-    };
-    match telling.filter(|line| is_total(line)) {
-        Some(line) => flat(line),
-        None => format!("{lines} lines"),
-    }
-}
-
-/// The scalars of a JSON answer, as many as there is room for.
-fn of_json(text: &str, most: usize) -> Option<String> {
-    let text = text.trim();
-    if text.len() > LONGEST_JSON || !text.starts_with(['{', '[']) {
-        return None;
-    }
-    match json::read(text.as_bytes()).ok()? {
-        Value::Array(items) => Some(format!("{} items", items.len())),
-        Value::Object(object) => {
-            let mut said = String::new();
-            for (key, value) in &object {
-                let value = match value {
-                    Value::String(text) => text.clone(),
-                    Value::Object(_) | Value::Array(_) => continue,
-                    value => value.to_string(),
-                };
-                let pair = format!("{key}: {}", flat(&value));
-                if said.len() + pair.len() > most {
-                    continue;
-                }
-                said.push_str(if said.is_empty() { "" } else { ", " });
-                said.push_str(&pair);
-            }
-            Some(if said.is_empty() { format!("{} fields", object.len()) } else { said })
+        (line, _) => {
+            let place = place_of(text).map(|place| format!(" ({place})")).unwrap_or_default();
+            let line = shortened(line, most);
+            if line.len() + place.len() <= most { format!("{line}{place}") } else { line }
         }
-        _ => None,
     }
+}
+
+/// The last file with a line that a traceback names: `tide.py:31`.
+fn place_of(text: &str) -> Option<String> {
+    let at = text.rfind("Traceback (most recent call last)").or_else(|| text.find("  File \""))?;
+    let frames = text.get(at..)?.lines().rev();
+    frames.filter_map(|line| line.trim_start().strip_prefix("File \"")).find_map(|frame| {
+        let (file, rest) = frame.split_once("\", line ")?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let name = file.rsplit('/').take(2).collect::<Vec<_>>();
+        let name: Vec<&str> = name.into_iter().rev().collect();
+        Some(format!("{}:{}", name.join("/"), rest.get(..end)?))
+    })
 }
 
 /// A text in one line, cut between words where it is longer than `most` bytes.
@@ -468,22 +395,5 @@ mod tests {
         assert!(is_silent("Process exited with code 1\nCount: 0\nOutput:\n"));
         assert!(is_silent("(no output)\n\nCommand exited with code 1"));
         assert!(!is_silent("Exit code 1\nno"));
-    }
-
-    #[test]
-    fn a_brief_result_says_what_came_of_it() {
-        let check = |text: &str, expected: &str| {
-            assert_eq!(brief(text, is_failure(text), 40), expected, "{text}");
-        };
-        check("saved", "saved");
-        check("<returncode>0</returncode>\n<output>\n</output>", "no output");
-        check(r#"{"slot": "S-1", "all": [1], "free": true}"#, "slot: S-1, free: true");
-        check("[1, 2, 3]", "3 items");
-        check("a\nb\nc\nlong long long\ntest result: 5 passed\n", "test result: 5 passed");
-        check("a line\nb line\nc line\nd line and more words\ne", "5 lines");
-        check(
-            "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: bad",
-            "failed: ValueError: bad",
-        );
     }
 }

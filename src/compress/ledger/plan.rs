@@ -1,7 +1,8 @@
 //! Plans and lists of what is to be done, by their shape: objects with a text and a status, and
 //! checkboxes in Markdown.
 
-use crate::json::Value;
+use super::Ledger;
+use crate::{id::FrameSeq, json::Value};
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -9,6 +10,17 @@ use crate::json::Value;
 pub(super) struct Item {
     pub(super) text: String,
     pub(super) status: Status,
+    /// The id under which later calls change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<String>,
+}
+
+/// What a call does to one step of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Added(Item),
+    Changed { id: String, status: Option<Status>, text: Option<String> },
+    Removed { id: String },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -45,6 +57,8 @@ impl Status {
 
 const TEXTS: [&str; 9] =
     ["content", "step", "title", "task", "text", "subject", "description", "name", "activeForm"];
+/// The names of arguments that say which step is meant.
+const IDS: [&str; 7] = ["taskId", "task_id", "id", "todoId", "todo_id", "stepId", "number"];
 const STATES: [&str; 4] = ["status", "state", "done", "completed"];
 /// What an edit takes away: a list in it is the plan no more.
 const REPLACED: [&str; 6] =
@@ -72,6 +86,109 @@ pub(super) fn of_arguments(arguments: &Value) -> Option<Vec<Item>> {
     }
 }
 
+/// The step that a call adds to a plan or changes: its tool speaks of tasks, and its arguments name
+/// one. What asks another agent for a task has its words.
+pub(super) fn step(tool: &str, arguments: &Value) -> Option<Step> {
+    let tool = tool.to_ascii_lowercase();
+    let is_named = |words: &[&str]| words.iter().any(|word| tool.contains(word));
+    if !is_named(&["task", "todo", "step", "issue"]) || arguments.get("prompt").is_some() {
+        return None;
+    }
+    let text_at = |keys: &[&str]| {
+        keys.iter().find_map(|key| arguments.str_at(key)).filter(|text| !text.trim().is_empty())
+    };
+    let status = STATES.iter().find_map(|key| arguments.str_at(key));
+    let title = text_at(&["subject", "title", "content", "text", "task", "step", "name"]);
+    if is_named(&["create", "add", "new"]) {
+        let text = title.or_else(|| text_at(&["description"]))?.to_owned();
+        let status = status.map_or(Status::Open, Status::of);
+        return Some(Step::Added(Item { text, status, id: None }));
+    }
+    if !is_named(&["update", "set", "complete", "edit", "delete", "remove", "close"]) {
+        return None;
+    }
+    let id = IDS.iter().find_map(|key| match arguments.get(key)? {
+        Value::String(text) => Some(text.trim_start_matches('#').to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })?;
+    let is_gone = is_named(&["delete", "remove"]) || status.is_some_and(is_deleted);
+    if is_gone {
+        return Some(Step::Removed { id });
+    }
+    let is_done = is_named(&["complete", "close"]).then_some(Status::Done);
+    let status = status.map(Status::of).or(is_done);
+    Some(Step::Changed { id, status, text: title.map(str::to_owned) })
+}
+
+fn is_deleted(status: &str) -> bool {
+    ["deleted", "removed"].iter().any(|word| status.eq_ignore_ascii_case(word))
+}
+
+impl Ledger {
+    /// Notes what a call does to a step; gives the number of one that is added. The first one begins
+    /// another plan.
+    pub(super) fn take_step(&mut self, frame: FrameSeq, step: Step) -> Option<String> {
+        self.plan_at = Some(frame);
+        match step {
+            Step::Added(item) => {
+                // A list that was written as a whole is another plan.
+                if self.plan.iter().all(|item| item.id.is_none()) {
+                    self.plan.clear();
+                }
+                let id = Some((self.plan.len() + 1).to_string());
+                self.plan.push(Item { id: id.clone(), ..item });
+                return id;
+            }
+            Step::Changed { id, status, text } => {
+                let of_id = |item: &&mut Item| item.id.as_deref() == Some(&*id);
+                let item = self.plan.iter_mut().find(of_id)?;
+                item.status = status.unwrap_or(item.status);
+                item.text = text.unwrap_or_else(|| std::mem::take(&mut item.text));
+            }
+            Step::Removed { id } => self.plan.retain(|item| item.id.as_deref() != Some(&*id)),
+        }
+        None
+    }
+
+    /// Notes the id that a result tells of the step that was added with a number.
+    pub(super) fn name_step(&mut self, number: &str, id: Option<String>) {
+        let of_number = |item: &&mut Item| item.id.as_deref() == Some(number);
+        if let (Some(item), Some(_)) = (self.plan.iter_mut().rfind(of_number), &id) {
+            item.id = id;
+        }
+    }
+}
+
+/// The id of the step that a result tells of: `Task #3 created`, `{"id": "3"}`.
+pub(super) fn id_in(result: &str) -> Option<String> {
+    let text = result.trim();
+    if text.starts_with('{') {
+        let value = crate::json::read(text.as_bytes()).ok()?;
+        let value = value.get("task").filter(|task| task.as_object().is_some()).unwrap_or(&value);
+        return IDS.iter().find_map(|key| match value.get(key)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+    }
+    let words: Vec<&str> = text.split_whitespace().take(24).collect();
+    let plain = |word: &&str| {
+        word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_')).to_owned()
+    };
+    let is_marked = |word: &&&str| word.trim_start_matches(['(', '[']).starts_with('#');
+    let marked = words.iter().find(is_marked).map(plain);
+    let led = || {
+        let pair = words.windows(2).find(|pair| {
+            let lead = pair.first().map(plain).unwrap_or_default().to_ascii_lowercase();
+            let has_digit = pair.get(1).is_some_and(|id| id.contains(|c: char| c.is_ascii_digit()));
+            ["task", "id", "todo", "step", "issue"].contains(&lead.as_str()) && has_digit
+        });
+        pair.and_then(|pair| pair.get(1).map(plain))
+    };
+    marked.or_else(led).filter(|id| !id.is_empty())
+}
+
 /// Whether a member of this name is a plan, whatever is in it.
 fn is_plan(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
@@ -94,7 +211,7 @@ fn item(value: &Value, is_told: bool) -> Option<Item> {
         }
         status => Status::of(status.as_str()?),
     };
-    Some(Item { text: text.to_owned(), status })
+    Some(Item { text: text.to_owned(), status, id: None })
 }
 
 /// The checkboxes of a text, where there are two at least.
@@ -111,7 +228,11 @@ pub(super) fn of_markdown(text: &str) -> Option<Vec<Item>> {
             _ => return None,
         };
         let text = rest.trim();
-        (!text.is_empty() && rest.starts_with(' ')).then(|| Item { text: text.to_owned(), status })
+        (!text.is_empty() && rest.starts_with(' ')).then(|| Item {
+            text: text.to_owned(),
+            status,
+            id: None,
+        })
     });
     let items: Vec<Item> = items.collect();
     (items.len() > 1).then_some(items)
@@ -148,6 +269,35 @@ mod tests {
             r#"{"path":"todo.md","oldText":"- [ ] a\n- [ ] b","newText":"- [x] a\n- [ ] b"}"#,
             &[("a", Status::Done), ("b", Status::Open)],
         );
+    }
+
+    #[test]
+    fn steps_are_added_and_changed_one_by_one() {
+        let of =
+            |tool: &str, arguments: &str| step(tool, &json::read(arguments.as_bytes()).unwrap());
+        let text = "Dredge the lock".to_owned();
+        let added = Item { text, status: Status::Open, id: None };
+        let arguments =
+            r#"{"subject":"Dredge the lock","description":"All of it","activeForm":"x"}"#;
+        assert_eq!(of("TaskCreate", arguments), Some(Step::Added(added)));
+        let changed =
+            Step::Changed { id: "3".into(), status: Some(Status::InProgress), text: None };
+        assert_eq!(of("task_update", r#"{"taskId":"3","status":"in_progress"}"#), Some(changed));
+        let removed = Some(Step::Removed { id: "3".into() });
+        assert_eq!(of("TaskUpdate", r##"{"taskId":"#3","status":"deleted"}"##), removed);
+        assert_eq!(of("TaskUpdate", r#"{"status":"done"}"#), None);
+        assert_eq!(of("Task", r#"{"description":"Dredge","prompt":"Dredge it"}"#), None);
+        assert_eq!(of("create_order", r#"{"name":"Rope","status":"open"}"#), None);
+    }
+
+    #[test]
+    fn a_result_tells_the_id_of_a_step() {
+        let check = |text: &str, id: Option<&str>| assert_eq!(id_in(text).as_deref(), id, "{text}");
+        check("Task #12 created successfully: Dredge", Some("12"));
+        check("Created todo t-7.", Some("t-7"));
+        check(r#"{"task":{"id":"9","subject":"x"}}"#, Some("9"));
+        check(r#"{"id":4}"#, Some("4"));
+        check("done", None);
     }
 
     #[test]

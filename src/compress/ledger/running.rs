@@ -1,6 +1,6 @@
 //! Work that goes on after its call was answered, and the ids by which later calls ask for it.
 
-use super::outcome::unwrapped;
+use super::envelope::unwrapped;
 use crate::json::{self, Value};
 
 /// The bytes at the beginning of a result that say whether it goes on.

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use super::{
     Chronicle, Ledger,
+    envelope::unwrapped,
     excerpt::{LEFT_OUT, ends, excerpt},
     filling::{Filling, take, written},
     open_call::Failure,
-    outcome::{shortened, single_line, telling_line, unwrapped},
+    outcome::{shortened, single_line, telling_line},
     plan::Status,
     state::Noted,
 };
@@ -237,27 +238,17 @@ impl Ledger {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_by_key(|(_, file)| std::cmp::Reverse(file.order));
         for (path, file) in &files {
-            let mut did = Vec::new();
-            if file.is_deleted {
-                did.push("deleted".to_owned());
-            }
-            if file.is_created {
-                did.push("created".to_owned());
-            }
             let times = |what: &str, count: u32| match count {
                 1 => what.to_owned(),
                 count => format!("{what} ×{count}"),
             };
-            if file.changed > 0 {
-                did.push(times("changed", file.changed));
-            }
             let section = if file.is_changed() { Section::Changed } else { Section::Read };
             let text = if section == Section::Changed {
-                format!("{path}: {}", did.join(", "))
+                format!("{path}: {}", file.history())
             } else {
                 times(path, file.read)
             };
-            let mut line = SectionLine::new(section, file.last, text);
+            let mut line = SectionLine::new(section, file.changed_at.unwrap_or(file.last), text);
             line.shorter.extend((section == Section::Changed).then(|| (*path).clone()));
             line.whole = 1;
             lines.push(line);
@@ -355,10 +346,7 @@ impl Chronicle {
             reasons
                 .map(|(frame, said)| SectionLine::new(Section::Decisions, *frame, said.as_str())),
         );
-        let acts = self.acts();
-        lines.extend(
-            acts.iter().map(|acts| SectionLine::new(Section::Calls, acts.frame, acts.line())),
-        );
+        lines.extend(self.acts());
         lines
     }
 }

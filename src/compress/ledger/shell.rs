@@ -8,6 +8,10 @@ pub(super) enum Touch {
     /// Written as a whole.
     Written,
     Deleted,
+    /// Moved to the file that the next touch is about.
+    Moved,
+    /// Where the file of the touch before is now.
+    MovedHere,
 }
 
 /// Longer commands are scripts: their beginning is looked at.
@@ -134,29 +138,75 @@ fn simple_command(words: &[String], found: &mut Vec<(Touch, String)>) {
             word => plain.push(word),
         }
     }
-    let Some((program, rest)) = plain.split_first() else { return };
+    let Some((program, mut rest)) = plain.split_first() else { return };
+    let mut program = program.rsplit('/').next().unwrap_or(program);
+    if program == "git" {
+        // `git mv`, `git rm` do what these do.
+        let Some((verb, others)) = rest.split_first() else { return };
+        let is_of_files = matches!(*verb, "mv" | "rm" | "restore")
+            || *verb == "checkout" && others.contains(&"--");
+        if !is_of_files {
+            return;
+        }
+        (program, rest) = (verb, others);
+    }
     let arguments = || rest.iter().copied().filter(|word| !word.starts_with('-'));
     let has = |flag: &str| rest.iter().any(|word| word.starts_with(flag));
-    match program.rsplit('/').next().unwrap_or(program) {
+    match program {
         "cat" | "head" | "tail" | "less" | "more" | "nl" | "bat" | "wc" | "open" => {
             arguments().for_each(|path| push(Touch::Read, path));
         }
         "sed" | "perl" if has("-i") => {
             arguments().next_back().into_iter().for_each(|path| push(Touch::Changed, path));
         }
-        "sed" | "awk" | "grep" | "rg" => {
-            arguments().skip(1).for_each(|path| push(Touch::Read, path));
+        "sed" | "awk" => arguments().skip(1).for_each(|path| push(Touch::Read, path)),
+        "ed" | "ex" | "restore" | "checkout" => {
+            arguments().for_each(|path| push(Touch::Changed, path));
         }
-        "tee" => arguments().for_each(|path| push(Touch::Written, path)),
-        "touch" | "create" => arguments().for_each(|path| push(Touch::Written, path)),
+        "tee" | "touch" | "create" => arguments().for_each(|path| push(Touch::Written, path)),
         "rm" => arguments().for_each(|path| push(Touch::Deleted, path)),
-        "mv" | "cp" => {
-            if let Some(path) = arguments().next_back() {
-                push(Touch::Written, path);
-            }
+        "mv" => moved(&arguments().collect::<Vec<_>>(), found),
+        "cp" => {
+            let paths: Vec<&str> = arguments().collect();
+            found.extend(places(&paths).map(|(_, to)| (Touch::Written, to)));
         }
         _ => {}
     }
+}
+
+/// Where each of the first of these paths goes: to the last one, or into it.
+fn places<'w>(paths: &[&'w str]) -> impl Iterator<Item = (&'w str, String)> {
+    let (to, from) = paths.split_last().map_or(("", &[][..]), |(to, from)| (*to, from));
+    let from: Vec<&str> = from.to_vec();
+    let is_many = from.len() > 1;
+    let to_of = move |path: &'w str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let is_folder = is_many || to.ends_with('/') || matches!(to, "." | "..");
+        let to =
+            if is_folder { format!("{}/{name}", to.trim_end_matches('/')) } else { to.to_owned() };
+        (is_path(&to) && is_path(path)).then_some((path, to))
+    };
+    from.into_iter().filter_map(to_of)
+}
+
+fn moved(paths: &[&str], found: &mut Vec<(Touch, String)>) {
+    for (from, to) in places(paths) {
+        found.extend([(Touch::Moved, from.to_owned()), (Touch::MovedHere, to)]);
+    }
+}
+
+/// Whether a command is that of an editor which changes lines of the file that is open: `edit 3:9`.
+pub(super) fn edits_open_file(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let is_range = |word: &str| {
+        word.split_once(':').is_some_and(|(from, to)| {
+            let is_number =
+                |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+            is_number(from) && is_number(to)
+        })
+    };
+    matches!(words.next(), Some("edit" | "replace" | "insert"))
+        && words.next().is_some_and(is_range)
 }
 
 /// Whether a word is the path of a file: it has an extension or a directory, and no pattern.
@@ -201,9 +251,23 @@ mod tests {
         check("echo x >> notes.md 2>/dev/null", &[(Touch::Changed, "notes.md")]);
         check("make 2>&1 | tee out.log", &[(Touch::Written, "out.log")]);
         check("rm old.rs", &[(Touch::Deleted, "old.rs")]);
+        check("git rm -q old.rs", &[(Touch::Deleted, "old.rs")]);
+        let moved = |from, to| [(Touch::Moved, from), (Touch::MovedHere, to)];
+        check("mv tide.rs src/flood.rs", &moved("tide.rs", "src/flood.rs"));
+        check("git mv tide.rs old/", &moved("tide.rs", "old/tide.rs"));
+        check("git status src/a.rs", &[]);
+        check("rg 'tide' src/quay tide.rs", &[]);
+        check("grep -rn tide src/quay", &[]);
+        check("ed src/tide.py <<EOF\n3d\nw\nEOF", &[(Touch::Changed, "src/tide.py")]);
         check("python -m pytest -k 'a > b'", &[]);
         check("ls *.rs", &[]);
         check("for f in a; do (sed 's|x|y|' $f > ../tide.rs) ; done", &[]);
+    }
+
+    #[test]
+    fn an_editor_changes_the_lines_of_the_file_that_is_open() {
+        assert!(edits_open_file("edit 3:9\nx = 1\nend_of_edit"));
+        assert!(!edits_open_file("edit the tide") && !edits_open_file("open tide.py 3"));
     }
 
     #[test]

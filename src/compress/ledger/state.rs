@@ -13,6 +13,7 @@ use super::{
     sentence::{is_question, sentences},
     speaker::{Speaker, may_be_words},
     text_log::TextLog,
+    trailer::Trailer,
 };
 use crate::{
     compress::Passage,
@@ -84,6 +85,9 @@ pub struct Ledger {
     pub(super) open_file: Option<String>,
     /// Work that went on when its call was answered, the oldest first.
     pub(super) running: Vec<Running>,
+    /// What stands behind each output of a tool.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) trailers: BTreeMap<String, Trailer>,
     /// Who speaks.
     log: TextLog,
     /// The command in the agent's last text, where it is not sure that it is one.
@@ -118,6 +122,15 @@ pub(super) struct File {
     pub(super) is_created: bool,
     pub(super) is_deleted: bool,
     pub(super) last: FrameSeq,
+    /// The frame that changed it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) changed_at: Option<FrameSeq>,
+    /// Where it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) moved_to: Option<String>,
+    /// Where it was before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) moved_from: Option<String>,
     /// The order in which files were touched last.
     pub(super) order: u64,
 }
@@ -125,7 +138,28 @@ pub(super) struct File {
 impl File {
     /// Whether the session left it other than it was.
     pub(super) fn is_changed(&self) -> bool {
-        self.changed > 0 || self.is_created || self.is_deleted
+        self.changed > 0
+            || self.is_created
+            || self.is_deleted
+            || self.moved_to.is_some()
+            || self.moved_from.is_some()
+    }
+
+    /// What happened to it, in order of time.
+    pub(super) fn history(&self) -> String {
+        let times = match self.changed {
+            0 => None,
+            1 => Some("changed".to_owned()),
+            count => Some(format!("changed ×{count}")),
+        };
+        let moved = self.moved_from.as_ref().map(|from| format!("moved from {from}"));
+        let mut did: Vec<String> = moved.into_iter().collect();
+        did.extend(self.is_created.then(|| "created".to_owned()));
+        did.extend(times);
+        let then = if did.is_empty() { "" } else { "then " };
+        did.extend(self.moved_to.as_ref().map(|to| format!("{then}moved to {to}")));
+        did.extend((self.is_deleted).then(|| format!("{then}deleted")));
+        did.join(", ")
     }
 }
 

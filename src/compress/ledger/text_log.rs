@@ -2,13 +2,11 @@
 //! place.
 
 use super::{
+    envelope::is_prompt,
     outcome::{is_error_line, is_failure},
     speaker::{Speaker, is_of_program},
 };
 use crate::id::Role;
-
-/// A longer line is no prompt of a shell.
-const LONGEST_PROMPT: usize = 80;
 
 /// Who speaks in a history, text by text. That commands stand in the agent's text is known once
 /// a program has answered one: before that a block of code may be anything.
@@ -107,9 +105,7 @@ fn is_signed(text: &str) -> bool {
         && name.is_some_and(|(name, _)| {
             name.len() < 24 && name.chars().all(|c| c.is_alphabetic() || c == ' ')
         });
-    let is_prompt = last.len() < LONGEST_PROMPT
-        && (last.ends_with('$') && !last.contains(". ") || last.ends_with(">>>"));
-    is_heading || is_prompt
+    is_heading || is_prompt(last)
 }
 
 /// Whether a text reads like what a program prints, and not like what somebody writes.

@@ -49,6 +49,7 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     for passage in &job.passages {
         ledger.read_into(passage, Some(&mut chronicle));
     }
+    chronicle.expect(texts(&job.tail).flat_map(super::identifiers));
     if job.ledger.is_some() {
         // Where things stand is said behind the blocks.
         return chronicle.candidates(false);
