@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
+    answer::Answers,
     decision,
     outcome::{Class, brief, shortened},
     speaker::Speaker,
@@ -24,6 +25,7 @@ pub(crate) struct Chronicle {
     /// What the user said, with the frames.
     pub(super) words: Vec<(FrameSeq, String)>,
     pub(super) decisions: Vec<(FrameSeq, String)>,
+    pub(super) answers: Answers,
     /// So many decisions were made before the user spoke last, and before the last result.
     answered: usize,
     settled: usize,
@@ -66,10 +68,12 @@ impl Chronicle {
                     self.decisions.truncate(self.answered);
                 }
                 (self.answered, self.settled) = (self.decisions.len(), self.decisions.len());
+                self.answers.user_speaks();
                 self.words.push((frame, text.trim().to_owned()));
                 self.is_same_message = true;
             }
             Speaker::Agent => {
+                self.answers.agent_speaks(frame, text);
                 if decision::retracts(text) {
                     self.decisions.truncate(self.answered);
                     self.settled = self.settled.min(self.answered);
@@ -83,6 +87,7 @@ impl Chronicle {
 
     /// Notes a call; says its place.
     pub(super) fn call(&mut self, frame: FrameSeq, tool: &str, subject: &str) -> usize {
+        self.answers.agent_calls();
         self.calls.push(Act { frame, text: format!("{tool}({subject})"), outcome: None });
         self.calls.len() - 1
     }

@@ -9,13 +9,18 @@
 //! ```
 
 mod action;
+mod answer;
 mod calls;
 mod chronicle;
+mod constraint;
 mod correction;
 mod decision;
 mod excerpt;
 mod filling;
 mod frames;
+mod happened;
+mod left_out;
+mod obstacle;
 mod open_call;
 mod open_result;
 mod outcome;
@@ -26,12 +31,15 @@ mod section;
 mod sentence;
 mod shell;
 mod speaker;
+mod standing;
 mod state;
 mod text_log;
 
 pub(crate) use chronicle::Chronicle;
 pub(super) use excerpt::{LEFT_OUT, excerpt};
 pub(super) use filling::{Filling, take, write};
+pub(super) use happened::quoted;
+pub(super) use left_out::LeftOut;
 pub(crate) use outcome::{brief, is_failure};
 pub(crate) use rule::rules;
 pub use section::LedgerLine;

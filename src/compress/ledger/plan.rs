@@ -1,7 +1,11 @@
 //! Plans and lists of what is to be done, by their shape: objects with a text and a status, and
 //! checkboxes in Markdown.
 
+use super::outcome::shortened;
 use crate::json::Value;
+
+/// The bytes of a heading above steps.
+const HEADING: usize = 60;
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -9,6 +13,9 @@ use crate::json::Value;
 pub(super) struct Item {
     pub(super) text: String,
     pub(super) status: Status,
+    /// The heading that it stands below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) heading: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -94,13 +101,18 @@ fn item(value: &Value, is_told: bool) -> Option<Item> {
         }
         status => Status::of(status.as_str()?),
     };
-    Some(Item { text: text.to_owned(), status })
+    Some(Item { text: text.to_owned(), status, heading: None })
 }
 
 /// The checkboxes of a text, where there are two at least.
 pub(super) fn of_markdown(text: &str) -> Option<Vec<Item>> {
+    let mut heading: Option<String> = None;
     let items = text.lines().filter_map(|line| {
         let line = line.trim_start();
+        if let Some(title) = line.strip_prefix('#') {
+            heading = Some(shortened(title.trim_start_matches('#'), HEADING));
+            return None;
+        }
         let line = line.trim_start_matches(|c: char| c.is_ascii_digit());
         let line = line.trim_start_matches(['-', '*', '+', '.', ')']).trim_start();
         let (mark, rest) = line.strip_prefix('[')?.split_once(']')?;
@@ -111,7 +123,12 @@ pub(super) fn of_markdown(text: &str) -> Option<Vec<Item>> {
             _ => return None,
         };
         let text = rest.trim();
-        (!text.is_empty() && rest.starts_with(' ')).then(|| Item { text: text.to_owned(), status })
+        let heading = heading.clone();
+        (!text.is_empty() && rest.starts_with(' ')).then(|| Item {
+            text: text.to_owned(),
+            status,
+            heading,
+        })
     });
     let items: Vec<Item> = items.collect();
     (items.len() > 1).then_some(items)
