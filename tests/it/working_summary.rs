@@ -90,7 +90,7 @@ fn a_later_word_of_the_user_takes_back_the_rule_that_it_speaks_of() {
 fn reasons_are_decisions_that_nobody_rejected() {
     let reasons = |session: &[Said<'_>]| {
         let text = summary(session, 600);
-        section(&text, "Reasons, newest first:").join("\n")
+        section(&text, "Found and decided, newest first:").join("\n")
     };
     let decided = Agent("The root cause is the tide table of 2019. Perhaps it should be newer.");
     let asked = || User("Why is the quay dry?");
@@ -342,11 +342,16 @@ fn names_of_a_block_are_values() {
         Call("c1", "look", "{}"),
         Answer("c1", answer),
         Call("c2", "show", "{}"),
-        Answer("c2", "<tide_table>\nint param_1 = uVar2;\nsize 6148 of lock_gate\n</tide_table>"),
+        Answer(
+            "c2",
+            "<tide_table>\nint param_1 = uVar2;\nsize 6148 of the tides\nas told\nby lock_gate\nat noon\n</tide_table>",
+        ),
     ];
     let text = block(&session, 300);
     let names = text.lines().find(|line| line.starts_with("Names:")).unwrap();
-    for noise in ["order_id", "last_four", "tide_table", "param_1", "uVar2", "6148"] {
+    for noise in
+        ["order_id", "last_four", "payment_methods", "tide_table", "param_1", "uVar2", "6148"]
+    {
         assert!(!names.contains(noise), "{noise}: {text}");
     }
     assert!(text.contains("W7654321") && names.contains("lock_gate"), "{text}");
