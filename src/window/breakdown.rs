@@ -135,7 +135,7 @@ impl ContextWindow {
                     }
                 }
             };
-            *part += tokens;
+            *part = part.saturating_add(tokens);
         }
         of.largest.sort_by_key(|(frame, tokens)| (u64::MAX - tokens, *frame));
         of.largest.truncate(5);

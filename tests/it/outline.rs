@@ -285,12 +285,13 @@ fn an_outline_is_the_same_each_time() {
 }
 
 /// What an outline may say of its own.
-const OWN_WORDS: &[&str] = &[
+const OWN_WORDS: [&str; 59] = [
     "Asked", "first", "by", "the", "user", "last", "Rules", "of", "Last", "error", "Failed", "and",
     "not", "done", "since", "Plan", "steps", "Files", "changed", "read", "created", "deleted",
     "Said", "agent", "Summary", "before", "The", "also", "said", "newest", "Reasons", "Done",
     "Names", "plan", "patch", "failed", "no", "output", "lines", "items", "in", "x", "shell",
-    "Nothing", "to", "outline", "running", "longer", "exit", "code",
+    "Nothing", "to", "outline", "running", "longer", "exit", "code", "User", "Answered", "Found",
+    "decided", "change", "more", "open", "progress", "found",
 ];
 
 #[test]

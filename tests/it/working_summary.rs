@@ -90,7 +90,7 @@ fn a_later_word_of_the_user_takes_back_the_rule_that_it_speaks_of() {
 fn reasons_are_decisions_that_nobody_rejected() {
     let reasons = |session: &[Said<'_>]| {
         let text = summary(session, 600);
-        section(&text, "Reasons, newest first:").join("\n")
+        section(&text, "Found and decided, newest first:").join("\n")
     };
     let decided = Agent("The root cause is the tide table of 2019. Perhaps it should be newer.");
     let asked = || User("Why is the quay dry?");
@@ -232,4 +232,182 @@ fn what_is_open_comes_before_all_else_in_a_small_room() {
             assert!(text.contains(part), "{part} at {limit}: {text}");
         }
     }
+}
+
+/// What a block says beside a ledger.
+fn block(session: &[Said<'_>], limit: u64) -> String {
+    let passages = passages(session);
+    let mut ledger = Ledger::new();
+    passages.iter().for_each(|passage| ledger.read(passage));
+    let job = CompressionJob::new(passages, limit).with_ledger(Arc::new(ledger));
+    OutlineEngine.summarize(&job, &Chars4).unwrap()
+}
+
+/// Looks at many locks, one call each.
+fn looks(count: usize) -> Vec<(String, String, String)> {
+    let look = |at: usize| {
+        (format!("l{at}"), format!(r#"{{"lock":"LOCK-{at}00"}}"#), format!("gate_{at} is shut"))
+    };
+    (0..count).map(look).collect()
+}
+
+#[test]
+fn in_a_block_the_words_of_the_user_go_last() {
+    let looks = looks(12);
+    let mut session = vec![User("Moor all of them without changing the pilots.")];
+    for (id, arguments, answer) in &looks {
+        session.extend([Call(id, "look", arguments), Answer(id, answer)]);
+    }
+    session.push(User("Actually, I want to leave on May 27."));
+    let text = block(&session, 60);
+    let words = [
+        "- \"Actually, I want to leave on May 27.\" [25]",
+        "- \"Moor all of them without changing the pilots.\" [0]",
+    ];
+    assert_eq!(section(&text, "User, newest first:"), words, "{text}");
+    assert_eq!(rules(&session), ["Moor all of them without changing the pilots."]);
+}
+
+#[test]
+fn a_list_that_is_cut_says_how_many_calls_of_which_tool_it_lacks() {
+    let looks = looks(12);
+    let mut session = vec![User("Look at all of them.")];
+    for (id, arguments, answer) in &looks {
+        session.extend([Call(id, "look", arguments), Answer(id, answer)]);
+    }
+    let text = block(&session, 90);
+    let done = section(&text, "Done, newest first:");
+    let (more, told) = done.split_last().unwrap();
+    let left = 12 - told.iter().map(|line| calls_in(line)).sum::<usize>();
+    assert!(left > 0 && !told.is_empty(), "{text}");
+    assert_eq!(*more, format!("- … {left} more: look ×{left}"), "{text}");
+    // Where blocks are merged, the counts are added up.
+    let mut job =
+        CompressionJob::new(passages(&[User(&text), User(&text.replace("LOCK-", "GATE-"))]), 150);
+    job.level = 2;
+    let both = OutlineEngine.summarize(&job, &Chars4).unwrap();
+    let done = section(&both, "Done, newest first:");
+    let (more, told) = done.split_last().unwrap();
+    let left = 24 - told.iter().map(|line| calls_in(line)).sum::<usize>();
+    assert_eq!(*more, format!("- … {left} more: look ×{left}"), "{both}");
+}
+
+/// The calls that a line tells, alone or side by side: `- look ×4: a; b; c; d`.
+fn calls_in(line: &str) -> usize {
+    let count = line.split_once(" ×").and_then(|(_, rest)| rest.split(':').next()?.parse().ok());
+    count.unwrap_or(1)
+}
+
+#[test]
+fn what_was_answered_before_the_user_spoke_again_leaves_a_line() {
+    let session = [
+        User("Look at the lock."),
+        Agent("Great! The lower gate of lock 3 leaks. Let me know if I shall shut it."),
+        User("Now look at the quay."),
+        Call("c1", "look", r#"{"quay":7}"#),
+        Answer("c1", "dry"),
+    ];
+    let text = block(&session, 200);
+    let answered = ["- The lower gate of lock 3 leaks. [1]"];
+    assert_eq!(section(&text, "Answered, newest first:"), answered, "{text}");
+}
+
+#[test]
+fn means_that_are_not_there_stand_beside_the_rules() {
+    let session = [
+        User("Always ask the tide tool first."),
+        Agent("The tide tool is not available in this session, so I read the table."),
+    ];
+    let mut ledger = Ledger::new();
+    passages(&session).iter().for_each(|passage| ledger.read(passage));
+    let text = ledger.text(300, &Chars4).unwrap();
+    assert!(
+        text.starts_with(
+            "Rules:\n- \"Always ask the tide tool first.\" [0]\n\
+             - the agent found: The tide tool is not available in this session, so I read the table. [1]"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_question_that_was_answered_is_not_said_last() {
+    let asked = [User("Moor it."), Agent("In `plan`:\n```\nx\n```\nShall I moor at berth 7?")];
+    let text = summary(&asked, 300);
+    assert!(text.contains("Said last:"), "{text}");
+    let answered: Vec<_> = asked.into_iter().chain([User("Yes, go ahead.")]).collect();
+    let text = summary(&answered, 300);
+    assert!(!text.contains("Said last:"), "{text}");
+}
+
+#[test]
+fn names_of_a_block_are_values() {
+    let answer = r#"{"order_id":"W7654321","payment_methods":{"gift_card_77":{"last_four":"x"}}}"#;
+    let waits = "the boats lie at the quay and wait for water\n".repeat(6);
+    let table = format!(
+        "<tide_table>\nint param_1 = uVar2;\nsize 6148 of the tides\nas told\nby lock_gate\n{waits}</tide_table>"
+    );
+    let session = [
+        User("Look it up."),
+        Call("c1", "look", "{}"),
+        Answer("c1", answer),
+        Call("c2", "show", "{}"),
+        Answer("c2", &table),
+    ];
+    let text = block(&session, 300);
+    let names = text.lines().find(|line| line.starts_with("Names:")).unwrap();
+    for noise in
+        ["order_id", "last_four", "payment_methods", "tide_table", "param_1", "uVar2", "6148"]
+    {
+        assert!(!names.contains(noise), "{noise}: {text}");
+    }
+    assert!(text.contains("W7654321") && names.contains("lock_gate"), "{text}");
+}
+
+#[test]
+fn a_long_plan_is_told_from_where_the_work_is() {
+    let step = |at: usize| {
+        let mark = if at < 40 { 'x' } else { ' ' };
+        let heading = if at == 42 { "## The upper gates\n" } else { "" };
+        format!("{heading}- [{mark}] Look at lock {at}.\n")
+    };
+    let plan: String = (0..90).map(step).collect();
+    let mut ledger = Ledger::new();
+    passages(&[User("Go on."), Agent(&plan)]).iter().for_each(|passage| ledger.read(passage));
+    let text = ledger.text(2_000, &Chars4).unwrap();
+    let steps = section(&text, "Plan:");
+    assert_eq!(steps.first(), Some(&"- [ ] Look at lock 40. [1]"), "{text}");
+    assert!(steps.contains(&"- [ ] Look at lock 42. (The upper gates) [1]"), "{text}");
+    assert!(steps.contains(&"- 40 of 90 steps done [1]"), "{text}");
+    assert_eq!(steps.last(), Some(&"- … 34 more: open ×34"), "{text}");
+}
+
+#[test]
+fn what_was_done_since_is_no_last_error() {
+    let fails = [
+        User("Shut it."),
+        Call("c1", "shut", r#"{"lock":3}"#),
+        Answer("c1", "Error: lock 3 leaks"),
+    ];
+    let works = [Call("c2", "shut", r#"{"lock":3}"#), Answer("c2", "shut")];
+    let text = summary(&fails.into_iter().chain(works).collect::<Vec<_>>(), 300);
+    assert!(!text.contains("Last error:"), "{text}");
+    assert!(
+        text.contains("Failed before, done since:\n- shut(lock: 3): Error: lock 3 leaks"),
+        "{text}"
+    );
+    let edit = [
+        Call("c2", "edit", r#"{"path":"lock.md","old_string":"a","new_string":"b"}"#),
+        Answer("c2", "ok"),
+    ];
+    let fails = [
+        User("Shut it."),
+        Call("c1", "shut", r#"{"lock":3}"#),
+        Answer("c1", "Error: lock 3 leaks"),
+    ];
+    let text = summary(&fails.into_iter().chain(edit).collect::<Vec<_>>(), 300);
+    assert!(
+        text.contains("shut(lock: 3) (before the last change):\nError: lock 3 leaks"),
+        "{text}"
+    );
 }

@@ -250,6 +250,9 @@ impl Ledger {
     fn touch(&mut self, touch: Touched, path: String, frame: FrameSeq) {
         self.touched += 1;
         let order = self.touched;
+        if touch != Touched::Read {
+            self.changed_at = Some(frame);
+        }
         let file = self.files.entry(path).or_default();
         (file.last, file.order) = (frame, order);
         if touch != Touched::Read {

@@ -6,6 +6,7 @@ use super::{
     act::{self, Act, CallSubject},
     decision,
     outcome::{Class, shortened},
+    replies::Replies,
     section::SectionLine,
     speaker::Speaker,
 };
@@ -25,6 +26,7 @@ pub(crate) struct Chronicle {
     /// What the user said, with the frames.
     pub(super) words: Vec<(FrameSeq, String)>,
     pub(super) decisions: Vec<(FrameSeq, String)>,
+    pub(super) replies: Replies,
     /// So many decisions were made before the user spoke last, and before the last result.
     answered: usize,
     settled: usize,
@@ -50,10 +52,12 @@ impl Chronicle {
                     self.decisions.truncate(self.answered);
                 }
                 (self.answered, self.settled) = (self.decisions.len(), self.decisions.len());
+                self.replies.user_speaks();
                 self.words.push((frame, text.trim().to_owned()));
                 self.is_same_message = true;
             }
             Speaker::Agent => {
+                self.replies.agent_speaks(frame, text);
                 if decision::retracts(text) {
                     self.decisions.truncate(self.answered);
                     self.settled = self.settled.min(self.answered);
@@ -67,6 +71,7 @@ impl Chronicle {
 
     /// Notes a call; says its place.
     pub(super) fn call(&mut self, frame: FrameSeq, tool: &str, of: CallSubject<'_>) -> usize {
+        self.replies.agent_calls();
         self.calls.push(Act::new(frame, tool, of));
         self.calls.len() - 1
     }

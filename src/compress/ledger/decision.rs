@@ -3,7 +3,7 @@
 use super::sentence::{holds, is_question, lower, sentences, words};
 
 /// Words by which an agent tells what it decided, or what it found to be so.
-const DECISIONS: [&str; 37] = [
+const DECISIONS: [&str; 58] = [
     "decided",
     "decision",
     "i'll use",
@@ -41,10 +41,31 @@ const DECISIONS: [&str; 37] = [
     "this proves",
     "which proves",
     "the bug is",
+    "equals",
+    "is equal to",
+    "are equal to",
+    "was recovered",
+    "were recovered",
+    "is calculated",
+    "are calculated",
+    "is computed",
+    "not exposed",
+    "not available",
+    "not installed",
+    "not supported",
+    "does not exist",
+    "doesn't exist",
+    "already exists",
+    "is caused by",
+    "was caused by",
+    "is missing",
+    "is redundant",
+    "is unused",
+    "i found that",
 ];
 
 /// Words of who does not know yet.
-const GUESSES: [&str; 40] = [
+pub(super) const GUESSES: [&str; 40] = [
     "maybe",
     "perhaps",
     "might",

@@ -77,29 +77,41 @@ fn framed(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Where the members at the end of a text begin: its length where there are none.
+/// Where the members at the end of a text begin: its length where there are none. An error alone
+/// is none: it is what a program said last.
 fn members_from(text: &str) -> usize {
     let mut end = text.len();
     let mut found = text.len();
+    let mut has_number = false;
     for line in text.split_inclusive('\n').rev().take(10) {
         end -= line.len();
         // The first line stands behind the name of the output.
         let is_member = end > 0 && is_member(line);
         if is_member {
             found = end;
+            has_number |= !is_told(line);
         } else if !line.trim().is_empty() {
             break;
         }
     }
-    found
+    if has_number { found } else { text.len() }
+}
+
+/// Whether a member tells something in words.
+fn is_told(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(_, value)| !is_number(value.trim()))
+}
+
+/// A number, or a note that there is none: `(none)`.
+fn is_number(value: &str) -> bool {
+    value.parse::<i64>().is_ok() || value.starts_with(['(', '['])
 }
 
 /// Whether a line is a member that stands behind an output: an error, or a number.
 fn is_member(line: &str) -> bool {
     let Some((name, value)) = line.split_once(':') else { return false };
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
-    let is_number = value.parse::<i64>().is_ok() || value.starts_with(['(', '[']);
-    MEMBERS.contains(&name.as_str()) && (is_number || matches!(&*name, "error" | "stderr"))
+    MEMBERS.contains(&name.as_str()) && (is_number(value) || matches!(&*name, "error" | "stderr"))
 }
 
 /// What members behind an output tell of an error, where they do.

@@ -174,22 +174,34 @@ fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
         (*is_kept, *share, left) = (true, *share - cost, left - cost);
         true
     };
-    let mut share = room * 2 / 5;
-    let _ = (0..pieces.len()).take_while(|at| take(*at, &mut share)).count();
-    let mut share = room / 4;
-    let _ = (0..pieces.len()).rev().take_while(|at| take(*at, &mut share)).count();
-    // Rules that give a command go first, then the shortest, since more of them fit.
     let is_code = in_code(&pieces);
+    let is_pasted = pasted(&pieces, &is_code);
+    let said: Vec<usize> =
+        (0..pieces.len()).filter(|at| is_pasted.get(*at) == Some(&false)).collect();
+    let mut share = room / 5;
+    let _ = said.iter().take_while(|at| take(**at, &mut share)).count();
+    // Rules that give a command go first, then the shortest, since more of them fit.
     let is_rule = |at: &usize| {
         let prose = pieces.get(*at).filter(|_| is_code.get(*at) == Some(&false));
         prose.is_some_and(|piece| rule::rules(piece).next().is_some())
     };
     let mut rules: Vec<usize> = (0..pieces.len()).filter(is_rule).collect();
     rules.sort_by_key(|at| pieces.get(*at).map(|piece| (!piece.contains(FENCE), piece.len())));
+    let mut share = room / 2;
+    for at in &rules {
+        take(*at, &mut share);
+    }
+    let mut share = room / 5;
+    let _ = said.iter().take_while(|at| take(**at, &mut share)).count();
+    let mut share = room / 4;
+    let _ = said.iter().rev().take_while(|at| take(**at, &mut share)).count();
     let mut share = room;
     for at in rules {
         take(at, &mut share);
     }
+    // What was pasted is the first that is cut.
+    let mut share = room;
+    let _ = said.iter().take_while(|at| take(**at, &mut share)).count();
     let mut share = room;
     let _ = (0..pieces.len()).take_while(|at| take(*at, &mut share)).count();
     let mut runs: Vec<String> = Vec::new();
@@ -286,10 +298,41 @@ fn in_code(pieces: &[&str]) -> Vec<bool> {
     pieces.iter().map(of).collect()
 }
 
+/// What lines of sessions in a terminal begin with.
+const PROMPTS: [&str; 5] = ["$ ", "% ", ">>> ", "... ", "+ "];
+
+/// Which of the pieces were pasted: blocks of code, sessions in a terminal, lines of logs. Where
+/// most of them were, that is what the text says, and none counts as pasted.
+fn pasted(pieces: &[&str], is_code: &[bool]) -> Vec<bool> {
+    let is_log = |line: &str| {
+        let line = line.trim_start();
+        let head = line.trim_start_matches('[');
+        let is_stamp = head.starts_with("20") && head.get(4..5) == Some("-")
+            || head.get(2..3) == Some(":") && head.get(5..6) == Some(":");
+        PROMPTS.iter().any(|prompt| line.starts_with(prompt)) || is_stamp
+    };
+    let pasted: Vec<bool> =
+        pieces.iter().zip(is_code).map(|(piece, is_code)| *is_code || is_log(piece)).collect();
+    let count = pasted.iter().filter(|is_pasted| **is_pasted).count();
+    if count * 3 > pieces.len() * 2 { vec![false; pieces.len()] } else { pasted }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tokens::Chars4;
+
+    #[test]
+    fn what_was_pasted_is_cut_before_what_forbids() {
+        let log = "$ lock --all\n2026-03-24 lock 3 leaks at its gate\n".repeat(30);
+        let prose = "The lock is old, and nobody knows who built it.\n".repeat(30);
+        let text = format!(
+            "Fix lock 3.\n{log}MODIFY: the gates\nDO NOT MODIFY: the tide tables\n{prose}Thanks."
+        );
+        let found = excerpt(&text, 120, &Chars4);
+        assert!(found.contains("MODIFY: the gates\nDO NOT MODIFY: the tide tables"), "{found}");
+        assert!(!found.contains("$ lock"), "{found}");
+    }
 
     #[test]
     fn a_command_stands_with_the_line_that_leads_to_it() {

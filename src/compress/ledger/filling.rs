@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::section::{LedgerLine, Section, SectionLine};
+use super::{
+    left_out::LeftOut,
+    section::{LedgerLine, Section, SectionLine},
+};
 use crate::tokens::TokenCounter;
 
 /// Takes the lines of one section out of these.
@@ -115,7 +118,7 @@ impl<'c> Filling<'c> {
 
     /// The tokens that stand around a line of a section.
     fn around(&self, section: Section) -> usize {
-        let frame = if self.with_frames { 3 } else { 0 };
+        let frame = if self.with_frames || section.names_frames() { 3 } else { 0 };
         let marks = match section {
             Section::Names => 0,
             section if section.is_text() => 1,
@@ -165,26 +168,33 @@ impl<'c> Filling<'c> {
         self.chosen.split_off(fit)
     }
 
-    /// Says of each of these lists how many of its lines are among those that did not fit, while
-    /// there is room in `limit` tokens.
-    pub(super) fn tell_more(&mut self, others: &[SectionLine], lists: &[Section], limit: usize) {
+    /// What each list says of those of its lines that are among these, which did not fit.
+    fn left_out(others: &[SectionLine]) -> impl Iterator<Item = (Section, LeftOut)> {
+        Section::LISTS.into_iter().filter_map(|list| {
+            let mut left = LeftOut::default();
+            let of = others.iter().filter(|line| line.section == list);
+            of.for_each(|line| left.add(line));
+            (!left.is_empty()).then_some((list, left))
+        })
+    }
+
+    /// The tokens by which each list says how many of its lines are among these, at most.
+    pub(in crate::compress) fn more_tokens(&self, others: &[SectionLine]) -> usize {
+        let each = Self::left_out(others).filter_map(|(list, left)| {
+            let longest = left.forms().into_iter().next()?;
+            self.cost(list, &longest, None, usize::MAX)
+        });
+        each.sum()
+    }
+
+    /// Says of each list how many of its lines are among these, which did not fit, and of which
+    /// kinds, while there is room in `limit` tokens.
+    pub(in crate::compress) fn tell_more(&mut self, others: &[SectionLine], limit: usize) {
         self.limit = limit;
-        for list in lists {
-            let missing = others.iter().filter(|line| line.section == *list).count();
-            if missing == 0 || !self.chosen.iter().any(|line| line.section == *list) {
-                continue;
-            }
-            let text = format!("… {missing} more");
-            let Some(cost) = self.cost(*list, &text, None, self.left()) else { continue };
-            self.used += cost;
-            self.chosen.push(SectionLine {
-                section: *list,
-                frame: None,
-                text,
-                tokens: None,
-                shorter: Vec::new(),
-                whole: 0,
-            });
+        for (list, left) in Self::left_out(others) {
+            let mut forms = left.forms().into_iter();
+            let Some(text) = forms.next() else { continue };
+            self.fill(vec![SectionLine::more(list, text, forms.collect())], limit);
         }
     }
 }
@@ -220,7 +230,7 @@ pub(super) fn written(chosen: &[SectionLine], with_frames: bool) -> Vec<LedgerLi
         }
         lines.extend(of.into_iter().map(|line| {
             let mark = if section.is_text() { "" } else { "- " };
-            let frame = line.frame.filter(|_| with_frames);
+            let frame = line.frame.filter(|_| with_frames || section.names_frames());
             let frame = frame.map(|frame| format!(" [{frame}]")).unwrap_or_default();
             LedgerLine { frame: line.frame, text: format!("{mark}{}{frame}", line.text) }
         }));

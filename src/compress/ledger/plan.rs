@@ -1,8 +1,11 @@
 //! Plans and lists of what is to be done, by their shape: objects with a text and a status, and
 //! checkboxes in Markdown.
 
-use super::Ledger;
+use super::{Ledger, outcome::shortened};
 use crate::{id::FrameSeq, json::Value};
+
+/// The bytes of a heading above steps.
+const HEADING: usize = 60;
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -10,6 +13,9 @@ use crate::{id::FrameSeq, json::Value};
 pub(super) struct Item {
     pub(super) text: String,
     pub(super) status: Status,
+    /// The heading that it stands below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) heading: Option<String>,
     /// The id under which later calls change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
@@ -102,7 +108,7 @@ pub(super) fn step(tool: &str, arguments: &Value) -> Option<Step> {
     if is_named(&["create", "add", "new"]) {
         let text = title.or_else(|| text_at(&["description"]))?.to_owned();
         let status = status.map_or(Status::Open, Status::of);
-        return Some(Step::Added(Item { text, status, id: None }));
+        return Some(Step::Added(Item { text, status, heading: None, id: None }));
     }
     if !is_named(&["update", "set", "complete", "edit", "delete", "remove", "close"]) {
         return None;
@@ -211,13 +217,18 @@ fn item(value: &Value, is_told: bool) -> Option<Item> {
         }
         status => Status::of(status.as_str()?),
     };
-    Some(Item { text: text.to_owned(), status, id: None })
+    Some(Item { text: text.to_owned(), status, heading: None, id: None })
 }
 
 /// The checkboxes of a text, where there are two at least.
 pub(super) fn of_markdown(text: &str) -> Option<Vec<Item>> {
+    let mut heading: Option<String> = None;
     let items = text.lines().filter_map(|line| {
         let line = line.trim_start();
+        if let Some(title) = line.strip_prefix('#') {
+            heading = Some(shortened(title.trim_start_matches('#'), HEADING));
+            return None;
+        }
         let line = line.trim_start_matches(|c: char| c.is_ascii_digit());
         let line = line.trim_start_matches(['-', '*', '+', '.', ')']).trim_start();
         let (mark, rest) = line.strip_prefix('[')?.split_once(']')?;
@@ -228,9 +239,11 @@ pub(super) fn of_markdown(text: &str) -> Option<Vec<Item>> {
             _ => return None,
         };
         let text = rest.trim();
+        let heading = heading.clone();
         (!text.is_empty() && rest.starts_with(' ')).then(|| Item {
             text: text.to_owned(),
             status,
+            heading,
             id: None,
         })
     });
@@ -276,7 +289,7 @@ mod tests {
         let of =
             |tool: &str, arguments: &str| step(tool, &json::read(arguments.as_bytes()).unwrap());
         let text = "Dredge the lock".to_owned();
-        let added = Item { text, status: Status::Open, id: None };
+        let added = Item { text, status: Status::Open, heading: None, id: None };
         let arguments =
             r#"{"subject":"Dredge the lock","description":"All of it","activeForm":"x"}"#;
         assert_eq!(of("TaskCreate", arguments), Some(Step::Added(added)));

@@ -1,6 +1,9 @@
 //! Rules of the user: what the agent is to do or not to do, and what the user prefers.
 
-use super::sentence::{holds, is_question, lower, sentences, words};
+use super::{
+    constraint::is_constraint,
+    sentence::{holds, is_question, lower, sentences, words},
+};
 
 /// A longer block of code is no part of a rule.
 const LONGEST_CODE: usize = 200;
@@ -216,10 +219,14 @@ pub(crate) fn rules(text: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a sentence of the user is a rule.
 pub(super) fn is_rule(sentence: &str) -> bool {
-    let is_worded =
-        || sentence.split_whitespace().nth(2).is_some() && holds(&lower(sentence), &RULES);
-    let is_asking = is_worded() || UNSPACED.iter().any(|word| sentence.contains(word));
+    let is_asking = is_headed(sentence) || is_constraint(sentence);
     is_asking && !is_question(sentence) && !is_statement(sentence)
+}
+
+/// Whether a sentence holds the word of a rule.
+pub(super) fn is_headed(sentence: &str) -> bool {
+    let is_worded = sentence.split_whitespace().nth(2).is_some() && holds(&lower(sentence), &RULES);
+    is_worded || UNSPACED.iter().any(|word| sentence.contains(word))
 }
 
 /// Whether a sentence with the word of a rule tells of something, and asks for nothing: `I don't

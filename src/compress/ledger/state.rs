@@ -5,6 +5,7 @@ use super::{
     chronicle::Chronicle,
     correction::{self, Age},
     excerpt::ends,
+    obstacle,
     open_call::{Failure, Running, Waiting},
     open_result::OpenResult,
     outcome,
@@ -28,6 +29,10 @@ const MOST_RULES: usize = 200;
 
 /// The bytes that are remembered of a rule that another one replaced.
 const REPLACED: usize = 120;
+
+/// So many of what the agent found missing are remembered, and so many bytes of each.
+const MOST_OBSTACLES: usize = 6;
+const OBSTACLE: usize = 240;
 
 /// What of the agent's last words is remembered, in bytes.
 const LAST_WORDS: usize = 1_200;
@@ -79,6 +84,12 @@ pub struct Ledger {
     pub(super) plan: Vec<Item>,
     pub(super) plan_at: Option<FrameSeq>,
     pub(super) said: Option<Noted>,
+    /// What the agent found missing, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) obstacles: Vec<Noted>,
+    /// The frame of the last call that changed a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) changed_at: Option<FrameSeq>,
     /// The calls that wait for their results, the oldest first.
     pub(super) waiting: Vec<Waiting>,
     /// The file that a call named last.
@@ -180,6 +191,7 @@ impl Ledger {
             && self.files.is_empty()
             && self.last_error.is_none()
             && self.plan.is_empty()
+            && self.obstacles.is_empty()
             && self.said.is_none()
     }
 
@@ -285,6 +297,7 @@ impl Ledger {
             Speaker::Agent => {
                 let text = if self.log.is_sure() { without_blocks(text) } else { text.to_owned() };
                 self.said = Some(Noted::new(frame, ends(&text, LAST_WORDS)));
+                self.take_obstacles(frame, &text);
             }
             Speaker::Program | Speaker::Operator => {}
         }
@@ -364,6 +377,17 @@ impl Ledger {
         self.rules.drain(..over);
     }
 
+    /// Notes what the agent finds missing.
+    fn take_obstacles(&mut self, frame: FrameSeq, text: &str) {
+        for said in obstacle::obstacles(text) {
+            let said = outcome::shortened(said, OBSTACLE);
+            self.obstacles.retain(|known| known.text != said);
+            self.obstacles.push(Noted::new(frame, said));
+        }
+        let over = self.obstacles.len().saturating_sub(MOST_OBSTACLES);
+        self.obstacles.drain(..over);
+    }
+
     /// Notes a plan. One that names none of the steps before is another list, and replaces it too.
     pub(super) fn take_plan(&mut self, frame: FrameSeq, plan: Vec<Item>) {
         (self.plan, self.plan_at) = (plan, Some(frame));
@@ -376,7 +400,10 @@ fn without_blocks(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("```") {
         let Some((_, next)) = after.split_once("```") else { break };
-        plain.push_str(before.trim_end());
+        // A line that leads to a block says nothing without it.
+        let before = before.trim_end();
+        let (above, lead) = before.rsplit_once('\n').unwrap_or(("", before));
+        plain.push_str(if lead.ends_with(':') { above } else { before });
         rest = next;
     }
     plain.push_str(rest);

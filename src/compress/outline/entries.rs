@@ -246,8 +246,11 @@ fn leaves(key: Option<&Arc<str>>, value: Value, fields: &mut Vec<Field<'_>>) {
                 // An object by the name of an id (`"W123": {…}`): its leaves alone would lose it.
                 let is_nested = matches!(value, Value::Object(_) | Value::Array(_));
                 let is_long = name.len() > LONGEST_KEY;
-                if is_long || is_nested && identifiers(&name).next().is_some() {
+                let has_name = || is_nested && identifiers(&name).next().is_some();
+                if is_long {
                     fields.push(Field { key: owned(), text: name.clone().into() });
+                } else if has_name() {
+                    fields.push(Field { key: Some(Arc::from(&*name)), text: "".into() });
                 }
                 let name = (!is_long).then(|| Arc::from(name));
                 leaves(name.as_ref(), value, fields);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{identifiers::identifiers, material::Material};
 use crate::{
     Error, ErrorKind, Result,
-    compress::ledger::{Filling, LEFT_OUT, Ledger, Section, SectionLine, take, write},
+    compress::ledger::{Filling, LEFT_OUT, Ledger, LeftOut, Section, SectionLine, take, write},
     tokens::TokenCounter,
 };
 
@@ -27,93 +27,161 @@ const NOTHING: &str = "Nothing to outline.";
 
 /// The summary that says the most within the limit.
 pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) -> Result<String> {
-    let Material { mut lines, names, likely } = material;
+    let Material { lines, names, likely, of_block } = material;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut filling = Filling::new(limit, false, counter);
     let fallback: Vec<SectionLine> = lines.clone();
-    let mut others = Vec::new();
-    let fill = |filling: &mut Filling<'_>,
-                lines: &mut Vec<SectionLine>,
-                others: &mut Vec<SectionLine>,
-                section: Section,
-                share: usize| {
-        others.extend(filling.fill(take(lines, section), share));
-    };
-    let title = 8;
+    // Lines that tell how many were left out before are told anew.
+    let (before, lines): (Vec<_>, Vec<_>) =
+        lines.into_iter().partition(|line| LeftOut::of_text(&line.text).is_some());
+    let filling = Filling::new(limit, false, counter);
+    let mut room = Room { filling, lines, others: before, limit, of_block };
     if limit <= SMALL {
-        essentials(&mut filling, &mut lines, limit);
+        essentials(&mut room.filling, &mut room.lines, limit);
     }
-    // What must stay has its share, a title aside: rules, files, the last error, the user's words.
-    fill(&mut filling, &mut lines, &mut others, Section::Rules, limit / 4 + title);
-    fill(&mut filling, &mut lines, &mut others, Section::Changed, limit / 8 + title);
-    fill(&mut filling, &mut lines, &mut others, Section::LastError, limit / 4 + title);
-    fill(&mut filling, &mut lines, &mut others, Section::Plan, limit / 4 + title);
-    let but_last = filling.left().saturating_sub(limit / 8 + title);
-    fill(&mut filling, &mut lines, &mut others, Section::First, (limit / 2).min(but_last));
-    fill(&mut filling, &mut lines, &mut others, Section::Last, limit / 3);
-    for section in Ledger::WORTH {
-        let share = match section {
-            Section::OpenErrors => limit / 24,
-            Section::Speech => limit / 20,
-            _ => 0,
-        };
-        fill(&mut filling, &mut lines, &mut others, section, share);
-    }
-    // State comes before what happened.
-    let more = [
-        (Section::First, limit / 4 + title),
-        (Section::Last, limit / 8 + title),
-        (Section::LastError, limit / 2),
-        (Section::Plan, limit / 2),
-        (Section::Changed, limit / 4),
-        (Section::Rules, limit / 2),
-    ];
-    for (section, share) in more {
-        let rest = filling.fill(take(&mut others, section), share);
-        others.extend(rest);
-    }
-    // What was done, and the names that will be needed.
-    let rest = filling.left();
-    fill(&mut filling, &mut lines, &mut others, Section::Told, rest / 3);
-    fill(&mut filling, &mut lines, &mut others, Section::Words, rest / 6);
-    let before = filling.left();
-    fill(&mut filling, &mut lines, &mut others, Section::Calls, rest / 3);
-    // A long line is better than none.
-    if before == filling.left()
-        && let Some(at) = others.iter().position(|line| line.section == Section::Calls)
-    {
-        let line = others.remove(at);
-        others.extend(filling.fill(vec![line], rest * 2 / 3));
-    }
-    fill(&mut filling, &mut lines, &mut others, Section::Decisions, rest / 32);
-    let mut names = unshown(names, filling.chosen());
+    room.state();
+    room.deeds();
+    let mut names = unshown(names, room.filling.chosen());
     let unlikely = names.split_off(likely.min(names.len()));
-    // Names alone say nothing: what is told around them comes first.
-    let more = filling.fill(names, limit);
-    filling.settle();
-    // What is left, for what is worth most.
-    let order = [
-        Section::Words,
-        Section::Calls,
-        Section::Told,
-        Section::Changed,
-        Section::Decisions,
-        Section::OpenErrors,
-        Section::Speech,
-        Section::Read,
-    ];
-    for section in order {
-        filling.fill(take(&mut others, section), limit);
-    }
-    filling.settle();
-    filling.fill(more, limit / 4);
-    filling.fill(unlikely, limit / 16);
-    filling.settle();
+    room.rest(names, unlikely);
+    let filling = room.filling;
     let text = write(filling.chosen(), false);
     if !text.is_empty() {
         return Ok(text);
     }
     shortest(&fallback, limit, counter)
+}
+
+/// A summary while it is filled.
+struct Room<'c> {
+    filling: Filling<'c>,
+    /// What was not looked at yet.
+    lines: Vec<SectionLine>,
+    /// What did not fit so far.
+    others: Vec<SectionLine>,
+    limit: usize,
+    of_block: bool,
+}
+
+/// About the tokens of a title.
+const TITLE: usize = 8;
+
+impl Room<'_> {
+    /// Chooses lines of a section in at most `share` tokens.
+    fn fill(&mut self, section: Section, share: usize) {
+        let rest = self.filling.fill(take(&mut self.lines, section), share);
+        self.others.extend(rest);
+    }
+
+    /// Chooses lines of a section that did not fit before.
+    fn fill_more(&mut self, section: Section, share: usize) {
+        let lines = take(&mut self.others, section);
+        let (before, lines): (Vec<_>, Vec<_>) =
+            lines.into_iter().partition(|line| LeftOut::of_text(&line.text).is_some());
+        let rest = self.filling.fill(lines, share);
+        self.others.extend(before.into_iter().chain(rest));
+    }
+
+    /// What must stay has its share, a title aside: rules, files, the last error, what the user
+    /// asked. State comes before what happened.
+    fn state(&mut self) {
+        let limit = self.limit;
+        self.fill(Section::Rules, limit / 4 + TITLE);
+        self.fill(Section::Changed, limit / 8 + TITLE);
+        self.fill(Section::LastError, limit / 4 + TITLE);
+        self.fill(Section::Plan, limit / 4 + TITLE);
+        let but_last = self.filling.left().saturating_sub(limit / 8 + TITLE);
+        self.fill(Section::First, (limit / 2).min(but_last));
+        self.fill(Section::Last, limit / 3);
+        for section in Ledger::WORTH.into_iter().filter(|section| *section != Section::Solved) {
+            let share = match section {
+                Section::OpenErrors => limit / 24,
+                Section::Speech => limit / 20,
+                _ => 0,
+            };
+            self.fill(section, share);
+        }
+        let more = [
+            (Section::First, limit / 4 + TITLE),
+            (Section::Last, limit / 8 + TITLE),
+            (Section::LastError, limit / 2),
+            (Section::Plan, limit / 2),
+            (Section::Changed, limit / 4),
+            (Section::Rules, limit / 2),
+        ];
+        for (section, share) in more {
+            self.fill_more(section, share);
+        }
+    }
+
+    /// The other words of the user: all of them, each as long as the others allow; else the newest.
+    fn words(&mut self, share: usize) {
+        let words = take(&mut self.lines, Section::Words);
+        let rest = self.filling.fill_evenly(words, share);
+        let rest = self.filling.fill(rest, share);
+        self.others.extend(rest);
+    }
+
+    /// What was said, done, answered and found. In a block the words of the user go before all else.
+    fn deeds(&mut self) {
+        if self.of_block {
+            self.words(self.filling.left());
+        }
+        let rest = self.filling.left();
+        self.fill(Section::Told, rest / 3);
+        self.fill_more(Section::Solved, rest / 4);
+        self.fill(Section::Solved, rest / 4);
+        self.words(rest / 6);
+        let (answers, decisions) =
+            if self.of_block { (rest / 5, rest / 8) } else { (rest / 32, rest / 32) };
+        self.fill(Section::Answers, answers);
+        let before = self.filling.left();
+        self.fill(Section::Calls, rest / 3);
+        // A long line is better than none.
+        if before == self.filling.left()
+            && let Some(at) = self.others.iter().position(|line| line.section == Section::Calls)
+        {
+            let line = self.others.remove(at);
+            self.others.extend(self.filling.fill(vec![line], rest * 2 / 3));
+        }
+        self.fill(Section::Decisions, decisions);
+    }
+
+    /// The tokens that are kept for what each list lacks.
+    fn told_later(&self) -> usize {
+        let most = self.limit / if self.of_block { 8 } else { 64 };
+        self.filling.more_tokens(&self.others).min(most)
+    }
+
+    /// The names that will be needed, what else fits, and what each list lacks.
+    fn rest(&mut self, names: Vec<SectionLine>, unlikely: Vec<SectionLine>) {
+        let limit = self.limit;
+        // Names alone say nothing: what is told around them comes first.
+        let told = self.told_later();
+        let names = self.filling.fill(names, self.filling.left().saturating_sub(told));
+        self.others.extend(self.filling.settle());
+        let order = [
+            Section::Words,
+            Section::Calls,
+            Section::Answers,
+            Section::Told,
+            Section::Changed,
+            Section::Decisions,
+            Section::OpenErrors,
+            Section::Speech,
+            Section::Read,
+        ];
+        for section in order {
+            let told = self.told_later();
+            self.fill_more(section, self.filling.left().saturating_sub(told));
+        }
+        self.others.extend(self.filling.settle());
+        self.filling.tell_more(&self.others, limit);
+        let names = self.filling.fill(names, limit / 4);
+        let rest = self.filling.fill(unlikely, limit / 16);
+        self.filling.tell_more(&names, limit);
+        drop(rest);
+        self.filling.settle();
+    }
 }
 
 /// In a small room: what is open before all else, the last error and then the plan; then what fits
@@ -192,7 +260,8 @@ mod tests {
         let steps = ["Look at the berths", "Ask the pilot about it", "Book the berth"];
         let mut lines = vec![line(Section::First, "Hey"), line(Section::Last, "Go on")];
         lines.extend(steps.map(step));
-        let material = || Material { lines: lines.clone(), names: Vec::new(), likely: 0 };
+        let material =
+            || Material { lines: lines.clone(), names: Vec::new(), likely: 0, of_block: false };
         let wide = fit(material(), 60, &Chars4).unwrap();
         assert!(steps.iter().all(|step| wide.contains(&format!("- [ ] {step}"))), "{wide}");
         let tight = fit(material(), 38, &Chars4).unwrap();

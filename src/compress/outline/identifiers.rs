@@ -22,6 +22,12 @@ pub(super) enum Kind {
     Code,
     Path,
     Address,
+    /// The key of a member of a JSON object.
+    Key,
+    /// What a tag of a format is called: `<tool_result>`.
+    Tag,
+    /// A variable that a program named: `local_18`, `uVar3`.
+    Generated,
     /// A word of a program: `snake_case`, `camelCase`, `a.b`.
     Word,
 }
@@ -38,6 +44,10 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = (TextRange, Kind)>
             match kind_of(run.of(text)) {
                 Some(Kind::Number) if is_line_number(text, run) => return Some((run, Kind::Line)),
                 Some(Kind::Number) if is_figure(text, run) => return Some((run, Kind::Quantity)),
+                Some(Kind::Word) if is_tag(text, run) => return Some((run, Kind::Tag)),
+                Some(Kind::Word | Kind::Code) if is_generated(run.of(text)) => {
+                    return Some((run, Kind::Generated));
+                }
                 Some(Kind::Word) if is_two_sentences(text, run) => {}
                 Some(Kind::Word) if may_be_two_sentences(text, run) => {
                     return Some((run, Kind::Glued));
@@ -48,6 +58,32 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = (TextRange, Kind)>
         }
         None
     })
+}
+
+/// Whether a word of small letters is what a tag is called.
+fn is_tag(text: &str, run: TextRange) -> bool {
+    let before = text.get(..run.start()).unwrap_or_default();
+    let before = before.strip_suffix('/').unwrap_or(before);
+    (before.ends_with('<') || before.ends_with("&lt;"))
+        && !run.of(text).contains(char::is_uppercase)
+}
+
+/// What programs begin the names of variables with that had none: those of decompilers.
+const GENERATED: [&str; 8] = ["param_", "local_", "var_", "arg_", "tmp_", "FUN_", "DAT_", "LAB_"];
+
+/// Whether a program named a variable by a number: `param_1`, `local_18`, `iVar3`.
+fn is_generated(run: &str) -> bool {
+    let is_number = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_hexdigit());
+    let led = GENERATED.iter().find_map(|start| run.strip_prefix(start));
+    let is_var = || {
+        run.split_once("Var").is_some_and(|(kind, number)| {
+            kind.len() < 4
+                && kind.chars().all(|c| c.is_ascii_lowercase())
+                && !number.is_empty()
+                && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    led.is_some_and(is_number) || is_var()
 }
 
 /// Whether a number begins its line, and is parted from the rest like those of `cat -n`.
@@ -299,6 +335,12 @@ mod tests {
         assert_eq!(kinds("order 6029 of 2026"), [Kind::Number; 2]);
         assert_eq!(kinds("5a430368-9e91-4564-be20-989803bf4da2"), [Kind::Code]);
         assert_eq!(kinds("//Comment-a1 here"), [data]);
+        assert_eq!(
+            kinds("<lock_result>x</lock_result> lock_all"),
+            [Kind::Tag, Kind::Tag, Kind::Word]
+        );
+        assert_eq!(kinds("param_1 = uVar2 + local_18"), [Kind::Generated; 3]);
+        assert_eq!(kinds("local_file envVars"), [Kind::Word; 2]);
         assert_eq!(kinds("It came back.Then We go, in fmt.Print(x)"), [Kind::Glued, Kind::Word]);
     }
 

@@ -1,7 +1,7 @@
 //! Lines of outlines, read back.
 
 use super::entries::Speaker;
-use crate::compress::ledger::Section;
+use crate::compress::ledger::{LeftOut, Section};
 
 /// A line of an outline, or any line of a summary that somebody else wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,12 @@ impl<'t> Line<'t> {
             return None;
         }
         let names = line.strip_prefix(Section::Names.title());
+        // How many are left out is no name.
+        let names = names.map(|names| names.split(" … ").next().unwrap_or_default());
+        let item = line.strip_prefix("- ").unwrap_or(line);
+        if LeftOut::of_text(item).is_some() {
+            return None;
+        }
         let line = names.or(line.strip_prefix("- ")).unwrap_or(line).trim();
         let said = Speaker::LABELS.into_iter().find_map(|(label, speaker)| {
             line.strip_prefix(label).map(|text| Self { speaker, text, answer: None })

@@ -1,9 +1,8 @@
 //! What a job has to say: lines by section, and names by their worth.
 
-use std::collections::HashSet;
-
 use super::{
     entries::{entries, texts},
+    merge::of_summaries,
     select::Names,
 };
 use crate::{
@@ -30,15 +29,19 @@ pub(super) struct Material {
     pub(super) names: Vec<(String, usize)>,
     /// So many of the names are likely to be needed.
     pub(super) likely: usize,
+    /// Whether a ledger stands beside the summary and says where things stand.
+    pub(super) of_block: bool,
 }
 
 impl Material {
     /// Reads a job. Runs in time linear in its text, but for the sort of the names.
     pub(super) fn of(job: &CompressionJob, counter: &dyn TokenCounter) -> Self {
-        let lines = if job.level > 1 { of_summaries(job) } else { of_frames(job, counter) };
+        let lines =
+            if job.level > 1 { of_summaries(job, counter) } else { of_frames(job, counter) };
         let entries = entries(job);
-        let names = Names::of(&entries, texts(&job.tail), counter);
-        Self { lines, names: names.ranked(&entries), likely: names.likely }
+        let of_block = job.ledger.is_some();
+        let names = Names::of(&entries, texts(&job.tail), of_block, counter);
+        Self { lines, names: names.ranked(&entries), likely: names.likely, of_block }
     }
 }
 
@@ -50,11 +53,11 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
         ledger.read_into(passage, Some(&mut chronicle));
     }
     chronicle.expect(texts(&job.tail).flat_map(super::identifiers));
+    let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
     if job.ledger.is_some() {
         // Where things stand is said behind the blocks.
-        return chronicle.candidates(false);
+        return chronicle.candidates(false, limit, counter);
     }
-    let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
     let words = chronicle.words();
     let mut lines = Vec::new();
     let quote = |section, (frame, said): &(FrameSeq, String), share: usize, most: usize| {
@@ -76,7 +79,7 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
         line.section != Section::Rules || !quoted.iter().any(|text| says(text, rule))
     });
     lines.extend(state);
-    lines.extend(chronicle.candidates(true));
+    lines.extend(chronicle.candidates(true, limit, counter));
     lines
 }
 
@@ -88,102 +91,6 @@ fn says(text: &str, rule: &str) -> bool {
         rule.get(from..)
     });
     text.contains(rule) || command.is_some_and(|command| text.contains(command))
-}
-
-/// The lines of summaries. State is carried on as it stands in the newest; what somebody else wrote
-/// stays as it is.
-fn of_summaries(job: &CompressionJob) -> Vec<SectionLine> {
-    let mut lines: Vec<SectionLine> = Vec::new();
-    let mut seen: HashSet<(Section, String)> = HashSet::new();
-    let mut settled: HashSet<Section> = HashSet::new();
-    let mut first: Option<SectionLine> = None;
-    for passage in job.passages.iter().rev() {
-        let of = of_summary(passage.snapshot.text());
-        let sections: HashSet<Section> = of.iter().map(|(section, _)| *section).collect();
-        let mut firsts = Vec::new();
-        for (section, text) in of {
-            match section {
-                Section::First => {
-                    firsts.push(text);
-                    continue;
-                }
-                // What was asked last before is one of the things that the user said.
-                Section::Last if settled.contains(&section) => {
-                    said(&mut lines, passage.from, &text);
-                    continue;
-                }
-                // Only the newest tells how things stand.
-                Section::LastError | Section::Plan | Section::Speech
-                    if settled.contains(&section) =>
-                {
-                    continue;
-                }
-                _ => {}
-            }
-            // A file stands once, with what happened to it last.
-            let key = match section {
-                Section::Changed | Section::Read => {
-                    text.split(": ").next().unwrap_or_default().to_owned()
-                }
-                _ => text.clone(),
-            };
-            if seen.insert((section, key)) {
-                lines.push(SectionLine::new(section, passage.from, text));
-            }
-        }
-        settled.extend(sections);
-        if !firsts.is_empty() {
-            let older = SectionLine::new(Section::First, passage.from, firsts.join("\n"));
-            if let Some(SectionLine { frame: Some(frame), text, .. }) = first.replace(older) {
-                said(&mut lines, frame, &text);
-            }
-        }
-    }
-    lines.extend(first);
-    lines
-}
-
-/// Adds something that the user said.
-fn said(lines: &mut Vec<SectionLine>, frame: FrameSeq, text: &str) {
-    let text: Vec<&str> = text.split_whitespace().collect();
-    lines.push(SectionLine::new(Section::Words, frame, format!("\"{}\"", text.join(" "))));
-}
-
-/// The lines of a summary by their sections. Names are read elsewhere.
-fn of_summary(text: &str) -> Vec<(Section, String)> {
-    let mut section = Section::Told;
-    let mut found: Vec<(Section, String)> = Vec::new();
-    let mut is_begun = false;
-    for line in text.lines() {
-        let plain = line.trim_end();
-        if let Some(begun) = Section::of_title(plain) {
-            (section, is_begun) = (begun, true);
-            continue;
-        }
-        if plain.starts_with(Section::Names.title()) || is_tag(plain) {
-            continue;
-        }
-        let item = plain.strip_prefix("- ").filter(|_| !section.is_text());
-        match (item, found.last_mut()) {
-            (Some(item), _) => found.push((section, item.to_owned())),
-            // The lines of a text stay together.
-            (None, Some((last, text)))
-                if !is_begun && *last == section && section != Section::Told =>
-            {
-                text.push('\n');
-                text.push_str(plain);
-            }
-            _ if plain.is_empty() => {}
-            _ => found.push((section, plain.to_owned())),
-        }
-        is_begun = false;
-    }
-    found
-}
-
-/// Whether a line is the tag that a format puts around a summary.
-fn is_tag(line: &str) -> bool {
-    line.starts_with('<') && line.ends_with('>') && !line.contains(' ')
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod fit;
 mod identifiers;
 mod line;
 mod material;
+mod merge;
 mod select;
 
 use self::{entries::entries, fit::fit, material::Material, select::Names};
@@ -77,6 +78,6 @@ pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 /// tokens first.
 pub(super) fn likely_names(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<String> {
     let entries = entries(job);
-    let names = Names::of(&entries, entries::texts(&job.tail), counter);
+    let names = Names::of(&entries, entries::texts(&job.tail), job.ledger.is_some(), counter);
     names.ranked(&entries).into_iter().take(names.likely).map(|(name, _)| name).collect()
 }

@@ -18,6 +18,9 @@ const SHOWN_BEHIND: f64 = 0.2;
 /// agent works on is what it goes on with.
 const NEAR_TAIL: f64 = 0.5;
 
+/// What a name gains that stands under the key of an id.
+const OF_ID: f64 = 1.3;
+
 /// A place where an identifier stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mention {
@@ -56,13 +59,26 @@ struct KnownName<'e> {
     last_passage: usize,
     in_words: bool,
     in_arguments: bool,
+    key: KeyKind,
+}
+
+/// What key a name stood under.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum KeyKind {
+    #[default]
+    None,
+    Other,
+    /// That of an id.
+    Id,
 }
 
 impl Names {
-    /// Finds them, and ranks them. Runs in time linear in the text, but for the sort.
+    /// Finds them, and ranks them; `of_block` where a ledger stands beside the summary. Runs in time
+    /// linear in the text, but for the sort.
     pub(super) fn of<'t>(
         entries: &[Entry<'_>],
         tail: impl Iterator<Item = &'t str>,
+        of_block: bool,
         counter: &dyn TokenCounter,
     ) -> Self {
         let mut by_text: HashMap<&str, usize> = HashMap::new();
@@ -76,7 +92,7 @@ impl Names {
                     known.push(KnownName::new(text, kind));
                 }
                 if let Some(known) = known.get_mut(name) {
-                    known.see(entry, kind);
+                    known.see(entry, field, kind);
                 }
                 here.push(Mention { name, field, range });
             }
@@ -92,7 +108,8 @@ impl Names {
         let last = entries.last().map_or(0, |entry| entry.passage);
         let names = known.iter().enumerate().map(|(name, known)| {
             let near = near.get(name).copied().unwrap_or_default();
-            let worth = known.worth(in_tail.contains(&name), last) * (1.0 + NEAR_TAIL * near);
+            let worth =
+                known.worth(in_tail.contains(&name), last, of_block) * (1.0 + NEAR_TAIL * near);
             Name { rank: 0, worth, tokens: counter.count(&format!(" {}", known.text)) }
         });
         let mut names = Self { names: names.collect(), mentions, likely: 0 };
@@ -111,10 +128,10 @@ impl Names {
                 let field = entry.fields.get(mention.field);
                 if let (Some(place @ None), Some(field), Some(name)) = (place, field, name) {
                     let text = match mention.range {
-                        Some(range) => range.of(&field.text).to_owned(),
-                        None => field.key.as_deref().unwrap_or_default().to_owned(),
+                        Some(range) => range.of(&field.text),
+                        None => field.key.as_deref().unwrap_or_default(),
                     };
-                    *place = Some((text, name.tokens));
+                    *place = Some((text.to_owned(), name.tokens));
                 }
             }
         }
@@ -168,7 +185,7 @@ fn named<'e>(
         // The key is written whole or not at all.
         let key = identifiers(key)
             .filter(move |(range, _)| range.len() == key.len())
-            .map(move |(_, kind)| (key, None, kind));
+            .map(move |(_, kind)| (key, None, if kind == Kind::Word { Kind::Key } else { kind }));
         let text = field.text.as_ref();
         let whole = is_name(entry, field).then(|| TextRange::at(0, text.len()));
         let values = identifiers(text).filter(move |_| whole.is_none());
@@ -184,7 +201,7 @@ fn is_name(entry: &Entry<'_>, field: &Field<'_>) -> bool {
     let Some(key) = &field.key else { return false };
     let text = field.text.as_ref();
     let is_word = (2..=64).contains(&text.len()) && !text.contains(char::is_whitespace);
-    let is_id = || ["id", "Id", "ID"].iter().any(|end| key.ends_with(end));
+    let is_id = || is_key_of_id(key);
     let is_constant = || matches!(text, "true" | "false" | "null");
     is_word
         && (matches!(entry.speaker, Speaker::Call(_)) || is_id())
@@ -192,27 +209,46 @@ fn is_name(entry: &Entry<'_>, field: &Field<'_>) -> bool {
         && identifiers(text).next().is_none()
 }
 
+/// `order_id`, `orderIds`
+fn is_key_of_id(key: &str) -> bool {
+    ["id", "Id", "ID", "ids", "Ids", "IDs"].iter().any(|end| key.ends_with(end))
+}
+
 impl<'e> KnownName<'e> {
     fn new(text: &'e str, kind: Kind) -> Self {
-        Self { text, kind, passages: 0, last_passage: 0, in_words: false, in_arguments: false }
+        Self {
+            text,
+            kind,
+            passages: 0,
+            last_passage: 0,
+            in_words: false,
+            in_arguments: false,
+            key: KeyKind::None,
+        }
     }
 
-    fn see(&mut self, entry: &Entry<'_>, kind: Kind) {
-        if matches!(self.kind, Kind::Line | Kind::Quantity | Kind::Glued) {
+    fn see(&mut self, entry: &Entry<'_>, field: usize, kind: Kind) {
+        if matches!(self.kind, Kind::Line | Kind::Quantity | Kind::Glued | Kind::Tag | Kind::Key) {
             self.kind = kind;
         }
         if self.passages == 0 || self.last_passage != entry.passage {
             self.passages += 1;
             self.last_passage = entry.passage;
         }
+        let key = entry.fields.get(field).and_then(|field| field.key.as_deref());
+        let of_key = |key| if is_key_of_id(key) { KeyKind::Id } else { KeyKind::Other };
+        self.key = self.key.max(key.map_or(KeyKind::None, of_key));
         self.in_words |= entry.is_words();
         self.in_arguments |= matches!(entry.speaker, Speaker::Call(_));
     }
 
     /// Whether nobody would search for it: nobody named it, and it is a number of a line, a measure,
     /// or data that stood once.
-    fn is_noise(&self) -> bool {
+    fn is_noise(&self, of_block: bool) -> bool {
         let is_named = self.in_words || self.in_arguments;
+        if of_block && self.is_noise_of_block(is_named) {
+            return true;
+        }
         match self.kind {
             Kind::Line => !is_named,
             Kind::Quantity => !self.in_words,
@@ -222,10 +258,23 @@ impl<'e> KnownName<'e> {
         }
     }
 
+    /// The same in a block, beside which the ledger says where things stand: keys, tags and bare
+    /// numbers say nothing there.
+    fn is_noise_of_block(&self, is_named: bool) -> bool {
+        match self.kind {
+            Kind::Key => true,
+            Kind::Tag => !is_named,
+            Kind::Generated => !self.in_words,
+            // A number in a text, with nothing that says what it is.
+            Kind::Number => !is_named && self.key == KeyKind::None && self.passages < 2,
+            _ => false,
+        }
+    }
+
     /// How likely it is that the identifier is needed again, as counted over recorded sessions:
     /// what was used twice is used again, and so is what somebody asked for by name.
-    fn worth(&self, in_tail: bool, last_passage: usize) -> f64 {
-        if self.is_noise() {
+    fn worth(&self, in_tail: bool, last_passage: usize, of_block: bool) -> f64 {
+        if self.is_noise(of_block) {
             return 0.0;
         }
         let often = match self.passages {
@@ -245,8 +294,8 @@ impl<'e> KnownName<'e> {
         };
         let kind = match self.kind {
             Kind::Line => 0.4,
-            Kind::Number | Kind::Code if once => 0.6,
-            Kind::Date | Kind::Word if once => 1.4,
+            Kind::Number | Kind::Code | Kind::Generated if once => 0.6,
+            Kind::Date | Kind::Word | Kind::Key | Kind::Tag if once => 1.4,
             Kind::Address => 0.6,
             // `/clear`, `/div`: mostly no path.
             Kind::Path if once && is_single(self.text) => 0.5,
@@ -254,7 +303,8 @@ impl<'e> KnownName<'e> {
         };
         let age = (last_passage - self.last_passage.min(last_passage)) as f64
             / (last_passage.max(1)) as f64;
-        let worth = often * place * kind * (1.25 - 0.6 * age);
+        let id = if self.key == KeyKind::Id && of_block { OF_ID } else { 1.0 };
+        let worth = often * place * kind * id * (1.25 - 0.6 * age);
         // What the model reads after the range need not stand in the summary too.
         if in_tail { worth * SHOWN_BEHIND } else { worth }
     }

@@ -6,10 +6,10 @@ use std::{ops::Range, sync::Arc};
 use super::{CompressionTransform, RangeState, range::Covers};
 use crate::{
     compress::{
-        CompressionBlock,
+        CompressionBlock, Passage,
         block::{Originals, content_hash},
     },
-    id::{FacetId, FacetType, Millis},
+    id::{FacetId, FacetType, Millis, Role},
     veil::{Facet, History},
 };
 
@@ -20,6 +20,20 @@ const VERBATIM: &str = "verbatim";
 /// same name, but what it writes is shorter than what it read.
 pub(super) fn is_verbatim(block: &CompressionBlock) -> bool {
     block.engine == VERBATIM && block.from == block.to && block.tokens == block.original_tokens
+}
+
+/// What a block is in a block of blocks: its summary, or the frame that it says as it is.
+pub(super) fn passages_of(block: &CompressionBlock) -> Vec<Passage> {
+    match &block.originals {
+        Originals::Held(frames) if is_verbatim(block) => frames.clone(),
+        _ => vec![Passage {
+            from: block.from,
+            to: block.to,
+            role: Role::User,
+            source: None,
+            snapshot: Arc::clone(&block.snapshot),
+        }],
+    }
 }
 
 impl CompressionTransform {

@@ -2,15 +2,16 @@ use std::sync::{Arc, Weak};
 
 use super::{
     CompressionTransform, RangeState,
+    between::passages_of,
     range::{Covers, PlannedRange},
 };
 use crate::{
     Error, ErrorKind, Result,
     compress::{
-        CompressionBlock, CompressionJob, NetOps, Passage, Summary,
+        CompressionBlock, CompressionJob, NetOps, Summary,
         block::{Originals, content_hash},
     },
-    id::{FacetId, FacetType, Millis, Role},
+    id::{FacetId, FacetType, Millis},
     snapshot::FrameSnapshot,
     veil::{Facet, History, Saliency},
 };
@@ -68,13 +69,7 @@ impl CompressionTransform {
                 frames.end,
             ),
             Covers::Blocks(blocks) => {
-                let passages = blocks.iter().map(|block| Passage {
-                    from: block.from,
-                    to: block.to,
-                    role: Role::User,
-                    source: None,
-                    snapshot: Arc::clone(&block.snapshot),
-                });
+                let passages = blocks.iter().flat_map(|block| passages_of(block));
                 let last = blocks.last().map(|block| block.to);
                 let steps = self.walk.steps();
                 let end = steps.partition_point(|step| Some(step.sequence) <= last);

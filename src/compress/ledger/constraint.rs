@@ -1,0 +1,176 @@
+//! Constraints that no word like *never* heads: what is to stay as it is, and under which label
+//! work is allowed.
+
+use super::sentence::{holds, lower, words};
+
+/// What a clause begins with that asks for something to stay.
+const KEEPS: [&str; 12] = [
+    "keep",
+    "leave",
+    "preserve",
+    "retain",
+    "maintain",
+    "use the same",
+    "stay with",
+    "behalte",
+    "behalten",
+    "lass",
+    "garde",
+    "mantén",
+];
+
+/// What may stand before such a clause.
+const BEFORE: [&str; 16] = [
+    "please", "just", "but", "and", "also", "then", "so", "you", "we", "should", "to", "need",
+    "still", "bitte", "aber", "und",
+];
+
+/// What is not to happen, in a clause that tells what something is done for.
+const HARMS: [&str; 14] = [
+    "won't",
+    "wont",
+    "will not",
+    "doesn't",
+    "does not",
+    "isn't",
+    "is not",
+    "aren't",
+    "are not",
+    "can still",
+    "will still",
+    "should still",
+    "must still",
+    "still be",
+];
+
+/// What stands before such a clause.
+const AIMS: [&str; 5] = ["so that", "such that", "in a way that", "so old", "so existing"];
+
+/// Words without which `without` limits nothing that is done: `without any luck`.
+const NO_LIMITS: [&str; 8] =
+    ["luck", "success", "problem", "problems", "doubt", "question", "it", "me"];
+
+/// The words of labels that allow or forbid: `MODIFY: …`, `DO NOT MODIFY: …`.
+const LABELS: [&str; 22] = [
+    "modify",
+    "change",
+    "edit",
+    "touch",
+    "create",
+    "delete",
+    "add",
+    "use",
+    "avoid",
+    "keep",
+    "allowed",
+    "forbidden",
+    "required",
+    "do",
+    "dont",
+    "never",
+    "always",
+    "only",
+    "must",
+    "rule",
+    "constraint",
+    "scope",
+];
+
+/// Whether a sentence of the user limits how something is done, without a word that says so at its
+/// head. Questions are told apart elsewhere.
+pub(super) fn is_constraint(sentence: &str) -> bool {
+    if is_labelled(sentence) {
+        return true;
+    }
+    let lower = lower(sentence);
+    let words = words(&lower);
+    words.len() > 2 && (limits_way(&lower, &words) || keeps(&lower) || has_aim(&lower))
+}
+
+/// `DO NOT MODIFY: tests`
+fn is_labelled(sentence: &str) -> bool {
+    let Some((label, rest)) = sentence.split_once(':') else { return false };
+    let label = label.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_loud = label.len() > 2
+        && !label.contains(char::is_lowercase)
+        && label.contains(char::is_alphabetic);
+    let lower = lower(label);
+    let is_asking =
+        words(&lower).iter().any(|word| LABELS.contains(&word.replace('\'', "").as_str()));
+    is_loud && is_asking && !rest.trim().is_empty()
+}
+
+/// `without changing the berth`
+fn limits_way(lower: &str, words: &[&str]) -> bool {
+    let tells = |word: &&str| matches!(*word, "i" | "i've" | "it's" | "was" | "were");
+    lower.contains("without ")
+        && words.windows(2).any(|pair| {
+            matches!(pair, ["without", what] if what.len() > 4
+                && what.ends_with("ing")
+                && !NO_LIMITS.contains(what))
+        })
+        && !words.iter().take(2).any(tells)
+}
+
+/// `Keep the old code around`, `it works, but keep the names`
+fn keeps(lower: &str) -> bool {
+    let clauses = lower.split([',', ';', '(', '-', '–', '—']);
+    clauses.map(str::trim).any(|clause| {
+        let all = words(clause);
+        let rest: Vec<&str> =
+            all.iter().skip_while(|word| BEFORE.contains(word)).copied().collect();
+        // `Keep going` asks for nothing that stays.
+        let goes_on = rest.get(1).is_some_and(|word| {
+            word.len() > 4 && word.ends_with("ing") || matches!(*word, "in" | "me" | "up" | "it")
+        });
+        let begins = rest.join(" ");
+        let asks = KEEPS
+            .iter()
+            .any(|keep| begins.strip_prefix(keep).is_some_and(|rest| rest.starts_with(' ')));
+        asks && !goes_on && rest.len() > 2
+    })
+}
+
+/// `extend it so that old ones won't break`
+fn has_aim(lower: &str) -> bool {
+    AIMS.iter().any(|aim| {
+        let clause = lower.split_once(aim).map(|(_, clause)| clause);
+        clause.is_some_and(|clause| holds(clause, &HARMS))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_stay_is_a_constraint() {
+        for text in [
+            "Extend the table so that new ships fit, old ones won't sink.",
+            "Move all of them to berth 7 without changing the pilots.",
+            "Keep the old ropes around for now",
+            "This looks fine, but please keep the names of the berths.",
+            "Use the same quay for both.",
+            "MODIFY: the tide tables in /harbour",
+            "DO NOT MODIFY: logs, bills",
+            "Leave the lock as it is.",
+        ] {
+            assert!(is_constraint(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_tells_or_goes_on_is_none() {
+        for text in [
+            "I tried it without calling the harbour.",
+            "We looked for it without luck.",
+            "Keep going with the next lock.",
+            "NOTE: the tide is low",
+            "Moor at berth 7.",
+            "I did it so that you see the quay.",
+            "Is the lock shut?",
+        ] {
+            assert!(!is_constraint(text), "{text}");
+        }
+    }
+}

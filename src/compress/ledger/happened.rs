@@ -1,0 +1,72 @@
+//! What a chronicle says, newest first.
+
+use std::collections::HashSet;
+
+use super::{Chronicle, Section, SectionLine, excerpt::excerpt, outcome::shortened};
+use crate::{id::FrameSeq, text::flat, tokens::TokenCounter};
+
+impl Chronicle {
+    /// What the user said, in order.
+    pub(in crate::compress) fn words(&self) -> &[(FrameSeq, String)] {
+        &self.words
+    }
+
+    /// What happened, section by section, newest first; `but_ends` leaves out what the user said
+    /// first and last. `room` are the tokens of the whole.
+    pub(in crate::compress) fn candidates(
+        &self,
+        but_ends: bool,
+        room: usize,
+        counter: &dyn TokenCounter,
+    ) -> Vec<SectionLine> {
+        let mut lines = Vec::new();
+        let ends = usize::from(but_ends);
+        let between = ends..self.words.len().saturating_sub(ends).max(ends);
+        let words = self.words.get(between).unwrap_or_default().iter().rev();
+        lines.extend(words.map(|(frame, said)| quoted(*frame, said, room, counter)));
+        let open = self.replies.open().filter(|_| !but_ends);
+        let answers = open.iter().chain(self.replies.newest_first());
+        lines.extend(answers.map(|(frame, said)| {
+            let mut line = SectionLine::new(Section::Answers, *frame, said);
+            line.shorter = ANSWERED.map(|most| shortened(said, most)).to_vec();
+            line.shorter.retain(|text| text.len() < said.len());
+            line
+        }));
+        let mut told = HashSet::new();
+        let reasons = self.decisions.iter().rev().filter(|(_, said)| told.insert(said.as_str()));
+        lines.extend(
+            reasons
+                .map(|(frame, said)| SectionLine::new(Section::Decisions, *frame, said.as_str())),
+        );
+        lines.extend(self.acts());
+        lines
+    }
+}
+
+/// The bytes of an answer where there is less room.
+const ANSWERED: [usize; 2] = [240, 120];
+
+/// The tokens of what the user said where there is little room, at least.
+const LEAST_WORDS: usize = 16;
+
+/// What the user said: whole, or its head, its rules and its end, the longest form first.
+pub(in crate::compress) fn quoted(
+    frame: FrameSeq,
+    said: &str,
+    room: usize,
+    counter: &dyn TokenCounter,
+) -> SectionLine {
+    let quote = |text: &str| format!("\"{}\"", flat(text));
+    let mut forms: Vec<String> = Vec::new();
+    for share in [room / 2, room / 4, room / 12, LEAST_WORDS] {
+        let text = quote(&excerpt(said, share.max(LEAST_WORDS), counter));
+        if forms.last().is_none_or(|longer| text.len() < longer.len()) {
+            forms.push(text);
+        }
+    }
+    let mut forms = forms.into_iter();
+    let mut line = SectionLine::new(Section::Words, frame, forms.next().unwrap_or_default());
+    line.shorter = forms.collect();
+    line.whole = line.shorter.len();
+    line
+}

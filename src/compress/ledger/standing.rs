@@ -1,0 +1,280 @@
+//! What a ledger says, by its worth.
+
+use std::collections::HashSet;
+
+use super::{
+    Ledger, LedgerLine, LeftOut, Section, SectionLine,
+    envelope::unwrapped,
+    excerpt::{LEFT_OUT, ends, excerpt},
+    filling::{Filling, take, written},
+    open_call::Failure,
+    outcome::{shortened, single_line, telling_line},
+    plan::{Item, Status},
+    rule,
+    state::Noted,
+};
+use crate::{id::FrameSeq, tokens::TokenCounter};
+
+/// The bytes of what the agent said last, where there is room and where there is less.
+const SPEECH: usize = 900;
+const LINE: usize = 400;
+
+/// The bytes of the line that tells what failed, in a small room.
+const TOLD: usize = 120;
+
+/// Of a plan with more open steps only those near to the work are told.
+const LONG_PLAN: usize = 16;
+
+/// The tokens that a list takes to say that there is more of it.
+const MORE: usize = 6;
+
+impl Ledger {
+    /// The sections of a ledger by their worth.
+    pub(in crate::compress) const WORTH: [Section; 8] = [
+        Section::Rules,
+        Section::LastError,
+        Section::Plan,
+        Section::Changed,
+        Section::OpenErrors,
+        Section::Speech,
+        Section::Read,
+        Section::Solved,
+    ];
+
+    /// What there is to say in at most `limit` tokens, by its worth: rules, the last error, open
+    /// steps, files that were changed, what the agent said last, and files that were read. `None`
+    /// where nothing is known or nothing fits.
+    pub fn text(&self, limit: u64, counter: &dyn TokenCounter) -> Option<String> {
+        let lines = self.lines(limit, &HashSet::new(), counter);
+        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    }
+
+    /// The lines of [`Ledger::text`], without the rules of frames that are `shown` anyway.
+    pub(crate) fn lines(
+        &self,
+        limit: u64,
+        shown: &HashSet<FrameSeq>,
+        counter: &dyn TokenCounter,
+    ) -> Vec<LedgerLine> {
+        let whole = usize::try_from(limit).unwrap_or(usize::MAX);
+        // Each list of state may have to say that there is more of it.
+        let limit = whole - (whole / 16).min(Section::LISTS.len() * MORE);
+        let mut filling = Filling::new(limit, true, counter);
+        let mut lines = self.candidates(limit.saturating_mul(2), counter);
+        lines.retain(|line| !is_elsewhere(line, shown));
+        // Lines that tell how many are left out are told with those that do not fit.
+        let (before, mut lines): (Vec<_>, Vec<_>) =
+            lines.into_iter().partition(|line| LeftOut::of_text(&line.text).is_some());
+        let mut others = Vec::new();
+        for section in Self::WORTH {
+            let share = if section == Section::Rules { limit / 2 } else { limit / 4 };
+            others.extend(filling.fill(take(&mut lines, section), share));
+        }
+        // What was only read is the least of it.
+        let read = take(&mut others, Section::Read);
+        let mut others = filling.fill(others, limit);
+        others.extend(read.into_iter().chain(before));
+        others.extend(filling.settle());
+        filling.tell_more(&others, whole);
+        written(filling.chosen(), true)
+    }
+
+    /// What there is to say, section by section, the most valuable line of each first. `room` are
+    /// the tokens of the whole.
+    pub(in crate::compress) fn candidates(
+        &self,
+        room: usize,
+        counter: &dyn TokenCounter,
+    ) -> Vec<SectionLine> {
+        let mut lines = self.rule_lines();
+        lines.extend(self.error_lines(room, counter));
+        lines.extend(self.plan_lines());
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by_key(|(_, file)| std::cmp::Reverse(file.order));
+        for (path, file) in &files {
+            let times = |what: &str, count: u32| match count {
+                1 => what.to_owned(),
+                count => format!("{what} ×{count}"),
+            };
+            let section = if file.is_changed() { Section::Changed } else { Section::Read };
+            let text = if section == Section::Changed {
+                format!("{path}: {}", file.history())
+            } else {
+                times(path, file.read)
+            };
+            let mut line = SectionLine::new(section, file.changed_at.unwrap_or(file.last), text);
+            line.shorter.extend((section == Section::Changed).then(|| (*path).clone()));
+            line.whole = 1;
+            lines.push(line);
+        }
+        // What the user answered is no open question.
+        let is_last = |said: &&Noted| self.last_words.is_none_or(|words| words <= said.frame);
+        if let Some(said) = self.said.as_ref().filter(is_last) {
+            let text = ends(&said.text, (room / 2).clamp(LINE, SPEECH));
+            let mut line = SectionLine::new(Section::Speech, said.frame, text);
+            line.shorter = [LINE, LINE / 2, LINE / 4].map(|most| ends(&said.text, most)).to_vec();
+            lines.push(line);
+        }
+        lines
+    }
+
+    /// The steps that are not done: those in work, and then the others, of a long plan those near
+    /// to where the work is; and how many are done.
+    fn plan_lines(&self) -> Vec<SectionLine> {
+        let Some(frame) = self.plan_at else { return Vec::new() };
+        let is_open = |item: &&Item| item.status != Status::Done;
+        let open: Vec<&Item> = self.plan.iter().filter(is_open).collect();
+        let is_long = open.len() > LONG_PLAN;
+        let mut shown: Vec<&Item> = if is_long { self.near_steps() } else { open.clone() };
+        if !is_long {
+            shown.sort_by_key(|item| item.status == Status::Open);
+        }
+        let mut lines = Vec::new();
+        let mut heading = "";
+        for item in &shown {
+            let of = item.heading.as_deref().unwrap_or_default();
+            let below =
+                if of.is_empty() || of == heading { String::new() } else { format!(" ({of})") };
+            heading = of;
+            let text = |most| format!("{}{}", item.status.mark(), shortened(&item.text, most));
+            let mut line = SectionLine::new(Section::Plan, frame, text(LINE) + &below);
+            line.shorter = vec![text(LINE), shortened(&item.text, LINE), text(40), text(20)];
+            line.whole = 2;
+            lines.push(line);
+        }
+        let left = open.len() - shown.len();
+        if left > 0 {
+            let text = format!("… {left} more: open ×{left}");
+            lines.push(SectionLine::more(Section::Plan, text, Vec::new()));
+        }
+        let done = self.plan.len() - open.len();
+        // A list that is all done may be a part of the plan: that no step is left would mislead.
+        if done > 0 && !open.is_empty() {
+            let text = format!("{done} of {} steps done", self.plan.len());
+            lines.push(SectionLine::new(Section::Plan, frame, text));
+        }
+        lines
+    }
+
+    /// The open steps from where the work is: the one in work, or the first behind the last that is
+    /// done; where too few follow, those before it too.
+    fn near_steps(&self) -> Vec<&Item> {
+        let is = |status: Status| move |item: &Item| item.status == status;
+        let current = self.plan.iter().position(is(Status::InProgress));
+        let behind = || self.plan.iter().rposition(is(Status::Done)).map(|done| done + 1);
+        let from = current.or_else(behind).unwrap_or_default();
+        let (before, after) = self.plan.split_at_checked(from).unwrap_or((&self.plan, &[]));
+        let open =
+            |items: &'_ [Item]| items.iter().filter(|item| item.status != Status::Done).count();
+        let missing = LONG_PLAN.saturating_sub(open(after));
+        let skipped = open(before).saturating_sub(missing);
+        let is_open = |item: &&Item| item.status != Status::Done;
+        let near = before.iter().filter(is_open).skip(skipped);
+        near.chain(after.iter().filter(is_open)).take(LONG_PLAN).collect()
+    }
+
+    /// The rules: those with a command first, then the newest; of one message the shortest, since
+    /// more of them fit.
+    fn rule_lines(&self) -> Vec<SectionLine> {
+        let mut rules: Vec<_> = self.rules.iter().collect();
+        rules.sort_by_key(|of| {
+            let is_headed = rule::is_headed(&of.text);
+            (!of.text.contains("```"), !is_headed, std::cmp::Reverse(of.frame), of.text.len())
+        });
+        let line = |of: &Noted| {
+            let plain = format!("\"{}\"", of.text);
+            let mut line = SectionLine::new(Section::Rules, of.frame, &plain);
+            if let Some(replaced) = &of.replaces {
+                line.text = format!("{plain}, no longer \"{replaced}\"");
+                line.shorter.push(plain);
+            }
+            line
+        };
+        // What is not there stands beside the rules that may ask for it.
+        let missing = self.obstacles.iter().rev().map(|found| {
+            let text = format!("the agent found: {}", found.text);
+            SectionLine::new(Section::Rules, found.frame, text)
+        });
+        rules.into_iter().map(line).chain(missing).collect()
+    }
+
+    /// What failed last, and what failed before and was not done since.
+    fn error_lines(&self, room: usize, counter: &dyn TokenCounter) -> Vec<SectionLine> {
+        let mut lines = Vec::new();
+        if let Some(last) = &self.last_error {
+            let is_open = self.errors.last() == Some(last);
+            let old = self.age_of(last);
+            let call = |most: usize| format!("{}{old}", shortened(&last.call, most));
+            let telling = last.telling();
+            // What is over is told in a line.
+            let section = if is_open { Section::LastError } else { Section::Solved };
+            let text = if is_open {
+                let said = error(last, room / 12, counter);
+                format!("{}:\n{said}", call((room / 4).clamp(16, 160)))
+            } else {
+                format!("{}: {telling}", call((room / 4).clamp(16, 80)))
+            };
+            let mut line = SectionLine::new(section, last.frame, text);
+            line.shorter = vec![
+                format!("{}: {telling}", call(80)),
+                format!("{}: {telling}", call(32)),
+                format!("{}: {}", call(32), shortened(telling, TOLD)),
+                shortened(telling, TOLD),
+                shortened(telling, TOLD / 2),
+            ];
+            line.whole = line.shorter.len() - 1;
+            lines.push(line);
+        }
+        let others =
+            self.errors.iter().rev().filter(|error| Some(*error) != self.last_error.as_ref());
+        lines.extend(others.map(|error| {
+            let (call, old) = (&error.call, self.age_of(error));
+            let text = format!("{call}{old}: {}", shortened(error.telling(), 160));
+            SectionLine::new(Section::OpenErrors, error.frame, text)
+        }));
+        lines
+    }
+
+    /// What is said of a failure after which files were changed: it may be over.
+    fn age_of(&self, error: &Failure) -> &'static str {
+        let is_old = self.changed_at.is_some_and(|changed| changed > error.frame);
+        if is_old { " (before the last change)" } else { "" }
+    }
+}
+
+/// Whether the context says a line elsewhere, or something that is later than it.
+fn is_elsewhere(line: &SectionLine, shown: &HashSet<FrameSeq>) -> bool {
+    let is_shown = line.frame.is_some_and(|frame| shown.contains(&frame));
+    match line.section {
+        Section::Rules | Section::Plan => is_shown,
+        // The user said something since.
+        Section::Speech => shown.iter().any(|frame| Some(*frame) > line.frame),
+        _ => false,
+    }
+}
+
+impl Failure {
+    fn telling(&self) -> &str {
+        if self.told.is_empty() { telling_line(&self.text) } else { &self.told }
+    }
+}
+
+/// What failed, verbatim where it takes at most `room` tokens; else the line that tells what
+/// failed, and what stands around it.
+fn error(failure: &Failure, room: usize, counter: &dyn TokenCounter) -> String {
+    let plain = single_line(&failure.text).unwrap_or_else(|| unwrapped(&failure.text));
+    if plain.is_empty() {
+        return failure.told.clone();
+    }
+    if counter.count_up_to(plain, room).is_some() {
+        return plain.to_owned();
+    }
+    let telling = failure.telling();
+    let left = room.saturating_sub(counter.count(telling) + 4);
+    if left < 24 {
+        return telling.to_owned();
+    }
+    let excerpt = excerpt(plain, left, counter);
+    if excerpt.contains(telling) { excerpt } else { format!("{telling}\n{LEFT_OUT}\n{excerpt}") }
+}

@@ -1,0 +1,147 @@
+//! What summaries say, taken together, with the frames that stand between them.
+
+use std::collections::HashSet;
+
+use crate::{
+    compress::{
+        CompressionJob, Passage,
+        ledger::{Chronicle, LeftOut, Section, SectionLine, quoted},
+    },
+    id::FrameSeq,
+    tokens::TokenCounter,
+};
+
+/// The lines of summaries. State is carried on as it stands in the newest; what somebody else wrote
+/// stays as it is.
+pub(super) fn of_summaries(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLine> {
+    let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
+    let mut lines: Vec<SectionLine> = Vec::new();
+    let mut seen: HashSet<(Section, String)> = HashSet::new();
+    let mut settled: HashSet<Section> = HashSet::new();
+    let mut first: Option<SectionLine> = None;
+    // Frames that stand between the summaries are one run.
+    let is_frame = |passage: &Passage| passage.source.is_some();
+    let runs = job.passages.chunk_by(|one, other| is_frame(one) && is_frame(other));
+    for run in runs.rev() {
+        let Some(passage) = run.first() else { continue };
+        if is_frame(passage) {
+            lines.extend(of_frames_between(job, run, counter));
+            continue;
+        }
+        let of = of_summary(passage.snapshot.text());
+        let sections: HashSet<Section> = of.iter().map(|(section, _)| *section).collect();
+        let mut firsts = Vec::new();
+        for (section, text) in of {
+            match section {
+                Section::First => {
+                    firsts.push(text);
+                    continue;
+                }
+                // What was asked last before is one of the things that the user said.
+                Section::Last if settled.contains(&section) => {
+                    lines.push(quoted(passage.from, &text, limit, counter));
+                    continue;
+                }
+                Section::Words => {
+                    let (frame, said) = framed(&text).unwrap_or((passage.from, &text));
+                    let said = said.strip_prefix('"').and_then(|said| said.strip_suffix('"'));
+                    let line = quoted(frame, said.unwrap_or(&text), limit, counter);
+                    if LeftOut::of_text(&text).is_some() {
+                        lines.push(SectionLine::new(section, frame, text));
+                    } else if seen.insert((section, line.text.clone())) {
+                        lines.push(line);
+                    }
+                    continue;
+                }
+                // Only the newest tells how things stand.
+                Section::LastError | Section::Plan | Section::Speech
+                    if settled.contains(&section) =>
+                {
+                    continue;
+                }
+                _ => {}
+            }
+            // A file stands once, with what happened to it last.
+            let key = match section {
+                Section::Changed | Section::Read => {
+                    text.split(": ").next().unwrap_or_default().to_owned()
+                }
+                _ => text.clone(),
+            };
+            let is_count = LeftOut::of_text(&text).is_some();
+            if is_count || seen.insert((section, key)) {
+                let (frame, text) = match framed(&text).filter(|_| section.names_frames()) {
+                    Some((frame, said)) => (frame, said.to_owned()),
+                    None => (passage.from, text),
+                };
+                lines.push(SectionLine::new(section, frame, text));
+            }
+        }
+        settled.extend(sections);
+        if !firsts.is_empty() {
+            let older = SectionLine::new(Section::First, passage.from, firsts.join("\n"));
+            if let Some(SectionLine { frame: Some(frame), text, .. }) = first.replace(older) {
+                lines.push(quoted(frame, &text, limit, counter));
+            }
+        }
+    }
+    lines.extend(first);
+    lines
+}
+
+/// What frames say that stand between summaries.
+fn of_frames_between(
+    job: &CompressionJob,
+    run: &[Passage],
+    counter: &dyn TokenCounter,
+) -> Vec<SectionLine> {
+    let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
+    // Who speaks is known from the rest of the history.
+    let known = job.before.as_deref().or(job.ledger.as_deref());
+    let (mut ledger, mut chronicle) = (known.cloned().unwrap_or_default(), Chronicle::default());
+    run.iter().for_each(|passage| ledger.read_into(passage, Some(&mut chronicle)));
+    chronicle.candidates(false, limit, counter)
+}
+
+/// A line with the frame that stands at its end: `said [12]`.
+fn framed(line: &str) -> Option<(FrameSeq, &str)> {
+    let (said, frame) = line.strip_suffix(']')?.rsplit_once(" [")?;
+    Some((FrameSeq::new(frame.parse().ok()?), said))
+}
+
+/// The lines of a summary by their sections. Names are read elsewhere.
+fn of_summary(text: &str) -> Vec<(Section, String)> {
+    let mut section = Section::Told;
+    let mut found: Vec<(Section, String)> = Vec::new();
+    let mut is_begun = false;
+    for line in text.lines() {
+        let plain = line.trim_end();
+        if let Some(begun) = Section::of_title(plain) {
+            (section, is_begun) = (begun, true);
+            continue;
+        }
+        if plain.starts_with(Section::Names.title()) || is_tag(plain) {
+            continue;
+        }
+        let item = plain.strip_prefix("- ").filter(|_| !section.is_text());
+        match (item, found.last_mut()) {
+            (Some(item), _) => found.push((section, item.to_owned())),
+            // The lines of a text stay together.
+            (None, Some((last, text)))
+                if !is_begun && *last == section && section != Section::Told =>
+            {
+                text.push('\n');
+                text.push_str(plain);
+            }
+            _ if plain.is_empty() => {}
+            _ => found.push((section, plain.to_owned())),
+        }
+        is_begun = false;
+    }
+    found
+}
+
+/// Whether a line is the tag that a format puts around a summary.
+fn is_tag(line: &str) -> bool {
+    line.starts_with('<') && line.ends_with('>') && !line.contains(' ')
+}
