@@ -243,10 +243,16 @@ fn essentials(ledger: &Ledger, counter: &dyn TokenCounter) -> Vec<Essential> {
         }
         let mark = line.frame.map(|frame| format!(" [{frame}]")).unwrap_or_default();
         let text = line.text.strip_suffix(&mark).unwrap_or(&line.text);
-        let names = text.lines().flat_map(|line| identifiers(without_number(line)));
-        all.extend(names.map(|name| Essential::new(kind_of(name), name)));
+        all.extend(named(text));
     }
+    // Where the user answered it, the ledger does not tell it.
+    all.extend(ledger.said_last().into_iter().flat_map(named));
     all
+}
+
+fn named(text: &str) -> impl Iterator<Item = Essential> {
+    let names = text.lines().flat_map(|line| identifiers(without_number(line)));
+    names.map(|name| Essential::new(kind_of(name), name))
 }
 
 /// A line without its number, in a listing.

@@ -80,6 +80,11 @@ impl Ledger {
         written(filling.chosen(), true)
     }
 
+    /// What the agent said last, also where the user spoke since.
+    pub(in crate::compress) fn said_last(&self) -> Option<&str> {
+        self.said.as_ref().map(|said| said.text.as_str())
+    }
+
     /// What there is to say, section by section, the most valuable line of each first. `room` are
     /// the tokens of the whole.
     pub(in crate::compress) fn candidates(

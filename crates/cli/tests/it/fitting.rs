@@ -119,7 +119,8 @@ fn marks_for_the_cache_stand_after_the_last_block() {
     let is_last = |of: &&Value| of["text"] == context["blocks"][0]["summary"];
     let last = blocks.iter().find(is_last).unwrap();
     assert_eq!(last["cache_control"]["type"], "ephemeral");
-    assert_eq!(printed.to_string().matches("cache_control").count(), 4);
+    // The system prompt, what stands before the block, the block and the newest message.
+    assert_eq!(printed.to_string().matches("cache_control").count(), 3);
 }
 
 /// Where two contexts differ first, and by how much, worked out from their JSON alone.
