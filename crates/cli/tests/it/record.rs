@@ -216,6 +216,12 @@ fn what_cannot_be_recorded_is_refused_before_anything_runs() {
     let refused = run(&[&["record", "-o", other], &command[..]].concat());
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("notes.txt"), "{}", refused.err);
+    // A file system that takes no file, whoever writes.
+    if cfg!(target_os = "linux") {
+        let refused = run(&[&["record", "-o", "/proc/recording"], &command[..]].concat());
+        assert_eq!(refused.code, Some(2));
+        assert!(refused.err.contains("/proc/recording"), "{}", refused.err);
+    }
     assert!(!touched.exists());
     let missing = run(&["record", "-o", path, "--", "/no/such/program"]);
     assert_eq!(missing.code, Some(2));

@@ -98,6 +98,43 @@ fn a_client_that_leaves_in_the_middle_ends_the_call() {
 }
 
 #[test]
+fn a_provider_that_hangs_in_the_middle_is_waited_for() {
+    let (go_on, wait) = mpsc::channel();
+    let wait = Mutex::new(wait);
+    let provider = Provider::start(move |_, stream| {
+        let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n";
+        stream.write_all(head).unwrap();
+        wait.lock().unwrap().recv().unwrap();
+        stream.write_all(b"9\r\ndata: 2\n\n\r\n0\r\n\r\n").unwrap();
+    });
+    let mut recorded = Recorded::of(&provider);
+    let mut stream = recorded.connect();
+    let head = recorded.head("POST", "/responses");
+    stream.write_all(format!("{head}Content-Length: 2\r\n\r\n{{}}").as_bytes()).unwrap();
+    let mut read_until = |end: &[u8]| {
+        let mut seen = Vec::new();
+        while !seen.ends_with(end) {
+            let mut byte = [0];
+            assert_eq!(stream.read(&mut byte).unwrap(), 1);
+            seen.push(byte[0]);
+        }
+    };
+    // What came so far is with the client, and a reader sees a call that runs.
+    read_until(b"data: 1\n\n\r\n");
+    recorded.wait("the first event", |recording| {
+        let exchange = recording.exchanges().first();
+        exchange.is_some_and(|exchange| {
+            recording.response(exchange).is_ok_and(|body| body.into_parts().0.len() == 9)
+        })
+    });
+    go_on.send(()).unwrap();
+    read_until(b"data: 2\n\n\r\n0\r\n\r\n");
+    let recording = recorded.stop();
+    let response = recording.response(&recording.exchanges()[0]).unwrap();
+    assert_eq!(response.whole(), Some(b"data: 1\n\ndata: 2\n\n".as_slice()));
+}
+
+#[test]
 fn an_upload_that_breaks_off_is_marked() {
     let provider = Provider::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
     let recorded = Recorded::of(&provider);
