@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 
 use afterimage_log::Position;
+use zstd::zstd_safe;
 
 use crate::{Error, ErrorKind, Result, entry::RequestBody};
 
@@ -172,7 +173,22 @@ fn compress(bytes: &[u8], base: Option<&[u8]>, level: i32) -> io::Result<Vec<u8>
     encoder.finish()
 }
 
+/// Unpacks a frame that says its length at once: nothing is copied through a window.
 fn decompress(content: &[u8], base: &[u8], stored: u64) -> io::Result<Vec<u8>> {
+    let said = zstd_safe::get_frame_content_size(content).ok().flatten();
+    let length = usize::try_from(stored).ok();
+    let Some(length) = length.filter(|_| said == Some(stored) && stored <= MOST_STORED) else {
+        return decompress_stream(content, base, stored);
+    };
+    let failed = |code| io::Error::other(zstd_safe::get_error_name(code));
+    let mut bytes = Vec::with_capacity(length);
+    let mut decoder = zstd_safe::DCtx::create();
+    decoder.ref_prefix(base).map_err(failed)?;
+    decoder.decompress(&mut bytes, content).map_err(failed)?;
+    Ok(bytes)
+}
+
+fn decompress_stream(content: &[u8], base: &[u8], stored: u64) -> io::Result<Vec<u8>> {
     let mut decoder = zstd::stream::read::Decoder::with_ref_prefix(content, base)?;
     decoder.window_log_max(MOST_WINDOW)?;
     let mut bytes = Vec::with_capacity(stored.min(RESERVED) as usize);
