@@ -270,7 +270,7 @@ fn in_a_block_the_words_of_the_user_go_last() {
 
 #[test]
 fn a_list_that_is_cut_says_how_many_calls_of_which_tool_it_lacks() {
-    let looks = looks(12);
+    let looks = looks(20);
     let mut session = vec![User("Look at all of them.")];
     for (id, arguments, answer) in &looks {
         session.extend([Call(id, "look", arguments), Answer(id, answer)]);
@@ -278,7 +278,7 @@ fn a_list_that_is_cut_says_how_many_calls_of_which_tool_it_lacks() {
     let text = block(&session, 90);
     let done = section(&text, "Done, newest first:");
     let (more, told) = done.split_last().unwrap();
-    let left = 12 - told.iter().map(|line| calls_in(line)).sum::<usize>();
+    let left = 20 - told.iter().map(|line| calls_in(line)).sum::<usize>();
     assert!(left > 0 && !told.is_empty(), "{text}");
     assert_eq!(*more, format!("- … {left} more: look ×{left}"), "{text}");
     // Where blocks are merged, the counts are added up.
@@ -288,7 +288,7 @@ fn a_list_that_is_cut_says_how_many_calls_of_which_tool_it_lacks() {
     let both = OutlineEngine.summarize(&job, &Chars4).unwrap();
     let done = section(&both, "Done, newest first:");
     let (more, told) = done.split_last().unwrap();
-    let left = 24 - told.iter().map(|line| calls_in(line)).sum::<usize>();
+    let left = 40 - told.iter().map(|line| calls_in(line)).sum::<usize>();
     assert_eq!(*more, format!("- … {left} more: look ×{left}"), "{both}");
 }
 

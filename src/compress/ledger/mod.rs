@@ -44,7 +44,7 @@ mod trailer;
 
 pub(crate) use answer::{brief, worth_keeping};
 pub(crate) use chronicle::Chronicle;
-pub(super) use excerpt::{LEFT_OUT, excerpt};
+pub(super) use excerpt::{LEFT_OUT, ends, excerpt};
 pub(super) use filling::{Filling, take, write};
 pub(super) use happened::quoted;
 pub(super) use left_out::LeftOut;

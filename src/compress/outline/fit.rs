@@ -127,18 +127,24 @@ impl Room<'_> {
             self.words(self.filling.left());
         }
         let rest = self.filling.left();
-        self.fill(Section::Told, rest / 3);
+        self.fill(Section::Told, if self.of_block { rest / 2 } else { rest / 3 });
         self.fill_more(Section::Solved, rest / 4);
         self.fill(Section::Solved, rest / 4);
         self.words(rest / 6);
-        let (answers, decisions) =
-            if self.of_block { (rest / 5, rest / 8) } else { (rest / 32, rest / 32) };
+        let (answers, calls, decisions) = if self.of_block {
+            (rest / 5, rest / 2, rest / 8)
+        } else {
+            (rest / 32, rest / 3, rest / 32)
+        };
         self.fill(Section::Answers, answers);
         let before = self.filling.left();
-        self.fill(Section::Calls, rest / 3);
+        self.fill(Section::Calls, calls);
         // A long line is better than none.
+        let is_call = |line: &SectionLine| {
+            line.section == Section::Calls && LeftOut::of_text(&line.text).is_none()
+        };
         if before == self.filling.left()
-            && let Some(at) = self.others.iter().position(|line| line.section == Section::Calls)
+            && let Some(at) = self.others.iter().position(is_call)
         {
             let line = self.others.remove(at);
             self.others.extend(self.filling.fill(vec![line], rest * 2 / 3));
@@ -156,8 +162,10 @@ impl Room<'_> {
     fn rest(&mut self, names: Vec<SectionLine>, unlikely: Vec<SectionLine>) {
         let limit = self.limit;
         // Names alone say nothing: what is told around them comes first.
-        let told = self.told_later();
-        let names = self.filling.fill(names, self.filling.left().saturating_sub(told));
+        let left = self.filling.left().saturating_sub(self.told_later());
+        // Where things stand is said behind a block: there is room for more of what was done.
+        let share = if self.of_block { left / 2 } else { left };
+        let names = self.filling.fill(names, share);
         self.others.extend(self.filling.settle());
         let order = [
             Section::Words,
@@ -176,7 +184,8 @@ impl Room<'_> {
         }
         self.others.extend(self.filling.settle());
         self.filling.tell_more(&self.others, limit);
-        let names = self.filling.fill(names, limit / 4);
+        let share = if self.of_block { limit } else { limit / 4 };
+        let names = self.filling.fill(names, share);
         let rest = self.filling.fill(unlikely, limit / 16);
         self.filling.tell_more(&names, limit);
         drop(rest);

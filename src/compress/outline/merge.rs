@@ -5,11 +5,14 @@ use std::collections::HashSet;
 use crate::{
     compress::{
         CompressionJob, Passage,
-        ledger::{Chronicle, LeftOut, Section, SectionLine, quoted},
+        ledger::{Chronicle, LeftOut, Section, SectionLine, ends, quoted},
     },
     id::FrameSeq,
     tokens::TokenCounter,
 };
+
+/// The bytes of a summary that somebody else wrote, where there is less room.
+const TOLD: [usize; 7] = [8_000, 4_000, 2_000, 1_000, 500, 250, 125];
 
 /// The lines of summaries. State is carried on as it stands in the newest; what somebody else wrote
 /// stays as it is.
@@ -51,6 +54,13 @@ pub(super) fn of_summaries(job: &CompressionJob, counter: &dyn TokenCounter) -> 
                     } else if seen.insert((section, line.text.clone())) {
                         lines.push(line);
                     }
+                    continue;
+                }
+                Section::Told => {
+                    let mut line = SectionLine::new(section, passage.from, &text);
+                    line.shorter = TOLD.map(|most| ends(&text, most)).to_vec();
+                    line.shorter.retain(|form| form.len() < text.len());
+                    lines.push(line);
                     continue;
                 }
                 // Only the newest tells how things stand.
@@ -127,9 +137,7 @@ fn of_summary(text: &str) -> Vec<(Section, String)> {
         match (item, found.last_mut()) {
             (Some(item), _) => found.push((section, item.to_owned())),
             // The lines of a text stay together.
-            (None, Some((last, text)))
-                if !is_begun && *last == section && section != Section::Told =>
-            {
+            (None, Some((last, text))) if !is_begun && *last == section => {
                 text.push('\n');
                 text.push_str(plain);
             }
