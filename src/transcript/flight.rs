@@ -1,6 +1,6 @@
 //! Recordings of the wire, which `afterimage record` makes.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use super::{
     Api, Decoder, TranscriptFormat, Usage, body::Payload, exchange, interaction::Interaction,
@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Result,
     json::{MAX_BYTES, Value},
-    record::{Exchange, Outcome, Recording, unpacked},
+    record::{Body, Exchange, Outcome, Recording, unpacked},
 };
 
 /// The bodies of a recording may have so many bytes together,
@@ -111,8 +111,8 @@ impl FlightReader {
     fn request(&mut self, exchange: &Exchange) -> Payload {
         match self.recording.request(exchange) {
             Ok(body) => match body.cut() {
-                None if is_plain(exchange) => self.payload(body.bytes(), None),
-                None => self.payload(body.bytes(), coding(&exchange.start.headers)),
+                None if is_plain(exchange) => self.payload(&body, None),
+                None => self.payload(&body, coding(&exchange.start.headers)),
                 Some(cut) => Payload::Unreadable(cut.to_owned()),
             },
             Err(error) => Payload::Unreadable(error.message().to_owned()),
@@ -125,7 +125,7 @@ impl FlightReader {
             Ok(body) => {
                 let head = exchange.response.as_ref().filter(|_| !is_plain(exchange));
                 let coding = head.and_then(|head| coding(&head.headers));
-                (self.payload(body.bytes(), coding), body.cut().map(str::to_owned))
+                (self.payload(&body, coding), body.cut().map(str::to_owned))
             }
             Err(error) => {
                 let reason = error.message().to_owned();
@@ -134,13 +134,16 @@ impl FlightReader {
         }
     }
 
-    fn payload(&mut self, bytes: &[u8], coding: Option<&str>) -> Payload {
-        let payload = match coding.filter(|_| !bytes.is_empty()) {
-            Some(coding) => match unpacked(bytes.to_vec(), coding, MAX_BYTES as u64) {
+    fn payload(&mut self, body: &Body, coding: Option<&str>) -> Payload {
+        let bytes = body.bytes();
+        let payload = match (coding.filter(|_| !bytes.is_empty()), body.text()) {
+            (Some(coding), _) => match unpacked(bytes.to_vec(), coding, MAX_BYTES as u64) {
                 Ok(bytes) => Payload::of_bytes(bytes),
                 Err(error) => return Payload::Unreadable(error.message().to_owned()),
             },
-            None => Payload::of_slice(bytes),
+            // No text begins as something packed does.
+            (None, Some(text)) if !text.is_empty() => Payload::Text(Arc::clone(text)),
+            (None, _) => Payload::of_slice(bytes),
         };
         let size = match &payload {
             Payload::Text(text) => text.len() as u64,

@@ -129,15 +129,22 @@ pub(crate) fn describe(bytes: &[u8]) -> Result<StoredBody> {
 ///
 /// # Errors
 /// [`ErrorKind::Damaged`] where they are not what the record says.
-pub(crate) fn of_bytes(bytes: &[u8], base: Option<&[u8]>) -> Result<Vec<u8>> {
+pub(crate) fn of_bytes<'b>(
+    bytes: &'b [u8],
+    base: Option<&[u8]>,
+    room: &'b mut Vec<u8>,
+) -> Result<&'b [u8]> {
     let (body, coding, content) = head(bytes).ok_or_else(no_body)?;
     let found = match coding {
-        PLAIN => content.to_vec(),
+        PLAIN => content,
         IN_PARTS => return Err(no_body()),
-        _ => decompress(content, base.unwrap_or_default(), body.stored).map_err(|error| {
-            Error::new(ErrorKind::Damaged, "a request body that is no zstd frame")
-                .with_source(error)
-        })?,
+        _ => {
+            decompress(content, base.unwrap_or_default(), body.stored, room).map_err(|error| {
+                Error::new(ErrorKind::Damaged, "a request body that is no zstd frame")
+                    .with_source(error)
+            })?;
+            room.as_slice()
+        }
     };
     if found.len() as u64 != body.stored {
         let message = format!(
@@ -173,27 +180,34 @@ fn compress(bytes: &[u8], base: Option<&[u8]>, level: i32) -> io::Result<Vec<u8>
     encoder.finish()
 }
 
-/// Unpacks a frame that says its length at once: nothing is copied through a window.
-fn decompress(content: &[u8], base: &[u8], stored: u64) -> io::Result<Vec<u8>> {
+/// Unpacks a frame that says its length at once: nothing is copied through a window. What was in
+/// `bytes` goes.
+fn decompress(content: &[u8], base: &[u8], stored: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.clear();
     let said = zstd_safe::get_frame_content_size(content).ok().flatten();
     let length = usize::try_from(stored).ok();
     let Some(length) = length.filter(|_| said == Some(stored) && stored <= MOST_STORED) else {
-        return decompress_stream(content, base, stored);
+        return decompress_stream(content, base, stored, bytes);
     };
     let failed = |code| io::Error::other(zstd_safe::get_error_name(code));
-    let mut bytes = Vec::with_capacity(length);
+    bytes.reserve(length);
     let mut decoder = zstd_safe::DCtx::create();
     decoder.ref_prefix(base).map_err(failed)?;
-    decoder.decompress(&mut bytes, content).map_err(failed)?;
-    Ok(bytes)
+    decoder.decompress(bytes, content).map_err(failed)?;
+    Ok(())
 }
 
-fn decompress_stream(content: &[u8], base: &[u8], stored: u64) -> io::Result<Vec<u8>> {
+fn decompress_stream(
+    content: &[u8],
+    base: &[u8],
+    stored: u64,
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
     let mut decoder = zstd::stream::read::Decoder::with_ref_prefix(content, base)?;
     decoder.window_log_max(MOST_WINDOW)?;
-    let mut bytes = Vec::with_capacity(stored.min(RESERVED) as usize);
-    decoder.take(stored.saturating_add(1)).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    bytes.reserve(stored.min(RESERVED) as usize);
+    decoder.take(stored.saturating_add(1)).read_to_end(bytes)?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -226,16 +240,17 @@ mod tests {
                 let found = describe(&record).unwrap();
                 prop_assert_eq!((found.total, found.ended), (body.total, ended));
                 let base = found.base.and(base).map(|(_, base)| base);
-                prop_assert_eq!(of_bytes(&record, base).unwrap(), bytes.clone());
+                let mut room = vec![1];
+                prop_assert_eq!(of_bytes(&record, base, &mut room).unwrap(), &bytes);
             }
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = of_bytes(&bytes, None);
+            let _ = of_bytes(&bytes, None, &mut Vec::new());
             let mut record = to_bytes(&RequestBody::whole(&[7; 300]), None, Effort::Small);
             record.splice(18.., bytes);
-            let _ = of_bytes(&record, Some(b"base"));
+            let _ = of_bytes(&record, Some(b"base"), &mut Vec::new());
         }
     }
 
@@ -255,15 +270,19 @@ mod tests {
         let base_of = Some((Position::new(9), base.as_slice()));
         let record = to_bytes(&RequestBody::whole(&body), base_of, Effort::Small);
         assert!(record.len() < 2000, "{} bytes", record.len());
-        assert!(of_bytes(&record, Some(&base)).unwrap() == body);
+        let mut room = Vec::new();
+        assert!(of_bytes(&record, Some(&base), &mut room).unwrap() == body);
         // Another base gives no body, or not this one.
-        assert!(of_bytes(&record, Some(&input)).ok() != Some(body));
+        assert!(of_bytes(&record, Some(&input), &mut room).ok() != Some(&body));
     }
 
     #[test]
     fn a_frame_that_holds_more_than_it_says_is_damage() {
         let mut record = to_bytes(&RequestBody::whole(&[7; 3000]), None, Effort::Small);
         record[9..17].copy_from_slice(&2000_u64.to_le_bytes());
-        assert_eq!(of_bytes(&record, None).unwrap_err().kind(), ErrorKind::Damaged);
+        assert_eq!(
+            of_bytes(&record, None, &mut Vec::new()).unwrap_err().kind(),
+            ErrorKind::Damaged
+        );
     }
 }

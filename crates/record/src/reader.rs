@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    mem::take,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -18,6 +19,8 @@ use crate::{
     folder::{FILE_NAME, KIND},
 };
 
+/// Room of more bytes is given back after each body.
+const MOST_ROOM: usize = 16 << 20;
 /// The bodies that are kept for those that come after them: as many as conversations are followed.
 const KEPT: usize = 16;
 /// A chain of bodies has no more links.
@@ -32,7 +35,7 @@ pub struct Recording {
     torn: Option<TornEnd>,
     is_live: bool,
     bytes: u64,
-    kept: Mutex<Vec<(Position, Arc<Vec<u8>>)>>,
+    kept: Mutex<Kept>,
 }
 
 /// An exchange of a recording.
@@ -67,22 +70,61 @@ pub enum Outcome {
     Running,
 }
 
+/// Bytes that a recording and the bodies that it gives share. Those of a text are known to be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum SharedBytes {
+    Text(Arc<str>),
+    Other(Arc<[u8]>),
+}
+
+impl SharedBytes {
+    fn of(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.into()),
+            Err(_) => Self::Other(bytes.into()),
+        }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Other(bytes) => bytes,
+        }
+    }
+}
+
+/// Bodies that later ones are stored after.
+#[derive(Debug, Default)]
+struct Kept {
+    bodies: Vec<(Position, SharedBytes)>,
+    /// Where bodies are unpacked: memory that is used again need not be asked for.
+    room: Vec<u8>,
+}
+
 /// The stored bytes of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    bytes: Arc<Vec<u8>>,
+    bytes: SharedBytes,
     cut: Option<String>,
 }
 
 impl Body {
     /// The body, unless it is a part of one.
     pub fn whole(&self) -> Option<&[u8]> {
-        self.cut.is_none().then_some(&self.bytes)
+        self.cut.is_none().then_some(self.bytes())
     }
 
     /// What is stored of the body.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.as_slice()
+    }
+
+    /// What is stored of the body, where it is a text: shared with the recording, and checked once.
+    pub fn text(&self) -> Option<&Arc<str>> {
+        match &self.bytes {
+            SharedBytes::Text(text) => Some(text),
+            SharedBytes::Other(_) => None,
+        }
     }
 
     /// Why the body is not whole; `None` where it is.
@@ -90,10 +132,9 @@ impl Body {
         self.cut.as_deref()
     }
 
-    /// What is stored of the body, with why that is not all of it. Copies a body that the recording
-    /// holds on to.
+    /// What is stored of the body, with why that is not all of it. Copies the body.
     pub fn into_parts(self) -> (Vec<u8>, Option<String>) {
-        (Arc::unwrap_or_clone(self.bytes), self.cut)
+        (self.bytes().to_vec(), self.cut)
     }
 }
 
@@ -279,16 +320,16 @@ impl Recording {
                 let (bytes, lost) = self.joined(&exchange.request_parts)?;
                 let is_all = lost.is_none() && bytes.len() as u64 == stored;
                 let missing = || self.damaged(position, "expected all parts of a request body");
-                is_all.then_some(Body { bytes: Arc::new(bytes), cut }).ok_or_else(missing)
+                is_all.then_some(Body { bytes: SharedBytes::of(&bytes), cut }).ok_or_else(missing)
             }
             None => {
                 let (bytes, _) = self.joined(&exchange.request_parts)?;
-                Ok(Body { bytes: Arc::new(bytes), cut })
+                Ok(Body { bytes: SharedBytes::of(&bytes), cut })
             }
         }
     }
 
-    fn body_at(&self, position: Position, links: u32) -> Result<Arc<Vec<u8>>> {
+    fn body_at(&self, position: Position, links: u32) -> Result<SharedBytes> {
         if let Some(bytes) = self.kept(position) {
             return Ok(bytes);
         }
@@ -304,23 +345,30 @@ impl Recording {
                 return Err(self.damaged(position, "expected a body that refers to an earlier one"));
             }
         };
-        let base = base.as_ref().map(|base| base.as_slice());
-        let bytes = Arc::new(coding::of_bytes(content, base)?);
-        self.keep(position, &bytes);
-        Ok(bytes)
-    }
-
-    fn kept(&self, position: Position) -> Option<Arc<Vec<u8>>> {
-        let kept = self.kept.lock().ok()?;
-        kept.iter().find(|(at, _)| *at == position).map(|(_, bytes)| Arc::clone(bytes))
-    }
-
-    fn keep(&self, position: Position, bytes: &Arc<Vec<u8>>) {
-        let Ok(mut kept) = self.kept.lock() else { return };
-        if kept.len() == KEPT {
-            kept.remove(0);
+        let base = base.as_ref().map(SharedBytes::as_slice);
+        let mut room = self.kept.lock().map(|mut kept| take(&mut kept.room)).unwrap_or_default();
+        let bytes = coding::of_bytes(content, base, &mut room).map(SharedBytes::of);
+        if let Ok(bytes) = &bytes {
+            self.keep(position, bytes, room);
         }
-        kept.push((position, Arc::clone(bytes)));
+        bytes
+    }
+
+    fn kept(&self, position: Position) -> Option<SharedBytes> {
+        let kept = self.kept.lock().ok()?;
+        kept.bodies.iter().find(|(at, _)| *at == position).map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Keeps a body, and the room where it was unpacked.
+    fn keep(&self, position: Position, bytes: &SharedBytes, room: Vec<u8>) {
+        let Ok(mut kept) = self.kept.lock() else { return };
+        if kept.bodies.len() == KEPT {
+            kept.bodies.remove(0);
+        }
+        kept.bodies.push((position, bytes.clone()));
+        if room.capacity() <= MOST_ROOM {
+            kept.room = room;
+        }
     }
 
     /// The body of a response, as far as it is stored.
@@ -341,7 +389,7 @@ impl Recording {
             }
             Outcome::Complete => None,
         };
-        Ok(Body { bytes: Arc::new(bytes), cut })
+        Ok(Body { bytes: SharedBytes::of(&bytes), cut })
     }
 
     /// Parts one after the other, up to one that is damaged; what is said of that one.
