@@ -3,6 +3,9 @@ use crate::compress::CompressionOptions;
 /// What a turn adds to a context, more or less.
 const ANOTHER_TURN: u64 = 1_000;
 
+/// The tokens in which rules, errors, steps and files mostly have a line each.
+const LEAST_LEDGER: u64 = 667;
+
 /// What a context may cost, in tokens: by the exact count of its messages with what the provider
 /// adds around them. A request holds definitions of tools besides: [`Budget::taking`] leaves room
 /// for them. An export holds names and ids of calls, and signatures: leave room for them where a
@@ -94,7 +97,7 @@ impl Budget {
             largest_result: room / 16,
             first_words: room / 4,
             last_words: room / 8,
-            ledger: room / 12,
+            ledger: ledger_of(room),
         }
     }
 
@@ -166,9 +169,10 @@ impl Budget {
         CompressionOptions {
             trigger_tokens: (self.room() / 16).clamp(100, 500),
             max_range_tokens: self.room().max(2_000),
-            ratio: 8,
+            // In a small room there is little to a range, and less to an eighth of it.
+            ratio: (self.room() / 900).clamp(5, 8),
             max_block_tokens: self.room() / 6,
-            min_block_tokens: (self.room() / 64).min(64),
+            min_block_tokens: (self.room() / 32).min(128),
             max_level: 16,
             ..CompressionOptions::default()
         }
@@ -183,6 +187,13 @@ impl Budget {
     pub(super) fn target(&self) -> u64 {
         self.low.min(self.trigger())
     }
+}
+
+/// A twelfth of the room, or what state takes at least, up to a sixth.
+const fn ledger_of(room: u64) -> u64 {
+    let (share, most) = (room / 12, room / 6);
+    let least = if most < LEAST_LEDGER { most } else { LEAST_LEDGER };
+    if share > least { share } else { least }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]

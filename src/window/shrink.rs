@@ -103,9 +103,9 @@ impl ContextWindow {
                 return self.refill(history, request, context, dropped, now);
             }
             // Where things stand says less before frames go.
-            let eighth = self.free(request, &context) / 8;
-            if self.ledger.tokens() > eighth && self.ledger.limit.is_none() {
-                self.ledger.shrink_to(eighth);
+            let sixth = self.free(request, &context) / 6;
+            if self.ledger.tokens() > sixth && self.ledger.limit.is_none_or(|limit| limit > sixth) {
+                self.ledger.shrink_to(sixth);
                 context = self.context(history, request, now)?;
                 continue;
             }

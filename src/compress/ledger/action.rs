@@ -19,6 +19,9 @@ const LONGEST_JSON: usize = 1 << 20;
 /// The bytes of what a call was about.
 const SUBJECT: usize = 140;
 
+/// The bytes of the arguments of a call that is about neither a file nor a command.
+const MEMBERS: usize = 220;
+
 /// A first line of fewer bytes may be the beginning of a script.
 const SHORT_LINE: usize = 24;
 
@@ -204,7 +207,7 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
         }
         (None, Some(command)) => command_of(&command, action),
         (None, None) => {
-            let mut room = SUBJECT;
+            let mut room = MEMBERS;
             for (key, value) in value.as_object().into_iter().flatten() {
                 let text = match value {
                     Value::String(text) => text.clone(),

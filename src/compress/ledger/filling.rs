@@ -192,6 +192,10 @@ impl<'c> Filling<'c> {
     pub(in crate::compress) fn tell_more(&mut self, others: &[SectionLine], limit: usize) {
         self.limit = limit;
         for (list, left) in Self::left_out(others) {
+            // That there were answers says nothing.
+            if list.is_told_by_lines() && !self.begun.contains(&list) {
+                continue;
+            }
             let mut forms = left.forms().into_iter();
             let Some(text) = forms.next() else { continue };
             self.fill(vec![SectionLine::more(list, text, forms.collect())], limit);

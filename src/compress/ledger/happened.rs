@@ -44,7 +44,7 @@ impl Chronicle {
 }
 
 /// The bytes of an answer where there is less room.
-const ANSWERED: [usize; 2] = [240, 120];
+const ANSWERED: [usize; 3] = [240, 120, 60];
 
 /// The tokens of what the user said where there is little room, at least.
 const LEAST_WORDS: usize = 16;

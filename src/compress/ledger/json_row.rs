@@ -14,6 +14,9 @@ const LONGEST: usize = 64;
 /// A number of so many digits is known without its key.
 const LONG_NUMBER: usize = 6;
 
+/// Texts that say nothing without their key.
+const ANSWERS: [&str; 8] = ["yes", "no", "true", "false", "none", "on", "off", "n/a"];
+
 /// So deep is looked into lists of lists.
 const DEEPEST: usize = 6;
 
@@ -201,7 +204,7 @@ fn cells(object: &Object, said: &str, depth: usize) -> Vec<Cell> {
                 }
             }
             Value::Array(items) if depth < DEEPEST => cells.extend(list(key, items, said, depth)),
-            value => cells.extend(scalar(key, value, said)),
+            value => cells.extend(scalar(key, value, said, depth)),
         }
     }
     cells
@@ -280,7 +283,7 @@ fn list(key: &str, items: &[Value], said: &str, depth: usize) -> Option<Cell> {
         .filter(|row| !row.is_empty())
         .collect();
     let names = |(key, value): (&String, &Value)| {
-        scalar(key, value, "").is_some_and(|cell| cell.worth == Worth::Id)
+        scalar(key, value, "", 0).is_some_and(|cell| cell.worth == Worth::Id)
     };
     let has_ids = items.iter().filter_map(Value::as_object).any(|of| of.iter().any(names));
     let worth = if has_ids { Worth::Records } else { Worth::Other };
@@ -288,16 +291,23 @@ fn list(key: &str, items: &[Value], said: &str, depth: usize) -> Option<Cell> {
 }
 
 /// A value with its key, but for what says by itself what it is.
-fn scalar(key: &str, value: &Value, said: &str) -> Option<Cell> {
+fn scalar(key: &str, value: &Value, said: &str, depth: usize) -> Option<Cell> {
     let text = match value {
         Value::Null => return None,
         Value::String(text) => flat(text),
         value => value.to_string(),
     };
-    if text.is_empty() || text.len() > 2 && crate::text::has_word(said, &text) {
+    // In a list of records a row without its id is of nothing.
+    let is_known = text.len() > 2
+        && crate::text::has_word(said, &text)
+        && !(depth > 0 && value.as_str().is_some_and(is_id));
+    if text.is_empty() || is_known {
         return None;
     }
     let is_text = value.as_str().is_some();
+    if is_text && ANSWERS.iter().any(|answer| text.eq_ignore_ascii_case(answer)) {
+        return Some(Cell::one(Worth::State, format!("{key} {text}")));
+    }
     let is_word = is_text && !text.contains(' ') && text.contains(|c: char| c.is_alphabetic());
     let is_key_of_id = ["id", "Id", "ID"].iter().any(|end| key.ends_with(end));
     let cell = if is_text && is_id(&text) || is_key_of_id && !text.contains(' ') {

@@ -107,6 +107,11 @@ impl Section {
         matches!(self, Self::Words | Self::Answers)
     }
 
+    /// Whether the number of its lines alone says nothing.
+    pub(in crate::compress) fn is_told_by_lines(self) -> bool {
+        matches!(self, Self::Answers | Self::Read | Self::Names)
+    }
+
     /// Whether its lines stand as they are, and not as a list.
     pub(in crate::compress) fn is_text(self) -> bool {
         matches!(self, Self::First | Self::Last | Self::LastError | Self::Speech | Self::Told)

@@ -235,8 +235,14 @@ impl Ledger {
             self.errors.iter().rev().filter(|error| Some(*error) != self.last_error.as_ref());
         lines.extend(others.map(|error| {
             let (call, old) = (&error.call, self.age_of(error));
-            let text = format!("{call}{old}: {}", shortened(error.telling(), 160));
-            SectionLine::new(Section::OpenErrors, error.frame, text)
+            let telling = |most: usize| shortened(error.telling(), most);
+            let text = format!("{call}{old}: {}", telling(160));
+            let mut line = SectionLine::new(Section::OpenErrors, error.frame, text);
+            line.shorter = vec![
+                format!("{}{old}: {}", shortened(call, 80), telling(TOLD)),
+                format!("{}{old}: {}", shortened(call, 32), telling(TOLD / 2)),
+            ];
+            line
         }));
         lines
     }

@@ -127,7 +127,7 @@ impl Room<'_> {
             self.words(self.filling.left());
         }
         let rest = self.filling.left();
-        self.fill(Section::Told, if self.of_block { rest / 2 } else { rest / 3 });
+        self.fill(Section::Told, if self.of_block { rest * 2 / 3 } else { rest / 3 });
         self.fill_more(Section::Solved, rest / 4);
         self.fill(Section::Solved, rest / 4);
         self.words(rest / 6);
@@ -164,7 +164,7 @@ impl Room<'_> {
         // Names alone say nothing: what is told around them comes first.
         let left = self.filling.left().saturating_sub(self.told_later());
         // Where things stand is said behind a block: there is room for more of what was done.
-        let share = if self.of_block { left / 2 } else { left };
+        let share = if self.of_block { left / 4 } else { left };
         let names = self.filling.fill(names, share);
         self.others.extend(self.filling.settle());
         let order = [
