@@ -170,7 +170,7 @@ impl Budget {
             trigger_tokens: (self.room() / 16).clamp(100, 500),
             max_range_tokens: self.room().max(2_000),
             // In a small room there is little to a range, and less to an eighth of it.
-            ratio: (self.room() / 900).clamp(5, 8),
+            ratio: (self.room() / 900).clamp(6, 8),
             max_block_tokens: self.room() / 6,
             min_block_tokens: (self.room() / 32).min(128),
             max_level: 16,

@@ -300,6 +300,7 @@ impl ContextWindow {
         } else {
             self.shrink(history, request, context, now)?
         };
+        let context = self.lengthen_instruction(history, request, context, now)?;
         self.refused = None;
         self.last.note(&context);
         self.seen = history.frames().last().map(|frame| frame.sequence);

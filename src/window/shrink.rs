@@ -78,6 +78,52 @@ impl ContextWindow {
         is_shorter
     }
 
+    /// Gives the user's last instruction back what room there is below the low mark, where contexts
+    /// change from there on anyway: `context` is what they are otherwise.
+    pub(super) fn lengthen_instruction(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        context: RenderedContext,
+        now: Millis,
+    ) -> Result<RenderedContext> {
+        let steps = self.transform.steps();
+        let at = self.transform.instruction().filter(|at| self.transform.task() != Some(*at));
+        let Some(frame) = at.and_then(|at| steps.get(at)).map(|step| step.sequence) else {
+            return Ok(context);
+        };
+        let is_new = self.seen.is_none_or(|seen| frame > seen)
+            || self.pending.as_ref().is_some_and(|epoch| epoch.from <= frame);
+        let of = self.change_of(frame).filter(|_| is_new).cloned();
+        let Some((change, snapshot)) = of.zip(history.snapshot(frame)) else { return Ok(context) };
+        let Some(what) = change.shortened().filter(|what| !what.is_masked()) else {
+            return Ok(context);
+        };
+        let most = self.budget.target();
+        let share = what.tokens + most.saturating_sub(context.tokens().total);
+        // A word more is worth no other context.
+        if share < what.tokens + LEAST_TOKENS {
+            return Ok(context);
+        }
+        self.take_back(frame..=frame);
+        if share < what.original_tokens {
+            let counter = &**self.hud.counter();
+            let longer = Change::shorten_words(frame, &snapshot, share, counter);
+            let is_longer = |longer: &Change| {
+                longer.shortened().is_some_and(|of| of.tokens > what.tokens && of.tokens <= share)
+            };
+            self.enter(longer.filter(is_longer).unwrap_or_else(|| change.clone()));
+        } else {
+            self.note(frame, Vec::new());
+        }
+        let longer = self.context(history, request, now)?;
+        if longer.tokens().total <= most {
+            return Ok(longer);
+        }
+        self.enter(change);
+        self.context(history, request, now)
+    }
+
     /// Drops and shortens until the context fits, which is `context` at first.
     pub(super) fn fit(
         &mut self,

@@ -184,7 +184,7 @@ impl Room<'_> {
         }
         self.others.extend(self.filling.settle());
         self.filling.tell_more(&self.others, limit);
-        let share = if self.of_block { limit } else { limit / 4 };
+        let share = if self.of_block { limit * 2 / 3 } else { limit / 4 };
         let names = self.filling.fill(names, share);
         let rest = self.filling.fill(unlikely, limit / 16);
         self.filling.tell_more(&names, limit);

@@ -746,7 +746,8 @@ fn a_session_is_followed_as_it_grows_and_when_it_is_replaced() {
     assert_eq!(following.frame(), 4);
     // Another session takes its place.
     fs::write(&path, claude("oak", 5, "Fell the oak.")).unwrap();
-    assert!(following.line().contains("the file was replaced or cut"));
+    let line = following.line();
+    assert!(line.contains("the file was replaced or cut"), "{line}");
     assert_eq!((following.frame(), following.frame()), (2, 4));
 }
 
