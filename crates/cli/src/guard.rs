@@ -2,7 +2,7 @@
 
 mod page;
 
-use std::{collections::HashMap, io::Write};
+use std::{cell::Cell, collections::HashMap, io::Write};
 
 use afterimage::{
     bill::Prices,
@@ -36,22 +36,27 @@ pub(crate) fn run(args: &args::Guard) -> Outcome {
         None => CacheRules::embedded()?,
     };
     let guard = Guard::new(rules, lens.counter.clone()).with_prices(prices.clone());
-    let watching = Watching { args, guard, most: most(args, &prices)?, lens: &lens };
+    let watching = Watching {
+        args,
+        guard,
+        most: most(args, &prices)?,
+        lens: &lens,
+        has_excess: Cell::new(false),
+    };
     let mut out = Output::new(args.coloring.color);
     if args.follow {
         let mut printed = Printed::default();
-        return watch(&args.input, |input, is_quiet| {
+        watch(&args.input, |input, is_quiet| {
             watching.refresh(input, is_quiet, &mut printed, &mut out)
-        });
+        })?;
+        return watching.verdict();
     }
-    let mut has_excess = false;
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = requests::read(source, &lens.counter)?;
         let watched = watching.of(source, &recording, |_| true)?;
-        has_excess |= watched.iter().any(|of| of.is_excess);
         watching.print(source, &watched, true, &mut out)
     })?;
-    if has_excess { Err(Stop::Negative) } else { Ok(()) }
+    watching.verdict()
 }
 
 /// The most that a request may lose.
@@ -71,6 +76,8 @@ struct Watching<'w> {
     guard: Guard,
     most: Option<Money>,
     lens: &'w Lens,
+    /// Whether a request lost more than it may.
+    has_excess: Cell<bool>,
 }
 
 /// A request with what was said of it, and what was reported.
@@ -96,6 +103,11 @@ impl Watched<'_> {
 }
 
 impl Watching<'_> {
+    /// A failure where a request lost more than it may.
+    fn verdict(&self) -> Outcome {
+        if self.has_excess.get() { Err(Stop::Negative) } else { Ok(()) }
+    }
+
     /// Prints what is new in a file that is followed.
     fn refresh(
         &self,
@@ -212,6 +224,7 @@ impl Watching<'_> {
             page::print(self, source, watched, is_first, out)?;
         }
         out.flush()?;
+        self.has_excess.set(self.has_excess.get() || watched.iter().any(|of| of.is_excess));
         for of in watched.iter().filter(|of| of.is_excess) {
             let loss = of.forecast().and_then(|of| of.loss).map(usage::money);
             let cause = of.prediction.cause().map(|cause| format!(": {cause}"));

@@ -1,6 +1,7 @@
 //! `afterimage record`: an agent's requests, as they are sent.
 
 pub(crate) mod args;
+mod claude;
 mod codex;
 mod launch;
 mod open_files;
@@ -32,26 +33,13 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Record) -> Outcome {
+    let redaction = Redaction::of(&args.redaction)?;
+    note_bodies(args, redaction.is_some());
     let (mut routes, variables) = Routes::of(args)?;
     let launch = Launch::of(args, &variables, &mut routes)?;
-    let redaction = Redaction::of(&args.redaction)?;
-    let has_plain = redaction.is_some() && has_plain_bodies(args);
     let recorder = recorder(args, redaction.clone())?;
     let listen = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let wire = Wire::start(listen, routes.into_routes(), recorder)?;
-    let bodies = match redaction {
-        None => "bodies as they are, with any secret in them",
-        Some(_) if has_plain => {
-            "bodies with placeholders for the secrets that the rules find; bodies of earlier runs stay \
-             there as they are, with any secret in them"
-        }
-        Some(_) => "bodies with placeholders for the secrets that the rules find",
-    };
-    note(&format!(
-        "requests and answers are recorded in {}: {bodies}; the owner of the files alone can read \
-         them",
-        args.output.display()
-    ));
     let outcome = match launch {
         Some(launch) => launch.run(&wire),
         None => serve(&wire, &variables),
@@ -70,6 +58,23 @@ pub(crate) fn run(args: &Record) -> Outcome {
         redaction.report();
     }
     outcome
+}
+
+/// Says before all else what is done with bodies.
+fn note_bodies(args: &Record, is_redacted: bool) {
+    let bodies = if !is_redacted {
+        "bodies as they are, with any secret in them"
+    } else if has_plain_bodies(args) {
+        "bodies with placeholders for the secrets that the rules find; bodies of earlier runs stay \
+         there as they are, with any secret in them"
+    } else {
+        "bodies with placeholders for the secrets that the rules find"
+    };
+    note(&format!(
+        "requests and answers are recorded in {}: {bodies}; the owner of the files alone can read \
+         them",
+        args.output.display()
+    ));
 }
 
 /// Whether an earlier run wrote bodies as they are into the same folder.

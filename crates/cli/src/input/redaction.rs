@@ -25,6 +25,9 @@ use crate::{
     text::counted,
 };
 
+/// So many secrets are told with the place where they stood first.
+const MOST_TOLD: usize = 20;
+
 /// The redactor of all files of a command, so that one secret has one placeholder.
 #[derive(Clone)]
 pub(super) struct Redaction(Rc<RefCell<Redactor>>);
@@ -114,6 +117,15 @@ pub(crate) fn report(redactor: &Redactor) {
     let secrets = counted(report.secrets(), "secret");
     let places = counted(report.times(), "place");
     note(&format!("redacted {secrets} in {places}: {}", rules.join(", ")));
+    let found: Vec<_> = report.found.iter().filter(|of| of.times > 0).collect();
+    for of in found.iter().take(MOST_TOLD) {
+        let times = if of.times > 1 { format!(" ×{}", of.times) } else { String::new() };
+        note(&format!("  {}{times}, first in {}", of.rule, of.first));
+    }
+    let left = found.len().saturating_sub(MOST_TOLD);
+    if left > 0 {
+        note(&format!("  … and {}", counted(left as u64, "secret")));
+    }
 }
 
 fn read_rules(path: &Path) -> Outcome<RedactionRules> {

@@ -14,7 +14,7 @@ use afterimage::record::wire::{Interrupt, Wire};
 
 use super::{
     args::Record,
-    codex, open_files, pi,
+    claude, codex, open_files, pi,
     routes::{Routes, Variable},
 };
 use crate::failure::{Failure, Outcome, Stop};
@@ -52,6 +52,10 @@ impl Launch {
         let (arguments, overlay) = match kind {
             "codex" => (codex::arguments(args, arguments, routes)?, None),
             "pi" => (plain(), Some(pi::Overlay::of(routes)?)),
+            "claude" => {
+                claude::note_settings();
+                (plain(), None)
+            }
             _ => (plain(), None),
         };
         let (program, variables) = (program.clone(), variables.to_vec());

@@ -396,6 +396,7 @@ fn a_redacted_recording_holds_no_secret_and_the_provider_gets_it_all_the_same() 
     let first = err.lines().next().unwrap();
     assert!(first.contains("bodies with placeholders for the secrets"), "{first}");
     assert!(err.contains("redacted 1 secret in 1 place: 1 "), "{err}");
+    assert!(err.contains("  anthropic-key, first in "), "{err}");
     let received = received.lock().unwrap().clone();
     assert!(String::from_utf8(received[0].clone()).unwrap().contains(SECRET));
     let printed = run(&["render", "--request", "1", path]);
@@ -473,4 +474,34 @@ fn requests_of_a_websocket_are_shown_as_others_and_say_what_was_joined() {
     }
     let guarded = run(&["guard", path]);
     assert!(matches!(guarded.code, Some(0)), "{}", guarded.err);
+}
+
+/// What was recorded as a document, as a recording.
+fn recording_of(document: &str, folder: &Path) {
+    let (mut writer, _) = RecordingWriter::open_private(folder).unwrap();
+    let document: Value = serde_json::from_str(document).unwrap();
+    for of in document["interactions"].as_array().unwrap() {
+        let (request, response) = (of["request"].as_str().unwrap(), of["response"].to_string());
+        let start = Start { path: "/v1/messages".to_owned(), ..Start::now("POST", "anthropic") };
+        let id = writer.start(&start).unwrap();
+        writer.request(id, "anthropic", RequestBody::whole(request.as_bytes())).unwrap();
+        writer.response(id, &ResponseHead { status: 200, ..ResponseHead::default() }).unwrap();
+        writer.part(id, response.as_bytes()).unwrap();
+        let bytes = response.len() as u64;
+        writer.end(id, &End { bytes, stored: bytes, ..End::default() }).unwrap();
+    }
+}
+
+#[test]
+fn a_guard_that_follows_ends_by_what_it_found() {
+    let scratch = tempfile::tempdir().unwrap();
+    recording_of(include_str!("../data/guarded.json"), scratch.path());
+    let path = scratch.path().to_str().unwrap();
+    for (most, code) in [("0.005", 1), ("1", 0)] {
+        for follow in [&["--follow"][..], &[]] {
+            let args = [&["guard", "--max-loss", most], follow, &[path]].concat();
+            let guarded = run(&args);
+            assert_eq!(guarded.code, Some(code), "{args:?}: {}{}", guarded.out, guarded.err);
+        }
+    }
 }

@@ -225,3 +225,30 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
         thread::sleep(std::time::Duration::from_millis(5));
     }
 }
+
+#[test]
+fn settings_of_claude_code_that_outrank_the_environment_are_told_of() {
+    let scratch = tempfile::tempdir().unwrap();
+    let claude = stand_in(scratch.path(), "claude", "echo $ANTHROPIC_BASE_URL");
+    let folder = scratch.path().join("claude-home");
+    fs::create_dir(&folder).unwrap();
+    let settings = folder.join("settings.json");
+    let home = [("CLAUDE_CONFIG_DIR", folder.to_str().unwrap())];
+    let outranks = "sets ANTHROPIC_BASE_URL, which outranks the environment";
+    for (text, is_told) in [
+        (r#"{"env":{"ANTHROPIC_BASE_URL":"https://gateway.example/v1"}}"#, true),
+        (r#"{"env":{"ANTHROPIC_BASE_URL":" "}}"#, false),
+        (r#"{"env":{"ANTHROPIC_BASE_URL":7}}"#, false),
+        (r#"{"env":["ANTHROPIC_BASE_URL"]}"#, false),
+        ("{", false),
+        ("", false),
+    ] {
+        fs::write(&settings, text).unwrap();
+        let (out, err) = record(scratch.path(), &[&claude], &home);
+        assert!(out.starts_with("http://127.0.0.1:"), "{out}");
+        assert_eq!(err.contains(outranks), is_told, "{text}: {err}");
+        // What is done with bodies is said before all else.
+        assert!(err.lines().next().unwrap().contains("bodies as they are"), "{err}");
+        assert_eq!(fs::read_to_string(&settings).unwrap(), text);
+    }
+}

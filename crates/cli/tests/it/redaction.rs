@@ -72,6 +72,7 @@ fn no_secret_is_in_what_is_printed() {
     let said = said.err;
     assert!(said.contains("redacted 4 secrets in"), "{said}");
     assert!(said.contains("1 anthropic-key"), "{said}");
+    assert_eq!(said.matches(", first in ").count(), 4, "{said}");
 }
 
 fn bytes_under(folder: &Path) -> Vec<u8> {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::{Body as _, Incoming},
+    ext::ReasonPhrase,
     header::{self, HeaderName, HeaderValue},
 };
 use hyper_util::client::legacy;
@@ -103,7 +104,12 @@ async fn pass(
     recorder.head(head.status.as_u16(), written(&head.headers));
     drop_connection_headers(&mut head.headers);
     head.version = hyper::Version::HTTP_11;
+    // An answer keeps its own words for its status.
+    let reason = head.extensions.remove::<ReasonPhrase>();
     head.extensions.clear();
+    if let Some(reason) = reason {
+        head.extensions.insert(reason);
+    }
     if !watch.is_read() {
         // What is left of a body that the provider did not wait for is no request.
         head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
