@@ -27,7 +27,8 @@ pub struct CompressionOptions {
     /// [`ContextWindow`](crate::window::ContextWindow) they are only as many as
     /// [`Budget::recent`](crate::window::Budget::recent) has room for.
     pub protected_frames: usize,
-    /// A summary may have one token for so many of the original. 5 by default; at least 2.
+    /// A summary may have one token for so many of the original. 5 by default; at least 2. One of
+    /// summaries may have half as many again.
     pub ratio: u64,
     /// The most tokens of a block, however large its range. No limit by default.
     pub max_block_tokens: u64,
@@ -74,8 +75,18 @@ impl Default for CompressionOptions {
 impl CompressionOptions {
     /// The most tokens of a summary of so many.
     pub(super) fn block_limit(&self, tokens: u64) -> u64 {
+        self.limit_by(self.ratio, tokens)
+    }
+
+    /// The most tokens of a summary of summaries, which say little that does not matter: half as many
+    /// again as of frames.
+    pub(super) fn merged_limit(&self, tokens: u64) -> u64 {
+        self.limit_by(self.ratio * 2 / 3, tokens)
+    }
+
+    fn limit_by(&self, ratio: u64, tokens: u64) -> u64 {
         let floor = self.min_block_tokens.min(tokens / 2);
-        (tokens / self.ratio.max(2)).max(floor).min(self.max_block_tokens)
+        (tokens / ratio.max(2)).max(floor).min(self.max_block_tokens)
     }
 }
 

@@ -6,6 +6,12 @@ const ANOTHER_TURN: u64 = 1_000;
 /// The tokens in which rules, errors, steps and files mostly have a line each.
 const LEAST_LEDGER: u64 = 667;
 
+/// A context of fewer tokens is not made smaller for the cache's sake.
+const LEAST_LOW: u64 = 1_500;
+
+/// The tokens of a short file.
+const SHORT_RESULT: u64 = 500;
+
 /// What a context may cost, in tokens: by the exact count of its messages with what the provider
 /// adds around them. A request holds definitions of tools besides: [`Budget::taking`] leaves room
 /// for them. An export holds names and ids of calls, and signatures: leave room for them where a
@@ -26,8 +32,8 @@ pub struct Budget {
     pub low: u64,
     /// The newest frames are compressed last, where they have no more tokens than this.
     pub recent: u64,
-    /// A result of a tool of more tokens is shortened in its middle when it first comes, once all
-    /// that was said has more than half of `high`. Before, there is no need.
+    /// A result of a tool of half as many tokens again is shortened in its middle to so many when it
+    /// first comes, once all that was said has more than half of `high`. Before, there is no need.
     pub largest_result: u64,
     /// The user's first message stands whole where it has no more tokens than this, else its head,
     /// its rules and its end.
@@ -92,9 +98,9 @@ impl Budget {
             reserve_for_output,
             tools: 0,
             high: room - if share < ANOTHER_TURN { share } else { ANOTHER_TURN },
-            low: room / 20,
+            low: low_of(room),
             recent: room / 32,
-            largest_result: room / 16,
+            largest_result: largest_result_of(room),
             first_words: room / 4,
             last_words: room / 8,
             ledger: ledger_of(room),
@@ -170,7 +176,7 @@ impl Budget {
             trigger_tokens: (self.room() / 16).clamp(100, 500),
             max_range_tokens: self.room().max(2_000),
             // In a small room there is little to a range, and less to an eighth of it.
-            ratio: (self.room() / 900).clamp(6, 8),
+            ratio: (self.room() / 1_600).clamp(4, 8),
             max_block_tokens: self.room() / 6,
             min_block_tokens: (self.room() / 32).min(128),
             max_level: 16,
@@ -187,6 +193,20 @@ impl Budget {
     pub(super) fn target(&self) -> u64 {
         self.low.min(self.trigger())
     }
+}
+
+/// An eighth of the room, or what is read with ease, up to two fifths.
+const fn low_of(room: u64) -> u64 {
+    let (share, most) = (room / 8, room / 5 * 2);
+    let least = if most < LEAST_LOW { most } else { LEAST_LOW };
+    if share > least { share } else { least }
+}
+
+/// A twenty-fourth of the room, or what a short file takes, up to a sixteenth.
+const fn largest_result_of(room: u64) -> u64 {
+    let (share, most) = (room / 24, room / 16);
+    let least = if most < SHORT_RESULT { most } else { SHORT_RESULT };
+    if share > least { share } else { least }
 }
 
 /// A twelfth of the room, or what state takes at least, up to a sixth.

@@ -20,8 +20,8 @@ const LEAST_TOKENS: u64 = 200;
 /// The newest frames stay as they are: the agent has not answered them yet.
 const NEWEST: usize = 2;
 
-/// What the line says of an output, in bytes: more of a long one.
-const OUTCOME: std::ops::RangeInclusive<usize> = 80..=320;
+/// What the line says of an output, in bytes: about a quarter of a short one.
+const OUTCOME: std::ops::RangeInclusive<usize> = 80..=480;
 
 /// A frame with results that the context holds.
 pub(super) struct LiveResults {
@@ -170,7 +170,7 @@ impl ContextWindow {
             let tool = call.map(|call| format!("{} ", call.tool)).unwrap_or_default();
             let subject = subject.map(|subject| format!("{subject} ")).unwrap_or_default();
             let is_failed = answer.map_or_else(|| is_failure(output.text), AnsweredCall::is_failed);
-            let most = usize::try_from(output.tokens / 2).unwrap_or(usize::MAX);
+            let most = usize::try_from(output.tokens).unwrap_or(usize::MAX);
             let most = most.clamp(*OUTCOME.start(), *OUTCOME.end());
             let outcome = brief(output.text, is_failed, &subject, most);
             format!(

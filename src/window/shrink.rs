@@ -34,7 +34,8 @@ impl ContextWindow {
             };
             let is_result = |chunk: ChunkRef<'_>| matches!(chunk.part(), PartRef::Result { .. });
             let is_replaced = self.transform.compression_state(frame.sequence).is_some();
-            if tokens_of(snapshot) > most && !is_replaced && snapshot.chunks().any(is_result) {
+            let is_large = tokens_of(snapshot) > most + most / 2;
+            if is_large && !is_replaced && snapshot.chunks().any(is_result) {
                 let counter = &**self.hud.counter();
                 shortened.extend(Change::shorten_results(frame.sequence, snapshot, most, counter));
             }

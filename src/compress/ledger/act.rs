@@ -11,10 +11,16 @@ use super::{
 use crate::{id::FrameSeq, text::common_prefix};
 
 /// The bytes of what came of a call, in each of its forms.
-const FORMS: [usize; 3] = [220, 100, 40];
+const FORMS: [usize; 4] = [480, 220, USUAL, 40];
+
+/// The bytes of what came of a call where others want to be told, too.
+const USUAL: usize = 100;
 
 /// The bytes of what came of each of many calls, in each of their forms.
-const EACH: [usize; 3] = [160, 90, 40];
+const EACH: [usize; 4] = [300, 160, 90, 40];
+
+/// The number of the form in [`EACH`] where others want to be told, too.
+const USUAL_EACH: usize = 2;
 
 /// So many calls of one tool stand in a line of their own.
 const FEW: usize = 2;
@@ -72,6 +78,8 @@ struct Outcome {
     class: Class,
     /// The longest first, in the sizes of [`FORMS`].
     forms: Vec<String>,
+    /// So many of them are longer than usual.
+    spare: usize,
     /// In the sizes of [`EACH`].
     each: Vec<String>,
     has_value: bool,
@@ -96,21 +104,21 @@ impl Act {
             let running = vec![format!("running: {}", ids.join(" "))];
             Outcome {
                 class,
-                each: running.clone(),
+                each: vec![running.first().cloned().unwrap_or_default(); EACH.len()],
                 forms: running,
+                spare: 0,
                 has_value: true,
                 is_empty: false,
             }
         } else {
             let answer = Answer::of(text, class == Class::Failed, &self.text);
-            let forms = |sizes: &[usize]| {
-                let mut forms: Vec<String> = sizes.iter().map(|most| answer.brief(*most)).collect();
-                forms.dedup();
-                forms
-            };
-            let (forms, each) = (forms(&FORMS), forms(&EACH));
+            let mut forms = FORMS.map(|most| answer.brief(most)).to_vec();
+            forms.dedup();
+            let usual = answer.brief(USUAL);
+            let spare = forms.iter().position(|form| *form == usual).unwrap_or_default();
+            let each = EACH.map(|most| answer.brief(most)).to_vec();
             let is_empty = forms.first().is_some_and(|form| form == "no output");
-            Outcome { class, forms, each, has_value: answer.has_value(), is_empty }
+            Outcome { class, forms, spare, each, has_value: answer.has_value(), is_empty }
         };
         self.outcome = Some(outcome);
     }
@@ -142,13 +150,15 @@ impl Act {
         let mut line =
             SectionLine::new(Section::Calls, self.frame, first.unwrap_or_else(|| head.clone()));
         line.shorter = forms.collect();
+        line.spare = self.outcome.as_ref().map_or(0, |outcome| outcome.spare);
         line
     }
 
     /// What came of it in the form of that number, to stand beside others of its tool.
     fn outcome_beside(&self, form: usize) -> Option<&str> {
-        let outcome = self.outcome.as_ref().filter(|of| of.has_value && !of.is_empty)?;
-        outcome.each.get(form.min(outcome.each.len().saturating_sub(1))).map(String::as_str)
+        let outcome = self.outcome.as_ref().filter(|of| !of.is_empty)?;
+        let each = outcome.each.get(form).map(String::as_str);
+        each.filter(|text| outcome.has_value || !Answer::is_size(text))
     }
 
     /// What stands for it beside others of its tool, without what they all came to.
@@ -266,9 +276,12 @@ fn beside(acts: &[&Act]) -> Option<SectionLine> {
     let mut line = SectionLine::new(Section::Calls, first.frame, with(0));
     let each: Vec<String> =
         acts.iter().map(|act| without(format!("{}{}", act.values, act.count()))).collect();
-    line.shorter = vec![with(1), with(2), format!("{head}: {}", each.join("; "))];
+    let usual = with(USUAL_EACH);
+    line.shorter = vec![with(1), usual.clone(), with(3), format!("{head}: {}", each.join("; "))];
     line.shorter.dedup();
     line.shorter.retain(|form| *form != line.text);
+    let shorter = line.shorter.iter().position(|form| *form == usual);
+    line.spare = shorter.map_or(0, |at| at + 1);
     Some(line)
 }
 

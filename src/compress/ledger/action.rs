@@ -2,6 +2,7 @@
 
 use super::{
     act::{CallKind, CallSubject},
+    contents,
     outcome::shortened,
     plan::{self, Item, Step},
     running, script,
@@ -21,6 +22,13 @@ const SUBJECT: usize = 140;
 
 /// The bytes of the arguments of a call that is about neither a file nor a command.
 const MEMBERS: usize = 220;
+
+/// The bytes of the sections of a document in an argument.
+const SECTIONS: usize = 240;
+
+/// A text of so few lines is no document; of a longer one so many are looked at.
+const FEW_LINES: usize = 8;
+const DOCUMENT: usize = 400;
 
 /// A first line of fewer bytes may be the beginning of a script.
 const SHORT_LINE: usize = 24;
@@ -214,12 +222,14 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
                     Value::Object(_) | Value::Array(_) => scalars(value),
                     value => value.to_string(),
                 };
-                let text = shortened(&text, 60);
+                let document = document(&text);
+                let is_document = document.is_some();
+                let text = document.unwrap_or_else(|| shortened(&text, 60));
                 let pair = format!("{key}: {text}");
-                if text.trim().is_empty() || pair.len() > room {
+                if text.trim().is_empty() || pair.len() > room && !is_document {
                     continue;
                 }
-                room -= pair.len();
+                room = room.saturating_sub(pair.len());
                 action.values.push_str(if action.values.is_empty() { "" } else { ", " });
                 action.values.push_str(&text);
                 action.subject.push_str(if action.subject.is_empty() { "" } else { ", " });
@@ -229,6 +239,15 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
                 && EDITS.iter().any(|key| value.get(key).is_some());
         }
     }
+}
+
+/// A document in an argument: its title, and its sections.
+fn document(text: &str) -> Option<String> {
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).take(DOCUMENT).collect();
+    let title = lines.first().filter(|_| lines.len() > FEW_LINES)?;
+    let held = contents::sections_in(lines.get(1..)?, SECTIONS)?;
+    Some(format!("{} ({held})", shortened(title.trim_start_matches(['#', ' ']), 60)))
 }
 
 /// The lines that a call asks for.
@@ -279,6 +298,8 @@ fn command_of(command: &str, action: &mut Action) {
     action.edits_open_file = shell::edits_open_file(command);
     let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
+    let short = in_short_folder(first);
+    let first = short.as_deref().unwrap_or(first);
     // `python -c '` says nothing by itself.
     let is_short = first.len() < SHORT_LINE && !first.contains("<<");
     let next = lines.clone().next().filter(|_| is_short && first.ends_with(['\'', '"']));
@@ -295,6 +316,14 @@ fn command_of(command: &str, action: &mut Action) {
     if let Some((_, path)) = action.touches.iter().find(is_new) {
         action.subject = format!("{} writes {path}", shortened(&action.subject, SUBJECT / 2));
     }
+}
+
+/// A command that enters a folder first, with the folder's name alone: `cd quay && make`.
+fn in_short_folder(line: &str) -> Option<String> {
+    let (folder, rest) = line.strip_prefix("cd ")?.split_once(" && ")?;
+    let is_plain = folder.starts_with(['/', '~']) && !folder.contains([' ', '"', '$']);
+    let name = folder.trim_end_matches('/').rsplit('/').next().filter(|_| is_plain)?;
+    (name.len() < folder.len()).then(|| format!("cd {name} && {rest}"))
 }
 
 fn is_patch(text: &str) -> bool {
@@ -361,6 +390,14 @@ mod tests {
             "*** Begin Patch\n*** Update File: d.ts\n*** End Patch",
             "patch of d.ts",
             &[(Touch::Changed, "d.ts")],
+        );
+        check("Frob", r#"{"command":"cd /home/ines/quay && make"}"#, "cd quay && make", &[]);
+        let plan = "# Plan: raise the gate\\n\\n## Look\\na\\nb\\n## Raise it\\nc\\nd\\ne\\nf";
+        check(
+            "Leave",
+            &format!(r#"{{"ask":"x","plan":"{plan}"}}"#),
+            "ask: x, plan: Plan: raise the gate (Look, Raise it)",
+            &[],
         );
         assert!(read("edit", r#"{"search":"a","replace":""}"#).edits_open_file);
         check("x", "<parameter name=\"path\">a.rs</parameter>", "a.rs", &[(Touch::Read, "a.rs")]);

@@ -1,6 +1,7 @@
 //! What a result says, in a few words: a value where it is one, and not how long it is.
 
 use super::{
+    contents::held,
     envelope::unwrapped,
     json_row::{records_in, row, rows},
     outcome::{is_refused, shortened, told},
@@ -18,6 +19,9 @@ const LINE: usize = 100;
 
 /// So many short lines are told one behind the other.
 const FEW: usize = 3;
+
+/// In fewer bytes nothing is said of what lines hold.
+const LEAST_HELD: usize = 40;
 
 /// In so many of its last lines a program counts what came of it.
 const END: usize = 6;
@@ -78,6 +82,12 @@ impl<'t> Answer<'t> {
         let mut lines = unwrapped(self.text).lines().filter(|line| !line.trim().is_empty());
         lines.next().is_some() && lines.nth(FEW - 1).is_none()
     }
+
+    /// Whether a form of it says nothing but how much there was.
+    pub(super) fn is_size(form: &str) -> bool {
+        let number = form.strip_suffix(" lines");
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    }
 }
 
 /// The object or array that a text is, or the records in its beginning where it is long.
@@ -122,12 +132,20 @@ fn of_lines(plain: &str, said: &str, most: usize) -> String {
                 None => {
                     match many.first().copied().filter(|line| is_short(line) && is_sentence(line)) {
                         Some(first) => format!("{} ({} lines)", flat(first), many.len()),
-                        None => format!("{} lines", many.len()),
+                        None => sized(many, most),
                     }
                 }
             }
         }
     }
+}
+
+/// How much there is, and what it holds where that fits: `71 lines: a.ts ×12, b.ts`.
+fn sized(lines: &[&str], most: usize) -> String {
+    let size = format!("{} lines", lines.len());
+    let room = most.saturating_sub(size.len() + 2);
+    let held = Some(room).filter(|room| *room >= LEAST_HELD).and_then(|room| held(lines, room));
+    held.map_or_else(|| size.clone(), |held| format!("{size}: {held}"))
 }
 
 /// The line in which a program says last what came of it: so many passed, finished in so long.

@@ -36,6 +36,26 @@ fn runs_program(call: &Waiting) -> bool {
     RUNNERS.iter().any(|word| tool.contains(word)) && !VIEWERS.contains(&program)
 }
 
+/// Whether what failed was a look: `ls`, `grep`, `cat`.
+fn is_look(error: &Failure) -> bool {
+    let program = error.key.split(' ').next().unwrap_or_default();
+    VIEWERS.contains(&program) && program != "git" && program != "diff"
+}
+
+/// The members in what a call is about: `id: QB7, to: north`.
+fn values_of(subject: &str) -> Vec<&str> {
+    let subject = subject.trim_start_matches('(').trim_end_matches(')');
+    let members = subject.split(", ").filter(|member| member.contains(": "));
+    members.collect()
+}
+
+/// Whether two calls have most of their members in common: the first, and half of the others.
+fn shares_most(one: &[&str], other: &[&str]) -> bool {
+    let same = one.iter().filter(|member| other.contains(member)).count();
+    one.first().is_some_and(|first| other.first() == Some(first))
+        && same * 2 >= one.len().max(other.len())
+}
+
 impl Ledger {
     pub(super) fn call(
         &mut self,
@@ -191,6 +211,7 @@ impl Ledger {
         (text, class): (&str, Class),
     ) {
         let is_failed = class == Class::Failed;
+        let values = values_of(&call.subject);
         // Who reads a file has not done to it what failed.
         let only_reads =
             !touched.is_empty() && touched.iter().all(|(touch, _)| *touch == Touched::Read);
@@ -200,12 +221,20 @@ impl Ledger {
             // What failed first and works now is over; so is what failed before in the same way.
             let is_over =
                 !is_failed && !only_reads && !call.key.is_empty() && error.key == call.key;
-            !is_same && !is_over
+            // So is what was asked once more with another value.
+            let is_again = !is_failed
+                && touched.is_empty()
+                && error.call.strip_prefix(&call.tool).is_some_and(|asked| {
+                    asked.starts_with('(') && shares_most(&values, &values_of(asked))
+                });
+            !is_same && !is_over && !is_again
         });
         // What was refused was not run, and so did not fail.
         if is_failed && !outcome::is_refused(text) {
             let failed = Failure::new(frame, call, text);
             self.last_error = Some(failed.clone());
+            // A look that found nothing is no work that is open.
+            self.errors.retain(|error| !is_look(error));
             self.errors.push(failed);
             let over = self.errors.len().saturating_sub(MOST_ERRORS);
             self.errors.drain(..over);
@@ -332,6 +361,27 @@ mod tests {
         let moves = [("w", write, "ok"), ("sh", &*moved, "")];
         check(&moves, "- tide.md: created, then moved to flood.md [2]");
         check(&moves, "- flood.md: moved from tide.md [2]");
+    }
+
+    #[test]
+    fn what_was_asked_once_more_with_another_value_is_over() {
+        let book = |card: &str| format!(r#"{{"id":"QB7","quay":"north","pay":"{card}"}}"#);
+        let (first, second) = (book("gift_1"), book("card_2"));
+        let failed = ("book", &*first, "Error: gift_1 is empty");
+        let (text, _) = told(&[failed, ("book", &second, r#"{"id":"QB7","paid":true}"#)]);
+        assert!(!text.contains("Last error:"), "{text}");
+        assert!(text.contains("Failed before, done since:"), "{text}");
+        let other = r#"{"id":"QB8","quay":"north","pay":"card_2"}"#;
+        let (text, _) = told(&[failed, ("book", other, "booked")]);
+        assert!(text.contains("Last error:"), "{text}");
+    }
+
+    #[test]
+    fn a_look_that_found_nothing_is_no_open_work() {
+        let (look, make) = (sh("ls src/quay"), sh("make tide"));
+        let missing = "ls: cannot access 'src/quay': No such file or directory";
+        let (text, _) = told(&[("sh", &look, missing), ("sh", &make, "make: *** [tide] Error 1")]);
+        assert!(text.contains("make tide") && !text.contains("src/quay"), "{text}");
     }
 
     #[test]

@@ -43,8 +43,9 @@ impl<'c> Filling<'c> {
         self.limit.saturating_sub(self.used)
     }
 
-    /// Chooses lines in order while they take at most `share` tokens; gives back the others. Each
-    /// line is counted by itself: [`Filling::finish`] counts the whole.
+    /// Chooses lines in order while they take at most `share` tokens, each in its longest form that
+    /// fits and is not spare; gives back the others. Each line is counted by itself:
+    /// [`Filling::settle`] counts the whole.
     pub(in crate::compress) fn fill(
         &mut self,
         lines: Vec<SectionLine>,
@@ -53,23 +54,44 @@ impl<'c> Filling<'c> {
         let mut share = share.min(self.left());
         let mut others = Vec::new();
         for mut line in lines {
-            let whole = (line.text.as_str(), line.tokens);
-            let mut forms =
-                std::iter::once(whole).chain(line.shorter.iter().map(|text| (text.as_str(), None)));
-            let fitting = forms.find_map(|(text, tokens)| {
-                Some((self.cost(line.section, text, tokens, share)?, text.to_owned()))
+            let first = line.spare.min(line.shorter.len());
+            let fitting = (first..=line.shorter.len()).find_map(|form| {
+                let tokens = line.tokens.filter(|_| form == 0);
+                Some((form, self.cost(line.section, line.form(form), tokens, share)?))
             });
-            let Some((cost, text)) = fitting else {
+            let Some((form, cost)) = fitting else {
                 others.push(line);
                 continue;
             };
-            line.text = text;
+            line.take_form(form);
             share -= cost;
             self.used += cost;
             self.begun.insert(line.section);
             self.chosen.push(line);
         }
         others
+    }
+
+    /// Gives chosen lines of a section their longest form, in the order in which they were chosen,
+    /// while that takes at most `share` tokens more.
+    pub(in crate::compress) fn lengthen(&mut self, section: Section, share: usize) {
+        let mut share = share.min(self.left());
+        for line in self.chosen.iter_mut().filter(|line| line.section == section) {
+            if line.longer.is_empty() {
+                continue;
+            }
+            let now = self.counter.count(&line.text);
+            let longer = line.longer.iter().enumerate().find_map(|(form, text)| {
+                let tokens = self.counter.count_up_to(text, now + share)?;
+                Some((form, tokens.saturating_sub(now)))
+            });
+            if let Some((form, more)) = longer {
+                line.longer.truncate(form + 1);
+                line.text = line.longer.pop().unwrap_or_default();
+                share -= more;
+                self.used += more;
+            }
+        }
     }
 
     /// The tokens of a text.
@@ -108,7 +130,7 @@ impl<'c> Filling<'c> {
             return lines;
         };
         for line in &mut lines {
-            line.text = line.form(form.min(line.whole_forms())).to_owned();
+            line.take_form(form.min(line.whole_forms()));
         }
         self.used += cost;
         self.begun.extend(lines.iter().map(|line| line.section));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Chronicle, Section, SectionLine, excerpt::excerpt, outcome::shortened};
+use super::{Chronicle, Section, SectionLine, excerpt::excerpt, replies::telling};
 use crate::{id::FrameSeq, text::flat, tokens::TokenCounter};
 
 impl Chronicle {
@@ -28,8 +28,9 @@ impl Chronicle {
         let answers = open.iter().chain(self.replies.newest_first());
         lines.extend(answers.map(|(frame, said)| {
             let mut line = SectionLine::new(Section::Answers, *frame, said);
-            line.shorter = ANSWERED.map(|most| shortened(said, most)).to_vec();
+            line.shorter = ANSWERED.map(|most| telling(said, most)).to_vec();
             line.shorter.retain(|text| text.len() < said.len());
+            line.spare = usize::from(!line.shorter.is_empty());
             line
         }));
         let mut told = HashSet::new();

@@ -14,6 +14,7 @@ mod answer;
 mod calls;
 mod chronicle;
 mod constraint;
+mod contents;
 mod correction;
 mod decision;
 mod envelope;

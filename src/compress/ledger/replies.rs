@@ -1,17 +1,17 @@
 //! What the agent answered to a request of the user: the body of its last text before the user
 //! speaks again.
 
-use super::{
-    outcome::shortened,
-    sentence::{holds, lower, sentences},
-};
-use crate::id::FrameSeq;
+use super::sentence::{holds, lower, sentences};
+use crate::{id::FrameSeq, text::flat};
 
 /// The bytes of an answer that are kept.
 const LONGEST: usize = 600;
 
+/// The bytes of an answer that are looked at.
+const LOOKED_AT: usize = 4_000;
+
 /// Words of a sentence that only closes an answer.
-const CLOSINGS: [&str; 19] = [
+const CLOSINGS: [&str; 21] = [
     "let me know",
     "feel free",
     "happy to help",
@@ -28,6 +28,8 @@ const CLOSINGS: [&str; 19] = [
     "how can i assist",
     "how may i assist",
     "would you like me to",
+    "would you like to",
+    "please confirm",
     "shall i",
     "thank you for",
     "i apologize",
@@ -92,12 +94,102 @@ fn body(text: &str) -> Option<String> {
             body.push(' ');
         }
         body.push_str(said);
-        if body.len() >= LONGEST {
+        if body.len() >= LOOKED_AT {
             break;
         }
     }
-    let body = shortened(&body, LONGEST);
+    let body = telling(&body.replace("**", ""), LONGEST);
     body.contains(' ').then_some(body)
+}
+
+/// Words of a sentence that says what is so, and what is not.
+const TELLING: [&str; 16] = [
+    "cannot",
+    "can't",
+    "not",
+    "no",
+    "never",
+    "only",
+    "unable",
+    "unfortunately",
+    "must",
+    "because",
+    "denied",
+    "refused",
+    "failed",
+    "total",
+    "confirmed",
+    "instead",
+];
+
+/// An answer in about `most` bytes: the sentences that tell a figure or a limit before others, in
+/// order. Of a single sentence its beginning and its end, where the figure mostly stands.
+pub(super) fn telling(answer: &str, most: usize) -> String {
+    if answer.len() <= most {
+        return answer.to_owned();
+    }
+    let said: Vec<&str> = sentences(answer).collect();
+    let mut order: Vec<(bool, usize)> = said
+        .iter()
+        .enumerate()
+        .map(|(at, said)| {
+            let has_figure = said.contains(|c: char| c.is_ascii_digit());
+            (!has_figure && !holds(&lower(said), &TELLING), at)
+        })
+        .collect();
+    order.sort_unstable();
+    let mut left = most;
+    let mut kept: Vec<usize> = Vec::new();
+    for (_, at) in &order {
+        let cost = said.get(*at).map_or(usize::MAX, |said| said.len() + GAP.len());
+        if cost <= left {
+            left -= cost;
+            kept.push(*at);
+        }
+    }
+    kept.sort_unstable();
+    let Some(last) = kept.last().copied() else {
+        let first = order.first().and_then(|(_, at)| said.get(*at)).copied();
+        return without_middle(first.unwrap_or(answer), most);
+    };
+    let mut text = String::new();
+    let mut next = 0;
+    for at in kept {
+        text.push_str(match (at == next, text.is_empty()) {
+            (true, true) => "",
+            (true, false) => " ",
+            (false, true) => "… ",
+            (false, false) => GAP,
+        });
+        text.push_str(said.get(at).copied().unwrap_or_default());
+        next = at + 1;
+    }
+    if last + 1 < said.len() {
+        text.push_str(" …");
+    }
+    text
+}
+
+/// What stands between sentences where others are left out.
+const GAP: &str = " … ";
+
+/// A text in at most about `most` bytes: its beginning, and what leads to its last figure, or its
+/// end; between words.
+fn without_middle(text: &str, most: usize) -> String {
+    let line = flat(text);
+    if line.len() <= most {
+        return line;
+    }
+    let room = most.saturating_sub(GAP.len()) / 2;
+    let figure = line.rfind(|c: char| c.is_ascii_digit());
+    let behind = figure.and_then(|at| Some(at + line.get(at..)?.find(' ')?));
+    let to = behind.filter(|to| *to > most).unwrap_or(line.len());
+    let head = (0..=room).rev().find_map(|at| line.get(..at)).unwrap_or_default();
+    let head = head.rfind(' ').and_then(|at| head.get(..at)).unwrap_or(head);
+    let tail = (to.saturating_sub(room)..=to).find_map(|at| line.get(at..to)).unwrap_or_default();
+    let tail = tail.find(' ').and_then(|at| tail.get(at + 1..)).unwrap_or(tail);
+    let end = if to < line.len() { " …" } else { "" };
+    format!("{}{GAP}{}{end}", head.trim_end(), tail.trim_start())
 }
 
 #[cfg(test)]
@@ -110,6 +202,20 @@ mod tests {
             ```\nlock --all\n```\nWould you like me to shut it? Let me know if this works for you.";
         assert_eq!(body(text).unwrap(), "The lock leaks at its lower gate. The upper one holds.");
         assert_eq!(body("Great! Let me know if I can do more."), None);
+    }
+
+    #[test]
+    fn a_short_answer_tells_what_it_costs_and_what_cannot_be() {
+        let answer = "I have looked at all berths of the harbour for you. Berth 7 costs 40 a day. \
+            The pilot cannot come on Tuesday. The weather will be fine.";
+        assert_eq!(telling(answer, 200), answer);
+        assert_eq!(
+            telling(answer, 80),
+            "… Berth 7 costs 40 a day. The pilot cannot come on Tuesday. …"
+        );
+        let long = "The price of a berth for one more day at the northern quay of the harbour with \
+            water and power comes to 105 in all, if you would like to take it.";
+        assert_eq!(telling(long, 60), "The price of a berth for … and power comes to 105 …");
     }
 
     #[test]

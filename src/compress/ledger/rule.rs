@@ -234,7 +234,7 @@ pub(super) fn is_headed(sentence: &str) -> bool {
 fn is_statement(rule: &str) -> bool {
     let lower = lower(rule);
     let words = words(&lower);
-    is_denied(&words) || is_past(&words) || is_opinion(&lower, &words)
+    is_denied(&words) || is_past(&words) || is_opinion(&lower, &words) || is_report(&words)
 }
 
 fn is_denied(words: &[&str]) -> bool {
@@ -282,6 +282,18 @@ fn is_past(words: &[&str]) -> bool {
 }
 
 /// What is thought or found to be so, in words that describe as often as they ask.
+/// `I read that there shouldn't be a fee`, `I was told that I must not pay`: what somebody else says.
+fn is_report(words: &[&str]) -> bool {
+    let asks = || words.iter().any(|word| matches!(*word, "please" | "never" | "don't"));
+    let told = match words {
+        ["i" | "we", "read" | "heard" | "understood", ..] => true,
+        ["i" | "we", "was" | "were", "told" | "informed" | "under", ..] => true,
+        ["my", "understanding", ..] => true,
+        _ => false,
+    };
+    told && !asks()
+}
+
 fn is_opinion(lower: &str, words: &[&str]) -> bool {
     let begins = match words {
         ["i" | "we", verb, ..] => OPINIONS.contains(verb),
@@ -344,6 +356,8 @@ mod tests {
             "I've never moored there before.",
             "I only got two of the ropes.",
             "I must have lost the ticket.",
+            "I read that there shouldn't be any fee for it.",
+            "I was told that I must not pay for the pilot.",
             "There are only two berths left.",
             "I think this is exactly the same quay.",
             "Must I pay for the night?",

@@ -64,7 +64,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let (inside, rest) = text.get(1..)?.split_once(quote)?;
     let inside = inside.trim_end_matches('\\');
-    let is_path = inside.len() < 200 && !inside.contains(char::is_whitespace);
+    let is_path = inside.len() < 200 && !inside.contains(|c: char| c.is_whitespace() || c == '\\');
     is_path.then_some((inside, rest))
 }
 
@@ -117,6 +117,7 @@ mod tests {
         );
         check("node -e 'fs.writeFileSync(\"e.js\", x)'", &written("e.js"));
         check("python -c 'print(open(\"f.py\").read(), \"w\")'", &[]);
+        check("sed -i 's/x/open(\"\\/g.py\", \"w\")/' f.py", &[]);
         check("python -c 'reopen(\"g.py\", \"w\")'", &[]);
     }
 }

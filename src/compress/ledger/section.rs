@@ -130,6 +130,10 @@ pub(in crate::compress) struct SectionLine {
     pub(in crate::compress) shorter: Vec<String>,
     /// So many of the shorter forms still say all that matters.
     pub(in crate::compress) whole: usize,
+    /// So many of the first forms are only for room that nothing else needs.
+    pub(in crate::compress) spare: usize,
+    /// The forms that are longer than the one that was chosen, the longest first.
+    pub(in crate::compress) longer: Vec<String>,
 }
 
 impl SectionLine {
@@ -145,17 +149,41 @@ impl SectionLine {
             tokens: None,
             shorter: Vec::new(),
             whole: 0,
+            spare: 0,
+            longer: Vec::new(),
         }
     }
 
     /// A line that tells how many lines of a list are left out.
     pub(in crate::compress) fn more(section: Section, text: String, shorter: Vec<String>) -> Self {
-        Self { section, frame: None, text, tokens: None, shorter, whole: 0 }
+        Self {
+            section,
+            frame: None,
+            text,
+            tokens: None,
+            shorter,
+            whole: 0,
+            spare: 0,
+            longer: Vec::new(),
+        }
     }
 
     /// The number of the last form that says all that matters; 0 is the text.
     pub(in crate::compress) fn whole_forms(&self) -> usize {
         self.whole.min(self.shorter.len())
+    }
+
+    /// The line in the form of that number, which keeps the longer ones.
+    pub(in crate::compress) fn take_form(&mut self, number: usize) {
+        if number == 0 {
+            return;
+        }
+        let mut forms = vec![std::mem::take(&mut self.text)];
+        forms.append(&mut self.shorter);
+        let number = number.min(forms.len() - 1);
+        self.shorter = forms.split_off(number + 1);
+        self.text = forms.pop().unwrap_or_default();
+        (self.longer, self.tokens) = (forms, None);
     }
 
     /// The form of that number.

@@ -21,12 +21,52 @@ const LONGEST: usize = 20_000;
 pub(super) fn touches(command: &str) -> Vec<(Touch, String)> {
     let mut found = Vec::new();
     let end = (0..=command.len().min(LONGEST)).rev().find_map(|at| command.get(..at));
-    for line in without_documents(end.unwrap_or_default()) {
-        for simple in split(line) {
-            simple_command(&simple, &mut found);
+    let command = end.unwrap_or_default();
+    for line in without_documents(command) {
+        split(line).iter().for_each(|simple| simple_command(simple, &mut found));
+    }
+    // What a script of the shell makes is there once it has run.
+    let mut made = Vec::new();
+    for line in scripts(command).into_iter().flat_map(without_documents) {
+        split(line).iter().for_each(|simple| simple_command(simple, &mut made));
+    }
+    made.retain(|(touch, path)| {
+        *touch == Touch::Written && !found.iter().any(|(_, known)| known == path)
+    });
+    found.extend(made);
+    found
+}
+
+/// The here-documents of a command that are written to scripts of the shell.
+fn scripts(command: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    let mut open: Option<(usize, String)> = None;
+    for line in command.split_inclusive('\n') {
+        let from = at;
+        at += line.len();
+        match &open {
+            Some((start, mark)) if line.trim() == mark => {
+                found.extend(command.get(*start..from));
+                open = None;
+            }
+            Some(_) => {}
+            None => {
+                let is_script = line.split_whitespace().any(|word| word.ends_with(".sh"));
+                open = mark_of(line).filter(|_| is_script).map(|mark| (at, mark));
+            }
         }
     }
     found
+}
+
+/// What ends the here-document that a line begins.
+fn mark_of(line: &str) -> Option<String> {
+    let (_, after) = line.split_once("<<")?;
+    let word = after.trim_start_matches(['-', '~', ' ']);
+    let word = word.split(|c: char| c.is_whitespace() || c == ';').next().unwrap_or("");
+    let word = word.trim_matches(['\'', '"', '\\']);
+    (!word.is_empty() && !word.starts_with('<')).then(|| word.to_owned())
 }
 
 /// The program that a command runs, with its first word or module: `cargo test`, `python pytest`. What comes before the last
@@ -68,14 +108,7 @@ fn without_documents(command: &str) -> Vec<&str> {
             }
             continue;
         }
-        if let Some((_, after)) = line.split_once("<<") {
-            let word = after.trim_start_matches(['-', '~', ' ']);
-            let word = word.split(|c: char| c.is_whitespace() || c == ';').next().unwrap_or("");
-            let word = word.trim_matches(['\'', '"', '\\']);
-            if !word.is_empty() && !word.starts_with('<') {
-                end = Some(word.to_owned());
-            }
-        }
+        end = mark_of(line);
         lines.push(line);
     }
     lines
@@ -246,6 +279,10 @@ mod tests {
         check(
             "cat > run.sh <<'EOF'\nrm -rf x.py\nEOF\nchmod +x run.sh",
             &[(Touch::Written, "run.sh")],
+        );
+        check(
+            "cat <<'EOF' > run.sh\nmkdir -p q\ncat > q/a.py <<X\n> c.py\nX\ntouch q/b.py\nEOF\n",
+            &[(Touch::Written, "run.sh"), (Touch::Written, "q/a.py"), (Touch::Written, "q/b.py")],
         );
         check("cat <<'EOF' > b.py\nx > y.py\nEOF", &[(Touch::Written, "b.py")]);
         check("echo x >> notes.md 2>/dev/null", &[(Touch::Changed, "notes.md")]);

@@ -231,8 +231,14 @@ impl Ledger {
             line.whole = line.shorter.len() - 1;
             lines.push(line);
         }
+        // The user has gone on from what failed before the last change and before the last words.
+        let is_past = |error: &Failure| {
+            self.changed_at.is_some_and(|changed| changed > error.frame)
+                && self.last_words.is_some_and(|words| words > error.frame)
+        };
+        let others = self.errors.iter().rev();
         let others =
-            self.errors.iter().rev().filter(|error| Some(*error) != self.last_error.as_ref());
+            others.filter(|error| Some(*error) != self.last_error.as_ref() && !is_past(error));
         lines.extend(others.map(|error| {
             let (call, old) = (&error.call, self.age_of(error));
             let telling = |most: usize| shortened(error.telling(), most);

@@ -163,8 +163,8 @@ impl Room<'_> {
         let limit = self.limit;
         // Names alone say nothing: what is told around them comes first.
         let left = self.filling.left().saturating_sub(self.told_later());
-        // Where things stand is said behind a block: there is room for more of what was done.
-        let share = if self.of_block { left / 4 } else { left };
+        // A block is read for what was done: there names are what else there is.
+        let share = if self.of_block { left / 16 } else { left };
         let names = self.filling.fill(names, share);
         self.others.extend(self.filling.settle());
         let order = [
@@ -183,8 +183,13 @@ impl Room<'_> {
             self.fill_more(section, self.filling.left().saturating_sub(told));
         }
         self.others.extend(self.filling.settle());
+        for section in [Section::Answers, Section::Calls] {
+            let told = self.told_later();
+            self.filling.lengthen(section, self.filling.left().saturating_sub(told));
+        }
+        self.others.extend(self.filling.settle());
         self.filling.tell_more(&self.others, limit);
-        let share = if self.of_block { limit * 2 / 3 } else { limit / 4 };
+        let share = if self.of_block { limit / 3 } else { limit / 4 };
         let names = self.filling.fill(names, share);
         let rest = self.filling.fill(unlikely, limit / 16);
         self.filling.tell_more(&names, limit);
@@ -232,6 +237,8 @@ fn unshown(names: Vec<(String, usize)>, lines: &[SectionLine]) -> Vec<SectionLin
         tokens: Some(tokens),
         shorter: Vec::new(),
         whole: 0,
+        spare: 0,
+        longer: Vec::new(),
     };
     names.map(line).collect()
 }
@@ -257,6 +264,23 @@ fn shortest(lines: &[SectionLine], limit: usize, counter: &dyn TokenCounter) -> 
 mod tests {
     use super::*;
     use crate::{id::FrameSeq, tokens::Chars4};
+
+    #[test]
+    fn what_was_done_is_told_briefly_before_anything_is_told_at_length() {
+        let call = |at: u64, brief: &str, long: &str| {
+            let mut line = SectionLine::new(Section::Calls, FrameSeq::new(at), long);
+            (line.shorter, line.spare) = (vec![brief.to_owned()], 1);
+            line
+        };
+        let long = ["look → QB7 and much that is to be known of it", "sound → QB8, 4 m, sand"];
+        let lines = vec![call(2, "look → QB7", long[0]), call(1, "sound → QB8", long[1])];
+        let material =
+            || Material { lines: lines.clone(), names: Vec::new(), likely: 0, of_block: true };
+        let tight = fit(material(), 18, &Chars4).unwrap();
+        assert_eq!(tight, "Done, newest first:\n- look → QB7\n- sound → QB8");
+        let wide = fit(material(), 60, &Chars4).unwrap();
+        assert_eq!(wide, format!("Done, newest first:\n- {}\n- {}", long[0], long[1]));
+    }
 
     #[test]
     fn a_small_room_has_a_place_for_each_of_the_essentials() {

@@ -140,7 +140,7 @@ impl CompressionTransform {
         let id = format!("block-{}-{}.{level}", first.from, last.to).into();
         Some(PlannedRange {
             original_tokens: run.iter().fold(0, |sum, block| sum + block.original_tokens),
-            limit: options.block_limit(tokens),
+            limit: options.merged_limit(tokens),
             seen: self.walk.steps().len(),
             ..PlannedRange::waiting(id, Covers::Blocks(run), level, tokens)
         })
