@@ -36,6 +36,11 @@ impl PackedFacet {
         Self { batch: Arc::clone(batch), frame, op }
     }
 
+    /// Whether it is the facet with this id. Reads the ops of its frame up to its own.
+    pub(in crate::veil) fn has_id(&self, id: &str) -> bool {
+        self.batch.adds(self.frame, self.op, id)
+    }
+
     /// The facet; `None` where its frame was forgotten. A frame that was read `last` is not read
     /// again.
     pub(in crate::veil) fn read(&self, last: &mut LastRead) -> Option<Arc<Facet>> {
@@ -154,6 +159,15 @@ impl FrameBatch {
             return None;
         }
         self.segment.snapshot(frame).map(Arc::new)
+    }
+
+    /// Whether this op of a frame adds the facet with this id.
+    fn adds(&self, frame: u32, op: u32, id: &str) -> bool {
+        if let Some(whole) = self.whole(frame) {
+            let op = whole.ops.get(op as usize);
+            return op.is_some_and(|op| op.facet_id().as_str() == id);
+        }
+        self.decoder(frame).and_then(|decoder| decoder.facet_id(op)).is_some_and(|of| of == id)
     }
 
     /// What the frame rendered to, where it lies.
