@@ -28,10 +28,10 @@ impl Held {
         }
     }
 
-    fn has_id(&self, id: &str) -> bool {
+    fn has_id(&self, id: &str, last: &mut LastRead) -> bool {
         match self {
             Self::Live(facet) => facet.id.as_str() == id,
-            Self::Packed(facet) => facet.has_id(id),
+            Self::Packed(facet) => facet.has_id(id, last),
         }
     }
 }
@@ -58,19 +58,24 @@ const _: () = assert!(size_of::<HeldFacet>() == 32, "a history has one for each 
 
 impl HeldFacets {
     pub(super) fn get(&self, id: &str) -> Option<&Held> {
-        let hash = self.hash(id);
-        self.table.find(hash, |of| of.is(hash, id)).map(|of| &of.held)
+        let (hash, mut last) = (self.hash(id), LastRead::default());
+        self.table.find(hash, |of| of.is(hash, id, &mut last)).map(|of| &of.held)
     }
 
     pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Held> {
-        let hash = self.hash(id);
-        self.table.find_mut(hash, |of| of.is(hash, id)).map(|of| &mut of.held)
+        let (hash, mut last) = (self.hash(id), LastRead::default());
+        self.table.find_mut(hash, |of| of.is(hash, id, &mut last)).map(|of| &mut of.held)
     }
 
     /// Takes a facet in place of the one with its id. Gives what is there now, with what was there.
-    pub(super) fn insert(&mut self, facet: Arc<Facet>) -> (&mut HeldFacet, Option<HeldFacet>) {
+    /// A frame that was read `last` is not read again for its id.
+    pub(super) fn insert(
+        &mut self,
+        facet: Arc<Facet>,
+        last: &mut LastRead,
+    ) -> (&mut HeldFacet, Option<HeldFacet>) {
         let hash = self.hash(&facet.id);
-        let same = |of: &HeldFacet| of.is(hash, &facet.id);
+        let same = |of: &HeldFacet| of.is(hash, &facet.id, last);
         match self.table.entry(hash, same, |of| of.hash) {
             Entry::Occupied(entry) => {
                 let there = entry.into_mut();
@@ -85,9 +90,10 @@ impl HeldFacets {
         }
     }
 
-    pub(super) fn remove(&mut self, id: &str) -> Option<HeldFacet> {
+    /// A frame that was read `last` is not read again for its id.
+    pub(super) fn remove(&mut self, id: &str, last: &mut LastRead) -> Option<HeldFacet> {
         let hash = self.hash(id);
-        let entry = self.table.find_entry(hash, |of| of.is(hash, id)).ok()?;
+        let entry = self.table.find_entry(hash, |of| of.is(hash, id, last)).ok()?;
         Some(entry.remove().0)
     }
 
@@ -114,7 +120,7 @@ impl HeldFacets {
 
 impl HeldFacet {
     /// Compares ids only where all of the hash agrees: the id of a packed facet is read in its frame.
-    fn is(&self, hash: u64, id: &str) -> bool {
-        self.hash == hash && self.held.has_id(id)
+    fn is(&self, hash: u64, id: &str, last: &mut LastRead) -> bool {
+        self.hash == hash && self.held.has_id(id, last)
     }
 }

@@ -237,16 +237,17 @@ impl Veil {
         let PreparedOps { shown, mut changes } = prepared;
         // The order of the veil is that of the additions, not that in which ops first name facets.
         changes.sort_by_key(|(_, change)| change.added);
+        let mut last = LastRead::default();
         for (id, change) in changes {
             let Some(facet) = change.now.filter(|facet| !facet.ephemeral) else {
-                if let Some(before) = self.facets.remove(id) {
+                if let Some(before) = self.facets.remove(id, &mut last) {
                     self.ambient.remove(&before.added);
                 }
                 continue;
             };
             let ambient = (facet.facet_type == FacetType::AMBIENT).then(|| facet.id.clone());
             // One look-up serves what was there and what is there now.
-            let (now, before) = self.facets.insert(facet);
+            let (now, before) = self.facets.insert(facet, &mut last);
             if let Some(before) = &before {
                 self.ambient.remove(&before.added);
             }

@@ -11,6 +11,9 @@ use crate::{
     veil::{Facet, FacetChange, FacetOp, Frame, Source},
 };
 
+/// An op after so many others is read with its whole frame, which then serves the ops behind it.
+const FEW_OPS: u32 = 8;
+
 /// The frames of one segment of the archive.
 #[derive(Clone)]
 pub(crate) struct FrameBatch {
@@ -36,9 +39,13 @@ impl PackedFacet {
         Self { batch: Arc::clone(batch), frame, op }
     }
 
-    /// Whether it is the facet with this id. Reads the ops of its frame up to its own.
-    pub(in crate::veil) fn has_id(&self, id: &str) -> bool {
-        self.batch.adds(self.frame, self.op, id)
+    /// Whether it is the facet with this id. Reads the ops of its frame up to its own, or all of it
+    /// where these are many and it was not read `last`.
+    pub(in crate::veil) fn has_id(&self, id: &str, last: &mut LastRead) -> bool {
+        if self.op < FEW_OPS {
+            return self.batch.adds(self.frame, self.op, id);
+        }
+        self.read(last).is_some_and(|facet| facet.id.as_str() == id)
     }
 
     /// The facet; `None` where its frame was forgotten. A frame that was read `last` is not read
