@@ -168,7 +168,7 @@ impl<'p> Bill<'p> {
     }
 
     /// The wire form. `total` is null where no exchange has a price. The key of the exchanges whose
-    /// source names no model is the empty string.
+    /// source names no model is the empty string. O(size).
     pub fn to_json(&self) -> Object {
         let name = |model: Option<&str>| model.unwrap_or_default().to_owned();
         let unpriced = self.unpriced.iter();

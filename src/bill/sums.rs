@@ -86,7 +86,7 @@ impl UsageSum {
         self.cost.get(&currency).map_or(0, |(count, _)| *count)
     }
 
-    /// The wire form: every figure.
+    /// The wire form: every figure. O(size).
     pub fn to_json(&self) -> Object {
         let mut json = object! {
             "exchanges": self.exchanges(),
@@ -131,6 +131,7 @@ impl UsageSums {
 
     /// The wire form: `total`, `byModel`, and `bySession` where there are several. The key of the
     /// exchanges whose source names no model is the empty string, which is no model's name.
+    /// O(size).
     pub fn to_json(&self) -> Object {
         let by_model = self.by_model.iter().map(|(model, sum)| {
             (model.as_deref().unwrap_or_default().to_owned(), Value::from(sum.to_json()))

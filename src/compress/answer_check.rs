@@ -128,7 +128,7 @@ impl AnswerCheck {
     }
 
     /// The job of writing a summary again that lost something; `None` where it lost nothing, and for
-    /// a job that asks for that already.
+    /// a job that asks for that already. O(answer and what it stands for).
     pub fn revise(
         &self,
         job: &CompressionJob,

@@ -88,7 +88,7 @@ impl CompressionBlock {
     }
 
     /// As [`CompressionBlock::expand`], from the archive of the history that the block belongs to.
-    /// Copies the text.
+    /// Copies the text. O(frames of the block).
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where the archive's text is not that which the block stands for,
@@ -156,7 +156,7 @@ impl CompressionBlock {
         }
     }
 
-    /// The block without its texts, for people and logs.
+    /// The block without its texts, for people and logs. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("id", &*self.id);

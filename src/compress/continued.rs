@@ -140,7 +140,7 @@ impl ContinuedRequest {
 
     /// The request as JSON. Where the session sent the form of a provider, it is that body with one
     /// more message; else an object with the member `messages`, each with `role` and `content`.
-    /// Copies every text.
+    /// Copies every text. O(size).
     pub fn to_json(&self) -> Value {
         let body = self.sent.as_ref().and_then(|sent| sent.body.clone());
         // A begun answer is no part of it, as in `messages`.

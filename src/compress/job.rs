@@ -176,7 +176,7 @@ impl CompressionJob {
         chunks(&self.passages)
     }
 
-    /// The original text: the passages one after the other, parted by an empty line.
+    /// The original text: the passages one after the other, parted by an empty line. O(text).
     pub fn text(&self) -> String {
         let texts: Vec<&str> =
             self.passages.iter().map(|passage| passage.snapshot.text()).collect();

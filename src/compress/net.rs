@@ -16,7 +16,8 @@ use crate::{
 pub struct NetOps(Vec<HeldOp>);
 
 impl NetOps {
-    /// The ops, in order. Those of frames that were forgotten are left out.
+    /// The ops, in order. Those of frames that were forgotten are left out. O(ops), and reads their
+    /// frames where they are packed.
     pub fn read(&self) -> Vec<FacetOp> {
         let mut last = LastRead::default();
         self.0.iter().filter_map(|op| op.read(&mut last)).collect()

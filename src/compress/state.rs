@@ -29,7 +29,7 @@ impl CompressionState {
         Value::Object(object)
     }
 
-    /// Loads the wire form. `None` where it names no block: the frame stands for itself.
+    /// Loads the wire form. `None` where it names no block: the frame stands for itself. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a member has the wrong type, or
@@ -56,7 +56,8 @@ impl CompressionState {
 
 impl CompressionTransform {
     /// The wire form of a frame of this history: that of [`Frame::to_json`], and beside the snapshot
-    /// of a frame that a block stands for its `compressionState`. The snapshot itself never changes.
+    /// of a frame that a block stands for its `compressionState`. The snapshot itself never
+    /// changes. O(frame).
     ///
     /// ```
     /// use afterimage::{compress::CompressionTransform, veil::{Frame, Source}};

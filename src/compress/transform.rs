@@ -409,12 +409,14 @@ impl CompressionTransform {
         self.live_tokens
     }
 
-    /// The ranges that were planned, in order, each with its id and where it is.
+    /// The ranges that were planned, in order, each with its id and where it is. O(n) for all of
+    /// them.
     pub fn ranges(&self) -> impl Iterator<Item = (&Arc<str>, &RangeState)> {
         self.ranges.iter().map(|range| (&range.id, &range.state))
     }
 
     /// Plan and results as facets of type `state`, one for each range, for whoever shows them.
+    /// O(facets).
     pub fn facets(&self) -> Vec<Facet> {
         let facet = |range: &PlannedRange| {
             let mut state = Object::new();

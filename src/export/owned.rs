@@ -216,7 +216,7 @@ impl OwnedJson {
         self.as_text().is_some_and(|text| text.as_str() == expected)
     }
 
-    /// The JSON without owners. Copies every text.
+    /// The JSON without owners. Copies every text. O(text).
     pub fn to_value(&self) -> Value {
         match self {
             OwnedJson::Null => Value::Null,

@@ -78,7 +78,7 @@ impl ExportReport {
     }
 
     /// The report as JSON: `repaired` (a list of `frame`, `call`, `tool`, `kind`), and
-    /// `normalised`, `dropped`, `members`, each an object of counts.
+    /// `normalised`, `dropped`, `members`, each an object of counts. O(size).
     pub fn to_json(&self) -> Value {
         fn counts<K: ToString>(counts: &BTreeMap<K, u64>) -> Object {
             counts.iter().map(|(key, count)| (key.to_string(), Value::from(*count))).collect()
@@ -93,7 +93,7 @@ impl ExportReport {
 }
 
 impl Repair {
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put_some("frame", self.frame.map(FrameSeq::get));

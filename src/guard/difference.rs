@@ -188,7 +188,7 @@ impl FirstDifference {
         }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("owner", self.owner.as_str());

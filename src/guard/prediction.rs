@@ -154,7 +154,7 @@ impl Prediction {
         }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Object {
         let mut object = Object::new();
         let mut shared = Object::new();

@@ -75,7 +75,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Writes the facet's part, even where its text is empty: a call without arguments, a result
-    /// without text. What native exports pair by must be there.
+    /// without text. What native exports pair by must be there. O(text), and counts it.
     pub fn part(&mut self, text: &str) {
         self.part_with(|out, _| out.push_str(text));
         self.said |= !text.is_empty();

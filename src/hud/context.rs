@@ -249,7 +249,8 @@ impl RenderedContext {
         Some(piece.owner(chunk, &self.id))
     }
 
-    /// The context as JSON. Offsets are in UTF-8 bytes of the message's `content`. Copies all texts.
+    /// The context as JSON. Offsets are in UTF-8 bytes of the message's `content`. Copies all
+    /// texts. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put(

@@ -150,7 +150,7 @@ impl Message {
     }
 
     /// The chunks of the message's frames and tail, in order, each with its frame where it has
-    /// one. Framing texts are no chunks.
+    /// one. Framing texts are no chunks. O(n) for all of them.
     pub fn chunks(&self) -> impl Iterator<Item = (Option<FrameSeq>, ChunkRef<'_>)> {
         self.pieces.iter().flat_map(|piece| {
             let frame = piece.from.frame();

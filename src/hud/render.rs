@@ -221,6 +221,8 @@ impl Hud {
             bytes: open.len() + close.len(),
         });
         facets.clone().for_each(|facet| likely.add(facet, marks));
+        // No separator stands before the first: what is reserved in vain is given back at once.
+        likely.chunks = likely.chunks.saturating_sub(usize::from(marks));
         let mut tiling = Tiling::with_capacity(self.options.clone(), likely.chunks, likely.bytes);
         let mut page = Page { tiling: &mut tiling, counter: &*self.counter, role, tags, own };
         let mut before_next = turn.map_or("", |(open, _)| open);

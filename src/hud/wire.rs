@@ -34,6 +34,7 @@ impl Owner {
 
     /// The owner as JSON: `{"frame", "chunk", "facetIds"}`, `{"tail": {"context", "index",
     /// "facetIds"}}`, `{"block", "chunk", "facetIds"}`, `{"recorded", "frame"}`, or `{"framing"}`.
+    /// O(size).
     pub fn to_json(&self) -> Value {
         let ids = |ids: &[FacetId]| ids.iter().map(FacetId::as_str).collect::<Value>();
         let mut owner = Object::new();
@@ -64,7 +65,7 @@ impl Owner {
         owner.into()
     }
 
-    /// The owner with this JSON.
+    /// The owner with this JSON. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is none.

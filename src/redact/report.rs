@@ -25,18 +25,18 @@ pub struct Redaction {
 }
 
 impl RedactionReport {
-    /// How often anything was found.
+    /// How often anything was found. O(findings).
     pub fn times(&self) -> u64 {
         self.found.iter().map(|redaction| redaction.times).sum()
     }
 
-    /// How many secrets were found.
+    /// How many secrets were found. O(findings).
     pub fn secrets(&self) -> u64 {
         self.found.iter().filter(|redaction| redaction.times > 0).count() as u64
     }
 
     /// How many secrets each rule found, and how often, in the order in which the rules first found
-    /// one.
+    /// one. O(findings).
     pub fn by_rule(&self) -> Vec<(&str, u64, u64)> {
         let mut rules: Vec<(&str, u64, u64)> = Vec::new();
         for redaction in self.found.iter().filter(|redaction| redaction.times > 0) {
@@ -52,7 +52,7 @@ impl RedactionReport {
     }
 
     /// The report as JSON: `found`, a list of objects with `rule`, `placeholder`, `times` and
-    /// `first`.
+    /// `first`. O(size).
     pub fn to_json(&self) -> Value {
         let found = self.found.iter().filter(|redaction| redaction.times > 0).map(|redaction| {
             let mut object = Object::new();

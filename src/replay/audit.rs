@@ -117,22 +117,23 @@ impl LossAudit {
         Ok(rewritten)
     }
 
-    /// The names that the last request of the second session has.
+    /// The names that the last request of the second session has. O(n) for all of them.
     pub fn kept(&self) -> impl Iterator<Item = &AuditedName> {
         self.names.iter().filter(|name| name.fate == NameFate::Kept)
     }
 
-    /// The names that a request of the second session had, and the last one has not.
+    /// The names that a request of the second session had, and the last one has not. O(n) for all
+    /// of them.
     pub fn lost(&self) -> impl Iterator<Item = &AuditedName> {
         self.names.iter().filter(|name| matches!(name.fate, NameFate::Lost { .. }))
     }
 
-    /// The names that no request of the second session had.
+    /// The names that no request of the second session had. O(n) for all of them.
     pub fn never_read(&self) -> impl Iterator<Item = &AuditedName> {
         self.names.iter().filter(|name| name.fate == NameFate::NeverRead)
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("requests", self.requests);
@@ -149,7 +150,7 @@ impl LossAudit {
 }
 
 impl AuditedName {
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("name", &*self.name);

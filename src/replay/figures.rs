@@ -91,7 +91,7 @@ impl ReplayFigures {
         self.summary_output += spent.output;
     }
 
-    /// The figures under their wire names.
+    /// The figures under their wire names. O(size).
     pub fn to_json(&self) -> Value {
         let number = |number: f64| Number::from_f64(number).map(Value::Number);
         let mut object = Object::new();

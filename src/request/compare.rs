@@ -45,7 +45,7 @@ pub struct ParameterChange {
     pub next: Option<Value>,
 }
 
-/// Compares a request with the one before it.
+/// Compares a request with the one before it. O(both requests), and counts what differs.
 ///
 /// Parses both bodies, and counts each string of `next` once.
 ///
@@ -186,7 +186,7 @@ fn descend(was: &Value, is: &Value, path: &mut Vec<PathElement>) {
 }
 
 impl ParameterChange {
-    /// The members that differ between the parameters of two requests.
+    /// The members that differ between the parameters of two requests. O(parameters).
     pub fn between(previous: &Object, next: &Object) -> Vec<Self> {
         let keys = previous.keys().chain(next.keys().filter(|key| !previous.contains_key(key)));
         let change = |name: &String| Self {

@@ -195,7 +195,7 @@ impl Recording {
         Self { hud, format, sessions, exchanges, bodies, outlines, previous, chains, reports }
     }
 
-    /// Takes the next frame of the source.
+    /// Takes the next frame of the source. O(frame): renders and counts it.
     ///
     /// # Errors
     /// Those of [`Hud::capture`].
@@ -379,7 +379,7 @@ impl Recording {
         &self.exchanges
     }
 
-    /// The sessions with their frames, in the order of their first frames.
+    /// The sessions with their frames, in the order of their first frames. O(n) for all of them.
     pub fn sessions(&self) -> impl Iterator<Item = (&Arc<str>, &History)> {
         self.sessions.iter().map(|(name, session)| (name, &session.history))
     }

@@ -266,7 +266,7 @@ impl Request {
         self.parts().into_iter().filter_map(tool).collect()
     }
 
-    /// The tokens of the parts. Counts each.
+    /// The tokens of the parts. Counts each: O(text).
     pub fn tokens(&self, counter: &dyn TokenCounter) -> RequestTokens {
         let mut tokens = RequestTokens::default();
         for part in self.parts() {
@@ -287,7 +287,7 @@ impl Request {
     }
 
     /// The tokens of a part of this request: of a tool those of its JSON, of what is said those of
-    /// its strings, of everything else none. Counts them.
+    /// its strings, of everything else none. Counts them: O(text).
     pub fn tokens_of(&self, part: &RequestPart, counter: &dyn TokenCounter) -> u64 {
         let written = self.body.get(part.range.clone()).unwrap_or_default();
         match &part.kind {

@@ -141,7 +141,7 @@ impl RequestFitter {
     }
 
     /// What [`RequestFitter::range`] would do with these frames, to the context of a whole session:
-    /// [`ContextWindow::preview_range`].
+    /// [`ContextWindow::preview_range`]. O(frames in the range), and renders them.
     ///
     /// # Errors
     /// Those of [`ContextWindow::preview_range`].

@@ -138,7 +138,7 @@ impl<'h> Viewer<'h> {
     }
 
     /// Renders a frame at the moment `now`, unless it brings along what it rendered to, or
-    /// `rendered` is that.
+    /// `rendered` is that. Renders and counts the frame: O(its text).
     ///
     /// # Errors
     /// What the veil has against the frame, and the format against what it shows.
@@ -264,7 +264,7 @@ impl<'h> Viewer<'h> {
         }))
     }
 
-    /// The sessions so far, in the order of their first frames.
+    /// The sessions so far, in the order of their first frames. O(sessions).
     pub fn sessions(&self) -> Vec<Arc<str>> {
         self.sessions.keys().map(Arc::clone).collect()
     }
@@ -285,7 +285,7 @@ pub(crate) fn may_replace(format: TranscriptFormat) -> bool {
 }
 
 /// How many records of its transcript a frame keeps that the reader did not understand. Frames that
-/// were written of a transcript keep them too.
+/// were written of a transcript keep them too. O(facets).
 pub fn unknown_records(frame: &Frame) -> u64 {
     let records = |op: &FacetOp| match &op.change {
         // A facet keeps one, or as many as it says.

@@ -143,7 +143,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
     }
 
     /// Adds `text`. Counts it, splitting it first where it is longer than a chunk may be; an empty
-    /// text adds nothing.
+    /// text adds nothing. O(text).
     pub fn add_content(&mut self, text: &str, options: ChunkOptions) {
         if !text.is_empty() {
             let ChunkOptions { facet_ids, chunk_type, role, part, metadata } = options;
@@ -201,6 +201,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
     }
 
     /// The snapshot, taken at `now`. Its identity names the tokenizer that counted its chunks.
+    /// O(chunks).
     pub fn build(self, now: Millis) -> FrameSnapshot {
         let identity = self.is_counted.then(|| {
             Arc::new(SnapshotIdentity {

@@ -100,7 +100,7 @@ impl<C> ByRole<C> {
         self.groups.iter().find(|(of, _)| *of == role).map_or(&[], |(_, chunks)| chunks)
     }
 
-    /// The roles in order of first appearance, each with its chunks in order.
+    /// The roles in order of first appearance, each with its chunks in order. O(roles).
     pub fn iter(&self) -> impl Iterator<Item = (Role, &[C])> {
         self.groups.iter().map(|(role, chunks)| (*role, chunks.as_slice()))
     }

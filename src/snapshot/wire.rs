@@ -17,7 +17,7 @@ use crate::{
 serde_through_json!(RenderedChunk, FrameSnapshot);
 
 impl FrameSnapshot {
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put(
@@ -48,7 +48,7 @@ impl FrameSnapshot {
     }
 
     /// As [`FrameSnapshot::from_json`], and notes what is wrong and does no harm: a `hasContent`
-    /// that is not what the text says.
+    /// that is not what the text says. O(size).
     ///
     /// ```
     /// use afterimage::{json, snapshot::FrameSnapshot};
@@ -188,7 +188,7 @@ impl RenderedChunk {
         Chunk { range, tokens, facets, chunk_type, role, part, rare }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("content", self.content.as_str());
@@ -207,7 +207,7 @@ impl RenderedChunk {
         Value::Object(object)
     }
 
-    /// Loads the wire form.
+    /// Loads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where a member is missing or of the wrong type.

@@ -27,7 +27,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a frame.
+    /// Counts a frame. O(facets of the frame).
     pub fn add(&mut self, frame: &Frame) {
         self.messages += u64::from(is_message(frame));
         for op in &frame.ops {

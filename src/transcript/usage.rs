@@ -134,7 +134,7 @@ impl Usage {
         }
     }
 
-    /// The wire form: the members that are known.
+    /// The wire form: the members that are known. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put_some("input", self.input);

@@ -79,7 +79,8 @@ impl Branch {
         event.str_at("topic") == Some(BRANCH_TOPIC)
     }
 
-    /// What `frame` tells of its branch; the first event, where there are several.
+    /// What `frame` tells of its branch; the first event, where there are several. O(events of the
+    /// frame).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where the event is not of the shape of one, [`ErrorKind::OutOfRange`]

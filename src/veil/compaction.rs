@@ -92,7 +92,8 @@ impl Compaction {
         event.into()
     }
 
-    /// The compaction that `frame` tells of; the first, where it tells of several.
+    /// The compaction that `frame` tells of; the first, where it tells of several. O(events of the
+    /// frame).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where the event is not of the shape of one, or where there is no

@@ -301,7 +301,7 @@ impl Facet {
         self.facet_type != FacetType::AMBIENT && self.facet_type != FacetType::UNKNOWN
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("id", self.id.as_str());
@@ -337,6 +337,7 @@ impl Facet {
     }
 
     /// Loads the wire form. Absent members take their empty value; `scope` may be spelled so.
+    /// O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where `id` or `type` is missing, or a member
@@ -397,7 +398,7 @@ impl Saliency {
         Self { pinned: true, ..Self::default() }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         for (key, flag) in [("pinned", self.pinned), ("reference", self.reference)] {

@@ -91,7 +91,7 @@ impl Frame {
         self
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("sequence", self.sequence.get());
@@ -122,7 +122,7 @@ impl Frame {
     }
 
     /// As [`Frame::from_json`], and notes what is wrong and does no harm, as
-    /// [`FrameSnapshot::from_json_with_notes`] does, with the frame's sequence.
+    /// [`FrameSnapshot::from_json_with_notes`] does, with the frame's sequence. O(size).
     ///
     /// # Errors
     /// Those of [`Frame::from_json`].

@@ -556,6 +556,29 @@ mod tests {
     }
 
     #[test]
+    fn packed_facets_are_replaced_and_removed_by_their_ids() {
+        let hud = crate::hud::Hud::new(Arc::new(crate::tokens::Chars4));
+        let now = crate::id::Millis::new(0);
+        let mut history = History::new();
+        let ids: Vec<String> = (0..20).map(|number| format!("event-{number}")).collect();
+        let of = |sequence: u64, text: &str| {
+            let add = |id: &String| FacetOp::add(Facet::new(id.as_str(), "event", text));
+            ids.iter().map(add).fold(Frame::new(sequence, Source::User), Frame::with)
+        };
+        hud.capture(&mut history, of(0, "first"), now).unwrap();
+        history.shrink_to_fit();
+        assert!(ids.iter().all(|id| history.veil().get(id).unwrap().content == "first"));
+        assert!(!history.veil().holds("event-20"));
+        hud.capture(&mut history, of(1, "second"), now).unwrap();
+        history.shrink_to_fit();
+        assert_eq!(history.veil().len(), ids.len());
+        assert!(ids.iter().all(|id| history.veil().get(id).unwrap().content == "second"));
+        let removals = ids.iter().map(|id| FacetOp::remove(id.as_str()));
+        history.push(removals.fold(Frame::new(2, Source::User), Frame::with)).unwrap();
+        assert!(history.veil().is_empty());
+    }
+
+    #[test]
     fn sequences_may_leave_gaps_and_never_fall() {
         let mut history = History::new();
         for sequence in [3, 4, 9] {

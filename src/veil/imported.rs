@@ -53,7 +53,7 @@ impl Imported {
         self.members.get(key)
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("line", self.line);

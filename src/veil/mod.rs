@@ -10,6 +10,7 @@ mod compaction;
 mod facet;
 mod frame;
 mod frames;
+mod held;
 mod history;
 mod imported;
 mod kept;

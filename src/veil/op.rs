@@ -71,7 +71,7 @@ impl FacetOp {
         }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         match &self.change {

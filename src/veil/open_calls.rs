@@ -156,7 +156,7 @@ impl<C> OpenCalls<C> {
         self.waiting
     }
 
-    /// The calls that wait, the oldest first: name and call.
+    /// The calls that wait, the oldest first: name and call. O(n) for all of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &C)> {
         self.calls.values().map(|open| (&*open.name, &open.call))
     }

@@ -1,13 +1,11 @@
-use std::{
-    collections::{BTreeMap, hash_map::Entry},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::{
     Facet, FacetChange, FacetOp, Frame, TagSet,
+    held::{Held, HeldFacets},
     op::rewritten,
     packed::{FrameBatch, LastRead, PackedFacet},
 };
@@ -20,33 +18,11 @@ use crate::{
 /// The facets that hold after a frame.
 #[derive(Clone, Debug, Default)]
 pub struct Veil {
-    /// Each facet with the moment of its addition, which orders them.
-    facets: HashMap<FacetId, (u64, Held)>,
+    facets: HeldFacets,
     ambient: BTreeMap<u64, FacetId>,
     /// The tag of every display name that was ever in the veil.
     tags: Arc<TagSet>,
     added: u64,
-}
-
-/// A facet that holds.
-#[derive(Clone, Debug)]
-enum Held {
-    Live(Arc<Facet>),
-    /// In a frame that a history has packed.
-    Packed(PackedFacet),
-}
-
-impl Held {
-    fn read(&self) -> Option<Arc<Facet>> {
-        self.read_after(&mut LastRead::default())
-    }
-
-    fn read_after(&self, last: &mut LastRead) -> Option<Arc<Facet>> {
-        match self {
-            Self::Live(facet) => Some(Arc::clone(facet)),
-            Self::Packed(facet) => facet.read(last),
-        }
-    }
 }
 
 /// Whether a facet is never packed: it changes, floats, or others ask for it at each frame.
@@ -100,21 +76,21 @@ impl Veil {
     /// The facet with this id, in O(1), or in the time to read its frame where a history has packed it.
     /// `None` where it does not hold.
     pub fn get(&self, id: &str) -> Option<Arc<Facet>> {
-        self.facets.get(id).and_then(|(_, facet)| facet.read())
+        self.facets.get(id).and_then(Held::read)
     }
 
     /// The facet with this id, where it is at hand: all that change, float, are the operator's or are
     /// pinned are. Reads no frame.
     pub(crate) fn at_hand(&self, id: &str) -> Option<&Arc<Facet>> {
         match self.facets.get(id) {
-            Some((_, Held::Live(facet))) => Some(facet),
+            Some(Held::Live(facet)) => Some(facet),
             _ => None,
         }
     }
 
-    /// Whether a facet with this id holds.
+    /// Whether a facet with this id holds, at the cost of [`Veil::get`].
     pub fn holds(&self, id: &str) -> bool {
-        self.facets.contains_key(id)
+        self.facets.get(id).is_some()
     }
 
     /// The frame with this index in `batch` is `frame`: what it added is read there from now on.
@@ -124,7 +100,7 @@ impl Veil {
             if stays_at_hand(facet) {
                 continue;
             }
-            let Some((_, held)) = self.facets.get_mut(&facet.id) else { continue };
+            let Some(held) = self.facets.get_mut(&facet.id) else { continue };
             if matches!(held, Held::Live(live) if Arc::ptr_eq(live, facet)) {
                 *held = Held::Packed(PackedFacet::new(batch, row, index));
             }
@@ -142,8 +118,8 @@ impl Veil {
         &mut self,
         current: impl Fn(FrameSeq) -> Option<&'b Arc<FrameBatch>>,
     ) {
-        self.facets.retain(|_, (_, held)| {
-            let Held::Packed(facet) = held else { return true };
+        self.facets.retain(|of| {
+            let Held::Packed(facet) = &mut of.held else { return true };
             if let Some(batch) = current(facet.batch.sequence(facet.frame)) {
                 facet.batch = Arc::clone(batch);
             }
@@ -158,15 +134,15 @@ impl Veil {
 
     /// Whether no facet holds.
     pub fn is_empty(&self) -> bool {
-        self.facets.is_empty()
+        self.len() == 0
     }
 
     /// All facets in the order in which they were added. Sorts them: O(n log n).
     pub fn facets(&self) -> Vec<Arc<Facet>> {
-        let mut facets: Vec<_> = self.facets.values().collect();
-        facets.sort_unstable_by_key(|(added, _)| *added);
+        let mut facets: Vec<_> = self.facets.iter().collect();
+        facets.sort_unstable_by_key(|of| of.added);
         let mut last = LastRead::default();
-        facets.into_iter().filter_map(|(_, facet)| facet.read_after(&mut last)).collect()
+        facets.into_iter().filter_map(|of| of.held.read_after(&mut last)).collect()
     }
 
     /// The ambient facets in the order in which they were added. O(their number) for all of them.
@@ -211,10 +187,15 @@ impl Veil {
         for facet in changes.iter().filter_map(|(_, change)| change.now.as_ref()) {
             note_tags(&mut tags, facet);
         }
-        let mut shown: SmallVec<[(usize, Arc<Facet>); 2]> =
-            changes.iter().filter_map(|(_, change)| change.shown()).collect();
-        shown.sort_unstable_by_key(|(at, _)| *at);
-        let facets = shown.into_iter().map(|(_, facet)| facet).collect();
+        let facets = match changes.as_slice() {
+            [(_, change)] => change.shown().map(|(_, facet)| facet).into_iter().collect(),
+            changes => {
+                let shown = changes.iter().filter_map(|(_, change)| change.shown());
+                let mut shown: Vec<(usize, Arc<Facet>)> = shown.collect();
+                shown.sort_unstable_by_key(|(at, _)| *at);
+                shown.into_iter().map(|(_, facet)| facet).collect()
+            }
+        };
         Ok(PreparedOps { shown: VisibleFacets { facets, tags }, changes })
     }
 
@@ -256,35 +237,26 @@ impl Veil {
         let PreparedOps { shown, mut changes } = prepared;
         // The order of the veil is that of the additions, not that in which ops first name facets.
         changes.sort_by_key(|(_, change)| change.added);
+        let mut last = LastRead::default();
         for (id, change) in changes {
             let Some(facet) = change.now.filter(|facet| !facet.ephemeral) else {
-                if let Some((added, _)) = self.facets.remove(id) {
-                    self.ambient.remove(&added);
+                if let Some(before) = self.facets.remove(id, &mut last) {
+                    self.ambient.remove(&before.added);
                 }
                 continue;
             };
-            let is_ambient = facet.facet_type == FacetType::AMBIENT;
+            let ambient = (facet.facet_type == FacetType::AMBIENT).then(|| facet.id.clone());
             // One look-up serves what was there and what is there now.
-            let (added, held) = match self.facets.entry(facet.id.clone()) {
-                Entry::Occupied(entry) => {
-                    let (added, held) = entry.into_mut();
-                    self.ambient.remove(added);
-                    (added, Some(held))
-                }
-                Entry::Vacant(entry) => {
-                    let (added, _) = entry.insert((0, Held::Live(Arc::clone(&facet))));
-                    (added, None)
-                }
-            };
-            if change.added.is_some() || held.is_none() {
+            let (now, before) = self.facets.insert(facet, &mut last);
+            if let Some(before) = &before {
+                self.ambient.remove(&before.added);
+            }
+            if change.added.is_some() || before.is_none() {
                 self.added += 1;
-                *added = self.added;
+                now.added = self.added;
             }
-            if is_ambient {
-                self.ambient.insert(*added, facet.id.clone());
-            }
-            if let Some(held) = held {
-                *held = Held::Live(facet);
+            if let Some(id) = ambient {
+                self.ambient.insert(now.added, id);
             }
         }
         self.tags = Arc::clone(&shown.tags);

@@ -34,6 +34,7 @@ impl SubagentStart {
     }
 
     /// What `frame` tells of the start of its session; the first event, where there are several.
+    /// O(events of the frame).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where the event is not of the shape of one.

@@ -37,7 +37,7 @@ impl ContextWindow {
         self.version += 1;
     }
 
-    /// What stands for frames, in order: blocks, and what was dropped and shortened.
+    /// What stands for frames, in order: blocks, and what was dropped and shortened. O(what it replaces).
     pub fn substitutions(&self) -> Vec<Substitution> {
         if let Some(standing) = &self.standing {
             return standing.substitutions.to_vec();

@@ -167,7 +167,7 @@ impl CheckpointDelta {
         self.changes("status transitions")
     }
 
-    /// What the delta is about, in the order of [`Category`].
+    /// What the delta is about, in the order of [`Category`]. O(operations).
     pub fn categories(&self) -> Vec<Category> {
         let mut found = BTreeSet::new();
         let parts = self.added().into_iter().chain(self.removed());

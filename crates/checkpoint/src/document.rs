@@ -148,19 +148,20 @@ impl Document {
         self.blocks.get(section.blocks.clone()).unwrap_or_default()
     }
 
-    /// The lines of a block, parted by `\n`.
+    /// The lines of a block, parted by `\n`. Copies it.
     pub fn text_of(&self, block: &Block) -> String {
         self.lines.joined(block.lines.clone())
     }
 
-    /// The text between a section's heading and the next one, without empty lines around it.
+    /// The text between a section's heading and the next one, without empty lines around it. Copies
+    /// it.
     pub fn body_of(&self, section: &Section) -> String {
         let text = self.lines.joined(section.body..section.lines.end);
         text.trim_matches('\n').to_owned()
     }
 
     /// The text of a section with those inside of it that the format does not name, without empty
-    /// lines around it.
+    /// lines around it. Copies it.
     pub fn content_of(&self, section: &Section) -> String {
         let text = self.lines.joined(section.body..self.content_end(section));
         text.trim_matches('\n').to_owned()
@@ -211,7 +212,7 @@ impl Document {
         number.checked_sub(1).map_or("", |index| self.lines.get(index))
     }
 
-    /// The first section of that kind.
+    /// The first section of that kind. O(sections).
     pub fn section(&self, kind: SectionKind) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind() == Some(kind))
     }

@@ -35,7 +35,7 @@ impl Edit {
     }
 }
 
-/// The lines of a text.
+/// The lines of a text. O(text).
 pub fn lines_of(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }

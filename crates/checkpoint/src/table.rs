@@ -68,7 +68,7 @@ pub(super) fn cell(text: &str) -> String {
     cell
 }
 
-/// A row of such cells.
+/// A row of such cells. O(text).
 pub fn row<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     let mut row = String::from("|");
     for text in texts {

@@ -131,7 +131,8 @@ impl Fields {
         })
     }
 
-    /// The member `key` as an array of strings; `None` where it is absent or `null`.
+    /// The member `key` as an array of strings; `None` where it is absent or `null`. O(its
+    /// elements).
     ///
     /// # Errors
     /// `Shape` for a value of another type.

@@ -12,6 +12,7 @@ pub enum Text {
 }
 
 impl Text {
+    #[inline]
     pub fn as_str(&self) -> &str {
         match self {
             Text::Static(text) => text,
@@ -19,6 +20,7 @@ impl Text {
         }
     }
 
+    #[inline]
     pub fn same(&self, other: &Self) -> bool {
         std::ptr::eq(self.as_str(), other.as_str())
     }
@@ -49,6 +51,7 @@ macro_rules! name_type {
             $($(#[$cmeta])* pub const $constant: Self = Self($crate::name::Text::Static(&$text));)*
 
             /// The text of the name.
+            #[inline]
             pub fn as_str(&self) -> &str {
                 self.0.as_str()
             }
@@ -75,6 +78,7 @@ macro_rules! name_type {
 
         impl std::ops::Deref for $name {
             type Target = str;
+            #[inline]
             fn deref(&self) -> &str {
                 self.as_str()
             }
@@ -93,6 +97,7 @@ macro_rules! name_type {
         }
 
         impl PartialEq for $name {
+            #[inline]
             fn eq(&self, other: &Self) -> bool {
                 self.0.same(&other.0) || self.as_str() == other.as_str()
             }

@@ -81,6 +81,7 @@ impl Object {
     }
 
     /// Whether there is no member.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.members().is_empty()
     }
@@ -171,29 +172,29 @@ impl Object {
         *self = Self::new();
     }
 
-    /// The members in order.
+    /// The members in order. O(n) for all of them.
     pub fn iter(&self) -> Iter<'_> {
         self.members().iter().map(|(key, value)| (key, value))
     }
 
-    /// The keys in order.
+    /// The keys in order. O(n) for all of them.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &String> + DoubleEndedIterator + Clone {
         self.members().iter().map(|(key, _)| key)
     }
 
-    /// The values in order.
+    /// The values in order. O(n) for all of them.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> + DoubleEndedIterator + Clone {
         self.members().iter().map(|(_, value)| value)
     }
 
-    /// The values in order, to be changed.
+    /// The values in order, to be changed. O(n) for all of them.
     pub fn values_mut(
         &mut self,
     ) -> impl ExactSizeIterator<Item = &mut Value> + DoubleEndedIterator {
         self.members_mut().iter_mut().map(|(_, value)| value)
     }
 
-    /// The members in order, with values that may be changed.
+    /// The members in order, with values that may be changed. O(n) for all of them.
     pub fn iter_mut(
         &mut self,
     ) -> impl ExactSizeIterator<Item = (&String, &mut Value)> + DoubleEndedIterator {

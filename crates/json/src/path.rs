@@ -25,7 +25,7 @@ impl Path {
     }
 
     /// The path that a JSON pointer (RFC 6901) names. Its elements are keys; that of an array is
-    /// the index with these digits.
+    /// the index with these digits. O(pointer).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where the text is no pointer: it is neither
@@ -57,7 +57,7 @@ impl Path {
         &self.0
     }
 
-    /// The path in its wire form.
+    /// The path in its wire form. O(elements).
     pub fn to_json(&self) -> Value {
         self.0
             .iter()
@@ -68,7 +68,7 @@ impl Path {
             .collect()
     }
 
-    /// The path with this wire form.
+    /// The path with this wire form. O(elements).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) unless `value` is an array of strings and

@@ -29,7 +29,7 @@ impl Value {
         self.as_array()?.get(index)
     }
 
-    /// The value at a JSON pointer (RFC 6901).
+    /// The value at a JSON pointer (RFC 6901). O(pointer), and a look-up for each of its names.
     pub fn pointer(&self, pointer: &str) -> Option<&Value> {
         let mut at = self;
         for segment in pointer.split('/').skip(1) {

@@ -11,6 +11,7 @@ impl fmt::Display for Value {
 
 impl Value {
     /// As `Display`, to any writer: into a string this takes less than through a formatter.
+    /// O(text).
     ///
     /// # Errors
     /// That of `out`, which a string never has.
@@ -30,7 +31,7 @@ impl Value {
     }
 }
 
-/// Writes a JSON array, each element as `write` does.
+/// Writes a JSON array, each element as `write` does. O(text).
 ///
 /// # Errors
 /// Those of `out` and of `write`.
@@ -49,7 +50,7 @@ pub fn write_array<W: Write, T>(
     out.write_char(']')
 }
 
-/// Writes a JSON object, each value as `write` does.
+/// Writes a JSON object, each value as `write` does. O(text).
 ///
 /// # Errors
 /// Those of `out` and of `write`.
@@ -71,6 +72,7 @@ pub fn write_object<'k, W: Write, T>(
 }
 
 /// Writes `text` as a JSON string: what must be escaped is, everything else stands as it is.
+/// O(text).
 ///
 /// # Errors
 /// That of `out`, which a string never has.

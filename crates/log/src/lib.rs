@@ -65,6 +65,7 @@ mod scan;
 mod survey;
 #[doc(hidden)]
 pub mod testing;
+mod whole_sync;
 mod within;
 
 pub use atomic::{create_dirs, write_atomic};
@@ -85,6 +86,7 @@ pub use record_file::{Position, RecordFile, RecordInfo};
 pub use record_writer::{CutTail, RecordWriter, Recovery, TornFile};
 pub use scan::{Scan, ScanEntry, TornEnd};
 pub use survey::Survey;
+pub use whole_sync::WholeSync;
 pub use within::{borrowed_within, within};
 
 #[doc(no_inline)]

@@ -151,6 +151,7 @@ pub fn scan_lines(bytes: &[u8]) -> LineScan {
 }
 
 /// [`scan_lines`] up to so many sound lines: the memory that they take is not that of their bytes.
+/// O(bytes).
 pub fn scan_at_most(bytes: &[u8], most: usize) -> LineScan {
     let mut scan = LineScan { is_ended: true, ..LineScan::default() };
     let mut bad: Option<LineDamage> = None;
@@ -200,7 +201,7 @@ pub fn scan_at_most(bytes: &[u8], most: usize) -> LineScan {
 }
 
 /// The bytes of a file of lines, and what is in it. A hole at its end, however long, is part of a
-/// torn tail and is not read.
+/// torn tail and is not read. O(file).
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] for a file with more than `limit` bytes before that; [`ErrorKind::Damaged`]

@@ -13,6 +13,7 @@ const RESERVED: [&str; 22] = [
 ];
 
 /// A file name for any name: a path, a dot or a reserved word in it means nothing any more.
+/// O(name).
 ///
 /// ASCII letters, digits, `_`, `-` and inner dots stay; every other byte becomes `%` and two
 /// hexadecimal digits. A name that would be too long ends with a hash of the whole.
@@ -53,7 +54,7 @@ pub fn file_name(name: &str) -> Result<String> {
 }
 
 /// A text in which each byte stays that `stays` lets stay, and each other one is `mark` with two
-/// hexadecimal digits. Only ASCII may stay.
+/// hexadecimal digits. Only ASCII may stay. O(text).
 ///
 /// ```
 /// use afterimage_log::escape;

@@ -64,7 +64,8 @@ pub fn pack(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The bytes that were packed; `limit` bytes at most, however many the packed ones claim to be. More
-/// than 64 MiB are unpacked only where each packed byte stands for no more than 1,024.
+/// than 64 MiB are unpacked only where each packed byte stands for no more than 1,024. O(what it
+/// holds).
 ///
 /// # Errors
 /// [`ErrorKind::Damaged`] where they are neither plain nor a zstd frame, [`ErrorKind::Limit`] where
@@ -114,7 +115,7 @@ pub fn pack_file(bytes: &[u8]) -> Result<Vec<u8>> {
 
 /// What [`pack_file`] packed, or another program in zstd, `limit` bytes at most: as much of it as
 /// can be read, and why not all. More than 64 MiB are unpacked only where each packed byte stands for
-/// no more than 1,024; of a file that says it holds more nothing is.
+/// no more than 1,024; of a file that says it holds more nothing is. O(what it holds).
 pub fn unpack_file(packed: &[u8], limit: u64) -> (Vec<u8>, Option<Error>) {
     let damaged = |message: &str| Error::new(ErrorKind::Damaged, message);
     let checked = packed.split_last_chunk::<4>().and_then(|(rest, check)| {

@@ -146,7 +146,7 @@ impl RecordFile {
         self.file.length().map_err(|error| self.failed(error))
     }
 
-    /// The payload of the record at `position`.
+    /// The payload of the record at `position`. O(record).
     ///
     /// Two reads, one allocation of the payload's length, and its checksum. Memory is taken only
     /// once the header has passed its check and the file is known to be as long as it says.

@@ -101,7 +101,7 @@ impl MemoryFiles {
         self.disk().room = bytes;
     }
 
-    /// What a file holds.
+    /// What a file holds. Copies it.
     pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         let disk = self.disk();
         let Some(Node::File(content)) = disk.live.get(path.as_ref()) else { return None };
@@ -119,7 +119,7 @@ impl MemoryFiles {
         disk.durable.insert(path.as_ref().to_owned(), node);
     }
 
-    /// The paths of all files.
+    /// The paths of all files. O(files).
     pub fn paths(&self) -> Vec<PathBuf> {
         let disk = self.disk();
         let files = disk.live.iter().filter(|(_, node)| matches!(node, Node::File(_)));

@@ -118,7 +118,7 @@ impl Ages {
         oldest.unwrap_or(seen)
     }
 
-    /// The wire form, as in a database (`docs/FORMAT.md`).
+    /// The wire form, as in a database (`docs/FORMAT.md`). O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put_some("seen", self.seen.map(Moment::to_json));
@@ -129,7 +129,7 @@ impl Ages {
         object.into()
     }
 
-    /// Loads the wire form.
+    /// Loads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.

@@ -149,7 +149,7 @@ impl Figures {
         self.older.saturating_add(self.empty).saturating_add(self.other_shape)
     }
 
-    /// The figures by name, with `tokensSaved`.
+    /// The figures by name, with `tokensSaved`. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         for (name, figure) in Self::NAMES.iter().zip(self.to_array()) {

@@ -231,7 +231,7 @@ impl Freshness {
         self.verdict == Verdict::Fresh
     }
 
-    /// What is known, and what to do, in a sentence or two.
+    /// What is known, and what to do, in a sentence or two. O(text).
     pub fn text(&self) -> String {
         let name = shown::clean(&self.name, NAME_CHARS);
         let age = self.age.map(Age::bare).unwrap_or_default();
@@ -274,7 +274,7 @@ impl Freshness {
     }
 
     /// The freshness for programs: `tool`, `name`, `account` (or null), `fresh`, `verdict`, `text`,
-    /// `observation` (as in a database, or null), `aside` (optional).
+    /// `observation` (as in a database, or null), `aside` (optional). O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("tool", self.tool.as_str());

@@ -161,7 +161,7 @@ impl LoginChange {
 }
 
 impl Interception {
-    /// The interception for programs.
+    /// The interception for programs. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         let texts = |texts: &[String]| texts.iter().map(String::as_str).collect::<Value>();

@@ -106,7 +106,7 @@ impl ObservationInfo {
 
     /// What is known of an observation, for programs: `name`, `tool`, `at`, `tick`, `updatedAt`,
     /// `updatedTick`, `sinceAt`, `sinceTick`, `partial`, `bytes`, `changed`, `stale`, and
-    /// `damage` where it cannot be read.
+    /// `damage` where it cannot be read. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("name", self.name.as_str());
@@ -127,7 +127,7 @@ impl ObservationInfo {
 }
 
 impl StaleMark {
-    /// The wire form: `path`, `by`, `at`, `tick`.
+    /// The wire form: `path`, `by`, `at`, `tick`. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("path", self.path.to_string());

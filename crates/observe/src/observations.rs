@@ -211,7 +211,7 @@ impl Observations {
         Ok(())
     }
 
-    /// Counts a summary as shown to a model: see [`Figures`].
+    /// Counts a summary as shown to a model: see [`Figures`]. O(lines of the summary).
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].

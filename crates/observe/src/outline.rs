@@ -210,7 +210,7 @@ impl Outline {
         }
     }
 
-    /// The wire form, as in a database (`docs/FORMAT.md`).
+    /// The wire form, as in a database (`docs/FORMAT.md`). O(size).
     pub fn to_json(&self) -> Value {
         let entries = self.entries.iter().map(|entry| {
             let mut object = Object::new();
@@ -233,7 +233,7 @@ impl Outline {
         object.into()
     }
 
-    /// Loads the wire form.
+    /// Loads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.

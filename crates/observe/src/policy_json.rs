@@ -90,7 +90,7 @@ impl Policy {
         Self::from_json(of_toml(toml::Value::Table(table))?)
     }
 
-    /// The policy in the form that [`Policy::from_json`] reads.
+    /// The policy in the form that [`Policy::from_json`] reads. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("version", VERSION);

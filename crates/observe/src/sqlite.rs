@@ -95,7 +95,7 @@ impl SqliteStore {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks the whole file, and each row against its checksum.
+    /// Checks the whole file, and each row against its checksum. O(database).
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`] with what was found first.

@@ -59,7 +59,7 @@ impl Summary {
 
     /// The summary for programs: `account`, `text`, `tokens`, `bytes`, `standsFor`, and for each of
     /// `observations` `name`, `tool`, `bytes`, `standsFor`, `stale`, `old`,
-    /// `damaged`.
+    /// `damaged`. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("account", self.account.as_deref().map_or(Value::Null, Value::from));

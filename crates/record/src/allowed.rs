@@ -102,7 +102,7 @@ const PARAMETERS: &[&str] = &["alt", "api-version", "beta", "include", "limit", 
 /// A longer value may be a key.
 const MOST_WORD: usize = 24;
 
-/// Of some headers those that are written, with their names in lower case.
+/// Of some headers those that are written, with their names in lower case. O(headers).
 ///
 /// ```
 /// use afterimage_record::allowed_headers;
@@ -125,7 +125,7 @@ pub fn allowed_headers<'h>(
 
 /// Of the path of a request what is written: known words, and versions. Other parts become `*`, and so
 /// does what stands before a verb. Of parameters those are kept that have a known name and a short,
-/// plain value.
+/// plain value. O(path).
 ///
 /// ```
 /// use afterimage_record::allowed_path;

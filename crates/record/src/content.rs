@@ -35,7 +35,7 @@ pub fn unpacked(bytes: Vec<u8>, codings: &str, most: u64) -> Result<Vec<u8>> {
 
 /// As [`unpacked`], of bytes that may break off: as much as could be unpacked, and the error that
 /// ended it. Clients close a connection behind the last event of a stream, and before the end of its
-/// coding.
+/// coding. O(bytes, and what they hold up to `most`).
 ///
 /// # Errors
 /// As [`unpacked`], but for bytes that break off or are not of the coding from some place on.

@@ -125,7 +125,7 @@ impl CompressedSnapshot {
         Ok(Data::Object(state))
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = self.head.header();
         object.put("baseSnapshot", format!("snapshot-{}", self.base_turn));

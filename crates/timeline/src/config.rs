@@ -92,7 +92,7 @@ impl Default for SnapshotPolicy {
 }
 
 impl TimelineConfig {
-    /// The wire form: the names of the document; sizes in bytes.
+    /// The wire form: the names of the document; sizes in bytes. O(size).
     pub fn to_json(&self) -> Value {
         let policy = &self.policy;
         let mut object = Object::new();

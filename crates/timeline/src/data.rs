@@ -121,7 +121,7 @@ impl Data {
     }
 
     /// The value at a path. In an array a key counts as the index with these digits, in an object
-    /// an index as the key.
+    /// an index as the key. A look-up for each element of the path.
     pub fn at(&self, path: &[PathElement]) -> Option<&Data> {
         path.iter().try_fold(self, Self::step)
     }
@@ -194,7 +194,7 @@ impl Data {
         }
     }
 
-    /// How deep arrays and objects are nested; 0 of anything else.
+    /// How deep arrays and objects are nested; 0 of anything else. O(size).
     pub fn depth(&self) -> usize {
         match self {
             Self::Array(list) => 1 + list.iter().map(Self::depth).max().unwrap_or(0),
@@ -312,7 +312,7 @@ impl List {
         self.0.get(index)
     }
 
-    /// The elements in order.
+    /// The elements in order. O(n) for all of them.
     pub fn iter(&self) -> impl Iterator<Item = &Data> {
         self.0.iter()
     }
@@ -339,7 +339,7 @@ impl Map {
         self.0.find(key).map(|(_, value)| value)
     }
 
-    /// The members, sorted by their keys.
+    /// The members, sorted by their keys. O(n) for all of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Data)> {
         self.0.iter().map(|(key, value)| (&**key, value))
     }

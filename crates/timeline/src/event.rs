@@ -37,7 +37,7 @@ impl Event {
         }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         Value::Object(self.0.clone())
     }
@@ -75,7 +75,7 @@ impl Event {
         })
     }
 
-    /// A value that the event's type asks for.
+    /// A value that the event's type asks for. A look-up by name.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape), naming the member, where it is not there.

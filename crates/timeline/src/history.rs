@@ -11,7 +11,8 @@ use super::{
 use crate::{Error, ErrorKind, Millis, Result};
 
 impl Timeline {
-    /// The state after a turn; 0 is the one before the first.
+    /// The state after a turn; 0 is the one before the first. O(deltas since the snapshot before
+    /// it).
     ///
     /// Replays the turns after the nearest snapshot before it.
     ///
@@ -123,7 +124,7 @@ impl Timeline {
 
     /// What events come to in the state as it is: their deltas, in which those of one event see
     /// those of the events before it. Nothing is pushed. The mappers are those of the timeline; see
-    /// [`Mappers::map`](super::Mappers::map).
+    /// [`Mappers::map`](super::Mappers::map). O(events), and what the mappers do.
     ///
     /// # Errors
     /// Those of [`Mappers::map`](super::Mappers::map).
@@ -275,7 +276,7 @@ impl Timeline {
     }
 
     /// Lets the snapshots in memory go whose turns `keeps` does not name. The state is still that of
-    /// any turn, from an earlier snapshot; the first one stays.
+    /// any turn, from an earlier snapshot; the first one stays. O(snapshots).
     pub fn retain_snapshots(&mut self, keeps: impl Fn(u64) -> bool) {
         let kept = self.snapshots.iter().enumerate();
         let kept = kept.filter(|(index, snapshot)| *index == 0 || keeps(snapshot.turn_id));

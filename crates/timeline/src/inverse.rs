@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Delta {
-    /// The delta that takes this one back. It keeps the id, the turn and the cause.
+    /// The delta that takes this one back. It keeps the id, the turn and the cause. O(its values).
     ///
     /// `create` and `destroy`, `increment` and `decrement`, `append` and `remove`, `insert` and
     /// `remove` answer each other; `set` and `delete` are taken back by `set`.

@@ -96,7 +96,7 @@ impl Mappers {
         self
     }
 
-    /// The types that have a mapper.
+    /// The types that have a mapper. O(n) for all of them.
     pub fn event_types(&self) -> impl Iterator<Item = &str> {
         self.mappers.keys().map(String::as_str)
     }

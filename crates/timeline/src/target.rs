@@ -77,7 +77,7 @@ impl Targets {
 
     /// The target that stands for most of `path`, and what of the path is left; the first in the
     /// table where several do. A path that is in no place belongs to a target at the root, and to
-    /// `knowledge` where there is none.
+    /// `knowledge` where there is none. O(targets).
     pub fn of_path<'p>(&self, path: &'p [PathElement]) -> (DeltaTarget, &'p [PathElement]) {
         let mut best: Option<(&DeltaTarget, &Path)> = None;
         for (target, place) in &self.0 {
@@ -92,7 +92,7 @@ impl Targets {
         })
     }
 
-    /// The table as JSON: an object of JSON pointers.
+    /// The table as JSON: an object of JSON pointers. O(size).
     pub fn to_json(&self) -> Value {
         let place = |(target, place): &(DeltaTarget, Path)| {
             (target.to_string(), Value::from(place.to_string()))
@@ -100,7 +100,7 @@ impl Targets {
         Value::Object(self.0.iter().map(place).collect())
     }
 
-    /// The built-in table with the places that `value` names.
+    /// The built-in table with the places that `value` names. O(targets).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] unless it is an object of JSON pointers.

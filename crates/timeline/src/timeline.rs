@@ -149,7 +149,7 @@ impl Timeline {
         &self.head
     }
 
-    /// The snapshots in memory, in the order of their turns.
+    /// The snapshots in memory, in the order of their turns. O(n) for all of them.
     pub fn snapshots(&self) -> impl Iterator<Item = &Arc<StateSnapshot>> {
         self.snapshots.iter()
     }

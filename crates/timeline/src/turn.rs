@@ -115,7 +115,7 @@ impl TurnRecord {
         Self { llm_context: Some(context), ..self }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("turnId", self.turn_id);

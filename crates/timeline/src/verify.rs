@@ -30,7 +30,7 @@ impl Verification {
         Self { valid, turn_id, differences, suggestion: (!valid).then_some(SUGGESTION) }
     }
 
-    /// As JSON, with the names of the document.
+    /// As JSON, with the names of the document. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("valid", self.valid);

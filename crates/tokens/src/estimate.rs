@@ -31,6 +31,11 @@ fn utf16_len(text: &str) -> usize {
     const ROWS: usize = 127;
     let mut units = 0;
     for block in text.as_bytes().chunks(LANES * ROWS) {
+        // To see that there is nothing else takes a fifth of the time to count it.
+        if block.is_ascii() {
+            units += block.len();
+            continue;
+        }
         let mut lanes = [0_u8; LANES];
         let rows = block.chunks_exact(LANES);
         units += rows.remainder().iter().map(|byte| usize::from(units_of(*byte))).sum::<usize>();

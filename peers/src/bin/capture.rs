@@ -2,9 +2,14 @@
 //!
 //! `capture FILE [FRAMES]`: the file has texts with a NUL between them. The loop formats each text
 //! into one string, counts it by four UTF-16 units a token, looks for `<`, and keeps the id of its
-//! facet with its range. Then it renders the whole context, and again after one push, beside joining
-//! the same texts; and groups all chunks by role, beside a plain loop over a list of roles. Without a second argument there are 10,000 frames. `profile` as a third
-//! argument captures them once and reads no clock, for callgrind.
+//! facet with its range. Without a second argument there are 10,000 frames.
+//!
+//! Both run in processes of their own first, where all that is kept takes pages from the system.
+//! Then they run again and again in one process, which uses its memory again. `ONLY=fresh` ends
+//! before that. After it the whole context is rendered, and again after one push, beside joining
+//! the same texts; and all chunks are grouped by role, beside a plain loop over a list of roles.
+//!
+//! `profile` as a third argument captures the frames once and reads no clock, for callgrind.
 
 use std::{hint::black_box, sync::Arc};
 
@@ -16,6 +21,50 @@ use afterimage::{
     veil::{Facet, FacetOp, Frame, History, Source},
 };
 use rustix::time::{ClockId, clock_gettime};
+
+/// How often the system gave this process a page of memory.
+fn faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    after_name.split_whitespace().nth(7).and_then(|count| count.parse().ok()).unwrap_or_default()
+}
+
+/// What `make` takes, and how many pages the system gave for it.
+fn once<T>(make: impl FnOnce() -> T) {
+    let (before, start) = (faults(), seconds());
+    let made = black_box(make());
+    let (time, pages) = (seconds() - start, faults() - before);
+    drop(made);
+    println!("{time} {pages}");
+}
+
+const FRESH: [&str; 3] = ["plain loop", "capture", "capture, with its archive"];
+
+/// Measures each in processes of its own, one after the other in each round: whatever is kept is
+/// then kept in memory that the process did not have before.
+fn fresh(file: &str, count: usize, rounds: u32) {
+    let program = std::env::current_exe().expect("this program");
+    let mut best = [(f64::MAX, 0); 3];
+    for _ in 0..rounds {
+        for (name, best) in FRESH.iter().zip(&mut best) {
+            let mut command = std::process::Command::new(&program);
+            let output = command.args([file, &count.to_string(), name]).output().expect("a run");
+            let said = String::from_utf8(output.stdout).expect("text");
+            let mut words = said.lines().last().unwrap_or_default().split(' ');
+            let time: f64 = words.next().and_then(|time| time.parse().ok()).expect("seconds");
+            let pages: u64 = words.next().and_then(|pages| pages.parse().ok()).expect("pages");
+            if time < best.0 {
+                *best = (time, pages);
+            }
+        }
+    }
+    println!("in processes of their own, which have no memory to use again:");
+    for (name, (time, pages)) in FRESH.iter().zip(best) {
+        let (time, pages) = (time * 1e6 / count as f64, pages as f64 / count as f64);
+        println!("{name:34} {time:8.3} µs a frame, {pages:.3} pages of memory");
+    }
+    println!("in one process:");
+}
 
 /// The seconds that this thread had a core, whatever else the machine does.
 fn seconds() -> f64 {
@@ -144,7 +193,8 @@ fn asked(texts: &[String], best: &mut dyn FnMut(&str, &mut dyn FnMut() -> f64)) 
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let all = std::fs::read_to_string(arguments.next().expect("a file")).expect("text");
+    let file = arguments.next().expect("a file");
+    let all = std::fs::read_to_string(&file).expect("text");
     let count = arguments.next().map_or(10_000, |count| count.parse().expect("a number"));
     let pairs: Vec<String> = all
         .split('\0')
@@ -157,12 +207,28 @@ fn main() {
     let ids: Vec<FacetId> = (0..count).map(|at| FacetId::from(format!("facet-{at}"))).collect();
     let bytes: usize = texts.iter().map(String::len).sum();
     println!("{count} frames of {} bytes", bytes / count);
-    if arguments.next().is_some_and(|mode| mode == "profile") {
-        black_box(plain_vectorised(black_box(&texts), &ids));
-        black_box(captured(frames(&texts)));
-        return;
+    match arguments.next().as_deref() {
+        None => {}
+        Some("profile") => {
+            black_box(plain_vectorised(black_box(&texts), &ids));
+            black_box(captured(frames(&texts)));
+            return;
+        }
+        Some("plain loop") => return once(|| plain_vectorised(black_box(&texts), &ids)),
+        Some("capture") => {
+            let frames = frames(&texts);
+            return once(|| captured(frames));
+        }
+        Some(_) => {
+            let frames = frames(&texts);
+            return once(|| captured(frames).archive().expect("one tokenizer"));
+        }
     }
     let rounds = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(9);
+    fresh(&file, count, rounds);
+    if std::env::var("ONLY").is_ok_and(|only| only == "fresh") {
+        return;
+    }
     let mut best = |name: &str, run: &mut dyn FnMut() -> f64| {
         let best = (0..rounds).map(|_| run()).fold(f64::MAX, f64::min);
         println!("{name:34} {:8.3} µs a frame", best * 1e6 / count as f64);

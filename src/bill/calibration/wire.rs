@@ -19,7 +19,7 @@ const VERSION: u64 = 2;
 pub(super) const MOST: usize = 32 << 20;
 
 impl Calibration {
-    /// The wire form. `refused` is a report, which is not read back.
+    /// The wire form. `refused` is a report, which is not read back. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("calibration", VERSION);

@@ -174,7 +174,7 @@ impl Residency {
         self.remainders.get(remainder as usize).copied().unwrap_or_default()
     }
 
-    /// All lines and remainders together: what is reported.
+    /// All lines and remainders together: what is reported. O(rows).
     pub fn total(&self) -> Share {
         let lines = self.lines.iter().map(|line| &line.share);
         lines.chain(&self.remainders).fold(Share::default(), |sum, share| sum.plus(*share))
@@ -188,7 +188,7 @@ impl Residency {
         lines
     }
 
-    /// The reported tokens that belong to no facet, for whatever reason.
+    /// The reported tokens that belong to no facet, for whatever reason. O(rows).
     pub fn remainders(&self) -> Share {
         self.remainders.iter().fold(Share::default(), |sum, share| sum.plus(*share))
     }

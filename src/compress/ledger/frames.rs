@@ -58,6 +58,7 @@ impl Ledger {
     }
 
     /// The steps of the plan that are not done, those in work first, with the frame of the plan.
+    /// O(n) for all of them.
     pub fn open_steps(&self) -> impl Iterator<Item = (FrameSeq, &str)> {
         let of_status = |status: Status| self.plan.iter().filter(move |item| item.status == status);
         let steps = [Status::InProgress, Status::Open].into_iter().flat_map(of_status);

@@ -195,13 +195,14 @@ impl Ledger {
             && self.said.is_none()
     }
 
-    /// The rules and preferences of the user, the oldest first, each with its frame.
+    /// The rules and preferences of the user, the oldest first, each with its frame. O(n) for all
+    /// of them.
     pub fn rules(&self) -> impl Iterator<Item = (FrameSeq, &str)> {
         self.rules.iter().map(|rule| (rule.frame, rule.text.as_str()))
     }
 
     /// The files that were changed, and then those that were read, each with the frame that touched
-    /// it last: the last one first.
+    /// it last: the last one first. O(n) for all of them.
     pub fn files(&self) -> impl Iterator<Item = (FrameSeq, &str)> {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_by_key(|(_, file)| (!file.is_changed(), std::cmp::Reverse(file.order)));

@@ -38,7 +38,7 @@ impl CompressionTransform {
         Some(Epoch { number: self.epoch, from, blocks })
     }
 
-    /// The blocks in effect as a renderer takes them, in order.
+    /// The blocks in effect as a renderer takes them, in order. O(blocks).
     pub fn substitutions(&self) -> Vec<Substitution> {
         self.applied.values().map(|block| block.substitution()).collect()
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::id::{FrameSeq, Millis};
 
 impl CompressionTransform {
-    /// When the next range that failed is handed out again, as far as that is known.
+    /// When the next range that failed is handed out again, as far as that is known. O(ranges that failed).
     pub fn next_retry(&self) -> Option<Millis> {
         let failed = self.failed.iter().filter_map(|number| self.ranges.get(*number));
         failed.filter(|range| self.is_there(range)).filter_map(|range| range.retry_at).min()

@@ -101,6 +101,7 @@ impl Survival {
     }
 
     /// The wire form: `texts`, and of each share its ratio where there is something to be said.
+    /// O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("texts", self.texts);

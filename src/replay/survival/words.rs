@@ -44,7 +44,7 @@ const OF_PROGRAMS: [&str; 16] = [
     "[Request interrupted",
 ];
 
-/// What the user said in each of these messages, in order; empty texts are left out.
+/// What the user said in each of these messages, in order; empty texts are left out. O(text).
 ///
 /// In a session where commands stand in what the agent says (`is_text_only`), what speaks as the user
 /// after the agent's first word is what a program answered.

@@ -66,7 +66,7 @@ fn arguments(text: &str) -> Option<Value> {
 }
 
 /// The paths of the files that were changed: by a call that names a file and says what is new, or
-/// by a patch. What failed changed nothing.
+/// by a patch. What failed changed nothing. O(text).
 pub fn files_changed(messages: &[Passage]) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     for (_, text, result) in exchanges(messages) {
@@ -92,7 +92,7 @@ pub fn files_changed(messages: &[Passage]) -> BTreeSet<String> {
 }
 
 /// The open items of the last plan that a call wrote down: a list of objects with a text and a
-/// status that is not done.
+/// status that is not done. O(text).
 pub fn open_items(messages: &[Passage]) -> Vec<String> {
     let mut last = Vec::new();
     for (_, text, _) in exchanges(messages) {
@@ -118,7 +118,7 @@ pub fn open_items(messages: &[Passage]) -> Vec<String> {
     last
 }
 
-/// The line of the last result that tells of an error.
+/// The line of the last result that tells of an error. O(text).
 pub fn last_error(messages: &[Passage], is_text_only: bool) -> Option<String> {
     let chunks = messages
         .iter()

@@ -167,7 +167,7 @@ impl ArchivedTranscript {
         self.indices.get(name).copied()
     }
 
-    /// The snapshots of a session of which no frame is lost.
+    /// The snapshots of a session of which no frame is lost. O(segments).
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) where frames are lost;

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     hud::Hud,
-    log::{DirLock, DiskFiles, Files, OpenMode, create_dirs, read_file},
+    log::{DirLock, DiskFiles, Files, OpenMode, WholeSync, create_dirs, read_file},
     snapshot::Totals,
     tokens::TokenCounter,
 };
@@ -34,6 +34,8 @@ pub struct ArchiveBuilder {
     begun: usize,
     /// What is written, and not yet durable.
     written: LateSync,
+    /// The file system of the directory, where it can be synced as a whole.
+    file_system: Option<WholeSync>,
     is_finished: bool,
     _lock: DirLock,
 }
@@ -48,7 +50,7 @@ pub struct ArchiveSummary {
 }
 
 impl ArchiveSummary {
-    /// The sums of all transcripts.
+    /// The sums of all transcripts. O(sessions).
     pub fn totals(&self) -> Totals {
         manifest::sum(self.transcripts.iter().map(TranscriptEntry::totals))
     }
@@ -90,6 +92,7 @@ impl ArchiveBuilder {
             files: Vec::new(),
             begun: 0,
             written: LateSync::default(),
+            file_system: WholeSync::of(directory),
             is_finished: false,
             _lock: lock,
         })
@@ -122,13 +125,15 @@ impl ArchiveBuilder {
 
     /// Makes all durable, and writes the list, with which the directory is an archive.
     ///
-    /// Cost: one sync for each file and folder, several at once, and O(files) for the list.
+    /// Cost: one sync for each file and folder, several at once, and O(files) for the list. Where
+    /// there are many, and Linux can, one sync of the file system: it waits for what other programs
+    /// wrote there too.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; what was written is removed then.
     pub fn finish(mut self) -> Result<ArchiveSummary> {
         self.written
-            .sync()
+            .sync(self.file_system.as_ref(), &self.directory)
             .map_err(|(error, path)| Error::io(error, "make the file durable").in_file(path))?;
         manifest::write(&self.directory, &self.files)?;
         self.is_finished = true;

@@ -9,17 +9,19 @@ use std::{
     thread,
 };
 
-use crate::log::{DiskFiles, Files, OpenFile, OpenMode};
+use crate::log::{DiskFiles, Files, OpenFile, OpenMode, WholeSync};
 
 /// How many files are synced at once, and how few are not worth a thread of their own.
 const AT_ONCE: usize = 8;
 const FEW: usize = 16;
+/// From so many files and folders on, the file system is synced as a whole where that is possible.
+const MANY: usize = 128;
 
 /// The files of the operating system, whose syncs wait for [`LateSync::sync`].
 ///
 /// What a directory holds counts only once its list is there, so what comes before needs no order
 /// of its own on the disk. An archive of many short sessions is mostly waiting for syncs: this way
-/// each file and folder is synced once.
+/// each file and folder is synced once, or all of them with one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LateSync {
     waiting: Arc<Mutex<PendingSync>>,
@@ -36,12 +38,20 @@ impl LateSync {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes all that waits durable.
+    /// Makes all that waits durable: file by file, or, where that is many, with all of their file
+    /// system, which holds `directory`. It was asked for before they were written.
     ///
     /// # Errors
     /// What the system refuses; which of the files are durable is then unknown.
-    pub(super) fn sync(&self) -> Result<(), (io::Error, PathBuf)> {
+    pub(super) fn sync(
+        &self,
+        whole: Option<&WholeSync>,
+        directory: &Path,
+    ) -> Result<(), (io::Error, PathBuf)> {
         let PendingSync { files, directories } = std::mem::take(&mut *self.waiting());
+        if let Some(whole) = whole.filter(|_| files.len() + directories.len() >= MANY) {
+            return whole.sync().map_err(|error| (error, directory.to_owned()));
+        }
         // Not every system syncs a file that is open for reading alone.
         let sync_file =
             |path: &Path| DiskFiles.open(path, OpenMode::Append).and_then(|file| file.sync());
@@ -177,9 +187,27 @@ mod tests {
         let waiting = |files: &LateSync| files.waiting().files.clone();
         assert_eq!(waiting(&files), BTreeSet::from([scratch.path().join("a")]));
         assert_eq!(files.waiting().directories, BTreeSet::from([scratch.path().to_owned()]));
-        files.sync().unwrap();
+        files.sync(None, scratch.path()).unwrap();
         assert!(waiting(&files).is_empty());
         assert_eq!(std::fs::read(scratch.path().join("a")).unwrap(), b"here");
+    }
+
+    #[test]
+    fn many_files_are_synced_with_their_file_system() {
+        let scratch = tempfile::tempdir().unwrap();
+        let Some(whole) = WholeSync::of(scratch.path()) else { return };
+        let files = LateSync::default();
+        for number in 0..MANY {
+            let path = scratch.path().join(number.to_string());
+            let file = files.open(&path, OpenMode::Create).unwrap();
+            file.append(b"here").unwrap();
+            file.sync().unwrap();
+        }
+        // One by one it would be missed.
+        std::fs::remove_file(scratch.path().join("0")).unwrap();
+        std::fs::create_dir(scratch.path().join("0")).unwrap();
+        files.sync(Some(&whole), scratch.path()).unwrap();
+        assert!(files.waiting().files.is_empty());
     }
 
     #[test]
@@ -189,6 +217,6 @@ mod tests {
         files.open(&path, OpenMode::Create).unwrap().sync().unwrap();
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
-        assert_eq!(files.sync().unwrap_err().1, path);
+        assert_eq!(files.sync(None, scratch.path()).unwrap_err().1, path);
     }
 }

@@ -69,7 +69,7 @@ pub struct SessionEntry {
 }
 
 impl TranscriptEntry {
-    /// The sums of its sessions.
+    /// The sums of its sessions. O(sessions).
     pub fn totals(&self) -> Totals {
         sum(self.sessions.iter().map(|session| session.totals))
     }

@@ -166,7 +166,7 @@ impl<'b> TranscriptWriter<'b> {
     }
 
     /// Writes the rest, with what reading the transcript said; of the records that were not
-    /// understood, and of the notes, the first is kept.
+    /// understood, and of the notes, the first is kept. O(what is not written yet).
     ///
     /// # Errors
     /// What the format has against the tail of a session; [`ErrorKind::Io`].

@@ -259,7 +259,7 @@ impl PayloadReferences {
     }
 
     /// As [`PayloadReferences::substitutions`], together with the blocks of a compression: what
-    /// lies in one of these is gone with it.
+    /// lies in one of these is gone with it. Looks at all of `blocks` for each frame that is replaced.
     pub fn beside(&self, blocks: &[Substitution]) -> Vec<Substitution> {
         let is_covered = |own: &&Substitution| {
             blocks.iter().any(|block| block.from <= own.from && own.from <= block.to)

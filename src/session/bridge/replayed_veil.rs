@@ -49,6 +49,7 @@ impl ReplayedVeil {
     }
 
     /// The version, the facets, the tags that content must not forge, and the newest frame.
+    /// O(size).
     pub fn to_json(&self) -> Value {
         let mut tags: Vec<&str> = self.veil.tags().iter().collect();
         tags.sort_unstable();

@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Result};
 
 impl ArchiveReader {
     /// Checks what the structures of the archive promise each other: for tests and fuzzing. Reads
-    /// the tables of all segments.
+    /// the tables of all segments. O(archive).
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`] where they contradict each other, and those of reading a store.

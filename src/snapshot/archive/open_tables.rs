@@ -230,7 +230,6 @@ impl OpenTables {
 
     /// Ends the growth, and gives back what was reserved.
     pub(super) fn seal(self) -> SealedTables {
-        let prints = self.facets.hashes.iter().map(|hash| names::print(*hash)).collect();
-        SealedTables::sorted(self.tables, prints)
+        SealedTables::new(self.tables)
     }
 }

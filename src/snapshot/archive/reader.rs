@@ -67,7 +67,8 @@ impl ArchiveReader {
         Ok((view.totals().frames > 0).then_some(view))
     }
 
-    /// The snapshot of a frame, equal to the one that was pushed. Copies its text.
+    /// The snapshot of a frame, equal to the one that was pushed. Copies its text; O(log n)
+    /// besides.
     ///
     /// # Errors
     /// Those of [`ArchiveReader::range`].

@@ -239,7 +239,8 @@ impl<'v> RangeText<'v> {
         })
     }
 
-    /// The text in one: borrowed where one segment holds it, else copied once.
+    /// The text in one: borrowed where one segment holds it, else copied once. O(text), where it
+    /// lies in several segments.
     pub fn join(self) -> Cow<'v, str> {
         if let Some(text) = self.as_str() {
             return Cow::Borrowed(text);

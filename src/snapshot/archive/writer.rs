@@ -229,7 +229,7 @@ impl SnapshotArchive {
 
     /// Drops the text of the frames from `range.start()` to `range.end()`, both included, and
     /// gives its memory back; what is known of their chunks stays. Returns what was dropped, of
-    /// frames that had text.
+    /// frames that had text. O(frames in the range, and the text that stays at its ends).
     ///
     /// Readers that were taken before still hold the text, and so the memory. Copies the text that
     /// stays in the segments at both ends of the range. What a directory holds already stays there,

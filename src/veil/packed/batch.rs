@@ -11,6 +11,9 @@ use crate::{
     veil::{Facet, FacetChange, FacetOp, Frame, Source},
 };
 
+/// An op after so many others is read with its whole frame, which then serves the ops behind it.
+const FEW_OPS: u32 = 8;
+
 /// The frames of one segment of the archive.
 #[derive(Clone)]
 pub(crate) struct FrameBatch {
@@ -34,6 +37,15 @@ pub(crate) struct PackedFacet {
 impl PackedFacet {
     pub(in crate::veil) fn new(batch: &Arc<FrameBatch>, frame: u32, op: u32) -> Self {
         Self { batch: Arc::clone(batch), frame, op }
+    }
+
+    /// Whether it is the facet with this id. Reads the ops of its frame up to its own, or all of it
+    /// where these are many and it was not read `last`.
+    pub(in crate::veil) fn has_id(&self, id: &str, last: &mut LastRead) -> bool {
+        if self.op < FEW_OPS {
+            return self.batch.adds(self.frame, self.op, id);
+        }
+        self.read(last).is_some_and(|facet| facet.id.as_str() == id)
     }
 
     /// The facet; `None` where its frame was forgotten. A frame that was read `last` is not read
@@ -154,6 +166,15 @@ impl FrameBatch {
             return None;
         }
         self.segment.snapshot(frame).map(Arc::new)
+    }
+
+    /// Whether this op of a frame adds the facet with this id.
+    fn adds(&self, frame: u32, op: u32, id: &str) -> bool {
+        if let Some(whole) = self.whole(frame) {
+            let op = whole.ops.get(op as usize);
+            return op.is_some_and(|op| op.facet_id().as_str() == id);
+        }
+        self.decoder(frame).and_then(|decoder| decoder.facet_id(op)).is_some_and(|of| of == id)
     }
 
     /// What the frame rendered to, where it lies.

@@ -69,6 +69,34 @@ impl<'b> Decoder<'b> {
         Some(frame)
     }
 
+    /// The id of the facet that this op adds. Reads the ops before it.
+    pub(super) fn facet_id(mut self, op: u32) -> Option<&'b str> {
+        self.source()?;
+        let flags = self.bytes.byte()?;
+        let texts = [has::TIMESTAMP, has::UUID, has::EVENTS, has::ACTIVE_STREAM];
+        for _ in texts.into_iter().filter(|flag| flags & flag != 0) {
+            self.bytes.text()?;
+        }
+        if flags & has::IMPORTED != 0 {
+            self.pass_imported()?;
+        }
+        if flags & has::EXTRA != 0 {
+            self.bytes.text()?;
+        }
+        self.bytes.number()?;
+        for _ in 0..op {
+            self.op()?;
+        }
+        match self.bytes.byte()? {
+            0 => {}
+            1 => drop(self.bytes.text()?),
+            _ => return None,
+        }
+        self.bytes.byte()?;
+        let chunk = self.chunk()?;
+        self.id(chunk)
+    }
+
     fn value(&mut self) -> Option<Value> {
         json::read(self.bytes.text()?.as_bytes()).ok()
     }
@@ -93,6 +121,22 @@ impl<'b> Decoder<'b> {
         Some(Imported { line, file, is_message, role, kind, form, members, extra })
     }
 
+    /// Passes over what [`Decoder::imported`] reads.
+    fn pass_imported(&mut self) -> Option<()> {
+        self.bytes.number()?;
+        let flags = self.bytes.byte()?;
+        if flags & 8 != 0 {
+            self.bytes.text()?;
+        }
+        for _ in ["role", "kind", "form"] {
+            self.bytes.maybe()?;
+        }
+        for _ in [2, 4].into_iter().filter(|flag| flags & flag != 0) {
+            self.bytes.text()?;
+        }
+        Some(())
+    }
+
     fn op(&mut self) -> Option<FacetOp> {
         let kind = self.bytes.byte()?;
         if kind == 2 {
@@ -106,15 +150,8 @@ impl<'b> Decoder<'b> {
     fn facet(&mut self) -> Option<Facet> {
         let flags = self.bytes.byte()?;
         let has = |flag: u8| flags & flag != 0;
-        let chunk = match self.bytes.number()? {
-            0 => None,
-            at => Some(u32::try_from(at - 1).ok()?),
-        };
-        let id = match chunk {
-            Some(at) => self.segment.chunk_facet(self.row, at)?,
-            None => self.bytes.text()?,
-        };
-        let id = FacetId::from(id);
+        let chunk = self.chunk()?;
+        let id = FacetId::from(self.id(chunk)?);
         let facet_type = match self.bytes.byte()? {
             u8::MAX => FacetType::from(self.bytes.text()?),
             number => TYPES.get(usize::from(number))?.clone(),
@@ -140,6 +177,23 @@ impl<'b> Decoder<'b> {
             facet.children = (0..count).map(|_| self.facet()).collect::<Option<_>>()?;
         }
         Some(facet)
+    }
+
+    /// The number of a facet's chunk, where it has one.
+    #[expect(clippy::option_option, reason = "the outer one is the end of the bytes")]
+    fn chunk(&mut self) -> Option<Option<u32>> {
+        match self.bytes.number()? {
+            0 => Some(None),
+            at => u32::try_from(at - 1).ok().map(Some),
+        }
+    }
+
+    /// The id of a facet, which its chunk has too.
+    fn id(&mut self, chunk: Option<u32>) -> Option<&'b str> {
+        match chunk {
+            Some(at) => self.segment.chunk_facet(self.row, at),
+            None => self.bytes.text(),
+        }
     }
 
     #[expect(clippy::option_option, reason = "the outer one is the end of the bytes")]

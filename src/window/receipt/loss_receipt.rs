@@ -148,7 +148,7 @@ impl LostKind {
 }
 
 impl LossReceipt {
-    /// What was lost of one kind, in the order of frames.
+    /// What was lost of one kind, in the order of frames. O(what was lost).
     pub fn of_kind(&self, kind: LostKind) -> impl Iterator<Item = &LostText> {
         self.lost.iter().filter(move |lost| lost.kind == kind)
     }

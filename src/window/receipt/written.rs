@@ -14,7 +14,7 @@ crate::json::serialize_through_json!(LossReceipt);
 const COLUMNS: usize = 80;
 
 impl LossReceipt {
-    /// The JSON form (`docs/FORMAT.md`).
+    /// The JSON form (`docs/FORMAT.md`). O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         if let Some(epoch) = &self.epoch {

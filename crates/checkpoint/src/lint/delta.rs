@@ -14,7 +14,7 @@ use crate::{
     names::{SectionKind, normal},
 };
 
-/// Every finding of a delta, in the order of the text.
+/// Every finding of a delta, in the order of the text. O(document).
 pub fn lint_delta(document: &Document) -> Vec<Diagnostic> {
     let mut findings = Findings::of(document);
     header(&mut findings);

@@ -146,6 +146,7 @@ impl Wire {
     }
 
     /// The base URL that an agent is given in place of that of the provider with this name.
+    /// O(routes).
     pub fn base_url(&self, route: &str) -> Option<&str> {
         let found = self.routes.iter().find(|(name, _)| name == route);
         found.map(|(_, url)| url.as_str())

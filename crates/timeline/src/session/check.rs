@@ -45,7 +45,7 @@ pub struct DirVerification {
 }
 
 impl DirVerification {
-    /// As JSON.
+    /// As JSON. O(size).
     pub fn to_json(&self) -> Value {
         let texts = |texts: &[String]| texts.iter().map(String::as_str).collect::<Value>();
         let differences = self.differences.iter().map(|(turn, difference)| {

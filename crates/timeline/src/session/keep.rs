@@ -78,7 +78,7 @@ impl SessionDir {
         Ok(())
     }
 
-    /// What pruning would do. Nothing happens.
+    /// What pruning would do. Nothing happens. O(snapshots).
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -99,7 +99,8 @@ impl SessionDir {
 
     /// Removes the snapshots that the policy lets go, as each new snapshot does, and what is left
     /// over. A snapshot that is based on one that goes is written anew before. Turns stay, whatever
-    /// their age: they are the history.
+    /// their age: they are the history. O(snapshots), and writes those that are based on one that
+    /// goes.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), and what reading a snapshot gives that is to be
@@ -117,7 +118,7 @@ impl SessionDir {
         Ok(pruned)
     }
 
-    /// The bytes of turns, snapshots and indexes, in this order.
+    /// The bytes of turns, snapshots and indexes, in this order. O(files).
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -135,7 +136,7 @@ impl SessionDir {
         Ok(sums)
     }
 
-    /// How many deltas there are of each target, with the first and the last turn.
+    /// How many deltas there are of each target, with the first and the last turn. O(turns) for the first call.
     ///
     /// # Errors
     /// What reading the turns gives.
@@ -170,7 +171,7 @@ impl SessionDir {
     }
 
     /// The snapshots of the directory: turn, reason, bytes, and the turn of the one that it is
-    /// based on.
+    /// based on. O(snapshots).
     pub fn stored_snapshots(&self) -> Vec<(u64, SnapshotReason, u64, Option<u64>)> {
         let infos = self.shelf.infos().into_iter();
         infos.map(|info| (info.turn_id, info.reason, info.bytes, info.base)).collect()

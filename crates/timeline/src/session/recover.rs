@@ -27,7 +27,8 @@ impl SessionDir {
     /// Rebuilds the state from the state that the directory begins with and every turn, puts it in
     /// the place of the one that is there, and makes a snapshot of it (its reason is `manual`).
     /// Snapshots that differ from what the turns come to are written anew, with a copy kept beside.
-    /// Those that cannot be read are left to [`repair`](super::repair).
+    /// Those that cannot be read are left to [`repair`](super::repair). Applies all
+    /// turns again.
     ///
     /// ```
     /// # use std::sync::Arc;

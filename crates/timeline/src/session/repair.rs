@@ -56,7 +56,7 @@ pub struct RepairReport {
 
 /// Puts a directory in order: keeps every line that passes its check, fills in for lost turns what
 /// the snapshots after them tell, sets damaged snapshots aside, and makes anew what is derived.
-/// Whatever is replaced is kept beside.
+/// Whatever is replaced is kept beside. Reads the whole directory: O(its bytes).
 ///
 /// # Errors
 /// [`ErrorKind::Locked`], [`ErrorKind::Io`], [`ErrorKind::Version`], [`ErrorKind::Limit`] where
@@ -443,7 +443,7 @@ impl RepairReport {
         self.lost.len() as u64 + at_end
     }
 
-    /// As JSON.
+    /// As JSON. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("turns", self.turns);

@@ -47,7 +47,7 @@ impl SnapshotArchive {
         Self::open_on(Arc::new(DiskFiles), directory)
     }
 
-    /// As [`SnapshotArchive::open`], on other files than the operating system's.
+    /// As [`SnapshotArchive::open`], on other files than the operating system's. O(segments).
     ///
     /// # Errors
     /// Those of [`SnapshotArchive::open`].

@@ -37,7 +37,8 @@ impl SnapshotArchive {
         self.save_on(Arc::new(DiskFiles), directory, holder)
     }
 
-    /// As [`SnapshotArchive::save`], on other files than the operating system's.
+    /// As [`SnapshotArchive::save`], on other files than the operating system's. O(text that it
+    /// holds).
     ///
     /// # Errors
     /// Those of [`SnapshotArchive::save`].
@@ -135,7 +136,7 @@ impl SnapshotArchive {
     /// Gives back the memory of the frames before `sequence` that are in the archive's directory,
     /// text and tables; they are read again where they are asked for. Returns what was given back:
     /// whole segments, so a little less than was asked for. Text that was dropped in parts stays as
-    /// it is.
+    /// it is. O(segments).
     ///
     /// Readers that were taken before still hold the memory.
     pub fn unload(&mut self, sequence: impl Into<FrameSeq>) -> Totals {
