@@ -11,7 +11,7 @@ use super::Provenance;
 use crate::{
     id::FrameSeq,
     json::{self, PlacedValue, Value},
-    transcript::{Api, RecordedExchange, names},
+    transcript::{Api, RecordedExchange},
 };
 
 /// The member of a request that names the response before it.
@@ -57,7 +57,7 @@ struct Reply {
 impl Chains {
     /// The chains of a recording. Parses the answers of the Responses API where a request names one.
     pub(super) fn of(recorded: &[&RecordedExchange]) -> Self {
-        let named = |index: usize| Some((index, previous(recorded.get(index)?)?));
+        let named = |index: usize| Some((index, recorded.get(index)?.asked.previous.clone()?));
         let named: Vec<(usize, Arc<str>)> = (0..recorded.len()).filter_map(named).collect();
         let mut chains = Self::default();
         if named.is_empty() {
@@ -136,7 +136,8 @@ impl Chains {
         index: usize,
         body: impl Fn(usize) -> Option<&'b str>,
     ) -> Option<String> {
-        let own = body(index).filter(|_| self.links.contains_key(&index))?;
+        self.links.get(&index)?;
+        let own = body(index)?;
         let mut runs: Vec<Vec<&str>> = Vec::new();
         let own = Conversation::of(own);
         let (mut at, mut missing) = (index, None);
@@ -166,24 +167,11 @@ impl Chains {
 /// The frames of the messages that a request has itself: those that it goes on from come before.
 pub(super) fn own_frames(exchange: &RecordedExchange) -> Vec<Option<FrameSeq>> {
     let frames = &exchange.frames;
-    let own = match previous(exchange) {
+    let own = match exchange.asked.previous {
         Some(_) => Conversation::of(&exchange.request).items.len(),
         None => frames.len(),
     };
     frames.iter().skip(frames.len().saturating_sub(own)).copied().collect()
-}
-
-/// The response that a request names.
-fn previous(exchange: &RecordedExchange) -> Option<Arc<str>> {
-    if exchange.api != Api::Responses || !names(&exchange.request, PREVIOUS) {
-        return None;
-    }
-    let body = &*exchange.request;
-    let member = json::children(body, 0..body.len())
-        .into_iter()
-        .find(|member| member.key.as_deref() == Some(PREVIOUS))?;
-    let value = json::read(body.get(member.value)?.as_bytes()).ok()?;
-    value.as_str().map(Arc::from)
 }
 
 /// The body of a request of the Responses API, taken apart.

@@ -151,10 +151,10 @@ impl KnownParts {
         if request.is_owned() {
             return None;
         }
-        let (body, key) = (&**request.shared_body(), request.api().conversation_key());
+        let (body, key) = (request.text(), request.api().conversation_key());
         let before = before.filter(|before| before.request.api() == request.api());
         let before =
-            before.and_then(|before| Some((before.request.body(), before.outline.as_ref()?)));
+            before.and_then(|before| Some((before.request.text(), before.outline.as_ref()?)));
         let places = before.map(|(body, outline)| (body, &outline.places));
         let (places, shared) = BodyPlaces::of(body, key, places)?;
         let head = match before.filter(|_| shared.is_head) {
@@ -165,7 +165,7 @@ impl KnownParts {
         let mut messages = Vec::with_capacity(places.items.len());
         messages.extend_from_slice(same.unwrap_or_default());
         for place in places.items.iter().skip(messages.len()) {
-            messages.push(self.message(body.get(place.clone())?, counter)?);
+            messages.push(self.message(&body.part(place.clone())?, counter)?);
         }
         Some(Outline { places, head, messages })
     }
@@ -305,7 +305,7 @@ impl Pair<'_> {
             Changes { tools: Vec::new(), parameters: Vec::new(), breaks: Vec::new() }
         } else {
             let head = |(outlined, outline): (&Outlined, &Outline)| {
-                outlined.request.without_messages(&outline.places.head(outlined.request.body()))
+                outlined.request.without_messages(&outline.places.head(outlined.request.text()))
             };
             changes(&head(self.was), &head(self.is))?
         };
@@ -337,7 +337,7 @@ fn shown_part(
     shown: &Shown,
     is_same_head: bool,
 ) -> Result<ExportedRequest> {
-    let (request, body) = (&outlined.request, outlined.request.body());
+    let (request, body) = (&outlined.request, outlined.request.text());
     let key = request.api().conversation_key();
     let mut members = Vec::new();
     if !is_same_head {
@@ -348,7 +348,7 @@ fn shown_part(
     }
     let message = |index: usize| {
         let place = outline.places.items.get(index)?;
-        let value = json::read_mended(body.get(place.clone())?.as_bytes()).ok()?.0;
+        let value = json::read_mended(body.part(place.clone())?.as_bytes()).ok()?.0;
         Some(request.message(index, &value))
     };
     let messages = shown.of(&outline.messages).filter_map(message).collect();
@@ -445,7 +445,7 @@ mod tests {
                 // Some go on from the one before.
                 let next = match &before {
                     Some((_, was)) if grows => {
-                        let places = BodyPlaces::of(was.body(), "messages", None).unwrap().0;
+                        let places = BodyPlaces::of(was.text(), "messages", None).unwrap().0;
                         let (text, at) = (was.body(), places.list.end - 1);
                         let comma = if places.items.is_empty() { "" } else { "," };
                         [&text[..at], comma, &grow, &text[at..]].concat()

@@ -24,7 +24,7 @@ use crate::{
     json::{Object, ObjectExt, Value},
     snapshot::{FrameSnapshot, Substitution},
     tokens::TokenCounter,
-    transcript::{Api, Record, RecordedExchange, Transcript, TranscriptFormat, Usage},
+    transcript::{Api, BodyText, Record, RecordedExchange, Transcript, TranscriptFormat, Usage},
     veil::{Call, Facet, FacetChange, Frame, History, Source, SubagentStart},
     window::{ContextInForce, ContextSize},
 };
@@ -160,7 +160,7 @@ struct Session {
 #[derive(Debug)]
 enum Body {
     /// It was recorded.
-    Recorded { body: Arc<str>, frames: Frames, provenance: Provenance },
+    Recorded { body: BodyText, frames: Frames, provenance: Provenance },
     /// It is the context up to a frame, with these blocks.
     Context { to: FrameSeq, blocks: Arc<Vec<Substitution>>, size: ContextSize, has_tail: bool },
 }
@@ -293,12 +293,12 @@ impl Recording {
             last_of.insert(&exchange.session, exchange.line);
         }
         // The last request of each session, where it failed.
-        let mut failed: IndexMap<Arc<str>, Arc<str>> = IndexMap::new();
+        let mut failed: IndexMap<Arc<str>, BodyText> = IndexMap::new();
         self.chains = Chains::of(&recorded);
         for (index, exchange) in recorded.into_iter().enumerate() {
-            let body = Arc::clone(&exchange.request);
+            let body = exchange.request.clone();
             let is_retry = failed.get(&exchange.session) == Some(&body);
-            let again = if exchange.failure.is_some() { Arc::clone(&body) } else { Arc::default() };
+            let again = if exchange.failure.is_some() { body.clone() } else { BodyText::default() };
             failed.insert(Arc::clone(&exchange.session), again);
             let frames =
                 Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
@@ -420,11 +420,11 @@ impl Recording {
             Body::Recorded { body, frames, .. } => {
                 let index = number.saturating_sub(1);
                 let text = |index: usize| match self.bodies.get(index) {
-                    Some(Body::Recorded { body, .. }) => Some(&**body),
+                    Some(Body::Recorded { body, .. }) => Some(body.as_str()),
                     _ => None,
                 };
-                let joined = self.chains.joined(index, text).map(Arc::from);
-                let body = joined.unwrap_or_else(|| Arc::clone(body));
+                let joined = self.chains.joined(index, text).map(BodyText::from);
+                let body = joined.unwrap_or_else(|| body.clone());
                 Ok(Request::new(exchange.api, exchange.provenance.clone(), body, frames.clone()))
             }
             Body::Context { .. } => self.worked_out(exchange, body),
@@ -448,7 +448,7 @@ impl Recording {
         };
         let messages = frames.messages.iter().skip(joined).copied().collect();
         let frames = Frames { system: frames.system, messages };
-        Ok(Request::new(exchange.api, provenance.clone(), Arc::clone(body), frames))
+        Ok(Request::new(exchange.api, provenance.clone(), body.clone(), frames))
     }
 
     fn found(&self, number: usize) -> Result<(&Exchange, &Body)> {
@@ -615,7 +615,7 @@ impl Recording {
             }
             list => body.put(exchange.api.conversation_key(), list),
         }
-        let body: Arc<str> = Value::from(body).to_string().into();
+        let body: BodyText = Value::from(body).to_string().into();
         let frames = frames_of(&exported, &body, exchange.api);
         let request = Request::new(exchange.api, exchange.provenance.clone(), body, frames);
         Ok(request.with_owners(exported))

@@ -11,7 +11,7 @@ use crate::{
     id::{FacetId, FacetType},
     json::{self, Object, ObjectExt, Value},
     tokens::TokenCounter,
-    transcript::{Api, RecordedExchange, TranscriptFormat},
+    transcript::{Api, BodyText, RecordedExchange, TranscriptFormat},
     veil::{Facet, FacetPart, PartContent},
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub struct Request {
     api: Api,
     provenance: Provenance,
-    body: Arc<str>,
+    body: BodyText,
     frames: Frames,
     /// Of one that was worked out: the conversation with the owners of its strings.
     owned: Option<Arc<ExportedRequest>>,
@@ -147,7 +147,7 @@ impl RequestTokens {
 }
 
 impl Request {
-    pub(super) fn new(api: Api, provenance: Provenance, body: Arc<str>, frames: Frames) -> Self {
+    pub(super) fn new(api: Api, provenance: Provenance, body: BodyText, frames: Frames) -> Self {
         Self { api, provenance, body, frames, owned: None }
     }
 
@@ -160,7 +160,7 @@ impl Request {
     pub fn recorded(exchange: &RecordedExchange) -> Self {
         let provenance = if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
         let frames = Frames { system: exchange.system_frame, messages: own_frames(exchange) };
-        Self::new(exchange.api, provenance, Arc::clone(&exchange.request), frames)
+        Self::new(exchange.api, provenance, exchange.request.clone(), frames)
     }
 
     /// The request with this number of a recording of the wire, without the others: reads the bodies of
@@ -191,8 +191,8 @@ impl Request {
         Self { body: head.into(), frames, owned: None, ..self.clone() }
     }
 
-    /// The body, shared.
-    pub(super) fn shared_body(&self) -> &Arc<str> {
+    /// The body, in the pieces that it shares with others.
+    pub(super) fn text(&self) -> &BodyText {
         &self.body
     }
 
@@ -211,7 +211,8 @@ impl Request {
         &self.provenance
     }
 
-    /// The body: byte for byte what was sent where the provenance is [`Provenance::Sent`].
+    /// The body: byte for byte what was sent where the provenance is [`Provenance::Sent`]. One of a
+    /// recording is put together when it is first asked for.
     pub fn body(&self) -> &str {
         &self.body
     }
@@ -409,7 +410,7 @@ impl Request {
         let lacks = self.provenance.lacks().iter().map(|lack| lack.as_str());
         object.put("lacks", lacks.collect::<Value>());
         object.put_some("resolved", self.provenance.resolved_json());
-        object.put("body", self.value().unwrap_or_else(|_| self.body.as_ref().into()));
+        object.put("body", self.value().unwrap_or_else(|_| self.body.as_str().into()));
         object.into()
     }
 }

@@ -1,8 +1,6 @@
 //! Bodies of requests and responses in the forms in which recorders keep them.
 
-use std::sync::Arc;
-
-use super::bytes;
+use super::{BodyText, bytes};
 use crate::json::{self, Object, Value};
 
 /// A body as a recorder kept it.
@@ -12,7 +10,7 @@ pub(super) enum Payload {
     #[default]
     Absent,
     /// The text that went over the wire.
-    Text(Arc<str>),
+    Text(BodyText),
     /// Its JSON, which the recorder parsed.
     Json(Value),
     /// Bytes that no text can be made of, with why.
@@ -35,26 +33,27 @@ impl Payload {
             return Self::Absent;
         }
         match bytes::unpacked(bytes) {
-            Ok(bytes) => Self::of_plain_bytes(&bytes),
+            Ok(bytes) => Self::of_text(BodyText::of_bytes(&bytes)),
             Err(reason) => Self::Unreadable(reason),
         }
     }
 
-    /// As [`Payload::of_bytes`], of bytes that somebody else holds.
+    /// As [`Payload::of_bytes`], of bytes that somebody else holds. `text` makes a text of them.
     #[cfg(feature = "record")]
-    pub(super) fn of_slice(held: &[u8]) -> Self {
+    pub(super) fn of_slice(held: &[u8], text: impl FnOnce(&[u8]) -> Option<BodyText>) -> Self {
         match held {
             [] => Self::Absent,
-            held if bytes::is_packed(held) => Self::of_bytes(held.to_vec()),
-            held => Self::of_plain_bytes(held),
+            held if bytes::is_packed(held) => match bytes::unpacked(held.to_vec()) {
+                Ok(bytes) => Self::of_text(text(&bytes)),
+                Err(reason) => Self::Unreadable(reason),
+            },
+            held => Self::of_text(text(held)),
         }
     }
 
-    fn of_plain_bytes(bytes: &[u8]) -> Self {
-        std::str::from_utf8(bytes).map_or_else(
-            |_| Self::Unreadable("a body that is no text".to_owned()),
-            |text| Self::Text(text.into()),
-        )
+    fn of_text(text: Option<BodyText>) -> Self {
+        let none = || Self::Unreadable("a body that is no text".to_owned());
+        text.map_or_else(none, Self::Text)
     }
 
     /// The JSON of the body, where it is some.
@@ -69,16 +68,16 @@ impl Payload {
     /// The body as JSON: a text stays one.
     pub(super) fn into_value(self) -> Option<Value> {
         match self {
-            Self::Text(text) => Some((*text).into()),
+            Self::Text(text) => Some(text.as_str().into()),
             Self::Json(value) => Some(value),
             Self::Absent | Self::Unreadable(_) => None,
         }
     }
 
     /// The text of the body: as it was sent, or as its JSON is written.
-    pub(super) fn text(&self) -> Option<Arc<str>> {
+    pub(super) fn text(&self) -> Option<BodyText> {
         match self {
-            Self::Text(text) => Some(Arc::clone(text)),
+            Self::Text(text) => Some(text.clone()),
             Self::Json(value) => Some(value.to_string().into()),
             Self::Absent | Self::Unreadable(_) => None,
         }

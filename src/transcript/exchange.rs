@@ -6,6 +6,7 @@ use super::{
     Api, Usage,
     body::Payload,
     interaction::Interaction,
+    recorded::Asked,
     request_body::{ReadBodies, ReadBody},
     responses,
     sse::{self, StreamedResponse},
@@ -29,8 +30,8 @@ pub(super) struct Exchange {
     /// Messages or items of the response; `None` if it failed.
     pub(super) reply: Option<Vec<Value>>,
     pub(super) reply_id: Option<String>,
-    /// The response that the request builds on.
-    pub(super) previous: Option<String>,
+    /// The response that the request builds on, whether it is a warm-up.
+    pub(super) asked: Asked,
     pub(super) model: Option<String>,
     pub(super) usage: Option<Usage>,
     /// What is wrong with the response, where something is. One that broke off has a reply all the
@@ -138,7 +139,7 @@ pub(super) fn read(
     Ok(Exchange {
         api,
         line: interaction.line,
-        previous: text("previous_response_id"),
+        asked: Asked::of_members(api, &request),
         model: text("model").or_else(|| {
             // Of a request that is not known the answer tells.
             let of_response = response.as_ref()?.str_at("model")?;

@@ -1,22 +1,32 @@
 //! Recordings of the wire, which `afterimage record` makes.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    sync::mpsc::{self, Receiver},
+    thread,
+};
 
 use super::{
-    Api, Decoder, TranscriptFormat, Usage, body::Payload, exchange, interaction::Interaction,
-    otlp::rfc3339, recorded::RecordedExchange, request_body::ReadBodies, sink::Sink,
-    wire::WireReader,
+    Api, BodyText, Decoder, TranscriptFormat, Usage, body::Payload, exchange,
+    interaction::Interaction, otlp::rfc3339, recorded::RecordedExchange, request_body::ReadBodies,
+    sink::Sink, wire::WireReader,
 };
 use crate::{
     Result,
     json::{MAX_BYTES, Value},
-    record::{Body, Exchange, Outcome, Recording, unpacked},
+    record::{Exchange, Outcome, Recording, RequestBodies, ResponseHead, unpacked, unpacked_start},
 };
 
 /// The bodies of a recording may have so many bytes together,
 const FREE: u64 = 1 << 30;
 /// or this many for each byte of the recording.
 const MOST_RATIO: u64 = 1024;
+/// How many requests are at hand for those that go on from them: as many as conversations are followed.
+const KEPT: usize = 16;
+/// How many exchanges are unpacked before they are asked for.
+const AHEAD: usize = 4;
+const MOST_UNPACKED: u64 = MAX_BYTES as u64;
 
 /// Opens the recording in a folder.
 ///
@@ -24,7 +34,7 @@ const MOST_RATIO: u64 = 1024;
 /// Those of [`Recording::open`].
 pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn Decoder>)>> {
     let Some(recording) = Recording::open(folder)? else { return Ok(None) };
-    Ok(Some((TranscriptFormat::Recording, Box::new(FlightReader::new(recording)))))
+    Ok(Some((TranscriptFormat::Recording, Box::new(FlightReader { recording }))))
 }
 
 /// The exchange that has this number in a list of requests. Reads the bodies of that exchange, and at
@@ -37,9 +47,8 @@ pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<Recorde
     }
     let mut listed = Vec::new();
     for (line, exchange) in (1..).zip(recording.exchanges()) {
-        let is_asked = exchange.start.method == "POST" || exchange.start.is_websocket;
         match Api::of_uri(&exchange.start.path) {
-            _ if !is_asked || exchange.outcome() == Outcome::Running => {}
+            _ if !is_asked(exchange) => {}
             Some(_) => listed.push((line, exchange)),
             // The body may tell.
             None if Api::is_in_doubt(&exchange.start.path) => return Ok(None),
@@ -49,25 +58,18 @@ pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<Recorde
     let found = number.checked_sub(1).and_then(|index| listed.get(index).copied());
     let Some((line, exchange)) = found else { return Ok(None) };
     let exchange = exchange.clone();
-    let interaction = FlightReader::new(recording).interaction(&exchange, line);
+    let interaction = Reading::of(&recording).interaction(&exchange, line);
     let read = exchange::read(&interaction, &mut ReadBodies::default());
-    let alone = read.ok().filter(|read| read.previous.is_none() && read.unread.is_none());
+    let alone = read.ok().filter(|read| read.asked.previous.is_none() && read.unread.is_none());
     Ok(alone.map(|read| RecordedExchange::of(interaction, &read)))
 }
 
 /// Gives out the exchanges of a recording, one at a time.
 struct FlightReader {
     recording: Recording,
-    /// How many bytes of bodies may still come.
-    room: u64,
 }
 
 impl FlightReader {
-    fn new(recording: Recording) -> Self {
-        let room = FREE.max(recording.bytes().saturating_mul(MOST_RATIO));
-        Self { recording, room }
-    }
-
     /// What was odd about the file.
     fn note(&self, sink: &mut Sink) {
         for damage in self.recording.damage() {
@@ -77,6 +79,23 @@ impl FlightReader {
         if let Some(torn) = self.recording.torn().filter(|_| !self.recording.is_live()) {
             sink.note(0, &format!("the recording ends with a {torn}"));
         }
+    }
+}
+
+/// The requests of a recording while they are read.
+struct Reading<'r> {
+    recording: &'r Recording,
+    bodies: RequestBodies<'r>,
+    /// The last requests, the latest first.
+    texts: VecDeque<BodyText>,
+    /// How many bytes of bodies may still come.
+    room: u64,
+}
+
+impl<'r> Reading<'r> {
+    fn of(recording: &'r Recording) -> Self {
+        let room = FREE.max(recording.bytes().saturating_mul(MOST_RATIO));
+        Self { recording, bodies: recording.bodies(), texts: VecDeque::new(), room }
     }
 
     fn interaction(&mut self, exchange: &Exchange, line: u64) -> Interaction {
@@ -109,42 +128,49 @@ impl FlightReader {
     }
 
     fn request(&mut self, exchange: &Exchange) -> Payload {
-        match self.recording.request(exchange) {
-            Ok(body) => match body.cut() {
-                None if is_plain(exchange) => self.payload(&body, None),
-                None => self.payload(&body, coding(&exchange.start.headers)),
-                Some(cut) => Payload::Unreadable(cut.to_owned()),
+        let bytes = match (self.bodies.request(exchange), exchange.request_cut()) {
+            (Ok(bytes), None) => bytes,
+            (Ok(_), Some(cut)) => return Payload::Unreadable(cut.to_owned()),
+            (Err(error), _) => return Payload::Unreadable(error.message().to_owned()),
+        };
+        let coding = exchange.start.content_encoding().filter(|_| !is_plain(exchange));
+        let texts = &mut self.texts;
+        let text = |bytes: &[u8]| text_after(bytes, texts);
+        let payload = match coding.filter(|_| !bytes.is_empty()) {
+            None => Payload::of_slice(bytes, text),
+            Some(coding) => match unpacked(bytes.to_vec(), &coding, MOST_UNPACKED) {
+                Ok(bytes) => Payload::of_slice(&bytes, text),
+                Err(error) => Payload::Unreadable(error.message().to_owned()),
             },
-            Err(error) => Payload::Unreadable(error.message().to_owned()),
-        }
+        };
+        self.limited(payload)
     }
 
     /// The response, and why it is not whole.
     fn response(&mut self, exchange: &Exchange) -> (Payload, Option<String>) {
-        match self.recording.response(exchange) {
-            Ok(body) => {
-                let head = exchange.response.as_ref().filter(|_| !is_plain(exchange));
-                let coding = head.and_then(|head| coding(&head.headers));
-                (self.payload(&body, coding), body.cut().map(str::to_owned))
-            }
-            Err(error) => {
-                let reason = error.message().to_owned();
-                (Payload::Unreadable(reason.clone()), Some(reason))
-            }
-        }
+        let unreadable = |reason: &str, cut: Option<String>| {
+            (Payload::Unreadable(reason.to_owned()), cut.or_else(|| Some(reason.to_owned())))
+        };
+        let (bytes, cut) = match self.recording.response(exchange) {
+            Ok(body) => body.into_parts(),
+            Err(error) => return unreadable(error.message(), None),
+        };
+        let head = exchange.response.as_ref().filter(|_| !is_plain(exchange));
+        let coding = head.and_then(ResponseHead::content_encoding).filter(|_| !bytes.is_empty());
+        let bytes = match coding.map(|coding| unpacked_start(bytes.clone(), &coding, MOST_UNPACKED))
+        {
+            None => bytes,
+            Some(Ok((unpacked, None))) => unpacked,
+            // Of an answer that broke off, what came before is read.
+            Some(Ok((unpacked, Some(_)))) if cut.is_some() && !unpacked.is_empty() => unpacked,
+            Some(Ok((_, Some(error))) | Err(error)) => return unreadable(error.message(), cut),
+        };
+        let whole = if cut.is_some() { without_half_character(&bytes) } else { &bytes };
+        (self.limited(Payload::of_slice(whole, BodyText::of_bytes)), cut)
     }
 
-    fn payload(&mut self, body: &Body, coding: Option<&str>) -> Payload {
-        let bytes = body.bytes();
-        let payload = match (coding.filter(|_| !bytes.is_empty()), body.text()) {
-            (Some(coding), _) => match unpacked(bytes.to_vec(), coding, MAX_BYTES as u64) {
-                Ok(bytes) => Payload::of_bytes(bytes),
-                Err(error) => return Payload::Unreadable(error.message().to_owned()),
-            },
-            // No text begins as something packed does.
-            (None, Some(text)) if !text.is_empty() => Payload::Text(Arc::clone(text)),
-            (None, _) => Payload::of_slice(bytes),
-        };
+    /// The payload, unless the bodies together are too long.
+    fn limited(&mut self, payload: Payload) -> Payload {
         let size = match &payload {
             Payload::Text(text) => text.len() as u64,
             _ => 0,
@@ -161,15 +187,47 @@ impl FlightReader {
     }
 }
 
+/// The bytes without the beginning of a character that they end with.
+fn without_half_character(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).unwrap_or_default()
+        }
+        _ => bytes,
+    }
+}
+
+/// The text of these bytes, after that of the request which it goes on from.
+fn text_after(bytes: &[u8], texts: &mut VecDeque<BodyText>) -> Option<BodyText> {
+    let mut best = (0, 0);
+    for (at, known) in texts.iter().enumerate() {
+        let same = known.shared_with(bytes);
+        best = best.max((same, texts.len() - at));
+        // Most of the body before is enough.
+        if same.saturating_mul(2) >= known.len() {
+            break;
+        }
+    }
+    let (same, place) = (best.0, texts.len() - best.1);
+    let before = texts.get(place).cloned().unwrap_or_default();
+    let text = BodyText::after(&before, same, bytes)?;
+    // What goes on from a request stands in its place.
+    if same > 0 && same.saturating_mul(2) >= before.len() {
+        texts.remove(place);
+    }
+    texts.truncate(KEPT - 1);
+    texts.push_front(text.clone());
+    Some(text)
+}
+
 /// Whether bodies are stored as their texts. Headers of a WebSocket are those of its opening.
 fn is_plain(exchange: &Exchange) -> bool {
     exchange.start.is_websocket || exchange.start.is_redacted
 }
 
-/// How a body was packed to be sent.
-fn coding(headers: &[(String, String)]) -> Option<&str> {
-    let mut of = headers.iter().filter(|(name, _)| name == "content-encoding");
-    of.next().map(|(_, value)| value.as_str())
+/// Whether an exchange asked a model, and has ended.
+fn is_asked(exchange: &Exchange) -> bool {
+    exchange.start.is_for_model() && exchange.outcome() != Outcome::Running
 }
 
 /// The method and the path of a request.
@@ -189,23 +247,43 @@ fn of_no_list(interaction: &Interaction) -> RecordedExchange {
 impl Decoder for FlightReader {
     fn record(&mut self, _value: Value, _line: u64, sink: &mut Sink) {
         self.note(sink);
+        // Unpacking takes as long as all that is done with what was unpacked.
+        thread::scope(|scope| {
+            let (give, interactions) = mpsc::sync_channel(AHEAD);
+            let recording = &self.recording;
+            scope.spawn(move || {
+                let mut reading = Reading::of(recording);
+                let asked = (1..).zip(recording.exchanges()).filter(|(_, of)| is_asked(of));
+                for (line, exchange) in asked {
+                    if give.send(reading.interaction(exchange, line)).is_err() {
+                        return;
+                    }
+                }
+            });
+            self.give(&interactions, sink);
+        });
+    }
+}
+
+impl FlightReader {
+    /// Gives out the exchanges, with the interactions of those that asked a model, in their order.
+    fn give(&self, interactions: &Receiver<Interaction>, sink: &mut Sink) {
         let mut traffic = WireReader::default();
         let mut unlisted = Vec::new();
-        for (line, exchange) in (1..).zip(self.recording.exchanges().to_vec()) {
+        for (line, exchange) in (1..).zip(self.recording.exchanges()) {
             if exchange.outcome() == Outcome::Running {
                 sink.skip("exchange that still runs");
                 sink.report.running.get_or_insert(line);
-            } else if exchange.start.method != "POST" && !exchange.start.is_websocket {
+            } else if !is_asked(exchange) {
                 // Lists of models, and what else a client asks for: no model reads them.
                 sink.skip("request without a body");
                 // What an opened WebSocket carries has rows of its own.
                 if exchange.response.as_ref().is_none_or(|head| head.status != 101) {
-                    sink.unlisted(&target(&exchange));
+                    sink.unlisted(&target(exchange));
                 }
-            } else {
-                let interaction = self.interaction(&exchange, line);
+            } else if let Ok(interaction) = interactions.recv() {
                 if Api::of_uri(&interaction.uri).is_none() {
-                    sink.unlisted(&target(&exchange));
+                    sink.unlisted(&target(exchange));
                     unlisted.push(of_no_list(&interaction));
                 }
                 traffic.take(interaction, sink);

@@ -21,6 +21,7 @@ mod api;
 mod attachments;
 mod blocks;
 mod body;
+mod body_text;
 mod branches;
 mod bundle;
 mod bytes;
@@ -88,6 +89,7 @@ mod yaml;
 use std::sync::Arc;
 
 pub use api::Api;
+pub use body_text::BodyText;
 pub use bytes::decoded;
 #[cfg(feature = "record")]
 pub(crate) use flight::exchange_at;
@@ -96,8 +98,8 @@ pub use format::TranscriptFormat;
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub use money::{Currency, Money};
+pub(crate) use recorded::Asked;
 pub use recorded::RecordedExchange;
-pub(crate) use recorded::names;
 #[cfg(feature = "guard")]
 pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;

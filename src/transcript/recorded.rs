@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
 use super::{
-    Api, TranscriptFormat, Usage,
+    Api, BodyText, TranscriptFormat, Usage,
     body::Payload,
     exchange::{BROKEN_OFF, Exchange},
     interaction::Interaction,
 };
 use crate::{
     id::FrameSeq,
-    json::{self, ObjectExt, Value},
+    json::{self, Object, ObjectExt, Value},
 };
 
 /// A request that a recording holds whole, and what came back.
@@ -22,7 +22,8 @@ pub struct RecordedExchange {
     /// The API that it speaks.
     pub api: Api,
     /// The body of the request: the bytes of the wire where they were kept, else its JSON.
-    pub request: Arc<str>,
+    /// [`RecordedExchange::replace_request`] sets another.
+    pub request: BodyText,
     /// Whether `request` is what went over the wire, byte for byte.
     pub is_as_sent: bool,
     /// The body of the response, in the same way; of a stream all of its events.
@@ -55,6 +56,16 @@ pub struct RecordedExchange {
     /// Whether it holds its request. What is known of others is their usage: no list has them, and
     /// they are paid for.
     pub is_listed: bool,
+    pub(crate) asked: Asked,
+}
+
+/// What a request says of how it is to be answered, besides what the model reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// The response that it goes on from.
+    pub(crate) previous: Option<Arc<str>>,
+    /// Whether the provider is told to read it and to generate nothing.
+    pub(crate) is_warm_up: bool,
 }
 
 /// What a provider answered, by the id that a later request may name.
@@ -66,14 +77,39 @@ pub(crate) struct RecordedReply {
     pub(crate) is_whole: bool,
 }
 
-/// The member of a request that says whether anything is to be generated.
+/// The members of a request that say whether anything is to be generated, and which response is
+/// before it.
 const GENERATE: &str = "generate";
+const PREVIOUS: &str = "previous_response_id";
 
-/// Whether a text of JSON has this name, or this word as a string. A member whose name is written
-/// with escapes is not found.
-pub(crate) fn names(body: &str, name: &str) -> bool {
-    let quoted = ["\"", name, "\""].concat();
-    memchr::memmem::find(body.as_bytes(), quoted.as_bytes()).is_some()
+impl Asked {
+    /// What the members of a request say, with the conversation or without.
+    pub(super) fn of_members(api: Api, members: &Object) -> Self {
+        if api != Api::Responses {
+            return Self::default();
+        }
+        Self {
+            previous: members.get(PREVIOUS).and_then(Value::as_str).map(Arc::from),
+            is_warm_up: members.get(GENERATE) == Some(&Value::Bool(false)),
+        }
+    }
+
+    /// What a body says. Parses it where it may say something.
+    pub(crate) fn of_body(api: Api, body: &str) -> Self {
+        let names = |name: &str| {
+            let quoted = ["\"", name, "\""].concat();
+            memchr::memmem::find(body.as_bytes(), quoted.as_bytes()).is_some()
+        };
+        if api != Api::Responses || !(names(PREVIOUS) || names(GENERATE)) {
+            return Self::default();
+        }
+        let members = json::children(body, 0..body.len()).into_iter();
+        let own = members.filter_map(|member| {
+            let key = member.key.filter(|key| matches!(key.as_str(), PREVIOUS | GENERATE))?;
+            Some((key, json::read(body.get(member.value)?.as_bytes()).ok()?))
+        });
+        Self::of_members(api, &own.collect())
+    }
 }
 
 impl RecordedExchange {
@@ -89,7 +125,7 @@ impl RecordedExchange {
                 None => interaction.request.text().unwrap_or_default(),
             },
             is_as_sent,
-            response: interaction.response.text(),
+            response: interaction.response.text().map(|text| text.to_shared()),
             status: interaction.status,
             failure: exchange.failure.clone(),
             cut: exchange.cut.clone(),
@@ -102,13 +138,25 @@ impl RecordedExchange {
             frames: Vec::new(),
             answer: None,
             is_listed: true,
+            asked: exchange.asked.clone(),
         }
+    }
+
+    /// Puts another body in the place of the request.
+    pub fn replace_request(&mut self, body: impl Into<BodyText>) {
+        self.request = body.into();
+        self.asked = Asked::of_body(self.api, &self.request);
+    }
+
+    /// The response that the request goes on from, where it names one.
+    pub fn previous_response(&self) -> Option<&str> {
+        self.asked.previous.as_deref()
     }
 
     /// What was answered, where that has an id of the provider's. Parses the response.
     pub(crate) fn reply(&self) -> Option<RecordedReply> {
         let response = self.response.as_ref().filter(|_| self.has_answer())?;
-        let response = self.api.response(&Payload::Text(Arc::clone(response)))?;
+        let response = self.api.response(&Payload::Text(Arc::clone(response).into()))?;
         let id = response.str_at("id")?.to_owned();
         let is_whole = self.failure.is_none() && self.cut.is_none();
         Some(RecordedReply { id, items: self.api.reply(response), is_whole })
@@ -116,13 +164,7 @@ impl RecordedExchange {
 
     /// Whether the provider was told to read the request and to generate nothing.
     pub fn is_warm_up(&self) -> bool {
-        let body = &*self.request;
-        if self.api != Api::Responses || !names(body, GENERATE) {
-            return false;
-        }
-        let mut members = json::children(body, 0..body.len()).into_iter();
-        let generate = members.find(|member| member.key.as_deref() == Some(GENERATE));
-        generate.is_some_and(|member| body.get(member.value) == Some("false"))
+        self.asked.is_warm_up
     }
 
     /// Whether anything was answered.
@@ -136,7 +178,7 @@ impl RecordedExchange {
             session: Arc::default(),
             line,
             api: Api::Chat,
-            request: Arc::default(),
+            request: BodyText::default(),
             is_as_sent: false,
             response: None,
             status: None,
@@ -151,6 +193,7 @@ impl RecordedExchange {
             frames: Vec::new(),
             answer: None,
             is_listed: false,
+            asked: Asked::default(),
         }
     }
 
@@ -179,10 +222,11 @@ impl RecordedExchange {
         }
         let model = request.get("model").and_then(Value::as_str).map(str::to_owned);
         let response = output.map(|output| {
-            let mut response = crate::json::Object::new();
+            let mut response = Object::new();
             response.put("output", output);
             Value::from(response).to_string().into()
         });
+        let asked = Asked::of_members(api, &request);
         Some(Self {
             session: Arc::default(),
             line,
@@ -202,6 +246,7 @@ impl RecordedExchange {
             frames: Vec::new(),
             answer: None,
             is_listed: true,
+            asked,
         })
     }
 

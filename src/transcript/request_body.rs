@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
-use super::Api;
+use super::{Api, BodyText};
 use crate::json::{self, Object, Value};
 
 /// How many bodies are known at a time: sessions that run beside each other take turns.
@@ -29,50 +29,54 @@ pub(crate) struct SharedBody {
 
 impl BodyPlaces {
     /// The places of a body whose member `key` is a list; `None` where it has no such member, or
-    /// several. What it shares with `before`, a body with the same key, is compared and not scanned.
+    /// several. What it shares with `before`, a body with the same key, is not scanned.
     ///
     /// The list is known to be one of JSON, if its items are, and what stands around it.
     pub(crate) fn of(
-        body: &str,
+        body: &BodyText,
         key: &str,
-        before: Option<(&str, &Self)>,
+        before: Option<(&BodyText, &Self)>,
     ) -> Option<(Self, SharedBody)> {
         if let Some(found) = before.and_then(|before| Self::continued(body, key, before)) {
             return Some(found);
         }
+        let body = &*body.to_shared();
         let members = json::children(body, 0..body.len());
         let mut found = members.into_iter().filter(|member| member.key.as_deref() == Some(key));
         let (only, None) = (found.next()?, found.next()) else { return None };
         let start = only.value.start;
-        body.get(start..).filter(|text| text.starts_with('['))?;
-        let (items, end) = listed(body, start, start + 1)?;
+        let list = body.get(start..).filter(|text| text.starts_with('['))?;
+        let (items, end) = listed(list, start, true)?;
         Some((Self { list: start..end, items }, SharedBody::default()))
     }
 
     /// As [`BodyPlaces::of`], where the body has at least the beginning of the list from `before`.
     fn continued(
-        body: &str,
+        body: &BodyText,
         key: &str,
-        (text, known): (&str, &Self),
+        (text, known): (&BodyText, &Self),
     ) -> Option<(Self, SharedBody)> {
-        let same = shared_bytes(body.as_bytes(), text.as_bytes());
+        let same = body.shared_start(text);
         let start = known.list.start;
         if same <= start {
             return None;
         }
         // A number may go on after what is shared; what ends with a quote or a bracket does not.
-        let last = |item: &Range<usize>| text.as_bytes().get(item.end.saturating_sub(1));
+        let last = |item: &Range<usize>| text.byte(item.end.saturating_sub(1));
         let is_closed = |item: &Range<usize>| matches!(last(item), Some(b'}' | b']' | b'"'));
         let is_shared =
             |item: &Range<usize>| item.end < same || (item.end == same && is_closed(item));
         let shared = known.items.partition_point(is_shared);
         let known_items = known.items.get(..shared)?;
-        let at = known_items.last().map_or(start + 1, |last| last.end);
-        let (more, end) = listed(body, start, at)?;
-        let is_head = body.get(end..)? == text.get(known.list.end..)?;
+        // From the byte before what is new: the bracket, or the end of an item.
+        let from = known_items.last().map_or(start, |last| last.end - 1);
+        let rest = body.part(from..body.len())?;
+        let (more, end) = listed(&rest, from, shared == 0)?;
+        let is_head = body.ends_alike(end, text, known.list.end);
         if !is_head {
-            let after = json::children_after(body, 0..body.len(), end);
-            if after.iter().any(|member| member.key.as_deref() == Some(key)) {
+            let after = ["{", rest.get(end - from..)?].concat();
+            let members = json::children_after(&after, 0..after.len(), 1);
+            if members.iter().any(|member| member.key.as_deref() == Some(key)) {
                 return None;
             }
         }
@@ -83,49 +87,41 @@ impl BodyPlaces {
     }
 
     /// The body with an empty list in the place of the conversation.
-    pub(crate) fn head(&self, body: &str) -> String {
-        let before = body.get(..self.list.start).unwrap_or_default();
-        let after = body.get(self.list.end..).unwrap_or_default();
-        [before, "[]", after].concat()
+    pub(crate) fn head(&self, body: &BodyText) -> String {
+        let before = body.part(0..self.list.start).unwrap_or_default();
+        let after = body.part(self.list.end..body.len()).unwrap_or_default();
+        [&*before, "[]", &*after].concat()
     }
 }
 
-/// The elements of the list that begins at `start`, from the one after `at` on, and where the list
-/// ends; `None` where it is no list of JSON.
-fn listed(body: &str, start: usize, at: usize) -> Option<(Vec<Range<usize>>, usize)> {
-    let items: Vec<Range<usize>> = json::children_after(body, start..body.len(), at)
-        .into_iter()
-        .map(|item| item.value)
-        .collect();
+/// The elements of a list of which `rest` holds what comes after its bracket, or after one of its
+/// elements, from the byte before on; and where the list ends. `None` where it is no list of JSON.
+/// `offset` is where the rest stands in the body.
+fn listed(rest: &str, offset: usize, is_start: bool) -> Option<(Vec<Range<usize>>, usize)> {
+    let mut items: Vec<Range<usize>> =
+        json::children_after(rest, 0..rest.len(), 1).into_iter().map(|item| item.value).collect();
     let blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
-    let mut end = at;
+    let mut end = 1;
     for item in &items {
-        let between = body.get(end..item.start)?.trim_matches(blank);
-        let expected = if end == start + 1 { "" } else { "," };
+        let between = rest.get(end..item.start)?.trim_matches(blank);
+        let expected = if is_start && end == 1 { "" } else { "," };
         if between != expected {
             return None;
         }
         end = item.end;
     }
-    let rest = body.get(end..)?;
-    let close = rest.trim_start_matches(blank);
-    let end = end + (rest.len() - close.len());
-    close.starts_with(']').then_some((items, end + 1))
-}
-
-/// How many bytes two texts begin with alike.
-fn shared_bytes(one: &[u8], other: &[u8]) -> usize {
-    const STEP: usize = 4096;
-    let steps = one.chunks_exact(STEP).zip(other.chunks_exact(STEP));
-    let same = STEP * steps.take_while(|(one, other)| one == other).count();
-    let rest = |bytes| <[u8]>::get(bytes, same..).unwrap_or_default();
-    same + rest(one).iter().zip(rest(other)).take_while(|(one, other)| one == other).count()
+    let close = rest.get(end..)?.trim_start_matches(blank);
+    let end = rest.len() - close.len();
+    for item in &mut items {
+        *item = item.start + offset..item.end + offset;
+    }
+    close.starts_with(']').then_some((items, offset + end + 1))
 }
 
 /// A body that was read.
 #[derive(Clone, Debug)]
 pub(super) struct ReadBody {
-    text: Arc<str>,
+    text: BodyText,
     key: &'static str,
     places: BodyPlaces,
     /// The members besides the conversation.
@@ -147,13 +143,13 @@ impl ReadBodies {
     /// `None` of others.
     ///
     /// Parses the items that no body before it has. The values are those of the whole body.
-    pub(super) fn read(&mut self, uri: &str, text: &Arc<str>) -> Option<ReadBody> {
+    pub(super) fn read(&mut self, uri: &str, text: &BodyText) -> Option<ReadBody> {
         let api = Api::of_uri(uri)?;
         let key = api.conversation_key();
         let found = self.longest(text, key);
         let before = found.and_then(|at| self.known.get(at));
         let (places, shared) =
-            BodyPlaces::of(text, key, before.map(|known| (&*known.text, &known.places)))?;
+            BodyPlaces::of(text, key, before.map(|known| (&known.text, &known.places)))?;
         let head = match before.filter(|_| shared.is_head) {
             Some(known) => Arc::clone(&known.head),
             None => match json::read_mended(places.head(text).as_bytes()).ok()?.0 {
@@ -168,13 +164,13 @@ impl ReadBodies {
         let mut items = Vec::with_capacity(places.items.len());
         items.extend_from_slice(known);
         for place in places.items.iter().skip(shared.items) {
-            items.push(Arc::new(item(text.get(place.clone())?)?));
+            items.push(Arc::new(item(&text.part(place.clone())?)?));
         }
         #[cfg(test)]
         {
             self.parsed += places.items.len() - shared.items;
         }
-        let read = ReadBody { text: Arc::clone(text), key, places, head, items };
+        let read = ReadBody { text: text.clone(), key, places, head, items };
         match found.filter(|_| shared.items > 0) {
             Some(at) => drop(self.known.remove(at)),
             None => self.known.truncate(KNOWN - 1),
@@ -184,11 +180,11 @@ impl ReadBodies {
     }
 
     /// The known body that a text goes on from: the last one, unless another begins more like it.
-    fn longest(&self, text: &str, key: &str) -> Option<usize> {
+    fn longest(&self, text: &BodyText, key: &str) -> Option<usize> {
         let of_key = |at: &usize| self.known.get(*at).is_some_and(|known| known.key == key);
         let shared = |at: usize| {
             let known = self.known.get(at)?;
-            let same = shared_bytes(text.as_bytes(), known.text.as_bytes());
+            let same = text.shared_start(&known.text);
             Some((same.checked_sub(known.places.list.start + 1)?, known.places.list.len()))
         };
         let mut best = None;
@@ -225,11 +221,11 @@ mod tests {
 
     use super::*;
 
-    fn body(head: &str, items: &[String], tail: &str) -> Arc<str> {
+    fn body(head: &str, items: &[String], tail: &str) -> BodyText {
         format!("{{\"model\":\"m\"{head},\"messages\":[{}]{tail}}}", items.join(", ")).into()
     }
 
-    fn read(bodies: &mut ReadBodies, text: &Arc<str>) -> Option<(Value, Vec<Value>)> {
+    fn read(bodies: &mut ReadBodies, text: &BodyText) -> Option<(Value, Vec<Value>)> {
         let read = bodies.read("/v1/messages", text)?;
         let items = read.items.iter().map(|item| Value::clone(item)).collect();
         Some((Value::Object((*read.head).clone()), items))

@@ -101,7 +101,7 @@ impl WireReader {
             recorded.is_as_sent &= !is_mended || !recorded.request.contains('\u{FFFD}');
             recorded
         });
-        let Exchange { api, line, system, messages, reply, reply_id, previous, .. } = exchange;
+        let Exchange { api, line, system, messages, reply, reply_id, asked, .. } = exchange;
         let has_system = system.is_some();
         let is_failed = reply.is_none();
         if is_failed {
@@ -113,7 +113,7 @@ impl WireReader {
                 self.outcomes.insert(id.to_owned(), Value::clone(item));
             }
         }
-        let base = previous.and_then(|previous| self.responses.get(&previous).copied());
+        let base = asked.previous.and_then(|previous| self.responses.get(&*previous).copied());
         let (request, prints) = self.threads.add(base, messages);
         let (thread, _) = self.threads.add(Some(request), reply);
         let whole = self.threads.prints(thread).next();

@@ -192,6 +192,41 @@ fn bodies_are_unpacked_by_their_coding() {
     }
 }
 
+#[test]
+fn of_an_answer_that_broke_off_all_is_read_that_came_before() {
+    let gone = Some("the provider went away".to_owned());
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(STREAM.as_bytes()).unwrap();
+    packed.flush().unwrap();
+    let packed = packed.get_ref().clone();
+    let half = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"é".as_bytes();
+    let plain = [STREAM.as_bytes(), &half[..half.len() - 1]].concat();
+    let two = vec![("content-encoding".to_owned(), "identity".to_owned())];
+    let gzip = [two.clone(), vec![("content-encoding".to_owned(), "gzip".to_owned())]].concat();
+    for (headers, answer) in [(gzip, packed), (two, plain)] {
+        let scratch = tempfile::tempdir().unwrap();
+        let (mut writer, _) = RecordingWriter::open_private(scratch.path()).unwrap();
+        let start = Start { path: "/chat/completions".to_owned(), ..Start::now("POST", "openai") };
+        let id = writer.start(&start).unwrap();
+        let body = request(&["Open?"]);
+        writer.request(id, "openai", RequestBody::whole(body.as_bytes())).unwrap();
+        writer.response(id, &ResponseHead { status: 200, after_ms: 7, headers }).unwrap();
+        writer.part(id, &answer).unwrap();
+        let bytes = answer.len() as u64;
+        let end = End { after_ms: 9, bytes, stored: bytes, cut: gone.clone() };
+        writer.end(id, &end).unwrap();
+        drop(writer);
+        let recording = read(scratch.path());
+        let [exchange] = recording.exchanges() else { panic!("{:?}", recording.exchanges()) };
+        assert_eq!(failure(exchange), Some("broken off: the stream has no end"));
+        assert!(exchange.response.body.as_deref().unwrap().starts_with(STREAM));
+        assert_eq!(exchange.response.cut, gone);
+        let (_, history) = recording.sessions().next().unwrap();
+        let last = history.frames().last().unwrap();
+        assert!(format!("{last:?}").contains("Yes"), "{last:?}");
+    }
+}
+
 /// An exchange whose body, answer and end are given as they stand.
 fn pass(
     writer: &mut RecordingWriter,

@@ -167,7 +167,6 @@ impl RecordFile {
     /// [`ErrorKind::OutOfRange`] for a position where no record can begin, [`ErrorKind::Limit`] for
     /// a payload that the memory does not hold, [`ErrorKind::Io`]. `payload` is then empty.
     pub fn read_into(&self, position: Position, payload: &mut Vec<u8>) -> Result<RecordInfo> {
-        payload.clear();
         let result = self.try_read_into(position, payload);
         if result.is_err() {
             payload.clear();
@@ -202,7 +201,9 @@ impl RecordFile {
             return Err(damaged(Some(header.index), reason));
         }
         let length = usize::try_from(fitting.length).map_err(|_| too_large())?;
-        payload.try_reserve_exact(length).map_err(|_| too_large())?;
+        // What is there is overwritten, and need not be zero.
+        let more = length.saturating_sub(payload.len());
+        payload.try_reserve_exact(more).map_err(|_| too_large())?;
         payload.resize(length, 0);
         let read = self.fill(payload, at + RECORD_HEADER)?;
         if read < length {

@@ -37,6 +37,7 @@
 
 mod allowed;
 mod base;
+mod bodies;
 mod coding;
 mod content;
 mod entry;
@@ -50,6 +51,7 @@ pub mod wire;
 mod writer;
 
 pub use allowed::{allowed_headers, allowed_path};
+pub use bodies::RequestBodies;
 pub use coding::MOST_STORED;
 pub use content::{unpacked, unpacked_start};
 pub use entry::{End, RequestBody, ResponseHead, Start};

@@ -1,11 +1,6 @@
 //! Reads a recording, also while it is written.
 
-use std::{
-    collections::HashMap,
-    mem::take,
-    path::Path,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashMap, path::Path};
 
 use afterimage_log::{
     Damage, DiskFiles, ErrorKind as LogKind, Files, OpenMode, Position, RecordFile, ScanEntry,
@@ -13,18 +8,11 @@ use afterimage_log::{
 };
 
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, RequestBodies, Result,
     coding::{self, MOST_STORED, StoredBody},
     entry::{self, End, Entry, ResponseHead, Start},
     folder::{FILE_NAME, KIND},
 };
-
-/// Room of more bytes is given back after each body.
-const MOST_ROOM: usize = 16 << 20;
-/// The bodies that are kept for those that come after them: as many as conversations are followed.
-const KEPT: usize = 16;
-/// A chain of bodies has no more links.
-const MOST_LINKS: u32 = 16;
 
 /// A recording that is open for reading, as it was when it was opened.
 #[derive(Debug)]
@@ -35,7 +23,6 @@ pub struct Recording {
     torn: Option<TornEnd>,
     is_live: bool,
     bytes: u64,
-    kept: Mutex<Kept>,
 }
 
 /// An exchange of a recording.
@@ -49,9 +36,9 @@ pub struct Exchange {
     pub response: Option<ResponseHead>,
     /// How it ended; `None` where it still runs, or nobody wrote its end.
     pub end: Option<End>,
-    request: Option<(Position, StoredBody)>,
+    pub(crate) request: Option<(Position, StoredBody)>,
     /// The parts of a request that was too long to be held in memory.
-    request_parts: Vec<Position>,
+    pub(crate) request_parts: Vec<Position>,
     parts: Vec<Position>,
     is_live: bool,
 }
@@ -70,41 +57,10 @@ pub enum Outcome {
     Running,
 }
 
-/// Bytes that a recording and the bodies that it gives share. Those of a text are known to be one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum SharedBytes {
-    Text(Arc<str>),
-    Other(Arc<[u8]>),
-}
-
-impl SharedBytes {
-    fn of(bytes: &[u8]) -> Self {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Self::Text(text.into()),
-            Err(_) => Self::Other(bytes.into()),
-        }
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Other(bytes) => bytes,
-        }
-    }
-}
-
-/// Bodies that later ones are stored after.
-#[derive(Debug, Default)]
-struct Kept {
-    bodies: Vec<(Position, SharedBytes)>,
-    /// Where bodies are unpacked: memory that is used again need not be asked for.
-    room: Vec<u8>,
-}
-
 /// The stored bytes of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    bytes: SharedBytes,
+    bytes: Vec<u8>,
     cut: Option<String>,
 }
 
@@ -116,15 +72,7 @@ impl Body {
 
     /// What is stored of the body.
     pub fn bytes(&self) -> &[u8] {
-        self.bytes.as_slice()
-    }
-
-    /// What is stored of the body, where it is a text: shared with the recording, and checked once.
-    pub fn text(&self) -> Option<&Arc<str>> {
-        match &self.bytes {
-            SharedBytes::Text(text) => Some(text),
-            SharedBytes::Other(_) => None,
-        }
+        &self.bytes
     }
 
     /// Why the body is not whole; `None` where it is.
@@ -132,9 +80,9 @@ impl Body {
         self.cut.as_deref()
     }
 
-    /// What is stored of the body, with why that is not all of it. Copies the body.
+    /// What is stored of the body, with why that is not all of it.
     pub fn into_parts(self) -> (Vec<u8>, Option<String>) {
-        (self.bytes().to_vec(), self.cut)
+        (self.bytes, self.cut)
     }
 }
 
@@ -165,7 +113,7 @@ impl Exchange {
     }
 
     /// Why the request is not whole; `None` where it is.
-    fn request_cut(&self) -> Option<&'static str> {
+    pub fn request_cut(&self) -> Option<&'static str> {
         match self.request {
             None if self.request_parts.is_empty() => Some("no request body was recorded"),
             None => Some(BROKE_OFF),
@@ -214,8 +162,8 @@ impl Recording {
             Err(error) => return Err(error.into()),
         };
         let bytes = file.length()?;
-        let (exchanges, damage, torn, kept) = Default::default();
-        let mut recording = Self { file, exchanges, damage, torn, is_live, bytes, kept };
+        let (exchanges, damage, torn) = Default::default();
+        let mut recording = Self { file, exchanges, damage, torn, is_live, bytes };
         recording.read()?;
         Ok(Some(recording))
     }
@@ -305,70 +253,23 @@ impl Recording {
 
     /// The body of a request.
     ///
-    /// Reads the record and those that it refers to, 16 at most; read in order, one.
+    /// Reads the record and those that it refers to, 16 at most; [`Recording::bodies`] reads one for
+    /// each body, where they are read in order.
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`] where a record is damaged or refers to none, [`ErrorKind::Io`].
     pub fn request(&self, exchange: &Exchange) -> Result<Body> {
-        let cut = exchange.request_cut().map(str::to_owned);
-        match exchange.request {
-            Some((position, StoredBody { is_in_parts: false, .. })) => {
-                let bytes = self.body_at(position, MOST_LINKS)?;
-                Ok(Body { bytes, cut })
-            }
-            Some((position, StoredBody { stored, .. })) => {
-                let (bytes, lost) = self.joined(&exchange.request_parts)?;
-                let is_all = lost.is_none() && bytes.len() as u64 == stored;
-                let missing = || self.damaged(position, "expected all parts of a request body");
-                is_all.then_some(Body { bytes: SharedBytes::of(&bytes), cut }).ok_or_else(missing)
-            }
-            None => {
-                let (bytes, _) = self.joined(&exchange.request_parts)?;
-                Ok(Body { bytes: SharedBytes::of(&bytes), cut })
-            }
-        }
+        let bytes = self.bodies().request(exchange)?.to_vec();
+        Ok(Body { bytes, cut: exchange.request_cut().map(str::to_owned) })
     }
 
-    fn body_at(&self, position: Position, links: u32) -> Result<SharedBytes> {
-        if let Some(bytes) = self.kept(position) {
-            return Ok(bytes);
-        }
-        let payload = self.file.read(position)?;
-        let (_, Entry::Request(content)) = entry::of_bytes(&payload)? else {
-            return Err(self.damaged(position, "expected the record of a request body"));
-        };
-        let base = match (coding::describe(content)?.base, links.checked_sub(1)) {
-            (None, _) => None,
-            // A body refers to earlier ones alone.
-            (Some(base), Some(links)) if base < position => Some(self.body_at(base, links)?),
-            _ => {
-                return Err(self.damaged(position, "expected a body that refers to an earlier one"));
-            }
-        };
-        let base = base.as_ref().map(SharedBytes::as_slice);
-        let mut room = self.kept.lock().map(|mut kept| take(&mut kept.room)).unwrap_or_default();
-        let bytes = coding::of_bytes(content, base, &mut room).map(SharedBytes::of);
-        if let Ok(bytes) = &bytes {
-            self.keep(position, bytes, room);
-        }
-        bytes
+    /// Reads the bodies of requests one after the other.
+    pub fn bodies(&self) -> RequestBodies<'_> {
+        RequestBodies::of(self)
     }
 
-    fn kept(&self, position: Position) -> Option<SharedBytes> {
-        let kept = self.kept.lock().ok()?;
-        kept.bodies.iter().find(|(at, _)| *at == position).map(|(_, bytes)| bytes.clone())
-    }
-
-    /// Keeps a body, and the room where it was unpacked.
-    fn keep(&self, position: Position, bytes: &SharedBytes, room: Vec<u8>) {
-        let Ok(mut kept) = self.kept.lock() else { return };
-        if kept.bodies.len() == KEPT {
-            kept.bodies.remove(0);
-        }
-        kept.bodies.push((position, bytes.clone()));
-        if room.capacity() <= MOST_ROOM {
-            kept.room = room;
-        }
+    pub(crate) fn file(&self) -> &RecordFile {
+        &self.file
     }
 
     /// The body of a response, as far as it is stored.
@@ -389,11 +290,11 @@ impl Recording {
             }
             Outcome::Complete => None,
         };
-        Ok(Body { bytes: SharedBytes::of(&bytes), cut })
+        Ok(Body { bytes, cut })
     }
 
     /// Parts one after the other, up to one that is damaged; what is said of that one.
-    fn joined(&self, parts: &[Position]) -> Result<(Vec<u8>, Option<String>)> {
+    pub(crate) fn joined(&self, parts: &[Position]) -> Result<(Vec<u8>, Option<String>)> {
         let mut bytes = Vec::new();
         for part in parts {
             let room = MOST_STORED.saturating_sub(bytes.len() as u64);
@@ -417,7 +318,7 @@ impl Recording {
         }
     }
 
-    fn damaged(&self, position: Position, message: &str) -> Error {
+    pub(crate) fn damaged(&self, position: Position, message: &str) -> Error {
         let error = Error::new(ErrorKind::Damaged, message).in_file(self.file.path());
         error.at(|place| place.offset = Some(position.offset()))
     }

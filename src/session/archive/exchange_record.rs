@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     id::FrameSeq,
     json::{self, Object, ObjectExt, Value, object},
-    transcript::{Api, RecordedExchange, Usage},
+    transcript::{Api, Asked, RecordedExchange, Usage},
 };
 
 /// Every so many records, from the first, one holds its request whole.
@@ -99,10 +99,12 @@ pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<Reco
         Value::Null => Some(None),
         frame => Some(Some(FrameSeq::new(frame.as_u64()?))),
     };
+    let api = Api::from_name(head.str_at("api")?)?;
     Some(RecordedExchange {
         session: text("session")?.into(),
         line: number("line")?,
-        api: Api::from_name(head.str_at("api")?)?,
+        api,
+        asked: Asked::of_body(api, &request),
         request: request.into(),
         is_as_sent: head.get("asSent")?.as_bool()?,
         response: response.map(Arc::from),
@@ -147,6 +149,7 @@ pub(super) mod tests {
             frames: if rest { vec![None, Some(FrameSeq::new(3))] } else { Vec::new() },
             answer: rest.then(|| FrameSeq::new(9)),
             is_listed: rest,
+            asked: Asked::default(),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Reading the exchanges of an archived transcript.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use super::{EXCHANGES, EXCHANGES_KIND, damaged, exchange_record as record};
 use crate::{
     Error, Result,
     log::{Files, RecordFile, ScanEntry, unpack},
-    transcript::RecordedExchange,
+    transcript::{BodyText, RecordedExchange},
 };
 
 /// The most bytes of one exchange.
@@ -22,7 +22,7 @@ pub(super) fn read(files: &dyn Files, folder: &Path, count: u64) -> Result<Vec<R
     let wrong = |index: u64, what: &dyn std::fmt::Display| -> Error {
         damaged(&path, what).at(|place| place.record = Some(index))
     };
-    let (mut exchanges, mut before, mut bytes) = (Vec::new(), Arc::<str>::default(), 0_u64);
+    let (mut exchanges, mut before, mut bytes) = (Vec::new(), BodyText::default(), 0_u64);
     for entry in records.outline()? {
         let index = exchanges.len() as u64;
         let found = match entry? {
@@ -44,7 +44,7 @@ pub(super) fn read(files: &dyn Files, folder: &Path, count: u64) -> Result<Vec<R
         if bytes > most {
             return Err(wrong(index, &format!("its exchanges hold more than {most} bytes")));
         }
-        before = Arc::clone(&exchange.request);
+        before = exchange.request.clone();
         exchanges.push(exchange);
     }
     let found = exchanges.len() as u64;

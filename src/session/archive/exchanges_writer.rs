@@ -6,14 +6,14 @@ use super::{EXCHANGES, EXCHANGES_KIND, exchange_record as record, late_sync::Lat
 use crate::{
     Error, ErrorKind, Result,
     log::{RecordWriter, pack},
-    transcript::RecordedExchange,
+    transcript::{BodyText, RecordedExchange},
 };
 
 pub(super) struct ExchangesWriter {
     records: RecordWriter,
     count: u64,
     /// The request of the last record.
-    before: Arc<str>,
+    before: BodyText,
     /// The bytes of all bodies.
     bytes: u64,
 }
@@ -23,7 +23,7 @@ impl ExchangesWriter {
     pub(super) fn create(files: &LateSync, folder: &Path) -> Result<Self> {
         let path = folder.join(EXCHANGES);
         let (records, _) = RecordWriter::open(Arc::new(files.clone()), path, EXCHANGES_KIND)?;
-        Ok(Self { records, count: 0, before: Arc::default(), bytes: 0 })
+        Ok(Self { records, count: 0, before: BodyText::default(), bytes: 0 })
     }
 
     /// Adds an exchange.
@@ -36,7 +36,7 @@ impl ExchangesWriter {
             let path = self.records.records().path();
             return Err(Error::new(ErrorKind::Limit, message).in_file(path));
         }
-        self.before = Arc::clone(&exchange.request);
+        self.before = exchange.request.clone();
         self.count += 1;
         Ok(())
     }

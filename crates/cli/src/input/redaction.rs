@@ -83,7 +83,7 @@ impl Redaction {
         let response = exchange.response.as_deref().map(|body| redact(body, "response"));
         let failure = exchange.failure.as_deref().map(|text| redact(text, "failure"));
         exchange.is_as_sent &= *request == *exchange.request;
-        exchange.request = request.into();
+        exchange.replace_request(request);
         exchange.response = response.map(Into::into);
         exchange.failure = failure;
     }

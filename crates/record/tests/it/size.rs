@@ -62,6 +62,14 @@ fn check(path: &str) {
     assert!(session.len() >= 100, "{}", session.len());
     assert!(share <= 1.3, "{share}");
     let recording = Recording::open(&folder).unwrap().unwrap();
+    let mut bodies = recording.bodies();
+    for (exchange, (request, _)) in recording.exchanges().iter().zip(&session) {
+        assert!(bodies.request(exchange).unwrap() == request.as_bytes());
+    }
+    // Whatever was read before.
+    for (exchange, (request, _)) in recording.exchanges().iter().zip(&session).rev().step_by(5) {
+        assert!(bodies.request(exchange).unwrap() == request.as_bytes());
+    }
     for (exchange, (request, answer)) in recording.exchanges().iter().zip(&session) {
         assert!(recording.request(exchange).unwrap().whole() == Some(request.as_bytes()));
         assert!(recording.response(exchange).unwrap().whole() == Some(answer.as_bytes()));
