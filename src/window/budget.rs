@@ -202,9 +202,9 @@ const fn low_of(room: u64) -> u64 {
     if share > least { share } else { least }
 }
 
-/// A twenty-fourth of the room, or what a short file takes, up to a sixteenth.
+/// A twenty-fourth of the room, or what a short file takes, up to an eighth.
 const fn largest_result_of(room: u64) -> u64 {
-    let (share, most) = (room / 24, room / 16);
+    let (share, most) = (room / 24, room / 8);
     let least = if most < SHORT_RESULT { most } else { SHORT_RESULT };
     if share > least { share } else { least }
 }

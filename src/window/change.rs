@@ -138,7 +138,7 @@ impl Change {
         limit: u64,
         counter: &dyn TokenCounter,
     ) -> Option<Self> {
-        let share = limit / 4;
+        let share = limit / 3;
         let rules_of = |text: &str| {
             let mut left = usize::try_from(share).unwrap_or(usize::MAX);
             let mut said = String::new();

@@ -321,14 +321,7 @@ mod tests {
     fn the_folder_of_files_is_told_once() {
         let read = |at, name: &str| {
             let path = format!("/quay/north/{name}");
-            act(
-                at,
-                "read",
-                &path,
-                &path,
-                "1\n2\n3\n4 and what comes behind it is long enough to be cut, \
-                as files are mostly, and then some more of it to be sure",
-            )
+            act(at, "read", &path, &path, &"the tide is low, and the gate is shut\n".repeat(20))
         };
         let calls = [read(1, "a.rs"), read(2, "lock/b.rs"), read(3, "a.rs"), read(4, "c.rs")];
         assert_eq!(texts(&calls, &[]), ["read ×4 in /quay/north/: c.rs; a.rs ×2; lock/b.rs"]);

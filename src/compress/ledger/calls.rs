@@ -380,7 +380,8 @@ mod tests {
     fn a_look_that_found_nothing_is_no_open_work() {
         let (look, make) = (sh("ls src/quay"), sh("make tide"));
         let missing = "ls: cannot access 'src/quay': No such file or directory";
-        let (text, _) = told(&[("sh", &look, missing), ("sh", &make, "make: *** [tide] Error 1")]);
+        let failed = "make: *** [tide] Error 1";
+        let (text, _) = told(&[("shell", &look, missing), ("shell", &make, failed)]);
         assert!(text.contains("make tide") && !text.contains("src/quay"), "{text}");
     }
 

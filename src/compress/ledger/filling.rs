@@ -72,26 +72,31 @@ impl<'c> Filling<'c> {
         others
     }
 
-    /// Gives chosen lines of a section their longest form, in the order in which they were chosen,
-    /// while that takes at most `share` tokens more.
+    /// Gives chosen lines of a section longer forms while that takes at most `share` tokens more:
+    /// each its next longer one, in the order in which they were chosen, and then all once more.
     pub(in crate::compress) fn lengthen(&mut self, section: Section, share: usize) {
         let mut share = share.min(self.left());
-        for line in self.chosen.iter_mut().filter(|line| line.section == section) {
-            if line.longer.is_empty() {
-                continue;
-            }
-            let now = self.counter.count(&line.text);
-            let longer = line.longer.iter().enumerate().find_map(|(form, text)| {
-                let tokens = self.counter.count_up_to(text, now + share)?;
-                Some((form, tokens.saturating_sub(now)))
-            });
-            if let Some((form, more)) = longer {
-                line.longer.truncate(form + 1);
-                line.text = line.longer.pop().unwrap_or_default();
+        let mut is_any = true;
+        while std::mem::take(&mut is_any) {
+            for line in self.chosen.iter_mut().filter(|line| line.section == section) {
+                let Some(longer) = line.longer.pop() else { continue };
+                let now = self.counter.count(&line.text);
+                // What does not fit now does not fit later.
+                let Some(tokens) = self.counter.count_up_to(&longer, now + share) else {
+                    line.longer.clear();
+                    continue;
+                };
+                let more = tokens.saturating_sub(now);
+                (line.text, is_any) = (longer, true);
                 share -= more;
                 self.used += more;
             }
         }
+    }
+
+    /// Leaves out the chosen lines that are not to be kept.
+    pub(in crate::compress) fn retain(&mut self, is_kept: impl Fn(&SectionLine) -> bool) {
+        self.chosen.retain(is_kept);
     }
 
     /// The tokens of a text.

@@ -187,6 +187,14 @@ impl Room<'_> {
             let told = self.told_later();
             self.filling.lengthen(section, self.filling.left().saturating_sub(told));
         }
+        // A name that a longer line shows need not stand by itself.
+        let is_name = |line: &SectionLine| line.section == Section::Names;
+        let others = self.filling.chosen().iter().filter(|line| !is_name(line));
+        let text = write(&others.cloned().collect::<Vec<_>>(), false);
+        let shown: HashSet<&str> = identifiers(&text).map(|(range, _)| range.of(&text)).collect();
+        self.filling.retain(|line| !is_name(line) || !shown.contains(line.text.as_str()));
+        let names: Vec<SectionLine> =
+            names.into_iter().filter(|line| !shown.contains(line.text.as_str())).collect();
         self.others.extend(self.filling.settle());
         self.filling.tell_more(&self.others, limit);
         let share = if self.of_block { limit / 3 } else { limit / 4 };
@@ -272,7 +280,10 @@ mod tests {
             (line.shorter, line.spare) = (vec![brief.to_owned()], 1);
             line
         };
-        let long = ["look → QB7 and much that is to be known of it", "sound → QB8, 4 m, sand"];
+        let long = [
+            "look → QB7 and much that is to be known of it",
+            "sound → QB8, 4 m, sand and stones, and a wreck at its northern end",
+        ];
         let lines = vec![call(2, "look → QB7", long[0]), call(1, "sound → QB8", long[1])];
         let material =
             || Material { lines: lines.clone(), names: Vec::new(), likely: 0, of_block: true };
