@@ -285,13 +285,13 @@ fn is_past(words: &[&str]) -> bool {
 /// `I read that there shouldn't be a fee`, `I was told that I must not pay`: what somebody else says.
 fn is_report(words: &[&str]) -> bool {
     let asks = || words.iter().any(|word| matches!(*word, "please" | "never" | "don't"));
-    let told = match words {
-        ["i" | "we", "read" | "heard" | "understood", ..] => true,
-        ["i" | "we", "was" | "were", "told" | "informed" | "under", ..] => true,
-        ["my", "understanding", ..] => true,
-        _ => false,
-    };
-    told && !asks()
+    let is_told = matches!(
+        words,
+        ["i" | "we", "read" | "heard" | "understood", ..]
+            | ["i" | "we", "was" | "were", "told" | "informed" | "under", ..]
+            | ["my", "understanding", ..]
+    );
+    is_told && !asks()
 }
 
 fn is_opinion(lower: &str, words: &[&str]) -> bool {

@@ -52,7 +52,9 @@ fn scripts(command: &str) -> Vec<&str> {
             }
             Some(_) => {}
             None => {
-                let is_script = line.split_whitespace().any(|word| word.ends_with(".sh"));
+                let is_script = line
+                    .split_whitespace()
+                    .any(|word| word.rsplit_once('.').is_some_and(|(_, ending)| ending == "sh"));
                 open = mark_of(line).filter(|_| is_script).map(|mark| (at, mark));
             }
         }
