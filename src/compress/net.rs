@@ -55,8 +55,9 @@ pub(super) fn lead(veil: &mut Veil, history: &History, range: Range<usize>) -> R
     let start = range.start;
     let frames: Vec<_> = history.frames().slice(range).collect();
     let ops = || frames.iter().flat_map(|frame| &frame.ops);
+    let mut last = LastRead::default();
     let held: HashSet<&FacetId> =
-        ops().map(FacetOp::facet_id).filter(|id| veil.holds(id)).collect();
+        ops().map(FacetOp::facet_id).filter(|id| veil.holds_after(id, &mut last)).collect();
     for (index, frame) in (start..).zip(&frames) {
         history.lead(veil, index, frame)?;
     }
@@ -74,7 +75,7 @@ pub(super) fn lead(veil: &mut Veil, history: &History, range: Range<usize>) -> R
     });
     for (at, (index, number, op)) in numbered.enumerate() {
         let id = op.facet_id();
-        if veil.holds(id) {
+        if veil.holds_after(id, &mut last) {
             if added.get(id).is_none_or(|added| *added <= at) {
                 net.push(history.held_op(index, number, op));
             }

@@ -27,8 +27,8 @@ pub struct CompressionOptions {
     /// [`ContextWindow`](crate::window::ContextWindow) they are only as many as
     /// [`Budget::recent`](crate::window::Budget::recent) has room for.
     pub protected_frames: usize,
-    /// A summary may have one token for so many of the original. 5 by default; at least 2. One of
-    /// summaries may have half as many again.
+    /// A summary may have one token for so many of the original. 5 by default; at least 2. A summary of
+    /// summaries may have half as many tokens again, and at most half of theirs.
     pub ratio: u64,
     /// The most tokens of a block, however large its range. No limit by default.
     pub max_block_tokens: u64,
@@ -75,18 +75,19 @@ impl Default for CompressionOptions {
 impl CompressionOptions {
     /// The most tokens of a summary of so many.
     pub(super) fn block_limit(&self, tokens: u64) -> u64 {
-        self.limit_by(self.ratio, tokens)
+        self.bounded(tokens / self.ratio.max(2), tokens)
     }
 
     /// The most tokens of a summary of summaries, which say little that does not matter: half as many
-    /// again as of frames.
+    /// again as of frames, and at most half.
     pub(super) fn merged_limit(&self, tokens: u64) -> u64 {
-        self.limit_by(self.ratio * 2 / 3, tokens)
+        let share = u128::from(tokens) * 3 / (u128::from(self.ratio.max(2)) * 2);
+        self.bounded(u64::try_from(share).unwrap_or(tokens).min(tokens / 2), tokens)
     }
 
-    fn limit_by(&self, ratio: u64, tokens: u64) -> u64 {
-        let floor = self.min_block_tokens.min(tokens / 2);
-        (tokens / ratio.max(2)).max(floor).min(self.max_block_tokens)
+    /// A share of so many tokens, not below the floor, nor above the ceiling.
+    fn bounded(&self, share: u64, tokens: u64) -> u64 {
+        share.max(self.min_block_tokens.min(tokens / 2)).min(self.max_block_tokens)
     }
 }
 
@@ -104,5 +105,11 @@ mod tests {
         };
         let limits = [0, 10, 100, 320, 400, 2_000].map(|tokens| options.block_limit(tokens));
         assert_eq!(limits, [0, 5, 50, 64, 80, 300]);
+        let merged = [0, 10, 400, 900, 2_000].map(|tokens| options.merged_limit(tokens));
+        assert_eq!(merged, [0, 5, 120, 270, 300]);
+        let least = CompressionOptions { ratio: 2, ..CompressionOptions::default() };
+        assert_eq!(least.merged_limit(400), 200);
+        let most = CompressionOptions { ratio: u64::MAX, ..CompressionOptions::default() };
+        assert_eq!((most.block_limit(u64::MAX), most.merged_limit(u64::MAX)), (64, 64));
     }
 }

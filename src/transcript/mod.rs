@@ -98,6 +98,7 @@ pub use format::TranscriptFormat;
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub use money::{Currency, Money};
+#[cfg(feature = "storage")]
 pub(crate) use recorded::Asked;
 pub use recorded::RecordedExchange;
 #[cfg(feature = "guard")]

@@ -58,8 +58,26 @@ const _: () = assert!(size_of::<HeldFacet>() == 32, "a history has one for each 
 
 impl HeldFacets {
     pub(super) fn get(&self, id: &str) -> Option<&Held> {
-        let (hash, mut last) = (self.hash(id), LastRead::default());
-        self.table.find(hash, |of| of.is(hash, id, &mut last)).map(|of| &of.held)
+        self.get_after(id, &mut LastRead::default())
+    }
+
+    /// A frame that was read `last` is not read again for its id.
+    pub(super) fn get_after(&self, id: &str, last: &mut LastRead) -> Option<&Held> {
+        let hash = self.hash(id);
+        self.table.find(hash, |of| of.is(hash, id, last)).map(|of| &of.held)
+    }
+
+    /// The facet with this id where it is live. Reads no frame.
+    pub(super) fn live(&self, id: &str) -> Option<&Arc<Facet>> {
+        let hash = self.hash(id);
+        let live = |of: &HeldFacet| match &of.held {
+            Held::Live(facet) => of.hash == hash && facet.id.as_str() == id,
+            Held::Packed(_) => false,
+        };
+        self.table.find(hash, live).and_then(|of| match &of.held {
+            Held::Live(facet) => Some(facet),
+            Held::Packed(_) => None,
+        })
     }
 
     pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Held> {

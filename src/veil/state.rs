@@ -82,15 +82,17 @@ impl Veil {
     /// The facet with this id, where it is at hand: all that change, float, are the operator's or are
     /// pinned are. Reads no frame.
     pub(crate) fn at_hand(&self, id: &str) -> Option<&Arc<Facet>> {
-        match self.facets.get(id) {
-            Some(Held::Live(facet)) => Some(facet),
-            _ => None,
-        }
+        self.facets.live(id)
     }
 
     /// Whether a facet with this id holds, at the cost of [`Veil::get`].
     pub fn holds(&self, id: &str) -> bool {
         self.facets.get(id).is_some()
+    }
+
+    /// As [`Veil::holds`]; a frame that was read `last` is not read again.
+    pub(crate) fn holds_after(&self, id: &str, last: &mut LastRead) -> bool {
+        self.facets.get_after(id, last).is_some()
     }
 
     /// The frame with this index in `batch` is `frame`: what it added is read there from now on.

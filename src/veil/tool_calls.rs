@@ -69,8 +69,7 @@ pub struct FacetCalls {
 
 impl FacetCalls {
     /// Takes the next frame that shows something: the facets that it adds and that belong to a
-    /// call, in their order. Linear in the facets, times the calls that wait for a result. O(facets
-    /// of the frame).
+    /// call, in their order. Linear in the facets, times the calls that wait for a result.
     pub fn push(&mut self, frame: &Frame) -> Vec<FacetCall> {
         self.open.next_frame(frame.source == Source::Agent);
         let mut found = Vec::new();

@@ -32,8 +32,8 @@ pub struct Budget {
     pub low: u64,
     /// The newest frames are compressed last, where they have no more tokens than this.
     pub recent: u64,
-    /// A result of a tool of half as many tokens again is shortened in its middle to so many when it
-    /// first comes, once all that was said has more than half of `high`. Before, there is no need.
+    /// A tool's result of more than one and a half times this is shortened to this in its middle when
+    /// it first comes, once all that was said has more than half of `high`. Before, there is no need.
     pub largest_result: u64,
     /// The user's first message stands whole where it has no more tokens than this, else its head,
     /// its rules and its end.

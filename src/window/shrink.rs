@@ -34,7 +34,7 @@ impl ContextWindow {
             };
             let is_result = |chunk: ChunkRef<'_>| matches!(chunk.part(), PartRef::Result { .. });
             let is_replaced = self.transform.compression_state(frame.sequence).is_some();
-            let is_large = tokens_of(snapshot) > most + most / 2;
+            let is_large = tokens_of(snapshot) > most.saturating_add(most / 2);
             if is_large && !is_replaced && snapshot.chunks().any(is_result) {
                 let counter = &**self.hud.counter();
                 shortened.extend(Change::shorten_results(frame.sequence, snapshot, most, counter));

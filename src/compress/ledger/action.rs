@@ -226,7 +226,8 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
                 let is_document = document.is_some();
                 let text = document.unwrap_or_else(|| shortened(&text, 60));
                 let pair = format!("{key}: {text}");
-                if text.trim().is_empty() || pair.len() > room && !is_document {
+                let bound = if is_document { room + SECTIONS } else { room };
+                if text.trim().is_empty() || pair.len() > bound {
                     continue;
                 }
                 room = room.saturating_sub(pair.len());
@@ -322,8 +323,9 @@ fn command_of(command: &str, action: &mut Action) {
 fn in_short_folder(line: &str) -> Option<String> {
     let (folder, rest) = line.strip_prefix("cd ")?.split_once(" && ")?;
     let is_plain = folder.starts_with(['/', '~']) && !folder.contains([' ', '"', '$']);
-    let name = folder.trim_end_matches('/').rsplit('/').next().filter(|_| is_plain)?;
-    (name.len() < folder.len()).then(|| format!("cd {name} && {rest}"))
+    let name = folder.trim_end_matches('/').rsplit('/').next()?;
+    let is_name = is_plain && !matches!(name, "" | "." | "..");
+    (is_name && name.len() < folder.len()).then(|| format!("cd {name} && {rest}"))
 }
 
 fn is_patch(text: &str) -> bool {
@@ -392,6 +394,7 @@ mod tests {
             &[(Touch::Changed, "d.ts")],
         );
         check("Frob", r#"{"command":"cd /home/ines/quay && make"}"#, "cd quay && make", &[]);
+        check("Frob", r#"{"command":"cd / && make"}"#, "cd / && make", &[]);
         let plan = "# Plan: raise the gate\\n\\n## Look\\na\\nb\\n## Raise it\\nc\\nd\\ne\\nf";
         check(
             "Leave",

@@ -36,10 +36,13 @@ fn runs_program(call: &Waiting) -> bool {
     RUNNERS.iter().any(|word| tool.contains(word)) && !VIEWERS.contains(&program)
 }
 
-/// Whether what failed was a look: `ls`, `grep`, `cat`.
+/// Programs that look and change nothing.
+const LOOKS: [&str; 10] = ["cat", "head", "tail", "less", "more", "grep", "rg", "ag", "ls", "bat"];
+
+/// Whether what failed was a look: `ls`, `grep`, `cat`, and nothing behind it.
 fn is_look(error: &Failure) -> bool {
     let program = error.key.split(' ').next().unwrap_or_default();
-    VIEWERS.contains(&program) && program != "git" && program != "diff"
+    LOOKS.contains(&program) && !error.call.contains("&&") && !error.call.contains([';', '>'])
 }
 
 /// The members in what a call is about: `id: QB7, to: north`.
@@ -49,11 +52,11 @@ fn values_of(subject: &str) -> Vec<&str> {
     members.collect()
 }
 
-/// Whether two calls have most of their members in common: the first, and half of the others.
+/// Whether two calls have most of their members in common, the first among them.
 fn shares_most(one: &[&str], other: &[&str]) -> bool {
     let same = one.iter().filter(|member| other.contains(member)).count();
     one.first().is_some_and(|first| other.first() == Some(first))
-        && same * 2 >= one.len().max(other.len())
+        && same * 2 > one.len().max(other.len())
 }
 
 impl Ledger {
@@ -371,6 +374,9 @@ mod tests {
         let (text, _) = told(&[failed, ("book", &second, r#"{"id":"QB7","paid":true}"#)]);
         assert!(!text.contains("Last error:"), "{text}");
         assert!(text.contains("Failed before, done since:"), "{text}");
+        let cancel = ("book", r#"{"id":"QB7","do":"cancel"}"#, "Error: no");
+        let (text, _) = told(&[cancel, ("book", r#"{"id":"QB7","do":"show"}"#, "booked")]);
+        assert!(text.contains("Last error:"), "{text}");
         let other = r#"{"id":"QB8","quay":"north","pay":"card_2"}"#;
         let (text, _) = told(&[failed, ("book", other, "booked")]);
         assert!(text.contains("Last error:"), "{text}");

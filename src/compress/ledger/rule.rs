@@ -281,19 +281,19 @@ fn is_past(words: &[&str]) -> bool {
     })
 }
 
-/// What is thought or found to be so, in words that describe as often as they ask.
 /// `I read that there shouldn't be a fee`, `I was told that I must not pay`: what somebody else says.
 fn is_report(words: &[&str]) -> bool {
     let asks = || words.iter().any(|word| matches!(*word, "please" | "never" | "don't"));
     let is_told = matches!(
         words,
-        ["i" | "we", "read" | "heard" | "understood", ..]
+        ["i" | "we", "read" | "heard" | "understood", "that" | "on" | "in", ..]
             | ["i" | "we", "was" | "were", "told" | "informed" | "under", ..]
             | ["my", "understanding", ..]
     );
     is_told && !asks()
 }
 
+/// What is thought or found to be so, in words that describe as often as they ask.
 fn is_opinion(lower: &str, words: &[&str]) -> bool {
     let begins = match words {
         ["i" | "we", verb, ..] => OPINIONS.contains(verb),

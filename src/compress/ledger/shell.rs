@@ -41,25 +41,29 @@ pub(super) fn touches(command: &str) -> Vec<(Touch, String)> {
 fn scripts(command: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut at = 0;
-    let mut open: Option<(usize, String)> = None;
+    // Where the document begins, what ends it, and whether it is a script.
+    let mut open: Option<(usize, String, bool)> = None;
     for line in command.split_inclusive('\n') {
         let from = at;
         at += line.len();
         match &open {
-            Some((start, mark)) if line.trim() == mark => {
-                found.extend(command.get(*start..from));
+            Some((start, mark, is_script)) if line.trim() == mark => {
+                found.extend(command.get(*start..from).filter(|_| *is_script));
                 open = None;
             }
             Some(_) => {}
-            None => {
-                let is_script = line
-                    .split_whitespace()
-                    .any(|word| word.rsplit_once('.').is_some_and(|(_, ending)| ending == "sh"));
-                open = mark_of(line).filter(|_| is_script).map(|mark| (at, mark));
-            }
+            None => open = mark_of(line).map(|mark| (at, mark, writes_script(line))),
         }
     }
     found
+}
+
+/// Whether a line writes a script of the shell.
+fn writes_script(line: &str) -> bool {
+    let mut found = Vec::new();
+    split(line).iter().for_each(|simple| simple_command(simple, &mut found));
+    let is_script = |path: &str| path.rsplit_once('.').is_some_and(|(_, ending)| ending == "sh");
+    found.iter().any(|(touch, path)| *touch == Touch::Written && is_script(path))
 }
 
 /// What ends the here-document that a line begins.
@@ -286,6 +290,8 @@ mod tests {
             "cat <<'EOF' > run.sh\nmkdir -p q\ncat > q/a.py <<X\n> c.py\nX\ntouch q/b.py\nEOF\n",
             &[(Touch::Written, "run.sh"), (Touch::Written, "q/a.py"), (Touch::Written, "q/b.py")],
         );
+        check("cat > a.md <<EOF\ncat > run.sh <<X\n> c.py\nX\nEOF\n", &[(Touch::Written, "a.md")]);
+        check("bash run.sh <<EOF\n> c.py\nEOF\n", &[]);
         check("cat <<'EOF' > b.py\nx > y.py\nEOF", &[(Touch::Written, "b.py")]);
         check("echo x >> notes.md 2>/dev/null", &[(Touch::Changed, "notes.md")]);
         check("make 2>&1 | tee out.log", &[(Touch::Written, "out.log")]);

@@ -163,7 +163,7 @@ impl Room<'_> {
         let limit = self.limit;
         // Names alone say nothing: what is told around them comes first.
         let left = self.filling.left().saturating_sub(self.told_later());
-        // A block is read for what was done: there names are what else there is.
+        // A block is read for what was done: names come last there.
         let share = if self.of_block { left / 16 } else { left };
         let names = self.filling.fill(names, share);
         self.others.extend(self.filling.settle());
@@ -187,6 +187,7 @@ impl Room<'_> {
             let told = self.told_later();
             self.filling.lengthen(section, self.filling.left().saturating_sub(told));
         }
+        self.others.extend(self.filling.settle());
         // A name that a longer line shows need not stand by itself.
         let is_name = |line: &SectionLine| line.section == Section::Names;
         let others = self.filling.chosen().iter().filter(|line| !is_name(line));

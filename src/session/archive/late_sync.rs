@@ -39,7 +39,7 @@ impl LateSync {
     }
 
     /// Makes all that waits durable: file by file, or, where that is many, with all of their file
-    /// system, which holds `directory`. It was asked for before they were written.
+    /// system, which holds `directory`. `whole` is asked for before the first of them is written.
     ///
     /// # Errors
     /// What the system refuses; which of the files are durable is then unknown.
