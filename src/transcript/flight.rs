@@ -1,11 +1,6 @@
 //! Recordings of the wire, which `afterimage record` makes.
 
-use std::{
-    collections::VecDeque,
-    path::Path,
-    sync::mpsc::{self, Receiver},
-    thread,
-};
+use std::{collections::VecDeque, path::Path};
 
 use super::{
     Api, BodyText, Decoder, TranscriptFormat, Usage, body::Payload, exchange,
@@ -24,8 +19,6 @@ const FREE: u64 = 1 << 30;
 const MOST_RATIO: u64 = 1024;
 /// How many requests are at hand for those that go on from them: as many as conversations are followed.
 const KEPT: usize = 16;
-/// How many exchanges are unpacked before they are asked for.
-const AHEAD: usize = 4;
 const MOST_UNPACKED: u64 = MAX_BYTES as u64;
 
 /// Opens the recording in a folder.
@@ -247,27 +240,14 @@ fn of_no_list(interaction: &Interaction) -> RecordedExchange {
 impl Decoder for FlightReader {
     fn record(&mut self, _value: Value, _line: u64, sink: &mut Sink) {
         self.note(sink);
-        // Unpacking takes as long as all that is done with what was unpacked.
-        thread::scope(|scope| {
-            let (give, interactions) = mpsc::sync_channel(AHEAD);
-            let recording = &self.recording;
-            scope.spawn(move || {
-                let mut reading = Reading::of(recording);
-                let asked = (1..).zip(recording.exchanges()).filter(|(_, of)| is_asked(of));
-                for (line, exchange) in asked {
-                    if give.send(reading.interaction(exchange, line)).is_err() {
-                        return;
-                    }
-                }
-            });
-            self.give(&interactions, sink);
-        });
+        self.give(sink);
     }
 }
 
 impl FlightReader {
-    /// Gives out the exchanges, with the interactions of those that asked a model, in their order.
-    fn give(&self, interactions: &Receiver<Interaction>, sink: &mut Sink) {
+    /// Gives out the exchanges in their order.
+    fn give(&self, sink: &mut Sink) {
+        let mut reading = Reading::of(&self.recording);
         let mut traffic = WireReader::default();
         let mut unlisted = Vec::new();
         for (line, exchange) in (1..).zip(self.recording.exchanges()) {
@@ -281,7 +261,8 @@ impl FlightReader {
                 if exchange.response.as_ref().is_none_or(|head| head.status != 101) {
                     sink.unlisted(&target(exchange));
                 }
-            } else if let Ok(interaction) = interactions.recv() {
+            } else {
+                let interaction = reading.interaction(exchange, line);
                 if Api::of_uri(&interaction.uri).is_none() {
                     sink.unlisted(&target(exchange));
                     unlisted.push(of_no_list(&interaction));
