@@ -343,7 +343,7 @@ fn a_question_that_was_answered_is_not_said_last() {
 #[test]
 fn names_of_a_block_are_values() {
     let answer = r#"{"order_id":"W7654321","payment_methods":{"gift_card_77":{"last_four":"x"}}}"#;
-    let waits = "the boats lie at the quay and wait for water\n".repeat(6);
+    let waits = "the boats lie at the quay and wait for water\n".repeat(20);
     let table = format!(
         "<tide_table>\nint param_1 = uVar2;\nsize 6148 of the tides\nas told\nby lock_gate\n{waits}</tide_table>"
     );
