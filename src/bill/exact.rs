@@ -1,10 +1,10 @@
 //! Requests whose input can be counted as the provider counts it.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use crate::{
     json::{self, Object, Value},
-    request::{Provenance, Request},
+    request::{Exchange, Provenance, Recording, Request, RequestHead},
     tokens::{Certainty, TokenCounter, by_name},
     transcript::Api,
 };
@@ -155,27 +155,61 @@ impl std::error::Error for ExactnessGap {}
 /// # Errors
 /// [`ExactnessGap`]: what stands against it. The input of such a request is calibrated or estimated.
 pub fn exact_input(request: &Request) -> Result<u64, ExactnessGap> {
+    let (body, counter) = countable(request)?;
+    let mut tokens = PER_REPLY;
+    for (role, text) in messages(&body, request.api().conversation_key())? {
+        tokens += PER_MESSAGE + counter.count(role) as u64 + counter.count(text) as u64;
+    }
+    Ok(tokens)
+}
+
+/// As [`exact_input`], of each request of a recording, in the order of its exchanges.
+///
+/// Tools and parameters are looked at first, and once where requests share them. Only a request that
+/// these allow costs what [`exact_input`] costs.
+///
+/// # Errors
+/// Those of [`Recording::request`].
+pub fn exact_inputs(recording: &Recording) -> crate::Result<Vec<Result<u64, ExactnessGap>>> {
+    // The head of the request before, and the first gap in it.
+    let mut known: Option<(RequestHead, Option<ExactnessGap>)> = None;
+    let mut exact = |exchange: &Exchange| {
+        if !exchange.provenance.lacks().is_empty() {
+            return Ok(Err(ExactnessGap::Reconstructed));
+        }
+        let outlined = recording.outlined(exchange.number)?;
+        known = known.take().filter(|(head, _)| outlined.has_head(head)).or_else(|| {
+            let head = outlined.head()?;
+            let gap = countable(head.request()).err();
+            Some((head, gap))
+        });
+        if let Some((_, Some(gap))) = &known {
+            return Ok(Err(gap.clone()));
+        }
+        Ok(exact_input(outlined.request()))
+    };
+    recording.exchanges().iter().map(&mut exact).collect()
+}
+
+/// The body of a request, and what its texts are counted by.
+///
+/// # Errors
+/// The first gap outside of the messages.
+fn countable(request: &Request) -> Result<(Object, Arc<dyn TokenCounter>), ExactnessGap> {
     if matches!(request.provenance(), Provenance::Reconstructed { .. }) {
         return Err(ExactnessGap::Reconstructed);
+    }
+    if request.api() == Api::Messages {
+        return Err(ExactnessGap::Model);
     }
     let body =
         json::read(request.body().as_bytes()).map_err(|_| ExactnessGap::Other("body".into()))?;
     let Value::Object(body) = body else { return Err(ExactnessGap::Other("body".into())) };
-    let key = match request.api() {
-        Api::Chat => "messages",
-        Api::Responses => "input",
-        Api::Messages => return Err(ExactnessGap::Model),
-    };
     let tokenizer = body.get("model").and_then(Value::as_str).and_then(tokenizer_of);
     let tokenizer = tokenizer.ok_or(ExactnessGap::Model)?;
     look_at_parameters(&body)?;
     let counter = by_name(tokenizer).ok_or(ExactnessGap::Tokenizer)?;
-    let mut tokens = PER_REPLY;
-    for message in messages(&body, key)? {
-        let (role, text) = message;
-        tokens += PER_MESSAGE + counter.count(role) as u64 + counter.count(text) as u64;
-    }
-    Ok(tokens)
+    Ok((body, counter))
 }
 
 /// The tokenizer of a model whose overhead is known.

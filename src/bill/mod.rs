@@ -44,7 +44,7 @@ pub use calibration::{
     ModelCalibration, RefusalReason, ReportedRequest, SessionReport, TextKind, UncalibratedModel,
     UsualLack,
 };
-pub use exact::{ExactnessGap, certainty_for, exact_input};
+pub use exact::{ExactnessGap, certainty_for, exact_input, exact_inputs};
 pub use media::{
     ImageDetail, MediaCount, MediaGap, MediaItem, MediaKind, MediaRule, document_tokens,
     image_size, image_tokens, image_tokens_at, media_counts, pdf_pages,

@@ -7,7 +7,10 @@ use std::{
     ops::Range,
 };
 
-use super::{Redactor, redactor::Replacement};
+use super::{
+    Redactor,
+    redactor::{Replacement, told},
+};
 use crate::json::{self, Value};
 
 /// A string or a number that stands in written JSON.
@@ -65,11 +68,9 @@ impl Literal<'_, '_> {
     }
 }
 
-/// So many steps of a path are told, from its beginning and to its end,
+/// So many steps of a path are told, from its beginning and to its end.
 const FIRST_STEPS: usize = 16;
 const LAST_STEPS: usize = 8;
-/// and so many characters of a name.
-const NAME_CHARS: usize = 64;
 
 /// Where a literal stands in what stands at a place: its members and elements, each after a `/`.
 struct LiteralPlace<'p> {
@@ -88,11 +89,7 @@ impl fmt::Display for LiteralPlace<'_> {
                         f.write_str("/…")?;
                     }
                 }
-                Step::Member(name) => {
-                    let name = name.unwrap_or_default();
-                    let end = name.char_indices().nth(NAME_CHARS).map_or(name.len(), |(at, _)| at);
-                    write!(f, "/{}", name.get(..end).unwrap_or_default())?;
-                }
+                Step::Member(name) => write!(f, "/{}", told(name.unwrap_or_default()))?,
                 Step::Element(index) => write!(f, "/{index}")?,
             }
         }

@@ -138,11 +138,13 @@ impl Redactor {
 
     /// The placeholder of a secret that a rule found.
     fn placeholder(&mut self, rule: &str, secret: &str, place: &dyn fmt::Display) -> String {
-        if let Some(redaction) =
-            self.known.get(secret).and_then(|at| self.report.found.get_mut(*at))
-        {
-            if redaction.times == 0 {
-                redaction.first = place.to_string();
+        let known = self.known.get(secret).copied();
+        let is_first =
+            known.and_then(|at| self.report.found.get(at)).is_none_or(|of| of.times == 0);
+        let first = is_first.then(|| self.without_secrets(place.to_string()));
+        if let Some(redaction) = known.and_then(|at| self.report.found.get_mut(at)) {
+            if let Some(first) = first {
+                redaction.first = first;
             }
             redaction.times += 1;
             return redaction.placeholder.clone();
@@ -151,14 +153,28 @@ impl Redactor {
         let placeholder = format!("{MARK}{rule}:{}]", number + 1);
         self.known.insert(secret.into(), number);
         self.bare.learn(rule, secret);
-        let (times, first) = (1, place.to_string());
         self.report.found.push(Redaction {
             rule: rule.to_owned(),
             placeholder: placeholder.clone(),
-            times,
-            first,
+            times: 1,
+            first: first.unwrap_or_default(),
         });
         placeholder
+    }
+
+    /// A place with `…` for each secret in it: a member that holds a secret may be called by one.
+    fn without_secrets(&self, place: String) -> String {
+        if place.is_empty() {
+            return place;
+        }
+        let mut found = Self::new(&self.rules).find_by_rules(&place, &"");
+        let bare = self.bare.find(&place, &found);
+        found.extend(bare.into_iter().map(|range| (range, String::new())));
+        found.sort_by_key(|(range, _)| range.start);
+        for (_, hidden) in &mut found {
+            "…".clone_into(hidden);
+        }
+        replaced(&place, &found)
     }
 
     /// The text of a member with this name.
@@ -205,7 +221,7 @@ impl Redactor {
             Value::Object(members) => {
                 let mut redacted = Object::new();
                 for (name, value) in members {
-                    let step = Step { place, name: &name };
+                    let step = Step { place, name: &told(&name) };
                     let value = match value {
                         Value::String(text) => {
                             Value::String(self.member(&name, &text, &step).into_owned())
@@ -225,6 +241,14 @@ impl Redactor {
             value => value,
         }
     }
+}
+
+/// A name has no more characters in a place.
+const NAME_CHARS: usize = 64;
+
+/// A name as a place has it. A longer one is left out: of a secret its beginning would be left.
+pub(super) fn told(name: &str) -> &str {
+    if name.char_indices().nth(NAME_CHARS).is_some() { "…" } else { name }
 }
 
 /// A member or an element of what stands at a place.

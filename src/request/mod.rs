@@ -41,6 +41,7 @@ pub use cache_break::{CacheBreak, CacheFrom};
 #[cfg(feature = "guard")]
 pub(crate) use compare::{Changes, changes};
 pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
+pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;
 pub use parts::{PartKind, RequestPart};
 pub use recording::{Exchange, ExchangeOutcome, Recording, Response};

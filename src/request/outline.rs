@@ -41,8 +41,8 @@ struct KnownParts {
 
 /// A request with what is known of its parts.
 #[derive(Debug)]
-pub(super) struct Outlined {
-    pub(super) request: Request,
+pub(crate) struct Outlined {
+    request: Request,
     /// `None` of a request whose conversation is no list, or that was worked out.
     outline: Option<Outline>,
 }
@@ -200,7 +200,46 @@ impl KnownParts {
     }
 }
 
+/// A recorded request without its messages.
+#[derive(Debug)]
+pub(crate) struct RequestHead {
+    facts: Arc<HeadFacts>,
+    request: Request,
+}
+
+impl RequestHead {
+    /// The request, whose conversation is empty.
+    pub(crate) fn request(&self) -> &Request {
+        &self.request
+    }
+}
+
 impl Outlined {
+    /// The request.
+    pub(crate) fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The request without its messages. `None` of a request whose conversation is no list, or
+    /// that was worked out.
+    pub(crate) fn head(&self) -> Option<RequestHead> {
+        let Outline { places, head, .. } = self.outline.as_ref()?;
+        let request = self.request.without_messages(&places.head(self.request.text()));
+        Some(RequestHead { facts: Arc::clone(head), request })
+    }
+
+    /// Whether this is the request without its messages, with the system prompt in the same frame.
+    pub(crate) fn has_head(&self, head: &RequestHead) -> bool {
+        let own = self.outline.as_ref().map(|outline| &outline.head);
+        own.is_some_and(|own| Arc::ptr_eq(own, &head.facts))
+            && self.request.system_of() == head.request.system_of()
+    }
+
+    /// The places of its messages in the body; none where [`Outlined::head`] is `None`.
+    pub(crate) fn messages(&self) -> &[Range<usize>] {
+        self.outline.as_ref().map_or(&[], |outline| &outline.places.items)
+    }
+
     /// As [`Request::tokens`].
     pub(super) fn tokens(&self, counter: &dyn TokenCounter) -> RequestTokens {
         let Some(outline) = &self.outline else { return self.request.tokens(counter) };

@@ -558,7 +558,7 @@ impl Recording {
     }
 
     /// A request with what is known of its parts.
-    fn outlined(&self, number: usize) -> Result<Arc<Outlined>> {
+    pub(crate) fn outlined(&self, number: usize) -> Result<Arc<Outlined>> {
         if let Some(known) = self.outlines.known(number) {
             return Ok(known);
         }

@@ -181,8 +181,13 @@ impl Request {
     }
 
     /// The frame of the message with this index.
-    pub(super) fn frame_of(&self, index: usize) -> Option<crate::id::FrameSeq> {
+    pub(crate) fn frame_of(&self, index: usize) -> Option<crate::id::FrameSeq> {
         self.frames.messages.get(index).copied().flatten()
+    }
+
+    /// The frame of the system prompt that stands apart from the messages.
+    pub(super) fn system_of(&self) -> Option<crate::id::FrameSeq> {
+        self.frames.system
     }
 
     /// The same request with another body, which has no messages.
@@ -192,7 +197,7 @@ impl Request {
     }
 
     /// The body, in the pieces that it shares with others.
-    pub(super) fn text(&self) -> &BodyText {
+    pub(crate) fn text(&self) -> &BodyText {
         &self.body
     }
 

@@ -8,7 +8,7 @@ use afterimage::{
     ErrorKind,
     bill::{
         Calibration, CalibrationBuilder, CountBasis, ExactnessGap, RefusalReason, TextKind,
-        exact_input,
+        exact_input, exact_inputs,
     },
     id::Millis,
     request::Recording,
@@ -112,6 +112,12 @@ fn inputs_that_are_said_to_be_exact_equal_the_reported_ones() {
     let (mut as_recorded, mut restored) = (0, 0);
     let mut reasons = std::collections::BTreeMap::<String, u32>::new();
     let has_data = for_each_recording(|path, recording| {
+        let all = exact_inputs(recording).unwrap();
+        assert_eq!(all.len(), recording.exchanges().len());
+        for (exchange, input) in recording.exchanges().iter().zip(all) {
+            let alone = recording.request(exchange.number).map(|request| exact_input(&request));
+            assert_eq!(input, alone.unwrap(), "{} {}", path.display(), exchange.number);
+        }
         for exchange in recording.exchanges() {
             let Some(input) = exchange.usage.as_ref().and_then(|usage| usage.input) else {
                 continue;
@@ -189,6 +195,36 @@ fn what_may_cost_something_unknown_is_never_exact() {
     assert_eq!(with("gpt-4o", image), Err(ExactnessGap::Media));
     let call = r#"{"role":"assistant","content":"x","tool_calls":[{"id":"1"}]}"#;
     assert_eq!(with("gpt-4o", call), Err(ExactnessGap::Tools));
+}
+
+#[test]
+fn requests_that_share_what_stands_around_their_conversations_are_counted_each() {
+    let said = r#"{"role":"user","content":"Where is the harbour?"}"#;
+    let image = r#"{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.example/a.png"}}]}"#;
+    let body = |head: &str, messages: &[&str]| {
+        format!(r#"{{"model":"gpt-4o","messages":[{}]{head}}}"#, messages.join(","))
+    };
+    let tools = r#","tools":[{"type":"function"}]"#;
+    let interactions: Vec<_> = [
+        body("", &[said]),
+        body("", &[said, said]),
+        body(tools, &[said, said]),
+        body("", &[said, said, said]),
+        body("", &[said, said, said, image]),
+        body("", &[]),
+    ]
+    .iter()
+    .map(|body| {
+        serde_json::json!({"uri": "https://api.openai.com/v1/chat/completions", "request": body,
+            "status": 200, "response": {"choices": [{"message": {"role": "assistant", "content": "x"}}]}})
+    })
+    .collect();
+    let traffic = serde_json::json!({ "interactions": interactions });
+    let transcript = Transcript::new(std::io::Cursor::new(traffic.to_string())).unwrap();
+    let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
+    let expected =
+        [Ok(12), Ok(21), Err(ExactnessGap::Tools), Ok(30), Err(ExactnessGap::Media), Ok(3)];
+    assert_eq!(exact_inputs(&recording).unwrap(), expected);
 }
 
 /// A turn: how many characters the user says, the model, and the usage as JSON.

@@ -6,7 +6,7 @@ use super::{MediaItem, rules::ImageRule};
 use crate::{
     Result,
     id::FrameSeq,
-    request::{Exchange, PartKind, Recording, Request, RequestPart},
+    request::{Exchange, PartKind, Recording, Request, RequestHead, RequestPart},
     veil::History,
 };
 
@@ -108,11 +108,13 @@ impl FrameMedia {
 pub(in crate::bill) struct RequestMedia<'r> {
     recording: &'r Recording,
     sessions: HashMap<Arc<str>, FrameMedia>,
+    /// The last request without its messages.
+    head: Option<RequestHead>,
 }
 
 impl<'r> RequestMedia<'r> {
     pub(in crate::bill) fn new(recording: &'r Recording) -> Self {
-        Self { recording, sessions: HashMap::new() }
+        Self { recording, sessions: HashMap::new(), head: None }
     }
 
     /// The media of a session.
@@ -129,10 +131,29 @@ impl<'r> RequestMedia<'r> {
             let replaced = blocks.iter().map(|block| (block.from, block.to));
             return Ok(self.session(&exchange.session).count(to, replaced, model));
         }
-        let request = recording.request(exchange.number)?;
+        let outlined = recording.outlined(exchange.number)?;
+        let request = outlined.request();
         let mut count = MediaCount::default();
-        for part in request.parts() {
-            self.of_part(exchange, &request, &part).iter().for_each(|item| count.add(item, model));
+        let mut add = |item: &MediaItem| count.add(item, model);
+        let known = self.head.take().filter(|head| outlined.has_head(head));
+        let Some(head) = known.or_else(|| outlined.head()) else {
+            for part in request.parts() {
+                self.of_part(exchange, request, &part).iter().for_each(&mut add);
+            }
+            return Ok(count);
+        };
+        for part in head.request().parts() {
+            self.of_part(exchange, head.request(), &part).iter().for_each(&mut add);
+        }
+        self.head = Some(head);
+        for (index, place) in outlined.messages().iter().enumerate() {
+            if let Some(frame) = request.frame_of(index) {
+                let items = self.session(&exchange.session).in_frame(frame);
+                items.iter().for_each(|(_, item)| add(item));
+            } else {
+                let written = request.text().part(place.clone()).unwrap_or_default();
+                MediaItem::of_json(&written).iter().for_each(&mut add);
+            }
         }
         Ok(count)
     }
@@ -161,7 +182,8 @@ impl<'r> RequestMedia<'r> {
 /// besides.
 ///
 /// Each is looked at once, with its frame. A request that was worked out costs O(log n) then, and
-/// one that was recorded a scan for its parts; a message of it that is in no frame is parsed.
+/// one that was recorded O(messages) and a scan of what it does not share with the one before it; a
+/// message of it that is in no frame is parsed.
 ///
 /// # Errors
 /// Those of [`Recording::request`].

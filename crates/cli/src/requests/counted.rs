@@ -1,17 +1,19 @@
 //! What is counted of requests as a whole.
 
 use afterimage::{
-    bill::{CalibratedCount, CountBasis, MediaCount, exact_input, media_counts},
+    bill::{CalibratedCount, CountBasis, ExactnessGap, MediaCount, exact_inputs, media_counts},
     json::{Object, ObjectExt},
     request::{Exchange, Recording, RequestTokens},
     tokens::Certainty,
 };
 
-use crate::{args, failure::Outcome, input::Source, json::object, lens::Lens};
+use crate::{args, json::object, lens::Lens};
 
 /// What is counted of requests as a whole, for JSON alone.
 #[derive(Default)]
 pub(super) struct RequestCounts {
+    /// The input of each as its provider counts it, where that is known.
+    exact: Vec<Result<u64, ExactnessGap>>,
     /// The input of each, where counts are calibrated and it is known.
     calibrated: Vec<Option<CalibratedCount>>,
     /// The images and documents of each.
@@ -29,27 +31,19 @@ impl RequestCounts {
         }
         let calibrated = lens.calibrated.as_ref().map(|calibrated| calibrated.counts(recording));
         let calibrated = calibrated.transpose()?.unwrap_or_default();
-        Ok(Self { calibrated, media: media_counts(recording)? })
+        let (exact, media) = (exact_inputs(recording)?, media_counts(recording)?);
+        Ok(Self { exact, calibrated, media })
     }
 
     /// The input of a request by the best count that there is of it, and which that is.
-    pub(super) fn counted(
-        &self,
-        (recording, source): (&Recording, &Source),
-        exchange: &Exchange,
-        tokens: &RequestTokens,
-    ) -> Outcome<Object> {
-        if exchange.provenance.lacks().is_empty() {
-            let request = recording.request(exchange.number);
-            let request = request.map_err(|error| source.refuse(error))?;
-            // A report that is another says that the recorder changed the texts, or a proxy the figure.
-            let reported = exchange.usage.as_ref().and_then(|usage| usage.input);
-            let exact = exact_input(&request).ok();
-            if let Some(input) = exact.filter(|input| reported.is_none_or(|of| of == *input)) {
-                return Ok(object! { "input": input, "counts": Certainty::Exact.as_str() });
-            }
-        }
+    pub(super) fn counted(&self, exchange: &Exchange, tokens: &RequestTokens) -> Object {
         let index = exchange.number.checked_sub(1);
+        // A report that is another says that the recorder changed the texts, or a proxy the figure.
+        let reported = exchange.usage.as_ref().and_then(|usage| usage.input);
+        let exact = index.and_then(|index| self.exact.get(index)?.as_ref().ok().copied());
+        if let Some(input) = exact.filter(|input| reported.is_none_or(|of| of == *input)) {
+            return object! { "input": input, "counts": Certainty::Exact.as_str() };
+        }
         let count = index.and_then(|index| self.calibrated.get(index)).copied().flatten();
         let media = index.and_then(|index| self.media.get(index)).copied().unwrap_or_default();
         let mut counted = if let Some(CalibratedCount { tokens, low, high, basis, .. }) = count {
@@ -71,6 +65,6 @@ impl RequestCounts {
             let MediaCount { parts, tokens, unknown, .. } = media;
             counted.put("media", object! { "parts": parts, "tokens": tokens, "unknown": unknown });
         }
-        Ok(counted)
+        counted
     }
 }

@@ -163,8 +163,7 @@ impl<'l> Listing<'l> {
                 "tokens",
                 object! { "tools": tokens.tools, "system": tokens.system, "messages": tokens.messages },
             );
-            let of = (self.recording, self.source);
-            line.put("counted", self.counts.counted(of, exchange, &tokens)?);
+            line.put("counted", self.counts.counted(exchange, &tokens));
             line.put("growth", i64::try_from(growth).unwrap_or(i64::MAX));
             let differs = self.differences(exchange)?;
             line.put(

@@ -3,7 +3,9 @@
 //! Each argument is a file of texts with a NUL between them: one group. A cold pass has a
 //! counter of its own, so that nothing is remembered; a warm one follows it with the same one.
 
-use std::hint::black_box;
+mod huggingface;
+
+use std::{hint::black_box, sync::LazyLock};
 
 use afterimage_tokens::{Bpe, TokenCounter};
 use rustix::time::{ClockId, clock_gettime};
@@ -11,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 type Count = Box<dyn Fn(&str) -> usize>;
 
 /// Each makes a counter that has met nothing yet.
-fn counters() -> [(&'static str, fn() -> Count); 4] {
+fn counters() -> [(&'static str, fn() -> Count); 6] {
     [
         ("o200k", || {
             let counter = Bpe::o200k();
@@ -25,6 +27,15 @@ fn counters() -> [(&'static str, fn() -> Count); 4] {
             Box::new(|text| tiktoken_rs::o200k_base_singleton().count_ordinary(text))
         }),
         ("bpe-openai o200k", || Box::new(|text| bpe_openai::o200k_base().count(text))),
+        ("splintr o200k", || {
+            let tokenizer =
+                splintr::pretrained::from_pretrained("o200k_base").expect("a tokenizer");
+            Box::new(move |text| tokenizer.encode(text).len())
+        }),
+        ("tokenizers o200k", || {
+            static TOKENIZER: LazyLock<tokenizers::Tokenizer> = LazyLock::new(huggingface::o200k);
+            Box::new(|text| TOKENIZER.encode_fast(text, false).expect("tokens").len())
+        }),
     ]
 }
 
