@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Redactor,
-    redactor::{Replacement, told},
+    redactor::{Replacement, STEP, short_name},
 };
 use crate::json::{self, Value};
 
@@ -86,11 +86,11 @@ impl fmt::Display for LiteralPlace<'_> {
             match open.step {
                 _ if (FIRST_STEPS..last).contains(&at) => {
                     if at == FIRST_STEPS {
-                        f.write_str("/…")?;
+                        write!(f, "{STEP}…")?;
                     }
                 }
-                Step::Member(name) => write!(f, "/{}", told(name.unwrap_or_default()))?,
-                Step::Element(index) => write!(f, "/{index}")?,
+                Step::Member(name) => write!(f, "{STEP}{}", short_name(name.unwrap_or_default()))?,
+                Step::Element(index) => write!(f, "{STEP}{index}")?,
             }
         }
         Ok(())

@@ -141,7 +141,7 @@ impl Redactor {
         let known = self.known.get(secret).copied();
         let is_first =
             known.and_then(|at| self.report.found.get(at)).is_none_or(|of| of.times == 0);
-        let first = is_first.then(|| self.without_secrets(place.to_string()));
+        let first = is_first.then(|| self.told(place));
         if let Some(redaction) = known.and_then(|at| self.report.found.get_mut(at)) {
             if let Some(first) = first {
                 redaction.first = first;
@@ -162,19 +162,26 @@ impl Redactor {
         placeholder
     }
 
-    /// A place with `…` for each secret in it: a member that holds a secret may be called by one.
-    fn without_secrets(&self, place: String) -> String {
-        if place.is_empty() {
-            return place;
-        }
-        let mut found = Self::new(&self.rules).find_by_rules(&place, &"");
-        let bare = self.bare.find(&place, &found);
-        found.extend(bare.into_iter().map(|range| (range, String::new())));
-        found.sort_by_key(|(range, _)| range.start);
-        for (_, hidden) in &mut found {
-            "…".clone_into(hidden);
-        }
-        replaced(&place, &found)
+    /// A place as the report tells it, with `…` for each secret in it: a member that holds a secret
+    /// may be called by one.
+    fn told(&self, place: &dyn fmt::Display) -> String {
+        let mut rules = Self::new(&self.rules);
+        let place = place.to_string();
+        let steps = place.split(STEP).map(|step| {
+            let mut found = match step {
+                // Nothing is told of where these secrets stand.
+                "" => Vec::new(),
+                step => rules.find_by_rules(step, &""),
+            };
+            let bare = self.bare.find(step, &found);
+            found.extend(bare.into_iter().map(|range| (range, String::new())));
+            found.sort_by_key(|(range, _)| range.start);
+            for (_, hidden) in &mut found {
+                "…".clone_into(hidden);
+            }
+            replaced(step, &found)
+        });
+        steps.collect::<Vec<_>>().join("/")
     }
 
     /// The text of a member with this name.
@@ -221,7 +228,7 @@ impl Redactor {
             Value::Object(members) => {
                 let mut redacted = Object::new();
                 for (name, value) in members {
-                    let step = Step { place, name: &told(&name) };
+                    let step = Step { place, name: &short_name(&name) };
                     let value = match value {
                         Value::String(text) => {
                             Value::String(self.member(&name, &text, &step).into_owned())
@@ -243,11 +250,13 @@ impl Redactor {
     }
 }
 
+/// What stands between the steps of a place until it is told.
+pub(super) const STEP: char = '\u{1f}';
 /// A name has no more characters in a place.
 const NAME_CHARS: usize = 64;
 
 /// A name as a place has it. A longer one is left out: of a secret its beginning would be left.
-pub(super) fn told(name: &str) -> &str {
+pub(super) fn short_name(name: &str) -> &str {
     if name.char_indices().nth(NAME_CHARS).is_some() { "…" } else { name }
 }
 
@@ -259,7 +268,7 @@ pub(super) struct Step<'s> {
 
 impl fmt::Display for Step<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.place, self.name)
+        write!(f, "{}{STEP}{}", self.place, self.name)
     }
 }
 
