@@ -38,13 +38,17 @@ const STAND_INS: &str = concat!(
 
 /// Rules by which secrets are found, as TOML.
 ///
-/// A rule has an `id` and one of `regex`, `keys` and `members`. Of a `regex` the group `secretGroup`, else the
-/// first group that took part, else the whole match is the secret. `keys` are names of members and
-/// variables whose value is one; `-`, `_` and case do not count, and something may stand before
-/// them. `members` are names of members of JSON that are secret as a whole. What has less `entropy`, in bits for each character, is none, nor what is shorter than
-/// `least`. `keywords`, `allowlists` with `regexes`, `stopwords` and `regexTarget` are those of
-/// gitleaks, so that its maintained rules can be read as they are; its rules of paths alone are
-/// passed over.
+/// A rule has an `id` and one of `regex`, `keys` and `members`. Of a `regex` the group
+/// `secretGroup`, else the first group that took part, else the whole match is the secret. `keys`
+/// are names of members and variables whose value is one; `-`, `_` and case do not count, and
+/// something may stand before them. `members` are names of members of JSON that are secret as a
+/// whole. What has less `entropy`, in bits for each character, is none, nor what is shorter than
+/// `least`.
+///
+/// `keywords`, `allowlists` with `regexes`, `stopwords`, `condition` and `regexTarget` are those of
+/// gitleaks, so that its maintained rules can be read as they are. A text is in no file: rules of
+/// paths alone are passed over, a path beside a `regex` is not asked for, and what is allowed in
+/// some files only is redacted. A target `line` is looked for in the match.
 ///
 /// ```
 /// use afterimage::redact::{RedactionRules, Redactor};
@@ -88,6 +92,8 @@ struct Allowed {
     regexes: Vec<Regex>,
     stopwords: Vec<String>,
     of_match: bool,
+    /// Whether both a regex and a stopword are to be found, where there are both.
+    needs_all: bool,
 }
 
 #[derive(Deserialize)]
@@ -126,6 +132,24 @@ struct TomlAllowed {
     #[serde(default)]
     stopwords: Vec<String>,
     regex_target: Option<String>,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    commits: Vec<String>,
+    condition: Option<String>,
+}
+
+impl TomlAllowed {
+    fn needs_all(&self) -> bool {
+        let condition = self.condition.as_deref().unwrap_or_default();
+        condition.eq_ignore_ascii_case("and") || condition == "&&"
+    }
+
+    /// Whether it allows something by its text alone. What it allows in some files only is secret
+    /// elsewhere, and a text is in no file.
+    fn is_of_text(&self) -> bool {
+        !self.needs_all() || self.paths.is_empty() && self.commits.is_empty()
+    }
 }
 
 impl RedactionRules {
@@ -149,7 +173,8 @@ impl RedactionRules {
             let before = text.get(..at).unwrap_or_default();
             shape(message).on_line(before.matches('\n').count() as u64 + 1)
         })?;
-        let for_all = read.allowlist.as_ref().map(Allowed::of).transpose()?;
+        let for_all =
+            read.allowlist.as_ref().filter(|of| of.is_of_text()).map(Allowed::of).transpose()?;
         let mut rules = Vec::with_capacity(read.rules.len());
         for rule in read.rules {
             if rule.regex.is_none()
@@ -205,7 +230,8 @@ impl Rule {
             }
         };
         Regex::new(&pattern).map_err(|error| unreadable(&id, &error))?;
-        let mut allowed = toml.allowlists.iter().map(Allowed::of).collect::<Result<Vec<_>>>()?;
+        let of_text = toml.allowlists.iter().filter(|allowed| allowed.is_of_text());
+        let mut allowed = of_text.map(Allowed::of).collect::<Result<Vec<_>>>()?;
         if !names.is_empty() {
             let regexes = vec![STAND_INS.to_owned()];
             allowed.push(Allowed::of(&TomlAllowed { regexes, ..TomlAllowed::default() })?);
@@ -269,14 +295,20 @@ impl Allowed {
         let regexes = toml.regexes.iter().map(regex).collect::<Result<_>>()?;
         let stopwords = toml.stopwords.iter().map(|word| word.to_ascii_lowercase()).collect();
         let of_match = toml.regex_target.is_some();
-        Ok(Self { regexes, stopwords, of_match })
+        Ok(Self { regexes, stopwords, of_match, needs_all: toml.needs_all() })
     }
 
     fn holds(&self, found: &str, secret: &str) -> bool {
         let target = if self.of_match { found } else { secret };
-        self.regexes.iter().any(|regex| regex.is_match(target)) || {
+        let by_regex = || self.regexes.iter().any(|regex| regex.is_match(target));
+        let by_word = || {
             let secret = secret.to_ascii_lowercase();
             self.stopwords.iter().any(|word| secret.contains(word.as_str()))
+        };
+        if self.needs_all && !self.regexes.is_empty() && !self.stopwords.is_empty() {
+            by_regex() && by_word()
+        } else {
+            by_regex() || by_word()
         }
     }
 }

@@ -320,6 +320,28 @@ fn rules_of_ones_own_say_what_is_wrong_with_them() {
 }
 
 #[test]
+fn what_is_allowed_in_some_files_or_under_two_conditions_is_redacted_elsewhere() {
+    let rules = |allowed: &str| {
+        let toml = format!(
+            "[[rules]]\nid = \"berth\"\nregex = 'B-[0-9a-z]{{4}}'\n[[rules.allowlists]]\n{allowed}"
+        );
+        Redactor::new(&RedactionRules::from_toml(&toml).unwrap())
+    };
+    for (allowed, text, is_redacted) in [
+        ("regexes = ['00']", "B-0012", false),
+        ("regexes = ['00']\npaths = ['docs']", "B-0012", false),
+        ("regexes = ['00']\npaths = ['docs']\ncondition = \"AND\"", "B-0012", true),
+        ("commits = ['1a']\nstopwords = ['00']\ncondition = \"&&\"", "B-0012", true),
+        ("regexes = ['00']\nstopwords = ['cd']\ncondition = \"AND\"", "B-00cd", false),
+        ("regexes = ['00']\nstopwords = ['cd']\ncondition = \"AND\"", "B-00ce", true),
+        ("regexes = ['00']\nstopwords = ['cd']", "B-00ce", false),
+    ] {
+        let redacted = rules(allowed).text(text, "").contains("[redacted:berth:1]");
+        assert_eq!(redacted, is_redacted, "{allowed}: {text}");
+    }
+}
+
+#[test]
 fn what_recordings_hold_is_found_and_the_rest_stays() {
     let Some(first) = data::recordings(sessions::GROUPS[0]) else { return };
     let mut redactor = redactor();
