@@ -87,10 +87,7 @@ impl Chains {
                 To::Nothing | To::Later(_) => (0, Some(Arc::clone(&id))),
             };
             let wrong = match to {
-                To::Exchange(holder) => {
-                    chains.links.get(&holder).and_then(|before| before.wrong.clone())
-                }
-                To::Nothing => None,
+                To::Exchange(_) | To::Nothing => None,
                 To::Later(later) if later == index => {
                     Some(format!("it names {:?}, the response to itself", &*id).into())
                 }

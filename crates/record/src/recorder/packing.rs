@@ -14,8 +14,10 @@ use afterimage_log::Position;
 use super::{Note, redaction::CaughtRedact, request::Lease};
 use crate::{RequestBody, coding::Effort, packer::Packer};
 
-/// An answer that has waited so long for its request waits for no packing.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// An answer that has waited so long for its request waits for no comparing with earlier ones,
+const COMPARED: Duration = Duration::from_millis(20);
+/// and after so long for no packing.
+const PACKED: Duration = Duration::from_millis(60);
 
 /// The body of a request, on its way to the recording.
 #[derive(Debug)]
@@ -81,14 +83,20 @@ pub(super) fn run(
 ) {
     let mut end = EndNote { notes, note: Note::PackerFailed };
     let (mut packer, mut opening) = (Packer::default(), 0);
-    // Since when some answer waits.
+    // Since when some answer waits, and this thread always has a request to pack.
     let mut held: Option<Instant> = None;
-    while let Ok(Some(request)) = incoming.recv() {
+    loop {
+        let next = incoming.try_recv().or_else(|_| {
+            held = None;
+            incoming.recv()
+        });
+        let Ok(Some(request)) = next else { break };
         let is_held = shared.held.load(Ordering::Relaxed) > 0;
         held = is_held.then(|| held.unwrap_or_else(Instant::now));
         let effort = match held {
             None => Effort::Small,
-            Some(since) if since.elapsed() < PATIENCE => Effort::Quick,
+            Some(since) if since.elapsed() < COMPARED => Effort::Small,
+            Some(since) if since.elapsed() < PACKED => Effort::Quick,
             Some(_) => Effort::AsIs,
         };
         let request = match by {

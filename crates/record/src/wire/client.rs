@@ -20,7 +20,7 @@ use hyper_util::{
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tower_service::Service;
 
-use super::{passing::RequestBody, websocket};
+use super::{MOST_HEADERS, passing::RequestBody, websocket};
 use crate::{Error, ErrorKind, Result};
 
 /// How long a connection to a provider may take, its certificate checked: clients wait this long for
@@ -35,6 +35,9 @@ const MOST_CALLS: usize = 32;
 /// stop the others.
 const WINDOW: u32 = 2 << 20;
 const WINDOW_OF_ALL: u32 = WINDOW * MOST_CALLS as u32;
+
+/// What all headers of an answer in HTTP/2 may take.
+const MOST_HEADER_BYTES: u32 = 1 << 20;
 
 type Client = legacy::Client<Connector, RequestBody>;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -101,6 +104,8 @@ impl Clients {
         builder
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
+            .http1_max_headers(MOST_HEADERS)
+            .http2_max_header_list_size(MOST_HEADER_BYTES)
             .http2_keep_alive_interval(ALIVE)
             .http2_keep_alive_timeout(ALIVE)
             .http2_initial_stream_window_size(WINDOW)

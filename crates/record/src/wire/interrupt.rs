@@ -28,6 +28,24 @@ pub(super) fn listen(act: &Act) -> io::Result<()> {
             }
         });
     }
+    survive_full_files()
+}
+
+/// Lets a file that may grow no more (`ulimit -f`) be an error of writing to it, as a full disk is:
+/// unheard, its signal ends the process.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn survive_full_files() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    /// On all of these systems but Linux on MIPS.
+    const SIGXFSZ: i32 = if cfg!(target_arch = "mips") { 31 } else { 25 };
+    let mut signals = signal(SignalKind::from_raw(SIGXFSZ))?;
+    tokio::spawn(async move { while signals.recv().await.is_some() {} });
+    Ok(())
+}
+
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "macos"))))]
+#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
+fn survive_full_files() -> io::Result<()> {
     Ok(())
 }
 

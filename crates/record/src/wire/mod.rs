@@ -59,6 +59,8 @@ const BACKLOG: u32 = 1024;
 const LAST: Duration = Duration::from_millis(200);
 /// After an error of accepting, as where no file can be opened, the next try waits so long.
 const PAUSE: Duration = Duration::from_millis(20);
+/// A head has no more headers.
+const MOST_HEADERS: usize = 1_000;
 
 /// A provider that is reached through the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,6 +254,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     // What goes wrong with a connection, its client sees.
     let _ = http1::Builder::new()
         .auto_date_header(false)
+        .max_headers(MOST_HEADERS)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades()
         .await;

@@ -61,7 +61,12 @@ impl Body for RequestBody {
         {
             self.recorder.push(data);
         }
-        let is_end = frame.is_none() || self.body.is_end_stream();
+        // Behind trailers nobody asks for the end.
+        let is_last = match &frame {
+            None => true,
+            Some(frame) => frame.as_ref().is_ok_and(Frame::is_trailers),
+        };
+        let is_end = is_last || self.body.is_end_stream();
         self.end_if(is_end);
         Poll::Ready(frame)
     }

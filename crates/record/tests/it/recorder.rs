@@ -15,7 +15,7 @@ use std::{
 
 use afterimage_log::{Files, OpenFile, OpenMode, testing::MemoryFiles};
 use afterimage_record::{
-    Exchange, Limits, Outcome, Recorder, Recording, RecordingWriter, RequestRecorder,
+    Exchange, FILE_NAME, Limits, Outcome, Recorder, Recording, RecordingWriter, RequestRecorder,
     ResponseRecorder,
 };
 
@@ -137,6 +137,33 @@ fn a_request_that_ended_is_stored_before_its_answer_is_done() {
         assert_eq!(last.outcome(), Outcome::Complete);
         assert!(recording.request(last).unwrap().whole() == Some(&body));
     }
+}
+
+#[test]
+fn growing_requests_are_packed_after_one_another_though_their_answers_come_at_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("r");
+    let path = folder.clone();
+    let open = move || Ok(RecordingWriter::open_private(&path)?.0);
+    let recorder = Recorder::start(Limits::default(), open, |said| panic!("{said}")).unwrap();
+    let mut words = (0_u64..).map(|at| format!("{:x} ", at.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    let mut body = Vec::new();
+    for number in 0..60 {
+        words.by_ref().take(100).for_each(|word| body.extend(word.into_bytes()));
+        let (mut request, mut response) = recorder.exchange(start(number));
+        request.push(&body);
+        request.end();
+        response.head(200, Vec::new());
+        let (done, wait) = std::sync::mpsc::channel();
+        response.end(None, move || done.send(()).unwrap());
+        wait.recv().unwrap();
+    }
+    recorder.finish().unwrap();
+    let recording = Recording::open(&folder).unwrap().unwrap();
+    assert_eq!(recording.exchanges().len(), 60);
+    // Four of the 60 bodies stand for themselves, which have half of the last in the mean.
+    let stored = std::fs::metadata(folder.join(FILE_NAME)).unwrap().len();
+    assert!(stored < body.len() as u64 * 4, "{stored} bytes, {} in the last body", body.len());
 }
 
 /// A body that packs well, and is the same at each call.

@@ -200,6 +200,35 @@ fn requests_of_one_connection_each_are_an_exchange() {
 }
 
 #[test]
+fn heads_of_many_headers_pass_both_ways() {
+    let many = || (0..300).map(|at| format!("x-{at}: {at}\r\n")).collect::<String>();
+    let provider = Provider::start(move |_, stream| {
+        let head = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 2\r\n\r\n{{}}", many());
+        stream.write_all(head.as_bytes()).unwrap();
+    });
+    let mut recorded = Recorded::of(&provider);
+    let got = recorded.post("/responses", &many(), b"{}");
+    assert_eq!((got.status(), got.header("x-299")), (200, Some("299")));
+    assert_eq!(provider.received()[0].header("x-299"), Some("299"));
+    assert_eq!(recorded.stop().exchanges()[0].outcome(), Outcome::Complete);
+}
+
+#[test]
+fn a_request_with_a_trailer_is_recorded_whole() {
+    for declared in ["", "Trailer: x-sum\r\n"] {
+        let provider = Provider::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+        let mut recorded = Recorded::of(&provider);
+        let head = recorded.head("POST", "/responses");
+        let body = "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nx-sum: 1\r\n\r\n";
+        assert_eq!(recorded.raw(&format!("{head}{declared}{body}")).status(), 200);
+        let recording = recorded.stop();
+        let exchange = &recording.exchanges()[0];
+        assert_eq!(exchange.outcome(), Outcome::Complete, "{declared}");
+        assert_eq!(recording.request(exchange).unwrap().whole(), Some(b"{}".as_slice()));
+    }
+}
+
+#[test]
 fn a_redirect_is_passed_on_and_not_followed() {
     let provider = Provider::saying(
         "HTTP/1.1 307 Gone\r\nLocation: http://127.0.0.1:1/planted\r\nContent-Length: 0\r\n\r\n",
