@@ -330,6 +330,35 @@ impl Drop for Running {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_may_grow_no_more_breaks_no_call() {
+    let (address, received) = provider();
+    let scratch = tempfile::tempdir().unwrap();
+    let url = format!("http://{address}/v1");
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", "ulimit -f 40; exec \"$0\" \"$@\""])
+        .arg(assert_cmd::cargo::cargo_bin!("afterimage"))
+        .args(["record", "--listen", "127.0.0.1:0", "-o"])
+        .arg(scratch.path().join("recording"))
+        .env("OPENAI_BASE_URL", &url)
+        .env_remove("ANTHROPIC_BASE_URL");
+    let mut listener =
+        Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let mut lines = BufReader::new(listener.0.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    let base = line.strip_prefix("OPENAI_BASE_URL=").unwrap();
+    // Words without a pattern do not pack: the third body is beyond the limit.
+    let mut words = (1_u64..).map(|at| format!("{:x} ", at.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    for _ in 0..5 {
+        let text: String = words.by_ref().take(1000).collect();
+        assert_eq!(post(base, &format!(r#"{{"model":"m","input":"{text}"}}"#)), ANSWER);
+    }
+    assert_eq!(received.lock().unwrap().len(), 5);
+    assert!(listener.0.try_wait().unwrap().is_none());
+}
+
 #[test]
 fn a_listener_serves_until_it_is_ended_and_is_followed_meanwhile() {
     let (address, _) = provider();

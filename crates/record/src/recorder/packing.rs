@@ -18,6 +18,8 @@ use crate::{RequestBody, coding::Effort, packer::Packer};
 const COMPARED: Duration = Duration::from_millis(20);
 /// and after so long for no packing.
 const PACKED: Duration = Duration::from_millis(60);
+/// Nor does one wait for the comparing of a request of more bytes.
+const MOST_COMPARED: usize = 4 << 20;
 
 /// The body of a request, on its way to the recording.
 #[derive(Debug)]
@@ -93,11 +95,12 @@ pub(super) fn run(
         let Ok(Some(request)) = next else { break };
         let is_held = shared.held.load(Ordering::Relaxed) > 0;
         held = is_held.then(|| held.unwrap_or_else(Instant::now));
-        let effort = match held {
-            None => Effort::Small,
-            Some(since) if since.elapsed() < COMPARED => Effort::Small,
-            Some(since) if since.elapsed() < PACKED => Effort::Quick,
-            Some(_) => Effort::AsIs,
+        let effort = match held.map(|since| since.elapsed()) {
+            Some(waited) if waited >= PACKED => Effort::AsIs,
+            Some(waited) if waited >= COMPARED || request.bytes.len() > MOST_COMPARED => {
+                Effort::Quick
+            }
+            _ => Effort::Small,
         };
         let request = match by {
             Some(by) => by.request(request),

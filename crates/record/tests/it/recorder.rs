@@ -36,6 +36,17 @@ fn record(
     Recording::open(folder).unwrap().unwrap()
 }
 
+/// Passes a request whose answer comes at once, and waits until the answer is done.
+fn pass(recorder: &Recorder, number: u64, body: &[u8]) {
+    let (mut request, mut response) = recorder.exchange(start(number));
+    request.push(body);
+    request.end();
+    response.head(200, Vec::new());
+    let (done, wait) = std::sync::mpsc::channel();
+    response.end(None, move || done.send(()).unwrap());
+    wait.recv().unwrap();
+}
+
 #[test]
 fn a_body_beyond_the_limit_is_stored_cut_and_marked() {
     let scratch = tempfile::tempdir().unwrap();
@@ -125,13 +136,7 @@ fn a_request_that_ended_is_stored_before_its_answer_is_done() {
     let words = (0..400_000_u64).map(|at| format!("{:x} ", at.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     let body = words.collect::<String>().into_bytes();
     for number in 0..6 {
-        let (mut request, mut response) = recorder.exchange(start(number));
-        request.push(&body);
-        request.end();
-        response.head(200, Vec::new());
-        let (done, wait) = std::sync::mpsc::channel();
-        response.end(None, move || done.send(()).unwrap());
-        wait.recv().unwrap();
+        pass(&recorder, number, &body);
         let recording = Recording::open(&folder).unwrap().unwrap();
         let last = recording.exchanges().last().unwrap();
         assert_eq!(last.outcome(), Outcome::Complete);
@@ -150,13 +155,7 @@ fn growing_requests_are_packed_after_one_another_though_their_answers_come_at_on
     let mut body = Vec::new();
     for number in 0..60 {
         words.by_ref().take(100).for_each(|word| body.extend(word.into_bytes()));
-        let (mut request, mut response) = recorder.exchange(start(number));
-        request.push(&body);
-        request.end();
-        response.head(200, Vec::new());
-        let (done, wait) = std::sync::mpsc::channel();
-        response.end(None, move || done.send(()).unwrap());
-        wait.recv().unwrap();
+        pass(&recorder, number, &body);
     }
     recorder.finish().unwrap();
     let recording = Recording::open(&folder).unwrap().unwrap();

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Start,
     wire::{
-        Shared,
+        MOST_HEADERS, Shared,
         client::Connector,
         forward,
         passing::{EndReceipt, PassingAnswer, ResponseBody},
@@ -34,7 +34,8 @@ pub(in crate::wire) type Client = legacy::Client<Connector, String>;
 
 /// A client whose connections are not used again.
 pub(in crate::wire) fn client(connector: Connector) -> Client {
-    legacy::Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector)
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    builder.pool_max_idle_per_host(0).http1_max_headers(MOST_HEADERS).build(connector)
 }
 
 /// Whether a request asks for a WebSocket.

@@ -40,6 +40,8 @@ use super::{
 /// The provider answers no more calls of a connection at a time.
 const MOST_STREAMS: u32 = 40;
 const CALLS: usize = 90;
+/// The bytes of a header, which are more than most clients take.
+const LONG: usize = 100_000;
 
 /// An authority, and a configuration with a certificate of it for `localhost`.
 fn authority() -> (String, ServerConfig) {
@@ -107,6 +109,7 @@ async fn answer(
     let response = Response::builder().header("x-version", format!("{:?}", head.version));
     let response = match head.uri.path() {
         "/v1/short" => response.header("content-length", 1000),
+        "/v1/long-head" => response.header("x-long", "x".repeat(LONG)),
         _ => response,
     };
     Ok(response.body(Answer { number: 0, others }).unwrap())
@@ -209,10 +212,12 @@ fn a_provider_with_tls_is_reached_in_http_2_where_its_certificate_is_sound() {
     let got = wire.post("/responses").unwrap();
     assert_eq!((got.status(), got.header("x-version")), (200, Some("HTTP/2.0")));
     assert_eq!(got.body, b"data: 1\n\ndata: 2\n\n");
+    let got = wire.post("/long-head").unwrap();
+    assert_eq!((got.status(), got.header("x-long").map(str::len)), (200, Some(LONG)));
     // An answer that is shorter than it says is not whole, and neither is the client's.
     assert!(wire.post("/short").is_none_or(|got| !got.is_whole));
     let cut = Outcome::Cut { reason: "the upstream broke off".to_owned() };
-    assert_eq!(outcomes(&folder, 2), [Outcome::Complete, cut]);
+    assert_eq!(outcomes(&folder, 3), [Outcome::Complete, Outcome::Complete, cut]);
     drop(wire);
 
     fs::write(&file, authority().0).unwrap();
