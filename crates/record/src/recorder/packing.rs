@@ -14,11 +14,11 @@ use afterimage_log::Position;
 use super::{Note, redaction::CaughtRedact, request::Lease};
 use crate::{RequestBody, coding::Effort, packer::Packer};
 
-/// An answer that has waited so long for its request waits for no comparing with earlier ones,
+/// While an answer waits, a request that has waited so long itself is not compared with earlier ones.
 const COMPARED: Duration = Duration::from_millis(20);
-/// and after so long for no packing.
+/// After so long it is not packed at all.
 const PACKED: Duration = Duration::from_millis(60);
-/// Nor does one wait for the comparing of a request of more bytes.
+/// Nor is a request of more bytes compared while an answer waits.
 const MOST_COMPARED: usize = 4 << 20;
 
 /// The body of a request, on its way to the recording.
@@ -31,6 +31,8 @@ pub(super) struct RequestToPack {
     pub(super) bytes: Vec<u8>,
     pub(super) total: u64,
     pub(super) ended: bool,
+    /// When all of it had come.
+    pub(super) since: Instant,
     /// Counts its bytes while it waits.
     pub(super) lease: Lease,
 }
@@ -85,22 +87,16 @@ pub(super) fn run(
 ) {
     let mut end = EndNote { notes, note: Note::PackerFailed };
     let (mut packer, mut opening) = (Packer::default(), 0);
-    // Since when some answer waits, and this thread always has a request to pack.
-    let mut held: Option<Instant> = None;
-    loop {
-        let next = incoming.try_recv().or_else(|_| {
-            held = None;
-            incoming.recv()
-        });
-        let Ok(Some(request)) = next else { break };
-        let is_held = shared.held.load(Ordering::Relaxed) > 0;
-        held = is_held.then(|| held.unwrap_or_else(Instant::now));
-        let effort = match held.map(|since| since.elapsed()) {
-            Some(waited) if waited >= PACKED => Effort::AsIs,
-            Some(waited) if waited >= COMPARED || request.bytes.len() > MOST_COMPARED => {
-                Effort::Quick
-            }
-            _ => Effort::Small,
+    while let Ok(Some(request)) = incoming.recv() {
+        let waited = request.since.elapsed();
+        let effort = if shared.held.load(Ordering::Relaxed) == 0 {
+            Effort::Small
+        } else if waited >= PACKED {
+            Effort::AsIs
+        } else if waited >= COMPARED || request.bytes.len() > MOST_COMPARED {
+            Effort::Quick
+        } else {
+            Effort::Small
         };
         let request = match by {
             Some(by) => by.request(request),
@@ -130,4 +126,50 @@ pub(super) fn run(
         }
     }
     end.note = Note::Stop;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coding;
+
+    /// Which of four growing requests, all of which had come at `since`, are stored after an earlier
+    /// one, while so many answers wait.
+    fn are_after(since: Instant, held: usize) -> Vec<bool> {
+        let shared = Arc::new(Shared::default());
+        shared.held.store(held, Ordering::Relaxed);
+        let ((requests, incoming), (notes, packed)) = (mpsc::channel(), mpsc::channel());
+        for of in 0..4_u64 {
+            let words = (0..2_000 + of).map(|at| format!("{:x} ", at.wrapping_mul(0x9e37_79b9)));
+            let bytes = words.collect::<String>().into_bytes();
+            let (total, lease) = (bytes.len() as u64, Lease::new(&shared.waiting));
+            let (lane, coding, ended) = ("lane".into(), None, true);
+            let request = RequestToPack { of, lane, coding, bytes, total, ended, since, lease };
+            requests.send(Some(request)).unwrap();
+        }
+        drop(requests);
+        let thread = std::thread::spawn(move || run(&incoming, &notes, &shared, None));
+        let mut found = Vec::new();
+        while let Ok(Note::Packed(request)) = packed.recv() {
+            request.stored.send(Placement::At(Position::new(request.of + 1))).unwrap();
+            found.push(coding::describe(&request.content).unwrap().base.is_some());
+        }
+        thread.join().unwrap();
+        found
+    }
+
+    #[test]
+    fn a_request_is_compared_with_earlier_ones_unless_it_waits_and_an_answer_with_it() {
+        let now = Instant::now();
+        // It has not waited yet, whenever the thread runs.
+        let later = now + Duration::from_secs(3600);
+        let (is_compared, is_not) = ([false, true, true, true], [false; 4]);
+        assert_eq!(are_after(later, 0), is_compared);
+        assert_eq!(are_after(later, 1), is_compared);
+        for waited in [COMPARED, PACKED] {
+            let earlier = now.checked_sub(waited).unwrap();
+            assert_eq!(are_after(earlier, 0), is_compared);
+            assert_eq!(are_after(earlier, 1), is_not);
+        }
+    }
 }

@@ -74,7 +74,7 @@ impl CaughtRedact {
     /// A request as it may be written: without its secrets, or, where that cannot be, without its
     /// bytes, so that the reader sees that of so many none is stored.
     pub(super) fn request(&self, request: RequestToPack) -> RequestToPack {
-        let RequestToPack { of, lane, coding, bytes, total, ended, lease } = request;
+        let RequestToPack { of, lane, coding, bytes, total, ended, since, lease } = request;
         let is_whole = ended && total == bytes.len() as u64;
         let text = is_whole.then(|| text(bytes, coding.as_deref())).flatten();
         let place = place(of, "request");
@@ -82,7 +82,7 @@ impl CaughtRedact {
         let bytes = redacted.and_then(stored);
         let total = bytes.as_ref().map_or(total, |bytes| bytes.len() as u64);
         let bytes = bytes.unwrap_or_default();
-        RequestToPack { of, lane, coding: None, bytes, total, ended, lease }
+        RequestToPack { of, lane, coding: None, bytes, total, ended, since, lease }
     }
 }
 

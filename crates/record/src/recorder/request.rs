@@ -1,6 +1,9 @@
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
 };
 
 use super::{Line, MOST_WAITING, Note, packing::RequestToPack, response::PART};
@@ -36,7 +39,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    fn new(waiting: &Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(waiting: &Arc<AtomicUsize>) -> Self {
         Self { waiting: Arc::clone(waiting), size: 0 }
     }
 
@@ -138,7 +141,8 @@ impl RequestRecorder {
         // The end of the answer waits for it from now on.
         self.line.send(Note::Coming(of));
         let (coding, lease) = (self.coding.take(), self.lease.take());
-        let request = RequestToPack { of, lane, coding, bytes, total, ended, lease };
+        let since = Instant::now();
+        let request = RequestToPack { of, lane, coding, bytes, total, ended, since, lease };
         // A thread that is gone has said so, and what is sent to it is settled.
         let _ = self.line.to_pack.send(Some(request));
         true

@@ -15,7 +15,7 @@ use std::{
 
 use afterimage_log::{Files, OpenFile, OpenMode, testing::MemoryFiles};
 use afterimage_record::{
-    Exchange, FILE_NAME, Limits, Outcome, Recorder, Recording, RecordingWriter, RequestRecorder,
+    Exchange, Limits, Outcome, Recorder, Recording, RecordingWriter, RequestRecorder,
     ResponseRecorder,
 };
 
@@ -34,17 +34,6 @@ fn record(
     drop((request, response));
     recorder.finish().unwrap();
     Recording::open(folder).unwrap().unwrap()
-}
-
-/// Passes a request whose answer comes at once, and waits until the answer is done.
-fn pass(recorder: &Recorder, number: u64, body: &[u8]) {
-    let (mut request, mut response) = recorder.exchange(start(number));
-    request.push(body);
-    request.end();
-    response.head(200, Vec::new());
-    let (done, wait) = std::sync::mpsc::channel();
-    response.end(None, move || done.send(()).unwrap());
-    wait.recv().unwrap();
 }
 
 #[test]
@@ -136,33 +125,18 @@ fn a_request_that_ended_is_stored_before_its_answer_is_done() {
     let words = (0..400_000_u64).map(|at| format!("{:x} ", at.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     let body = words.collect::<String>().into_bytes();
     for number in 0..6 {
-        pass(&recorder, number, &body);
+        let (mut request, mut response) = recorder.exchange(start(number));
+        request.push(&body);
+        request.end();
+        response.head(200, Vec::new());
+        let (done, wait) = std::sync::mpsc::channel();
+        response.end(None, move || done.send(()).unwrap());
+        wait.recv().unwrap();
         let recording = Recording::open(&folder).unwrap().unwrap();
         let last = recording.exchanges().last().unwrap();
         assert_eq!(last.outcome(), Outcome::Complete);
         assert!(recording.request(last).unwrap().whole() == Some(&body));
     }
-}
-
-#[test]
-fn growing_requests_are_packed_after_one_another_though_their_answers_come_at_once() {
-    let scratch = tempfile::tempdir().unwrap();
-    let folder = scratch.path().join("r");
-    let path = folder.clone();
-    let open = move || Ok(RecordingWriter::open_private(&path)?.0);
-    let recorder = Recorder::start(Limits::default(), open, |said| panic!("{said}")).unwrap();
-    let mut words = (0_u64..).map(|at| format!("{:x} ", at.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    let mut body = Vec::new();
-    for number in 0..60 {
-        words.by_ref().take(100).for_each(|word| body.extend(word.into_bytes()));
-        pass(&recorder, number, &body);
-    }
-    recorder.finish().unwrap();
-    let recording = Recording::open(&folder).unwrap().unwrap();
-    assert_eq!(recording.exchanges().len(), 60);
-    // Four of the 60 bodies stand for themselves, which have half of the last in the mean.
-    let stored = std::fs::metadata(folder.join(FILE_NAME)).unwrap().len();
-    assert!(stored < body.len() as u64 * 4, "{stored} bytes, {} in the last body", body.len());
 }
 
 /// A body that packs well, and is the same at each call.
