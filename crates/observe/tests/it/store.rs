@@ -508,7 +508,8 @@ fn a_process_that_writes_and_reads() {
             let summary = observations.summary(&account, tick(at as u64), 500).unwrap();
             assert!(summary.text().len() <= 2_000);
         }
-        writeln!(notes, "{at} {account} {tool}").unwrap();
+        // In one write, for a kill between two would leave a part of a line.
+        notes.write_all(format!("{at} {account} {tool}\n").as_bytes()).unwrap();
     }
 }
 
