@@ -65,6 +65,7 @@ pub(crate) mod provider_json;
 mod recent;
 mod recorded;
 pub(crate) mod request_body;
+mod request_prints;
 mod responses;
 #[cfg(test)]
 mod sample;

@@ -11,25 +11,40 @@ use crate::json::Value;
 #[derive(Default)]
 pub(super) struct Threads {
     all: Vec<Thread>,
-    /// The lists that were added last, with what they were hashed to.
-    recent: VecDeque<Hashed>,
+    /// The lists that were marked last.
+    recent: VecDeque<Marked>,
 }
 
 /// How many lists are remembered: sessions that run beside each other take turns.
 const RECENT: usize = 4;
 
-/// A list of messages, and what each beginning of it was hashed to: its print, and its bytes.
-struct Hashed {
-    before: Option<ThreadId>,
+/// A list of messages with their marks.
+struct Marked {
     messages: Vec<Arc<Value>>,
-    prints: Vec<(Print, usize)>,
+    marks: Vec<Mark>,
 }
 
 /// Names a thread within [`Threads`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ThreadId(usize);
 
-/// What tells one list of messages from another, whatever their cache markers.
+/// What tells one message from another, whatever its cache markers: 128 bits of hash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    hash: [u64; 2],
+    /// The size of the message in bytes, roughly.
+    bytes: usize,
+}
+
+impl Mark {
+    fn of(message: &Value) -> Self {
+        let mut hasher = WideThread::default();
+        feed(message, &mut hasher);
+        Self { hash: hasher.hash(), bytes: hasher.bytes }
+    }
+}
+
+/// What tells one list of messages from another.
 ///
 /// With 128 bits of hash no two lists are taken for the same by chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,21 +64,25 @@ impl Print {
     }
 
     /// The print of the same messages and one more.
-    fn and(self, message: &Value) -> (Self, usize) {
+    fn and(self, message: Mark) -> Self {
         let mut hasher = WideThread::default();
-        self.hash(&mut hasher);
-        feed(message, &mut hasher);
-        (Self { length: self.length + 1, hash: hasher.hash() }, hasher.bytes)
+        (self, message.hash).hash(&mut hasher);
+        Self { length: self.length + 1, hash: hasher.hash() }
+    }
+
+    /// The prints of the beginnings of a list that follows one with this print, from the first
+    /// message of its own on.
+    pub(super) fn running(self, marks: &[Mark]) -> impl Iterator<Item = Self> {
+        marks.iter().scan(self, |print, mark| {
+            *print = print.and(*mark);
+            Some(*print)
+        })
     }
 }
 
-/// The prints of the beginnings of a list, from its first message on.
-pub(super) fn running(messages: &[Value]) -> Vec<Print> {
-    let next = |print: &mut Print, message| {
-        *print = print.and(message).0;
-        Some(*print)
-    };
-    messages.iter().scan(Print::default(), next).collect()
+/// The marks of messages.
+pub(super) fn marks(messages: &[Value]) -> Vec<Mark> {
+    messages.iter().map(Mark::of).collect()
 }
 
 struct Thread {
@@ -99,42 +118,41 @@ impl Budget {
 }
 
 impl Threads {
-    /// Adds messages that follow those of `before`. Gives the prints of its beginnings too, from
-    /// the first message of its own on. Messages that a list before it shares are not hashed again.
-    pub(super) fn add(
-        &mut self,
-        before: Option<ThreadId>,
-        messages: Vec<Arc<Value>>,
-    ) -> (ThreadId, Vec<Print>) {
-        let earlier = before.and_then(|before| self.get(before));
-        let start = earlier.map(|thread| (thread.print, thread.bytes)).unwrap_or_default();
-        let known = self.recent.iter().enumerate().filter(|(_, known)| known.before == before);
-        let known = known.map(|(at, known)| (known.shared(&messages), at)).max();
-        let known = known.filter(|(shared, _)| *shared > 0);
-        let mut prints = match known {
+    /// The marks of messages. Messages that a list before it begins with are not hashed again.
+    pub(super) fn marks(&mut self, messages: &[Arc<Value>]) -> Vec<Mark> {
+        let known = self.recent.iter().enumerate();
+        let known = known.map(|(at, known)| (known.shared(messages), at)).max();
+        let mut marks = match known.filter(|(shared, _)| *shared > 0) {
             Some((shared, at)) => {
-                let mut known =
-                    self.recent.remove(at).map(|known| known.prints).unwrap_or_default();
+                let mut known = self.recent.remove(at).map(|known| known.marks).unwrap_or_default();
                 known.truncate(shared);
                 known
             }
             None => Vec::with_capacity(messages.len()),
         };
-        let (mut print, mut bytes) = prints.last().copied().unwrap_or(start);
-        for message in messages.iter().skip(prints.len()) {
-            let (next, size) = print.and(message);
-            print = next;
-            bytes += size;
-            prints.push((print, bytes));
-        }
-        let id = ThreadId(self.all.len());
-        let own = prints.iter().map(|(print, _)| *print).collect();
+        marks.extend(messages.iter().skip(marks.len()).map(|message| Mark::of(message)));
         if !messages.is_empty() {
             self.recent.truncate(RECENT - 1);
-            self.recent.push_front(Hashed { before, messages: messages.clone(), prints });
+            self.recent.push_front(Marked { messages: messages.to_vec(), marks: marks.clone() });
         }
+        marks
+    }
+
+    /// Adds messages with these marks, which follow those of `before`.
+    pub(super) fn add(
+        &mut self,
+        before: Option<ThreadId>,
+        messages: Vec<Arc<Value>>,
+        marks: &[Mark],
+    ) -> ThreadId {
+        let earlier = before.and_then(|before| self.get(before));
+        let (start, mut bytes) =
+            earlier.map(|thread| (thread.print, thread.bytes)).unwrap_or_default();
+        let print = start.running(marks).last().unwrap_or(start);
+        bytes += marks.iter().map(|mark| mark.bytes).sum::<usize>();
+        let id = ThreadId(self.all.len());
         self.all.push(Thread { before, messages, print, bytes, uses: 0, given: false });
-        (id, own)
+        id
     }
 
     /// The prints of a thread and of those that it goes on from, the nearest first.
@@ -201,7 +219,7 @@ impl Threads {
     }
 }
 
-impl Hashed {
+impl Marked {
     /// How many messages, the first ones, are the same values as those of another list.
     fn shared(&self, messages: &[Arc<Value>]) -> usize {
         let both = self.messages.iter().zip(messages);

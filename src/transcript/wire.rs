@@ -14,6 +14,7 @@ use super::{
     items, joining,
     recorded::RecordedExchange,
     request_body::ReadBodies,
+    request_prints::{RequestPrints, operator_messages},
     responses,
     sink::Sink,
     threads::{self, Budget, Print, ThreadId, Threads},
@@ -37,6 +38,9 @@ pub(super) struct WireReader {
     exchanges: Vec<Taken>,
     /// The conversation whose last request has these messages.
     ends: HashMap<(Api, Print), usize>,
+    /// The conversation of Chat Completions whose last request has these messages behind those of
+    /// its operator, which may differ from turn to turn.
+    talks: HashMap<Print, usize>,
     threads: Threads,
     bodies: ReadBodies,
     /// What the responses answered, with them, by id: a request may build on one.
@@ -58,7 +62,11 @@ struct Conversation {
     /// Messages or items of the request, then of the response; none of that if it failed.
     thread: ThreadId,
     /// The print of those of the request.
-    request: Option<Print>,
+    request: Print,
+    /// How many of them the operator wrote, the first ones.
+    operator: usize,
+    /// The print of those behind them.
+    talk: Print,
     is_answered: bool,
 }
 
@@ -66,11 +74,9 @@ struct Conversation {
 struct Taken {
     exchange: RecordedExchange,
     conversation: usize,
-    /// Its messages come after so many of the response that it builds on.
-    base: usize,
-    /// The prints of its own messages.
-    prints: Vec<Print>,
-    /// The print of all of them; `None` where it has no message.
+    prints: RequestPrints,
+    /// The print of all messages, in Chat Completions of those behind the operator's; `None` where
+    /// there is none.
     end: Option<Print>,
     has_system: bool,
 }
@@ -114,8 +120,17 @@ impl WireReader {
             }
         }
         let base = asked.previous.and_then(|previous| self.responses.get(&*previous).copied());
-        let (request, prints) = self.threads.add(base, messages);
-        let (thread, _) = self.threads.add(Some(request), reply);
+        let before = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
+        let marks = self.threads.marks(&messages);
+        let operator = operator_messages(api, messages.iter().map(|message| &**message));
+        let prints = RequestPrints::of(before, operator, &marks);
+        let talk = prints.end(before);
+        // What the request begins with is looked up before its own messages are added.
+        let same_talk = self.same_talk(api, &prints, &messages);
+        let own: Vec<Print> = before.running(&marks).collect();
+        let request = self.threads.add(base, messages, &marks);
+        let marks = self.threads.marks(&reply);
+        let thread = self.threads.add(Some(request), reply, &marks);
         let whole = self.threads.prints(thread).next();
         if let (false, false, Some(id), Some(whole)) = (is_recorded, is_failed, &reply_id, whole)
             && !self.taken.insert((id.clone(), whole))
@@ -125,37 +140,64 @@ impl WireReader {
         if let (Api::Responses, Some(id)) = (api, reply_id) {
             self.responses.insert(id, thread);
         }
-        let request_print = self.threads.prints(request).next();
-        let is_answered = !is_failed;
-        let next = Conversation { api, line, system, thread, request: request_print, is_answered };
-        let mut beginnings = prints
-            .iter()
+        let request = self.threads.prints(request).next().unwrap_or_default();
+        let mut beginnings = own
+            .into_iter()
             .rev()
-            .copied()
             .chain(base.into_iter().flat_map(|base| self.threads.prints(base)).take(LOOK_BACK));
-        let continued = beginnings.find_map(|print| self.ends.remove(&(api, print)));
+        let continued = beginnings.find_map(|print| self.ends.remove(&(api, print))).or(same_talk);
         let index = continued.unwrap_or(self.conversations.len());
         if let Some(exchange) = recorded {
-            let base = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
-            let (conversation, base, prints) = (index, base.len(), prints.clone());
-            let end = request_print.filter(|print| !print.is_empty());
-            self.exchanges.push(Taken { exchange, conversation, base, prints, end, has_system });
+            let end = Some(talk).filter(|_| !request.is_empty());
+            self.exchanges.push(Taken { exchange, conversation: index, prints, end, has_system });
         }
+        let is_answered = !is_failed;
+        let next = Conversation { api, line, system, thread, request, operator, talk, is_answered };
         match self.conversations.get_mut(index) {
             Some(earlier) => {
                 sink.skip("earlier request");
+                // It may be known by another prompt of its operator.
+                let key = (earlier.api, earlier.request);
+                if self.ends.get(&key) == Some(&index) {
+                    self.ends.remove(&key);
+                }
+                if self.talks.get(&earlier.talk) == Some(&index) {
+                    self.talks.remove(&earlier.talk);
+                }
                 // An answer outlives a later attempt at the same messages that failed.
-                let is_same = earlier.request == self.threads.prints(request).next();
-                if !(is_failed && is_same && earlier.is_answered) {
+                if !(is_failed && earlier.request == request && earlier.is_answered) {
                     *earlier = next;
                 }
             }
             None => self.conversations.push(next),
         }
         // A request without messages is continued by none.
-        if let Some(print) = self.threads.prints(request).next().filter(|print| !print.is_empty()) {
-            self.ends.insert((api, print), index);
+        if !request.is_empty() {
+            self.ends.insert((api, request), index);
         }
+        if api == Api::Chat && !talk.is_empty() {
+            self.talks.insert(talk, index);
+        }
+    }
+
+    /// The conversation of Chat Completions that a request goes on from with another prompt of the
+    /// operator: what is behind that prompt begins with all that was behind the earlier one, and
+    /// goes on with an answer. The same talk again is another conversation, unless no answer came.
+    fn same_talk(
+        &self,
+        api: Api,
+        prints: &RequestPrints,
+        messages: &[Arc<Value>],
+    ) -> Option<usize> {
+        let talk = messages.get(prints.operator.len()..).filter(|_| api == Api::Chat)?;
+        prints.talk.iter().rev().find_map(|print| {
+            let index = *self.talks.get(print)?;
+            let goes_on = match talk.get(print.len()) {
+                Some(next) => next.str_at("role") == Some("assistant"),
+                None => !self.conversations.get(index)?.is_answered,
+            };
+            goes_on.then_some(index)
+        })
     }
 
     /// Gives out the conversations as sessions.
@@ -198,7 +240,12 @@ impl WireReader {
                 let reason = "begins as another session does, with too much to repeat";
                 sink.unknown(line, reason, shared.into());
             }
-            let running = if taken.is_empty() { Vec::new() } else { threads::running(&messages) };
+            let last = if taken.is_empty() {
+                RequestPrints::default()
+            } else {
+                let marks = threads::marks(&messages);
+                RequestPrints::of(Print::default(), conversation.operator, &marks)
+            };
             let mut frames = Vec::with_capacity(messages.len());
             for message in messages {
                 frames.push(sink.frame_of(|sink| match conversation.api {
@@ -215,19 +262,15 @@ impl WireReader {
                 .filter(|taken| taken.exchange.has_answer())
                 .filter_map(|taken| Some((taken.end?, taken.exchange.line)))
                 .collect();
-            for Taken { mut exchange, base, prints, end, has_system, .. } in taken {
+            let frame = |at: usize| frames.get(at).copied().flatten();
+            for Taken { mut exchange, prints, end, has_system, .. } in taken {
                 // What the last request of the conversation holds too has frames.
-                let base_frames = (0..base).map(|at| frames.get(at).copied().flatten());
-                let own = prints.iter().enumerate().map(|(at, print)| {
-                    let same = running.get(base + at) == Some(print);
-                    frames.get(base + at).copied().flatten().filter(|_| same)
-                });
-                exchange.frames = base_frames.chain(own).collect();
+                let places = (0..prints.len()).map(|at| prints.place_in(&last, at));
+                exchange.frames = places.map(|place| place.and_then(frame)).collect();
                 // A request that failed was not answered, even if a later one like it was.
                 let is_answered = |end: &Print| answers.get(end) == Some(&exchange.line);
-                let is_there = |end: &Print| running.get(end.len() - 1) == Some(end);
-                let end = end.filter(|end| is_answered(end) && is_there(end));
-                exchange.answer = end.and_then(|end| frames.get(end.len()).copied().flatten());
+                let end = end.filter(|end| is_answered(end) && last.begins_with(*end));
+                exchange.answer = end.and_then(|end| frame(last.operator.len() + end.len()));
                 exchange.system_frame = system_frame.filter(|_| has_system);
                 sink.exchange(exchange);
             }
@@ -440,6 +483,126 @@ mod tests {
   action "" {"toolName":"web_search","toolCallId":"s","parameters":{}}
 1/agent*
   result "" {"toolName":"web_search","toolCallId":"s"}"#,
+        );
+    }
+
+    /// An exchange of Chat Completions: messages as `role text`, status and answer.
+    fn chat(messages: &[(&str, &str)], status: &str) -> [String; 3] {
+        let message =
+            |(role, text): &(&str, &str)| format!(r#"{{"role":"{role}","content":"{text}"}}"#);
+        let messages: Vec<_> = messages.iter().map(message).collect();
+        let answer = if status == "200" {
+            r#"{"choices":[{"message":{"role":"assistant","content":"A"}}]}"#
+        } else {
+            r#"{"error":{}}"#
+        };
+        let request = format!(r#"{{"messages":[{}]}}"#, messages.join(","));
+        [request, status.to_owned(), answer.to_owned()]
+    }
+
+    #[track_caller]
+    fn check_chats(exchanges: &[[String; 3]], expected: &str) {
+        let all: Vec<_> = exchanges
+            .iter()
+            .map(|[request, status, answer]| (CHAT, &**request, &**status, &**answer))
+            .collect();
+        check(&all, expected);
+    }
+
+    #[test]
+    fn the_operators_messages_may_change_from_turn_to_turn() {
+        check_chats(
+            &[
+                chat(&[("system", "at 1"), ("user", "a")], "200"),
+                chat(
+                    &[
+                        ("system", "at 2"),
+                        ("developer", "D"),
+                        ("user", "a"),
+                        ("assistant", "A"),
+                        ("user", "b"),
+                    ],
+                    "200",
+                ),
+                chat(
+                    &[
+                        ("user", "a"),
+                        ("assistant", "A"),
+                        ("user", "b"),
+                        ("assistant", "A"),
+                        ("user", "c"),
+                    ],
+                    "200",
+                ),
+            ],
+            r#"
+1/user*
+  event "a"
+1/agent*
+  speech "A"
+1/user*
+  event "b"
+1/agent*
+  speech "A"
+1/user*
+  event "c"
+1/agent*
+  speech "A""#,
+        );
+    }
+
+    #[test]
+    fn one_question_to_two_operators_is_two_sessions() {
+        check_chats(
+            &[
+                chat(&[("system", "one"), ("user", "a")], "200"),
+                chat(&[("system", "two"), ("user", "a")], "200"),
+                chat(&[("system", "one"), ("user", "a"), ("assistant", "A"), ("user", "b")], "200"),
+                // What goes on with another word of the user's is none of these either.
+                chat(&[("system", "three"), ("user", "a"), ("user", "c")], "200"),
+            ],
+            r#"
+1/system*
+  system "one"
+1/user*
+  event "a"
+1/agent*
+  speech "A"
+1/user*
+  event "b"
+1/agent*
+  speech "A"
+2/system*
+  system "two"
+2/user*
+  event "a"
+2/agent*
+  speech "A"
+3/system*
+  system "three"
+3/user*
+  event "a"
+3/user*
+  event "c"
+3/agent*
+  speech "A""#,
+        );
+    }
+
+    #[test]
+    fn an_attempt_without_an_answer_may_be_repeated_by_another_operator() {
+        check_chats(
+            &[
+                chat(&[("system", "at 1"), ("user", "a")], "500"),
+                chat(&[("system", "at 2"), ("user", "a")], "200"),
+            ],
+            r#"
+1/system*
+  system "at 2"
+1/user*
+  event "a"
+1/agent*
+  speech "A""#,
         );
     }
 

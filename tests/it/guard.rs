@@ -100,6 +100,40 @@ fn what_is_lost_has_a_price_and_may_be_refused() {
 }
 
 #[test]
+fn a_session_goes_on_though_its_system_message_tells_the_time() {
+    let body = |minute: usize, turns: usize| {
+        let mut messages = vec![
+            object!({ "role": "system", "content": format!("Be brief. It is 10:0{minute}.") }),
+        ];
+        for turn in 0..=turns {
+            messages.push(object!({ "role": "user", "content": format!("Question {turn}") }));
+            messages.push(object!({ "role": "assistant", "content": "Yes" }));
+        }
+        messages.pop();
+        object!({ "model": "gpt-4o", "messages": messages })
+    };
+    let interactions: Vec<Value> = (0..3)
+        .map(|turn| {
+            object!({ "uri": "https://api.example/v1/chat/completions", "status": 200,
+                    "request": body(turn, turn).to_string(),
+                    "response": { "choices": [{ "message": { "role": "assistant", "content": "Yes" } }] } })
+        })
+        .collect();
+    let text = object!({ "interactions": interactions }).to_string();
+    let transcript = Transcript::new(text.as_bytes()).unwrap();
+    let recording = Recording::read(transcript, Arc::new(Words), |_| Millis::new(0)).unwrap();
+    for number in 2..=3 {
+        assert_eq!(recording.previous(number), Some(number - 1));
+        let (was, is) =
+            (recording.request(number - 1).unwrap(), recording.request(number).unwrap());
+        let (was, is) = (SentRequest::new(&was), SentRequest::new(&is));
+        let prediction = guard().predict(Some(&was), &is).unwrap();
+        let cause = "message 0 (system) changed at byte 20: it holds a time";
+        assert_eq!(prediction.cause().unwrap(), cause);
+    }
+}
+
+#[test]
 fn counts_are_fitted_to_what_was_reported_of_the_request_before() {
     let mut grown = marked(1_000, "end");
     grown["messages"] = object!([
