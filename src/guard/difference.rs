@@ -89,7 +89,10 @@ impl FirstDifference {
             offset: divergence.offset.filter(|_| change == ChangeKind::Changed),
             holds,
             role: None,
-            models: previous.model().zip(next.model()),
+            models: previous
+                .model()
+                .zip(next.model())
+                .map(|(was, is)| (was.to_owned(), is.to_owned())),
         };
         let Some((section, index, _)) = place(&leaf.path, api) else { return Some(difference) };
         difference.models = None;

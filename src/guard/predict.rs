@@ -178,7 +178,7 @@ impl Guard {
         next: &SentRequest<'_>,
     ) -> Result<Prediction> {
         let model = next.request.model();
-        let rules = model.as_deref().and_then(|model| self.rules.of(model));
+        let rules = model.and_then(|model| self.rules.of(model));
         let order =
             rules.map_or([Section::Tools, Section::System, Section::Messages], |of| of.order);
         let comparison = Comparison::of(previous, next, order, &*self.counter)?;
@@ -189,9 +189,9 @@ impl Guard {
         let cache = match (rules, model) {
             (Some(rules), Some(model)) => match reason_against(rules, next.request)? {
                 Some(reason) => Err(reason),
-                None => self.forecast(rules, &model, &comparison, (previous, next), lifetime),
+                None => self.forecast(rules, model, &comparison, (previous, next), lifetime),
             },
-            (None, Some(model)) => Err(NoForecast::UnknownModel(model)),
+            (None, Some(model)) => Err(NoForecast::UnknownModel(model.to_owned())),
             (_, None) => Err(NoForecast::NoModel),
         };
         let Comparison { counts, difference, breaks, .. } = comparison;

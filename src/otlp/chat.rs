@@ -93,7 +93,7 @@ fn put_head(attributes: &mut Attributes, provider: &str, conversation: &str, mod
 
 fn put_request(attributes: &mut Attributes, request: &Request) {
     let api = request.api();
-    let Ok(Value::Object(mut body)) = request.value() else { return };
+    let Ok(Value::Object(mut body)) = request.value().cloned() else { return };
     if let Some(Value::Array(tools)) = body.shift_remove("tools")
         && !tools.is_empty()
     {

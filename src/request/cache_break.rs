@@ -86,7 +86,7 @@ pub(super) fn breaks(
     };
     let mut breaks: Vec<CacheBreak> = parameters.iter().filter_map(of).collect();
     if api == Api::Messages {
-        let (was, is) = (Features::of(&previous.value()?), Features::of(&next.value()?));
+        let (was, is) = (Features::of(previous.value()?), Features::of(next.value()?));
         breaks.extend(was.breaks(is, api));
     }
     Ok(breaks)

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use super::{CacheBreak, CacheFrom, Request, cache_break::breaks};
 use crate::{
     Result,
@@ -72,7 +74,7 @@ pub fn compare(
     // A transcript does not hold all marks of the requests.
     let is_whole = previous.provenance().lacks().is_empty();
     let is_unmarked = rules.needs_marks && is_whole && next.api() == Api::Messages;
-    let served = if is_unmarked && !is_marked(&previous.value()?) { 0 } else { served };
+    let served = if is_unmarked && !is_marked(previous.value()?) { 0 } else { served };
     prefix.cached = rules.cached(prefix.unchanged.min(served));
     Ok(RequestDiff { prefix, tools, parameters, breaks })
 }
@@ -88,7 +90,7 @@ pub(crate) struct Changes {
 pub(crate) fn changes(previous: &Request, next: &Request) -> Result<Changes> {
     let parameters = ParameterChange::between(&previous.parameters()?, &next.parameters()?);
     let breaks = breaks(previous, next, &parameters)?;
-    let tools = tools(&previous.value()?, &next.value()?);
+    let tools = tools(previous.value()?, next.value()?);
     Ok(Changes { tools, parameters, breaks })
 }
 
@@ -115,10 +117,10 @@ impl RequestDiff {
 }
 
 fn tools(previous: &Value, next: &Value) -> Vec<ToolChange> {
-    let list = |request: &Value| -> Vec<(String, Value)> {
+    fn list(request: &Value) -> Vec<(&str, Cow<'_, Value>)> {
         let tools = request.get("tools").and_then(Value::as_array).unwrap_or_default();
         tools.iter().map(|tool| (tool_name(tool), without_mark(tool))).collect()
-    };
+    }
     let (mut was, is) = (list(previous), list(next));
     let mut changes = Vec::new();
     for (name, next) in is {
@@ -126,13 +128,17 @@ fn tools(previous: &Value, next: &Value) -> Vec<ToolChange> {
         let previous = same.map(|at| was.remove(at).1);
         if previous.as_ref() != Some(&next) {
             let path = previous.as_ref().map(|was| first_difference(was, &next));
-            let (path, next) = (path.unwrap_or_default(), Some(next));
-            changes.push(ToolChange { name, previous, next, path });
+            changes.push(ToolChange {
+                name: name.to_owned(),
+                previous: previous.map(Cow::into_owned),
+                next: Some(next.into_owned()),
+                path: path.unwrap_or_default(),
+            });
         }
     }
     let gone = was.into_iter().map(|(name, tool)| ToolChange {
-        name,
-        previous: Some(tool),
+        name: name.to_owned(),
+        previous: Some(tool.into_owned()),
         next: None,
         path: Path::default(),
     });
@@ -141,18 +147,22 @@ fn tools(previous: &Value, next: &Value) -> Vec<ToolChange> {
 }
 
 /// The definition as the model reads it: a mark for the cache is none of it.
-fn without_mark(tool: &Value) -> Value {
-    let mut tool = tool.clone();
-    if let Value::Object(members) = &mut tool {
-        members.shift_remove("cache_control");
+pub(super) fn without_mark(tool: &Value) -> Cow<'_, Value> {
+    match tool {
+        Value::Object(members) if members.contains_key("cache_control") => {
+            let mut members = members.clone();
+            members.shift_remove("cache_control");
+            Cow::Owned(members.into())
+        }
+        tool => Cow::Borrowed(tool),
     }
-    tool
 }
 
-fn tool_name(tool: &Value) -> String {
+/// The name of a tool, or its type where it has no name.
+pub(super) fn tool_name(tool: &Value) -> &str {
     let inner = |key: &str| tool.get(key)?.str_at("name");
     let name = inner("function").or_else(|| tool.str_at("name")).or_else(|| inner("custom"));
-    name.or_else(|| tool.str_at("type")).unwrap_or("unnamed").to_owned()
+    name.or_else(|| tool.str_at("type")).unwrap_or("unnamed")
 }
 
 /// The path to the first value that is not the same in both.

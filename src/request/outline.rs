@@ -107,7 +107,7 @@ impl HeadFacts {
             print: exported.root().leaf_print(counter),
             tools: tokens("tools"),
             system: tokens(head.api().system_key()),
-            is_marked: is_marked(&head.value().ok()?),
+            is_marked: is_marked(head.value().ok()?),
         })
     }
 }

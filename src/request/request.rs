@@ -1,7 +1,12 @@
-use std::{fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     chain::own_frames,
+    compare::{tool_name, without_mark},
     parts::{Frames, PartKind, RequestPart, parts},
 };
 use crate::{
@@ -21,9 +26,21 @@ pub struct Request {
     api: Api,
     provenance: Provenance,
     body: BodyText,
+    parsed: ParsedBody,
     frames: Frames,
     /// Of one that was worked out: the conversation with the owners of its strings.
     owned: Option<Arc<ExportedRequest>>,
+}
+
+/// The body as JSON, once somebody asked for it.
+#[derive(Clone, Debug, Default)]
+struct ParsedBody(OnceLock<Arc<Value>>);
+
+impl PartialEq for ParsedBody {
+    /// It follows from the body, which is compared.
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
 }
 
 /// Where a request comes from, and so how far it can be trusted.
@@ -148,7 +165,7 @@ impl RequestTokens {
 
 impl Request {
     pub(super) fn new(api: Api, provenance: Provenance, body: BodyText, frames: Frames) -> Self {
-        Self { api, provenance, body, frames, owned: None }
+        Self { api, provenance, body, parsed: ParsedBody::default(), frames, owned: None }
     }
 
     /// The same request, whose conversation was written from this export.
@@ -193,7 +210,7 @@ impl Request {
     /// The same request with another body, which has no messages.
     pub(super) fn without_messages(&self, head: &str) -> Self {
         let frames = Frames { system: self.frames.system, messages: Vec::new() };
-        Self { body: head.into(), frames, owned: None, ..self.clone() }
+        Self::new(self.api, self.provenance.clone(), head.into(), frames)
     }
 
     /// The body, in the pieces that it shares with others.
@@ -222,12 +239,22 @@ impl Request {
         &self.body
     }
 
-    /// The body as JSON. Parses it.
+    /// The body as JSON. Parses it when it, or what needs it, is first asked for, and keeps that.
     ///
     /// # Errors
     /// Those of [`json::read_mended`], for a body that is no JSON.
-    pub fn value(&self) -> Result<Value> {
-        Ok(json::read_mended(self.body.as_bytes())?.0)
+    pub fn value(&self) -> Result<&Value> {
+        if let Some(parsed) = self.parsed.0.get() {
+            return Ok(parsed);
+        }
+        let value = json::read_mended(self.body.as_bytes())?.0;
+        Ok(self.parsed.0.get_or_init(|| Arc::new(value)))
+    }
+
+    /// The members of the body.
+    fn members(&self) -> Result<&Object> {
+        let is_none = || Error::new(ErrorKind::Shape, "expected a request that is an object");
+        self.value()?.as_object().ok_or_else(is_none)
     }
 
     /// The parts of the body, in order: each byte belongs to one. Scans the body.
@@ -322,26 +349,19 @@ impl Request {
     }
 
     fn laid_out(&self, has_tool_marks: bool) -> Result<ExportedRequest> {
-        let Value::Object(mut body) = self.value()? else {
-            return Err(Error::new(ErrorKind::Shape, "expected a request that is an object"));
-        };
+        let body = self.members()?;
         let mut members = Vec::new();
         let mut add = |key: &str, value: OwnedJson| members.push((key.to_owned(), value));
         if let Some(model) = body.get("model") {
             add("model", OwnedJson::of_value(model, &owner("parameter:model", None)));
         }
-        if let Some(Value::Array(tools)) = body.shift_remove("tools") {
-            let names = self.parts().into_iter().filter_map(|part| match part.kind {
-                PartKind::Tool { name, .. } => Some(name),
-                _ => None,
-            });
-            let tool = |(mut tool, name): (Value, String)| {
-                if let (false, Value::Object(members)) = (has_tool_marks, &mut tool) {
-                    members.shift_remove("cache_control");
-                }
-                OwnedJson::of_text(&tool.to_string(), &owner(format!("tool:{name}"), None))
+        if let Some(Value::Array(tools)) = body.get("tools") {
+            let tool = |tool: &Value| {
+                let owner = owner(format!("tool:{}", tool_name(tool)), None);
+                let written = if has_tool_marks { Cow::Borrowed(tool) } else { without_mark(tool) };
+                OwnedJson::of_text(&written.to_string(), &owner)
             };
-            add("tools", OwnedJson::List(tools.into_iter().zip(names).map(tool).collect()));
+            add("tools", OwnedJson::List(tools.iter().map(tool).collect()));
         }
         let form = self.form();
         let (system_key, key) = (self.api.system_key(), self.api.conversation_key());
@@ -354,19 +374,18 @@ impl Request {
             }
             return Ok(ExportedRequest::recorded(form, OwnedJson::Map(members)));
         }
-        if let Some(system) = body.shift_remove(system_key).filter(|system| *system != Value::Null)
-        {
+        if let Some(system) = body.get(system_key).filter(|system| **system != Value::Null) {
             let owner = owner("system", self.frames.system);
-            add(system_key, OwnedJson::of_message(&system, &owner));
+            add(system_key, OwnedJson::of_message(system, &owner));
         }
-        let messages = match body.shift_remove(key) {
-            Some(Value::Array(list)) => list,
-            Some(other) => vec![other],
-            None => Vec::new(),
+        let messages = match body.get(key) {
+            Some(Value::Array(list)) => list.as_slice(),
+            Some(other) => std::slice::from_ref(other),
+            None => &[],
         };
         let message =
-            |(index, message): (usize, Value)| self.message(index, &as_message(self.api, message));
-        add(key, OwnedJson::List(messages.into_iter().enumerate().map(message).collect()));
+            |(index, message): (usize, &Value)| self.message(index, &as_message(self.api, message));
+        add(key, OwnedJson::List(messages.iter().enumerate().map(message).collect()));
         Ok(ExportedRequest::recorded(form, OwnedJson::Map(members)))
     }
 
@@ -389,20 +408,16 @@ impl Request {
     /// # Errors
     /// As [`Request::in_cache_order`].
     pub fn parameters(&self) -> Result<Object> {
-        let Value::Object(mut body) = self.value()? else {
-            return Err(Error::new(ErrorKind::Shape, "expected a request that is an object"));
-        };
-        for key in ["tools", self.api.system_key(), self.api.conversation_key()] {
-            body.shift_remove(key);
-        }
-        Ok(body)
+        let apart = ["tools", self.api.system_key(), self.api.conversation_key()];
+        let members = self.members()?.iter().filter(|(key, _)| !apart.contains(&key.as_str()));
+        Ok(members.map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
     /// The model that was asked, where the request names one.
     ///
-    /// Cost: O(the body), which is parsed.
-    pub fn model(&self) -> Option<String> {
-        self.parameters().ok()?.get("model")?.as_str().map(str::to_owned)
+    /// Cost: O(the body), which is parsed as by [`Request::value`].
+    pub fn model(&self) -> Option<&str> {
+        self.members().ok()?.get("model")?.as_str()
     }
 
     /// The wire form: `api`, `provenance`, `lacks`, and the `body` as JSON.
@@ -415,21 +430,21 @@ impl Request {
         let lacks = self.provenance.lacks().iter().map(|lack| lack.as_str());
         object.put("lacks", lacks.collect::<Value>());
         object.put_some("resolved", self.provenance.resolved_json());
-        object.put("body", self.value().unwrap_or_else(|_| self.body.as_str().into()));
+        object.put("body", self.value().map_or_else(|_| self.body.as_str().into(), Value::clone));
         object.into()
     }
 }
 
 /// A message as the model reads it: the Responses API takes a text alone for what the user says.
-fn as_message(api: Api, message: Value) -> Value {
+fn as_message(api: Api, message: &Value) -> Cow<'_, Value> {
     match message {
         Value::String(text) if api == Api::Responses => {
             let mut object = Object::new();
             object.put("role", "user");
-            object.put("content", text);
-            object.into()
+            object.put("content", text.as_str());
+            Cow::Owned(object.into())
         }
-        message => message,
+        message => Cow::Borrowed(message),
     }
 }
 

@@ -165,7 +165,8 @@ fn a_missing_link_is_named() {
     assert_eq!(provenances, [resolved(0, Some("r0")), resolved(2, Some("r0"))]);
     assert_eq!(said(&recording, 2), ["a", "A", "b"]);
     // The request still says that the provider has more.
-    let body = recording.request(2).unwrap().value().unwrap();
+    let request = recording.request(2).unwrap();
+    let body = request.value().unwrap();
     assert_eq!(body.get("previous_response_id"), Some(&"r0".into()));
     let json = recording.request(2).unwrap().to_json();
     assert_eq!(

@@ -5,7 +5,6 @@ use std::{
     fs::File,
     io::{self, Read, Write},
     path::Path,
-    rc::Rc,
     sync::Arc,
 };
 
@@ -47,7 +46,7 @@ pub(crate) struct Calibrated {
 
 impl Calibrated {
     /// What `calibrated:OF` names: a file, with a model behind it where `OF` is no file.
-    pub(crate) fn find(of: &str) -> Outcome<Rc<Self>> {
+    pub(crate) fn find(of: &str) -> Outcome<Arc<Self>> {
         let (path, model) = match of.rsplit_once('@') {
             Some((path, model)) if !Path::new(of).exists() => (path, Some(model)),
             _ => (of, None),
@@ -68,7 +67,7 @@ impl Calibrated {
         };
         let counter = calibration.counter(&model).ok_or_else(missing)?;
         let tokenizer = counter.id().to_owned();
-        Ok(Rc::new(Self { calibration, model, tokenizer }))
+        Ok(Arc::new(Self { calibration, model, tokenizer }))
     }
 
     /// The input of each request of a recording, where the one before it reports its own.

@@ -2,14 +2,19 @@
 
 mod page;
 
-use std::{cell::Cell, collections::HashMap, io::Write};
+use std::{
+    cell::Cell,
+    collections::{HashMap, VecDeque},
+    io::Write,
+    rc::Rc,
+};
 
 use afterimage::{
     bill::Prices,
     guard::{CacheForecast, CacheRules, Guard, Prediction, ProviderDiagnostics, SentRequest},
     id::Millis,
     json::{Object, ObjectExt},
-    request::{Exchange, ExchangeOutcome, Recording},
+    request::{Exchange, ExchangeOutcome, Recording, Request},
     transcript::Money,
 };
 
@@ -148,7 +153,7 @@ impl Watching<'_> {
         mut wanted: impl FnMut(&Exchange) -> bool,
     ) -> Outcome<Vec<Watched<'r>>> {
         let session = self.args.input.session.as_deref();
-        let mut watched = Vec::new();
+        let (mut watched, mut recent) = (Vec::new(), RecentRequests::default());
         let (mut worked_out, mut unread) = (0_u64, 0_u64);
         for exchange in recording.exchanges() {
             if !wanted(exchange) || session.is_some_and(|session| session != &*exchange.session) {
@@ -157,7 +162,9 @@ impl Watching<'_> {
             if exchange.unread.is_some() {
                 unread += 1;
             } else if exchange.provenance.lacks().is_empty() {
-                let of = self.one(recording, exchange).map_err(|error| source.refuse(error))?;
+                let of = self
+                    .one(recording, exchange, &mut recent)
+                    .map_err(|error| source.refuse(error))?;
                 watched.push(of);
             } else {
                 worked_out += 1;
@@ -183,13 +190,14 @@ impl Watching<'_> {
         &self,
         recording: &'r Recording,
         exchange: &'r Exchange,
+        recent: &mut RecentRequests,
     ) -> afterimage::Result<Watched<'r>> {
         let previous = answered_before(recording, exchange.number);
-        let request = recording.request(exchange.number)?;
         let before = match previous {
-            Some(of) => Some((of, recording.request(of.number)?)),
+            Some(of) => Some((of, recent.of(recording, of.number)?)),
             None => None,
         };
+        let request = recent.of(recording, exchange.number)?;
         let next = sent(&request, exchange);
         let before = before.as_ref().map(|(of, request)| {
             let sent = sent(request, of);
@@ -240,6 +248,25 @@ impl Watching<'_> {
     }
 }
 
+/// The requests that were looked at last, with what they were parsed to: the next one is compared
+/// with one of them, and sessions may take turns.
+#[derive(Default)]
+struct RecentRequests(VecDeque<(usize, Rc<Request>)>);
+
+impl RecentRequests {
+    const KEPT: usize = 4;
+
+    fn of(&mut self, recording: &Recording, number: usize) -> afterimage::Result<Rc<Request>> {
+        if let Some((_, known)) = self.0.iter().find(|(of, _)| *of == number) {
+            return Ok(Rc::clone(known));
+        }
+        let request = Rc::new(recording.request(number)?);
+        self.0.truncate(Self::KEPT - 1);
+        self.0.push_front((number, Rc::clone(&request)));
+        Ok(request)
+    }
+}
+
 /// The request before one in its session that was answered: one that failed leaves nothing in a cache.
 fn answered_before(recording: &Recording, number: usize) -> Option<&Exchange> {
     let mut before = recording.previous(number);
@@ -253,7 +280,7 @@ fn answered_before(recording: &Recording, number: usize) -> Option<&Exchange> {
     None
 }
 
-fn sent<'r>(request: &'r afterimage::request::Request, exchange: &Exchange) -> SentRequest<'r> {
+fn sent<'r>(request: &'r Request, exchange: &Exchange) -> SentRequest<'r> {
     let sent = SentRequest::new(request);
     match exchange.time.as_deref().and_then(sessions::written) {
         Some(time) => sent.at(Millis::new(time)),

@@ -1,5 +1,6 @@
 //! Opening transcripts and archives of them, with progress, and saying what was odd about them.
 
+mod at_once;
 mod branch;
 mod counted;
 mod folder;
@@ -18,6 +19,7 @@ use std::{
 use afterimage::{
     json::MAX_BYTES,
     log::{DiskFiles, read_file},
+    transcript::TranscriptFormat,
 };
 use indexmap::IndexSet;
 
@@ -62,87 +64,209 @@ pub(crate) fn read(
     refused: InputRefusal,
     mut command: impl FnMut(&mut Source) -> Outcome,
 ) -> Outcome {
-    let format = input.input_format;
-    if input.files.iter().filter(|path| is_stdin(path)).count() > 1 {
-        return Err(Failure::new("only one of the files can be `-`, standard input").into());
-    }
-    let files = input.chosen()?;
-    let redaction = Redaction::of(input)?;
-    if let Some(redaction) = &redaction {
-        redaction.learn(&files, format);
-    }
-    let mut passed_over = PassedOver::default();
-    let inputs = expanded(&files, &mut passed_over);
-    // What a folder holds is named, though it be one file.
-    let is_one_of_several = inputs.len() > 1 || passed_over.is_of_folder();
+    let (mut reading, openings) = Reading::of(input, refused)?;
     let progress = if shows_progress { Progress::Shown } else { Progress::Hidden };
-    let mut outcome = Ok(());
-    let mut choice = input.session.as_deref().map(SessionChoice::new);
-    let mut is_branch_found = input.branches.branch.is_none();
-    for opening in inputs {
-        let opened = opening.and_then(|opening| opening.open(progress, format));
-        let read = opened.and_then(|opened| {
-            let mut source = match opened {
-                Opened::Source(source) => *source,
-                Opened::NoTranscript(path, why) => {
-                    passed_over.add(path, why);
-                    return Ok(());
-                }
-            };
-            source.is_one_of_several = is_one_of_several;
-            passed_over.read(source.path());
-            if let Some(redaction) = &redaction {
-                source.redact(redaction.clone());
-            }
-            if input.keeps_exchanges {
+    for opening in openings {
+        let opened = opening.and_then(|opening| reading.open(opening, progress));
+        reading.take(opened, &mut command)?;
+    }
+    reading.end()
+}
+
+/// As [`each`], in two steps: `work` runs for several files at once, `show` for one after the other,
+/// in their order. Of files whose reading depends on those before them both run in turn.
+pub(crate) fn each_at_once<T: Send>(
+    input: &Input,
+    work: impl Fn(&mut Source) -> Outcome<T> + Sync,
+    mut show: impl FnMut(&mut Source, T) -> Outcome,
+) -> Outcome {
+    let (mut reading, openings) = Reading::of(input, InputRefusal::IsPassedOver)?;
+    let files: Option<Vec<_>> =
+        openings.iter().map(|opening| opening.as_ref().ok()?.file()).collect();
+    let files = files.filter(|files| files.len() > 1 && reading.is_of_each_alone());
+    let Some(files) = files else {
+        for opening in openings {
+            let opened = opening.and_then(|opening| reading.open(opening, Progress::Shown));
+            reading.take(opened, &mut |source: &mut Source| {
+                let worked = work(source)?;
+                show(source, worked)
+            })?;
+        }
+        return reading.end();
+    };
+    let bar = counted::bar_of_all(&files);
+    let opener = reading.opener();
+    let open_and_work = |opening: Outcome<Opening>| {
+        let mut opened = opener.open(opening?, Progress::PartOf(&bar))?;
+        let worked = match &mut opened {
+            Opened::Source(source) => Some(work(source)),
+            Opened::NoTranscript(..) => None,
+        };
+        Ok((opened, worked))
+    };
+    at_once::in_order(openings, open_and_work, |done: Outcome<_>| {
+        let (opened, mut worked) = match done {
+            Ok((opened, worked)) => (Ok(opened), worked),
+            Err(stop) => (Err(stop), None),
+        };
+        bar.suspend(|| {
+            reading.take(opened, &mut |source: &mut Source| match worked.take() {
+                Some(worked) => show(source, worked?),
+                None => Ok(()),
+            })
+        })
+    })?;
+    bar.finish_and_clear();
+    reading.end()
+}
+
+/// What opens the files of a command as its options ask for.
+#[derive(Clone, Copy)]
+struct Opener {
+    format: Option<TranscriptFormat>,
+    keeps_exchanges: bool,
+    all_branches: bool,
+    is_one_of_several: bool,
+}
+
+impl Opener {
+    fn open(self, opening: Opening, progress: Progress<'_>) -> Outcome<Opened> {
+        let mut opened = opening.open(progress, self.format)?;
+        if let Opened::Source(source) = &mut opened {
+            source.is_one_of_several = self.is_one_of_several;
+            if self.keeps_exchanges {
                 source.keep_exchanges();
             }
-            if input.branches.all_branches {
+            if self.all_branches {
                 source.take_all_branches();
             }
-            if let Some(branch) = &input.branches.branch {
-                if !source.choose_branch(branch)? {
-                    source.finish(true);
-                    return Ok(());
-                }
-                is_branch_found = true;
+        }
+        Ok(opened)
+    }
+}
+
+/// The files of a command, and what was found of them so far.
+struct Reading<'r> {
+    input: &'r Input,
+    refused: InputRefusal,
+    redaction: Option<Redaction>,
+    passed_over: PassedOver,
+    is_one_of_several: bool,
+    choice: Option<SessionChoice<'r>>,
+    is_branch_found: bool,
+    outcome: Outcome,
+}
+
+impl<'r> Reading<'r> {
+    fn of(input: &'r Input, refused: InputRefusal) -> Outcome<(Self, Vec<Outcome<Opening>>)> {
+        if input.files.iter().filter(|path| is_stdin(path)).count() > 1 {
+            return Err(Failure::new("only one of the files can be `-`, standard input").into());
+        }
+        let files = input.chosen()?;
+        let redaction = Redaction::of(input)?;
+        if let Some(redaction) = &redaction {
+            redaction.learn(&files, input.input_format);
+        }
+        let mut passed_over = PassedOver::default();
+        let openings = expanded(&files, &mut passed_over);
+        let reading = Self {
+            input,
+            refused,
+            redaction,
+            // What a folder holds is named, though it be one file.
+            is_one_of_several: openings.len() > 1 || passed_over.is_of_folder(),
+            passed_over,
+            choice: input.session.as_deref().map(SessionChoice::new),
+            is_branch_found: input.branches.branch.is_none(),
+            outcome: Ok(()),
+        };
+        Ok((reading, openings))
+    }
+
+    fn opener(&self) -> Opener {
+        Opener {
+            format: self.input.input_format,
+            keeps_exchanges: self.input.keeps_exchanges,
+            all_branches: self.input.branches.all_branches,
+            is_one_of_several: self.is_one_of_several,
+        }
+    }
+
+    fn open(&self, opening: Opening, progress: Progress<'_>) -> Outcome<Opened> {
+        self.opener().open(opening, progress)
+    }
+
+    /// Whether what is read of a file depends on no other.
+    fn is_of_each_alone(&self) -> bool {
+        self.redaction.is_none() && self.choice.is_none() && self.input.branches.branch.is_none()
+    }
+
+    /// Takes the next file, with what the command makes of it.
+    fn take(
+        &mut self,
+        opened: Outcome<Opened>,
+        command: &mut impl FnMut(&mut Source) -> Outcome,
+    ) -> Outcome {
+        match opened.and_then(|opened| self.run(opened, command)) {
+            Err(Stop::Failure(failure)) if self.refused == InputRefusal::IsPassedOver => {
+                failure.report();
+                self.outcome = Err(Stop::Reported);
+                Ok(())
             }
-            if let Some(choice) = &mut choice
-                && !choice.is_in(&mut source)?
-            {
+            other => other,
+        }
+    }
+
+    fn run(&mut self, opened: Opened, command: &mut impl FnMut(&mut Source) -> Outcome) -> Outcome {
+        let mut source = match opened {
+            Opened::Source(source) => *source,
+            Opened::NoTranscript(path, why) => {
+                self.passed_over.add(path, why);
+                return Ok(());
+            }
+        };
+        self.passed_over.read(source.path());
+        if let Some(redaction) = &self.redaction {
+            source.redact(redaction.clone());
+        }
+        if let Some(branch) = &self.input.branches.branch {
+            if !source.choose_branch(branch)? {
                 source.finish(true);
                 return Ok(());
             }
-            let read = command(&mut source);
-            source.finish(read.is_ok() && !input.is_silent);
-            read
-        });
-        match read {
-            Err(Stop::Failure(failure)) if refused == InputRefusal::IsPassedOver => {
-                failure.report();
-                outcome = Err(Stop::Reported);
-            }
-            Err(stop) => return Err(stop),
-            Ok(()) => {}
+            self.is_branch_found = true;
         }
+        if let Some(choice) = &mut self.choice
+            && !choice.is_in(&mut source)?
+        {
+            source.finish(true);
+            return Ok(());
+        }
+        let read = command(&mut source);
+        source.finish(read.is_ok() && !self.input.is_silent);
+        read
     }
-    if let Some(redaction) = redaction.filter(|_| !input.is_silent) {
-        redaction.report();
-    }
-    for failure in passed_over.report() {
-        failure.report();
-        outcome = Err(Stop::Reported);
-    }
-    if let (Some(branch), false, true) = (&input.branches.branch, is_branch_found, outcome.is_ok())
-    {
-        let failure = Failure::new(format!("there is no frame of a record {branch:?}"));
-        return Err(failure
-            .hint("`afterimage frames FILE` has the `uuid` or the `id` of each record that makes a frame")
-            .into());
-    }
-    match choice.and_then(SessionChoice::failure).filter(|_| outcome.is_ok()) {
-        Some(failure) => Err(failure.into()),
-        None => outcome,
+
+    /// Says what was passed over, and what was not found.
+    fn end(mut self) -> Outcome {
+        if let Some(redaction) = self.redaction.filter(|_| !self.input.is_silent) {
+            redaction.report();
+        }
+        for failure in self.passed_over.report() {
+            failure.report();
+            self.outcome = Err(Stop::Reported);
+        }
+        self.outcome?;
+        if let (Some(branch), false) = (&self.input.branches.branch, self.is_branch_found) {
+            let failure = Failure::new(format!("there is no frame of a record {branch:?}"));
+            return Err(failure
+                .hint("`afterimage frames FILE` has the `uuid` or the `id` of each record that makes a frame")
+                .into());
+        }
+        match self.choice.and_then(SessionChoice::failure) {
+            Some(failure) => Err(failure.into()),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What renders and counts.
 
-use std::{fmt, rc::Rc, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use afterimage::{
     hud::{Hud, ProviderFraming, format_by_name},
@@ -24,7 +24,7 @@ pub(crate) struct Lens {
     /// Counts what is asked for. A text that is counted again costs a look-up.
     pub(crate) counter: Arc<dyn TokenCounter>,
     /// What it was fitted to, where its counts are calibrated.
-    pub(crate) calibrated: Option<Rc<Calibrated>>,
+    pub(crate) calibrated: Option<Arc<Calibrated>>,
 }
 
 /// When a lens counts.
@@ -42,7 +42,7 @@ pub(crate) enum Counting {
 pub(crate) struct Lenses<'a> {
     rendering: &'a Rendering,
     counting: Counting,
-    made: Vec<(String, String, Rc<Lens>)>,
+    made: Vec<(String, String, Arc<Lens>)>,
     /// What a calibration came to, which is fitted once.
     chosen: Option<Chosen>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Lenses<'a> {
 #[derive(Clone)]
 struct Chosen {
     tokenizer: String,
-    calibrated: Option<Rc<Calibrated>>,
+    calibrated: Option<Arc<Calibrated>>,
 }
 
 impl Chosen {
@@ -75,7 +75,7 @@ impl<'a> Lenses<'a> {
 
     /// The lens for a source. What an archive holds keeps its format and tokenizer where no other is
     /// asked for; its frames are rendered anew where another format is.
-    pub(crate) fn of(&mut self, source: &mut Source) -> Outcome<Rc<Lens>> {
+    pub(crate) fn of(&mut self, source: &mut Source) -> Outcome<Arc<Lens>> {
         let Rendering { format, tokenizer } = self.rendering;
         if let (None, Some(named)) = (&self.chosen, tokenizer) {
             self.chosen = Some(Chosen::of(named)?);
@@ -98,12 +98,12 @@ impl<'a> Lenses<'a> {
         let tokenizer = tokenizer.unwrap_or(Tokenizer::default().name());
         let known = self.made.iter().find(|(of, by, _)| of == format && by == tokenizer);
         if let Some((.., lens)) = known {
-            return Ok(Rc::clone(lens));
+            return Ok(Arc::clone(lens));
         }
         let mut lens = Lens::named(format, tokenizer, self.counting)?;
         lens.calibrated = chosen.and_then(|chosen| chosen.calibrated.clone());
-        let lens = Rc::new(lens);
-        self.made.push((format.to_owned(), tokenizer.to_owned(), Rc::clone(&lens)));
+        let lens = Arc::new(lens);
+        self.made.push((format.to_owned(), tokenizer.to_owned(), Arc::clone(&lens)));
         Ok(lens)
     }
 }

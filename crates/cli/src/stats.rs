@@ -17,7 +17,10 @@ use afterimage::{
     tokens::Certainty,
 };
 
-use std::{io::Write, sync::Arc};
+use std::{
+    io::Write,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use crate::{
     args, calibrated,
@@ -44,22 +47,34 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
         return Ok(out.flush()?);
     }
     let prices = usage::prices(&args.pricing)?;
-    let mut lenses = Lenses::new(&args.rendering, Counting::Always);
+    let lenses = Mutex::new(Lenses::new(&args.rendering, Counting::Always));
+    let lens_of = |source: &mut Source| {
+        // What is behind the lock is whole whenever it is let go.
+        lenses.lock().unwrap_or_else(PoisonError::into_inner).of(source)
+    };
     let mut is_first = true;
-    input::each(&args.input.with_exchanges(), true, |source| {
-        let lens = lenses.of(source)?;
-        if args.residency {
+    let input = args.input.with_exchanges();
+    if args.residency {
+        return input::each(&input, true, |source| {
+            let lens = lens_of(source)?;
             if !args.json && !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
             residency::show(source, &lens, &prices, args.json, &mut out)?;
-            return Ok(out.flush()?);
-        }
+            Ok(out.flush()?)
+        });
+    }
+    let holdings = |source: &mut Source| {
+        let lens = lens_of(source)?;
         let known = source.archived().map(|archived| of_archive(archived, &lens)).transpose()?;
-        let Holdings { ledger, contexts, reported, media } = match known.flatten() {
+        let holdings = match known.flatten() {
             Some(known) => known,
             None => of_frames(source, &lens)?,
         };
+        Ok((lens, holdings))
+    };
+    input::each_at_once(&input, holdings, |source, (lens, holdings)| {
+        let Holdings { ledger, contexts, reported, media } = holdings;
         let media = media.sums(&reported);
         let reported = Reported::of(&reported, &prices);
         let counts = lens.counts_as(certainty(&ledger, &reported, &lens));

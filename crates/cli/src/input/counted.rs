@@ -58,13 +58,7 @@ impl CountedFrame {
             (Box::new(file), Some(metadata.len()).filter(|_| metadata.is_file()))
         };
         let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::hidden());
-        let template = match size {
-            Some(_) => "{bar:30.cyan/dim} {bytes:>10} of {total_bytes}, {eta} left",
-            None => "{spinner:.cyan} {bytes} read",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
+        bar.set_style(style(size));
         let is_worth_it =
             progress.is_shown() && output::shows_progress() && size.is_none_or(|size| size > LARGE);
         let after = if size.is_some() { 0 } else { LARGE };
@@ -91,6 +85,27 @@ impl Read for CountedFrame {
         }
         Ok(read)
     }
+}
+
+/// The bar of several files, by bytes.
+pub(super) fn bar_of_all(files: &[&Path]) -> ProgressBar {
+    let sizes = files.iter().filter_map(|path| Some(path.metadata().ok()?.len()));
+    let size = sizes.sum();
+    let bar = ProgressBar::with_draw_target(Some(size), ProgressDrawTarget::hidden());
+    bar.set_style(style(Some(size)));
+    if size > LARGE && output::shows_progress() {
+        bar.set_draw_target(output::progress_target());
+    }
+    bar
+}
+
+fn style(size: Option<u64>) -> ProgressStyle {
+    let template = match size {
+        Some(_) => "{bar:30.cyan/dim} {bytes:>10} of {total_bytes}, {eta} left",
+        None => "{spinner:.cyan} {bytes} read",
+    };
+    let style = ProgressStyle::with_template(template);
+    style.map_or_else(|_| ProgressStyle::default_bar(), |style| style.progress_chars("━╸─"))
 }
 
 pub(crate) fn is_stdin(path: &Path) -> bool {

@@ -102,6 +102,15 @@ fn is_joined(path: &Path, joined: &HashSet<PathBuf>) -> bool {
 }
 
 impl Opening {
+    /// The file or the recording that is opened, where it is not of an archive.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) | Self::Folder(path, _) => Some(path),
+            Self::Found(found) => Some(&found.path),
+            Self::Archived(_) => None,
+        }
+    }
+
     pub(crate) fn open(
         self,
         progress: Progress<'_>,

@@ -1,9 +1,8 @@
 //! Secrets that are taken out of all that is read.
 
 use std::{
-    cell::RefCell,
     path::{Path, PathBuf},
-    rc::Rc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use afterimage::{
@@ -30,13 +29,13 @@ const MOST_TOLD: usize = 20;
 
 /// The redactor of all files of a command, so that one secret has one placeholder.
 #[derive(Clone)]
-pub(super) struct Redaction(Rc<RefCell<Redactor>>);
+pub(super) struct Redaction(Arc<Mutex<Redactor>>);
 
 impl Redaction {
     /// The redaction that is asked for, if any is.
     pub(super) fn of(input: &Input) -> Outcome<Option<Self>> {
         let redactor = redactor(&input.redaction)?;
-        Ok(redactor.map(|redactor| Self(Rc::new(RefCell::new(redactor)))))
+        Ok(redactor.map(|redactor| Self(Arc::new(Mutex::new(redactor)))))
     }
 
     /// Reads what can be read twice, so that a secret is known wherever it stands, also before the
@@ -58,23 +57,27 @@ impl Redaction {
                 }
             }
         }
-        self.0.borrow_mut().start_second_pass();
+        self.redactor().start_second_pass();
+    }
+
+    fn redactor(&self) -> MutexGuard<'_, Redactor> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A path as it is shown and archived.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         let shown = path.display().to_string();
-        self.0.borrow_mut().text(&shown, "the path of a file").into_owned().into()
+        self.redactor().text(&shown, "the path of a file").into_owned().into()
     }
 
     pub(super) fn record(&self, record: Record) -> afterimage::Result<Record> {
         let Record { session, frame } = record;
-        let frame = self.0.borrow_mut().frame(frame)?;
+        let frame = self.redactor().frame(frame)?;
         Ok(Record { session, frame })
     }
 
     pub(super) fn exchange(&self, exchange: &mut RecordedExchange) {
-        let mut redactor = self.0.borrow_mut();
+        let mut redactor = self.redactor();
         let mut redact = |body: &str, what: &str| {
             let place = format!("exchange {}, {what}", exchange.line);
             redactor.body(body, &place).into_owned()
@@ -90,7 +93,7 @@ impl Redaction {
 
     /// Says what was found.
     pub(super) fn report(&self) {
-        report(&self.0.borrow());
+        report(&self.redactor());
     }
 }
 
