@@ -36,7 +36,7 @@ impl Price {
     /// What an exchange with this usage cost, in 10^-12 of the currency; `None` where a figure is
     /// missing. The whole request costs what its tier says; where a provider ran the model several
     /// times, each run has its own. What was written to the cache and says not for how long stays for
-    /// five minutes, as the providers have it.
+    /// five minutes, as the providers have it. O(runs).
     pub fn of(&self, usage: &Usage) -> Option<u128> {
         if usage.unreadable.has_price() {
             return None;
@@ -118,7 +118,7 @@ pub struct Bill<'p> {
 }
 
 impl<'p> Bill<'p> {
-    /// What these exchanges cost.
+    /// What these exchanges cost. Looks up the model of each, as [`Prices::of`].
     pub fn of<E: std::borrow::Borrow<ReportedExchange>>(
         prices: &'p Prices,
         exchanges: impl IntoIterator<Item = E>,
@@ -155,7 +155,7 @@ impl<'p> Bill<'p> {
         Money::from_pico(self.total, self.prices.currency())
     }
 
-    /// What those of each model cost.
+    /// What those of each model cost. O(models) for all of them.
     pub fn by_model(&self) -> impl Iterator<Item = (Option<&str>, Money)> {
         let currency = self.prices.currency();
         let by_model = self.by_model.iter();

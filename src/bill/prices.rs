@@ -72,7 +72,7 @@ pub enum Unpriced {
 }
 
 impl Prices {
-    /// The table that comes along.
+    /// The table that comes along. Parses it each time: O(its text).
     ///
     /// # Errors
     /// None in a build whose tests pass: [`ErrorKind::Shape`](crate::ErrorKind::Shape).
@@ -140,7 +140,7 @@ impl Prices {
         self.currency
     }
 
-    /// The providers, and where their prices come from.
+    /// The providers, and where their prices come from. O(providers) for all of them.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         self.providers.iter().map(|provider| (&*provider.name, &*provider.source))
     }
@@ -153,7 +153,7 @@ impl Prices {
         exact.or_else(|| self.providers.iter().find_map(|provider| provider.of(model)))
     }
 
-    /// What an exchange cost by these prices.
+    /// What an exchange cost by these prices. Looks the model up, as [`Prices::of`].
     ///
     /// # Errors
     /// [`Unpriced`] where that is not known.

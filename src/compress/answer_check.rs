@@ -145,7 +145,8 @@ impl AnswerCheck {
     }
 
     /// The better of a summary and the one that was asked for because of what it lost: the second
-    /// where it lost less, is within the limit, and is no mere addition.
+    /// where it lost less, is within the limit, and is no mere addition. Cost: as [`Self::lost`]
+    /// for both, and counts the second.
     pub fn better(
         &self,
         job: &CompressionJob,

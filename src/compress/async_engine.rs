@@ -83,7 +83,8 @@ impl<F> AsyncEngine<F> {
     }
 
     /// A summary of the job in at most `job.token_limit` tokens by `counter`. Where the answer lost
-    /// something it is asked for once more.
+    /// something it is asked for once more. Costs one or two answers of the future, and reads the
+    /// passages for what these lost.
     ///
     /// # Errors
     /// [`ErrorKind::Engine`](crate::ErrorKind::Engine) where the future fails or the answer is blank,

@@ -83,6 +83,7 @@ impl CompressionJob {
     /// no tail and no ops.
     ///
     /// The passages are in the order of their frames; without any, the block stands at frame 0.
+    /// O(chunks).
     pub fn new(passages: Vec<Passage>, token_limit: u64) -> Self {
         let from = passages.first().map_or(FrameSeq::new(0), |passage| passage.from);
         let to = passages.last().map_or(from, |passage| passage.to);
@@ -143,7 +144,7 @@ impl CompressionJob {
         self
     }
 
-    /// The job of writing this answer again with what it lost.
+    /// The job of writing this answer again with what it lost. Copies the answer: O(its text).
     pub fn revising(mut self, answer: &str, lost: Vec<Essential>) -> Self {
         self.revision = Some(Arc::new(Revision { answer: answer.to_owned(), lost }));
         self
@@ -171,7 +172,7 @@ impl CompressionJob {
         self
     }
 
-    /// The chunks of all passages in order, each with who speaks it.
+    /// The chunks of all passages in order, each with who speaks it. O(chunks) for all of them.
     pub fn chunks(&self) -> impl Iterator<Item = (Role, ChunkRef<'_>)> {
         chunks(&self.passages)
     }

@@ -112,7 +112,8 @@ pub struct PromptParts {
 impl PromptParts {
     /// The parts for a job. The same job gives the same parts.
     ///
-    /// Reads the passages for a ledger where the job has none.
+    /// Reads the passages for a ledger where the job has none. Linear in the job's text, but for
+    /// the sort of the names in it.
     pub fn of(job: &CompressionJob, counter: &dyn TokenCounter) -> Self {
         let text = transcript_of(&job.passages);
         let (facets, keep) = (facets(&job.source_facets), keep(job, counter));
@@ -164,7 +165,7 @@ pub(crate) fn again(job: &CompressionJob, mark: &str) -> String {
 /// [`PROMPT_TEMPLATE`] filled in for a job.
 ///
 /// The prompt is as long as the job's text, plus what stands around it. The same job gives the same
-/// prompt.
+/// prompt. Costs what [`PromptParts::of`] does.
 pub fn prompt(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
     let PromptParts { facets, keep, stands, before, after, mark, text, again } =
         PromptParts::of(job, counter);

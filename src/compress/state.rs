@@ -42,7 +42,7 @@ impl CompressionState {
         Ok(replaced_by.map(|id| Self { replaced_by: id.into(), original_tokens }))
     }
 
-    /// What was written beside a snapshot; `None` where nothing was, or it names no block.
+    /// What was written beside a snapshot; `None` where nothing was, or it names no block. O(size).
     ///
     /// # Errors
     /// As [`CompressionState::from_json`], at `compressionState`.

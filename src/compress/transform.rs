@@ -157,7 +157,8 @@ impl CompressionTransform {
     /// As [`CompressionTransform::plan`], after sealing every frame that has no snapshot with what
     /// `seal` makes of it and of what it shows: for example with
     /// [`Hud::render_frame`](crate::hud::Hud::render_frame). Each is rendered from the veil as it
-    /// was at that frame, once ever, and no other frame is.
+    /// was at that frame, once ever, and no other frame is. Costs the sealing of these frames, and
+    /// what [`CompressionTransform::plan`] does.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -195,7 +196,7 @@ impl CompressionTransform {
     }
 
     /// The first frame of the history that has no snapshot and so was not looked at; `None` where
-    /// all of them were.
+    /// all of them were. O(log n) for each frame that was not looked at.
     pub fn first_unsealed(&self, history: &History) -> Option<FrameSeq> {
         let frames = history.frames();
         let mut rest = self.walk.steps().len()..frames.len();
@@ -205,7 +206,8 @@ impl CompressionTransform {
 
     /// As [`CompressionTransform::plan`], but for ranges that save `tokens` in all, whatever the
     /// water marks and however few frames there are; the newest `protected_frames` are left out.
-    /// For whoever knows what a context may cost and by how much it is over.
+    /// For whoever knows what a context may cost and by how much it is over. Linear in the frames
+    /// that are new or in no range yet, and for each block of blocks in the blocks in effect.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::plan`].
@@ -395,6 +397,7 @@ impl CompressionTransform {
 
     /// The block that stands for a frame, with the frame's own tokens: what
     /// [`CompressionTransform::frame_to_json`] writes beside its snapshot. `None` where the frame stands for itself.
+    /// O(log n).
     pub fn compression_state(&self, sequence: FrameSeq) -> Option<CompressionState> {
         let (_, block) = self.applied.range(..=sequence).next_back()?;
         let steps = self.walk.steps();

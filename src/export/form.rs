@@ -42,6 +42,7 @@ impl Form {
     /// `messages` is a rendered context where these have `spans`, else chat messages where one has
     /// a role or calls that only these have, else Anthropic's, with nothing but `system` beside
     /// them; a list is of Responses items where one has a type of these, else of chat messages.
+    /// O(messages, or items).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is no context.

@@ -199,7 +199,8 @@ impl Guard {
         Ok(Prediction { prefix, shared_bytes, difference, breaks, lifetime, cache })
     }
 
-    /// As [`predict`](Self::predict), and refuses a request that pays too much again.
+    /// As [`predict`](Self::predict), and refuses a request that pays too much again. Costs what
+    /// that does.
     ///
     /// # Errors
     /// [`RefusedRequest::ExcessLoss`] where the loss has a price and that is more than is allowed, and

@@ -117,7 +117,7 @@ impl Basis {
 }
 
 impl CacheRules {
-    /// The table that comes along.
+    /// The table that comes along. Parses it each time: O(its text).
     ///
     /// # Errors
     /// None in a build whose tests pass: [`ErrorKind::Shape`](crate::ErrorKind::Shape).
@@ -125,7 +125,7 @@ impl CacheRules {
         Self::from_toml(EMBEDDED)
     }
 
-    /// Reads a table that is written as TOML.
+    /// Reads a table that is written as TOML. O(text).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) with the line, where the text is not TOML or has
@@ -171,12 +171,13 @@ impl CacheRules {
         &self.date
     }
 
-    /// The providers, and where their rules come from.
+    /// The providers, and where their rules come from. O(providers) for all of them.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         self.providers.iter().map(|provider| (&*provider.name, &*provider.source))
     }
 
-    /// The rules for a model; `None` where the table does not name it.
+    /// The rules for a model; `None` where the table does not name it. O(names in the table) for
+    /// each form of the name.
     pub fn of(&self, model: &str) -> Option<&ModelRules> {
         let exact = self.providers.iter().find_map(|provider| provider.named(model));
         exact.or_else(|| {

@@ -67,7 +67,8 @@ impl<'a> Canvas<'a> {
         self.page.role
     }
 
-    /// Writes text of the facet exactly as it is. An empty text writes nothing.
+    /// Writes text of the facet exactly as it is. An empty text writes nothing. O(text), and counts
+    /// it.
     pub fn text(&mut self, text: &str) {
         if !text.is_empty() {
             self.part(text);
@@ -114,7 +115,8 @@ impl<'a> Canvas<'a> {
     }
 
     /// Writes text of the facet with every `<` that would begin one of the built-in tags, a
-    /// facet's tag, or the closing of one, as `&lt;`. Nothing else in it changes.
+    /// facet's tag, or the closing of one, as `&lt;`. Nothing else in it changes. O(text), and
+    /// counts it.
     pub fn guarded(&mut self, text: &str) {
         if !text.is_empty() {
             self.part_with(|out, tags| guard::push_neutralised(out, text, tags));
@@ -123,6 +125,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// The guarded form of `text`, for formats that put a chunk together from several texts.
+    /// O(text).
     pub fn guard<'t>(&self, text: &'t str) -> Cow<'t, str> {
         guard::neutralised(text, self.page.tags)
     }
@@ -140,6 +143,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Writes a tag or a label of the facet: a chunk of type `formatting` that the facet owns.
+    /// O(text), and counts it.
     pub fn tag(&mut self, text: &str) {
         self.tag_of(&[text]);
     }
@@ -154,7 +158,8 @@ impl<'a> Canvas<'a> {
         });
     }
 
-    /// Writes formatting that no facet owns, for example between a facet's children.
+    /// Writes formatting that no facet owns, for example between a facet's children. O(text), and
+    /// counts it.
     pub fn formatting(&mut self, text: &str) {
         if !text.is_empty() {
             self.flush();
@@ -162,7 +167,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Writes a JSON value as text of the facet, in compact form and unguarded.
+    /// Writes a JSON value as text of the facet, in compact form and unguarded. O(size), and counts
+    /// it.
     pub fn json(&mut self, value: &Value) {
         self.part_with(|out, _| {
             // Writing to a string cannot fail.
@@ -177,7 +183,7 @@ impl<'a> Canvas<'a> {
     ///
     /// `separator` stands between two children that write something, and between what the facet
     /// said and the first of them; no facet owns it. The chunks of a child are nested in the first
-    /// chunk of `facet`, where it has one by then.
+    /// chunk of `facet`, where it has one by then. O(children), besides what `write` costs.
     ///
     /// # Errors
     /// Those of `write`.

@@ -51,7 +51,7 @@ impl Hud {
 
     /// As [`Hud::capture`], for the frame in which the agent answers `context`: the tail of that
     /// context is sealed with the frame whatever the policy, so that every byte that was sent is
-    /// captured.
+    /// captured. Costs what [`Hud::capture`] does.
     ///
     /// # Errors
     /// Those of [`Hud::capture`].
@@ -89,7 +89,8 @@ impl Hud {
     /// Each is rendered from the veil as it was at that frame. The veil is followed once in all:
     /// the history remembers how far, so that a later call goes on from there. A frame that
     /// somebody took from the history before is not changed: the history holds a sealed one in
-    /// its place.
+    /// its place. Costs the rendering and the counting of what it seals, the ops of the frames up
+    /// to there, and a copy of the facets that hold.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -128,6 +129,7 @@ impl Hud {
     }
 
     /// As [`Hud::render`], after sealing what the policy selects of the frames that are rendered.
+    /// Costs what [`Hud::capture_missing`] does for these, and [`Hud::render`].
     ///
     /// # Errors
     /// Those of [`Hud::render`]. Some frames may then be sealed.

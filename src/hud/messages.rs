@@ -120,7 +120,7 @@ impl Messages {
         self.slice_from(index).first()
     }
 
-    /// The first message.
+    /// The first message. O(log n).
     pub fn first(&self) -> Option<&Message> {
         self.get(0)
     }

@@ -53,7 +53,7 @@ impl TemplateFormat {
         Self { environment, tags, fallback, name, id, digest }
     }
 
-    /// Sets the template for facets of type `facet_type`.
+    /// Sets the template for facets of type `facet_type`. O(source), which is compiled.
     ///
     /// # Errors
     /// [`ErrorKind::Template`] where the template is wrong, with the line.

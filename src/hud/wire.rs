@@ -116,7 +116,7 @@ fn facet_ids(fields: &mut Fields) -> Result<Vec<FacetId>> {
 }
 
 impl Span {
-    /// The span as JSON: `start` and `end` in UTF-8 bytes, and `owner`.
+    /// The span as JSON: `start` and `end` in UTF-8 bytes, and `owner`. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("start", self.range.start() as u64);
@@ -125,7 +125,7 @@ impl Span {
         object.into()
     }
 
-    /// The span with this JSON.
+    /// The span with this JSON. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is none.

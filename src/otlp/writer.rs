@@ -81,7 +81,8 @@ impl<W: io::Write> OtlpWriter<W> {
     /// time as a source writes it: nanoseconds since 1970. Each request is worked out, written and
     /// let go. The ids depend on how many recordings were added before, so that those of two
     /// recordings differ. A session whose name one of another recording has is the conversation
-    /// `NAME/2`, or the next number: each reads back as a session of its own.
+    /// `NAME/2`, or the next number: each reads back as a session of its own. Costs the sum of the
+    /// requests' lengths, which is quadratic in a session of a transcript.
     ///
     /// # Errors
     /// Those of [`Recording::request`], and [`ErrorKind::Io`](crate::ErrorKind::Io).

@@ -8,7 +8,8 @@ use crate::json::{self, Value};
 impl Redactor {
     /// As [`Redactor::body`], of a body that broke off. Of a stream of events it gives what comes
     /// before the first item that did not come to its end: what is there of a secret would not be
-    /// known for one. `None` where nothing is left, as of JSON.
+    /// known for one. `None` where nothing is left, as of JSON. Costs what that does, and parses
+    /// the events: O(text).
     ///
     /// ```
     /// use afterimage::redact::{RedactionRules, Redactor};

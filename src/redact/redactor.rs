@@ -32,7 +32,7 @@ pub(super) type Replacement = (Range<usize>, String);
 
 impl Redactor {
     /// A redactor by rules. Of two rules that find something at the same place, the earlier one is
-    /// taken.
+    /// taken. O(rules).
     pub fn new(rules: &RedactionRules) -> Self {
         let captures = rules.regex.create_captures();
         let (rules, known, report) = (rules.clone(), HashMap::new(), RedactionReport::default());
@@ -41,7 +41,7 @@ impl Redactor {
 
     /// Begins a second pass over the same texts: the report begins anew, and what is known stays. So
     /// what the first pass found is found everywhere, also where it stands bare before the place
-    /// that tells it.
+    /// that tells it. O(findings).
     ///
     /// ```
     /// use afterimage::redact::{RedactionRules, Redactor};
@@ -71,7 +71,7 @@ impl Redactor {
     }
 
     /// A JSON value without its secrets. Members whose names say that they hold one are redacted as
-    /// a whole; names are texts too.
+    /// a whole; names are texts too. O(size).
     pub fn value(&mut self, value: Value, place: &str) -> Value {
         self.value_at(value, &place)
     }

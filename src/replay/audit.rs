@@ -104,7 +104,8 @@ impl LossAudit {
         Ok(Self { names, requests, rewritten })
     }
 
-    /// How many requests of a session begin otherwise than the one before.
+    /// How many requests of a session begin otherwise than the one before. Costs a
+    /// [`Recording::compare`] for each of them.
     ///
     /// # Errors
     /// Those of [`Recording::compare`].

@@ -117,7 +117,7 @@ impl Replay {
         }
     }
 
-    /// The ranges that the engine could not summarise, each with why the last time.
+    /// The ranges that the engine could not summarise, each with why the last time. O(ranges).
     pub fn failed(&self) -> Vec<(Arc<str>, String)> {
         self.keeper.failed()
     }

@@ -47,7 +47,7 @@ impl CacheFrom {
 
 impl ParameterChange {
     /// From where on a request to this API loses the cache by the change, as the providers document
-    /// it (`docs/compression.md`); `None` where the cache does not look at it.
+    /// it (`docs/compression.md`); `None` where the cache does not look at it. O(the values).
     pub fn breaks(&self, api: Api) -> Option<CacheFrom> {
         let differs = |member: &str| {
             let of = |value: &Option<Value>| value.as_ref().and_then(|of| of.get(member).cloned());

@@ -40,6 +40,7 @@ pub struct RequestOverhead {
 
 impl RequestOverhead {
     /// Of these definitions of tools, and of the schema that answers are to have. Counts each.
+    /// O(their JSON).
     pub fn of(
         api: Api,
         tools: &[Value],
@@ -70,6 +71,7 @@ impl RequestOverhead {
 
 impl Request {
     /// What it adds to its messages. Reads and counts it; a body that is no JSON adds nothing.
+    /// O(the body).
     pub fn overhead(&self, counter: &dyn TokenCounter) -> RequestOverhead {
         let Ok(body) = self.value() else { return RequestOverhead::default() };
         let listed = |key: &str| body.get(key).and_then(Value::as_array).unwrap_or_default();

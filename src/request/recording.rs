@@ -271,7 +271,8 @@ impl Recording {
     }
 
     /// Ends the reading. Where the source holds requests, these are the exchanges, and none is
-    /// worked out.
+    /// worked out. Sorts the exchanges, and is linear in their messages; bodies are read where a
+    /// request names an earlier response.
     pub fn finish(&mut self, recorded: &[RecordedExchange]) {
         if recorded.is_empty() {
             return;
@@ -462,7 +463,7 @@ impl Recording {
     }
 
     /// The context of the request with this number, of a source that holds no requests; `None` of
-    /// one that does.
+    /// one that does. Costs what [`Hud::render`] does for it.
     ///
     /// # Errors
     /// As [`Recording::request`].
@@ -480,7 +481,8 @@ impl Recording {
     }
 
     /// The tokens of the request with this number. Those of a transcript were counted when it was
-    /// read; those of recorded traffic are counted now.
+    /// read; those of recorded traffic are counted now. That costs [`Recording::request`], and the
+    /// parsing and counting of what earlier requests did not have.
     ///
     /// # Errors
     /// As [`Recording::request`].
@@ -524,7 +526,8 @@ impl Recording {
     /// Compares the request with this number with the one before it in its session; `None` for the
     /// first, and where the body of one is not known. Contexts of a transcript that only grew are not
     /// rendered. Of recorded bodies what both begin with is compared by its bytes: in the order of the
-    /// source, each message is parsed and counted once.
+    /// source, each message is parsed and counted once. A context that is rendered costs time
+    /// linear in both.
     ///
     /// # Errors
     /// As [`Recording::request`] and [`compare`](super::compare).

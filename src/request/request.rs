@@ -173,7 +173,8 @@ impl Request {
         Self { owned: Some(Arc::new(exported)), ..self }
     }
 
-    /// The request of an exchange that was recorded, as it was sent.
+    /// The request of an exchange that was recorded, as it was sent. O(messages); the body is
+    /// shared, and scanned where it goes on from an earlier response.
     pub fn recorded(exchange: &RecordedExchange) -> Self {
         let provenance = if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
         let frames = Frames { system: exchange.system_frame, messages: own_frames(exchange) };
@@ -185,6 +186,7 @@ impl Request {
     ///
     /// `None` where the folder has none with this number, and where it takes the others to know the
     /// request: it goes on from an earlier response, its body is not known, or the recording is damaged.
+    /// The file is read once, to find its exchanges.
     ///
     /// # Errors
     /// Those of [`record::Recording::open`](crate::record::Recording::open).
@@ -334,7 +336,7 @@ impl Request {
     /// the model, the tools (each as the text of its JSON), the system prompt, the messages. Other
     /// parameters are left out: caches do not look at them. The strings of a request that was
     /// recorded belong to the part that they stand in, those of one that was worked out to the
-    /// facets of its frames.
+    /// facets of its frames. Cost: O(the body), which is parsed.
     ///
     /// # Errors
     /// As [`Request::value`]; [`ErrorKind::Shape`] for a body that is no object.
@@ -403,7 +405,8 @@ impl Request {
         OwnedJson::of_message(message, &owner(format!("message:{index}"), self.frame_of(index)))
     }
 
-    /// The members of the body that are neither tools nor system prompt nor conversation.
+    /// The members of the body that are neither tools nor system prompt nor conversation. Cost:
+    /// O(the body), which is parsed.
     ///
     /// # Errors
     /// As [`Request::in_cache_order`].

@@ -159,7 +159,8 @@ impl RequestFitter {
     /// Fits a session, asking `engine` for summaries. Frames without a snapshot are sealed first:
     /// [`FittedRequest::sealed`]. An engine that fails four times in a row is asked more rarely
     /// ([`FailureLimit`](crate::compress::FailureLimit)); what it did not summarise is shortened or
-    /// left out. `watch` hears of each step, for programs that show progress.
+    /// left out. `watch` hears of each step, for programs that show progress. Renders and exports
+    /// the whole session once, and what is left of it for each try.
     ///
     /// # Errors
     /// A frame that the format refuses, a context that an export refuses, and those of

@@ -28,7 +28,7 @@ struct RequestSize {
 }
 
 impl RecordedRequests {
-    /// Adds the request of an exchange. Counts its tokens.
+    /// Adds the request of an exchange. Counts its tokens. O(the body).
     pub fn push(&mut self, exchange: &RecordedExchange, counter: &dyn TokenCounter) {
         self.reported.push(exchange.into());
         self.is_logged |= !exchange.is_as_sent;
@@ -57,7 +57,7 @@ impl RecordedRequests {
         &self.reported
     }
 
-    /// The sums so far.
+    /// The sums so far. O(sessions).
     pub fn requests(&self) -> RequestSums {
         let sums =
             RequestSums { requests: self.requests, tokens: self.tokens, ..Default::default() };

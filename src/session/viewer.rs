@@ -187,7 +187,8 @@ impl<'h> Viewer<'h> {
         Ok(ViewedFrame { session: name, frame, snapshot, message, request, changes_context })
     }
 
-    /// Applies a frame of a session, and renders nothing.
+    /// Applies a frame of a session, and renders nothing. O(n log n) in the frame's ops and the
+    /// ambient facets.
     ///
     /// # Errors
     /// What the veil has against the frame.
@@ -217,7 +218,7 @@ impl<'h> Viewer<'h> {
         Some(usize::try_from(messages).unwrap_or(usize::MAX))
     }
 
-    /// What requests that are worked out from what was seen so far lack.
+    /// What requests that are worked out from what was seen so far lack. O(sessions).
     pub fn lacks(&self) -> Vec<Lack> {
         let has_system = self.sessions.values().all(|session| session.system_from.is_some());
         Lack::of_transcript(self.format, has_system)
@@ -230,12 +231,12 @@ impl<'h> Viewer<'h> {
     }
 
     /// What is reported of the exchanges so far: of those that begin with a request, in their
-    /// order, and then of the answers that show nothing.
+    /// order, and then of the answers that show nothing. O(n) for all of them.
     pub fn reported(&self) -> impl Iterator<Item = &ReportedExchange> {
         self.reports.all()
     }
 
-    /// What the requests so far come to.
+    /// What the requests so far come to. O(sessions).
     pub fn requests(&self) -> RequestSums {
         let last = self.sessions.values().filter_map(|session| session.last_request);
         let sums =
@@ -248,7 +249,8 @@ impl<'h> Viewer<'h> {
         self.sessions.get(session).map(|session| &session.context)
     }
 
-    /// What the model sees after the last frame of a session; `None` where that is nothing.
+    /// What the model sees after the last frame of a session; `None` where that is nothing. Renders
+    /// and counts it: O(its text).
     ///
     /// # Errors
     /// What the format has against the ambient facets.

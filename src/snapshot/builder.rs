@@ -52,7 +52,7 @@ impl ChunkOptions {
         self
     }
 
-    /// Sets the facets that the text represents.
+    /// Sets the facets that the text represents. O(ids).
     pub fn facets(mut self, ids: impl IntoIterator<Item = FacetId>) -> Self {
         self.facet_ids = Some(ids.into_iter().collect());
         self
@@ -165,7 +165,7 @@ impl<'c> FrameSnapshotBuilder<'c> {
 
     /// Adds a chunk that was counted before, as it is; of its structure nothing stays, since
     /// positions belong to the snapshot that it came from. The counts of the snapshot are then
-    /// declared: nobody knows which tokenizer counted all of them.
+    /// declared: nobody knows which tokenizer counted all of them. Copies the text: O(text).
     pub fn add_chunk(&mut self, mut chunk: RenderedChunk) {
         let (text, nesting) = (std::mem::take(&mut chunk.content), self.innermost());
         chunk.structure = None;

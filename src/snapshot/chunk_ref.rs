@@ -124,7 +124,8 @@ impl<'a> ChunkInfo<'a> {
         }
     }
 
-    /// Where it stands in the frame's nesting. An archive builds it anew.
+    /// Where it stands in the frame's nesting. An archive builds it anew. O(log n) there, and
+    /// O(children).
     pub fn structure(self) -> Option<Cow<'a, Structure>> {
         match self.0 {
             Place::Snapshot { chunk, .. } => {
@@ -135,7 +136,7 @@ impl<'a> ChunkInfo<'a> {
         }
     }
 
-    /// Free fields of whoever made the chunk.
+    /// Free fields of whoever made the chunk. O(log n) in an archive.
     pub fn metadata(self) -> Option<&'a Object> {
         match self.0 {
             Place::Snapshot { chunk, .. } => chunk.rare.as_ref()?.metadata.as_deref(),

@@ -37,7 +37,7 @@ impl FrameSnapshot {
     }
 
     /// Loads the wire form. `type` may also be spelled `chunkType`. What `hasContent` says is
-    /// passed over: the text tells it.
+    /// passed over: the text tells it. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Tiling`] where the chunks' contents do not tile `totalContent`,

@@ -101,7 +101,8 @@ impl BodyText {
         }
     }
 
-    /// The whole text, shared where it stands by itself, and else put together.
+    /// The whole text, shared where it stands by itself, and else put together. Linear in the text
+    /// then.
     pub fn to_shared(&self) -> Arc<str> {
         match self.pieces.as_slice() {
             [Piece { text, range }] if *range == (0..text.len()) => Arc::clone(text),

@@ -83,7 +83,7 @@ fn wire(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn Decoder>)>> {
 
 /// Whether a folder that holds files with these names is a recording: one of the wire, a trace bundle
 /// of Codex, or the raw bodies of Claude Code. Of those alone whose requests have no response yet, and that no index
-/// names, the requests are named by UUIDs.
+/// names, the requests are named by UUIDs. O(names).
 ///
 /// ```
 /// use afterimage::transcript::is_recording_folder;

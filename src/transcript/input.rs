@@ -46,7 +46,8 @@ type Opens<R> = fn(&Path) -> Result<R>;
 impl Transcript<Box<dyn BufRead + Send>> {
     /// Opens a file and recognises its format. What is packed with gzip or zstd is unpacked, and
     /// UTF-16 is read by its mark ([`decoded`](super::decoded)). After a session of Claude Code the
-    /// files of its subagents are read ([`Transcript::join_subagents`]).
+    /// files of its subagents are read ([`Transcript::join_subagents`]). Reads what
+    /// [`Transcript::new`] reads, and lists the folder for files of subagents.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], and what [`Transcript::new`] refuses; these and the errors of reading on
@@ -65,7 +66,8 @@ impl Transcript<Box<dyn BufRead + Send>> {
 
     /// Reads the files of the subagents of the session that `path` holds after the input, each as
     /// sessions of their own ([`subagent_files`](super::subagent_files)); of other formats than Claude Code there are
-    /// none. A file that cannot be read is a note.
+    /// none. A file that cannot be read is a note. Lists two folders, and reads the first line of
+    /// each file beside the session's.
     pub fn join_subagents(&mut self, path: impl AsRef<Path>) {
         if self.format == TranscriptFormat::ClaudeCode {
             self.join_subagent_files(subagents::subagent_files(path));
@@ -84,7 +86,9 @@ impl Transcript<Box<dyn BufRead + Send>> {
 
 impl Transcript<Box<dyn BufRead + Send>> {
     /// Opens a folder that is a recording: one of the wire (with the feature `record`), a trace bundle
-    /// of Codex, or the raw bodies of Claude Code. `None` where it is none of them.
+    /// of Codex, or the raw bodies of Claude Code. `None` where it is none of them. Reads all
+    /// bodies of the latter two, and compares the names of raw bodies in O(n²) time; of the wire
+    /// the file is read once.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] where a file of it cannot be read. A payload that is missing is a note.
@@ -108,7 +112,8 @@ impl Transcript<Box<dyn BufRead + Send>> {
 }
 
 impl<R: BufRead> Transcript<R> {
-    /// Recognises the format of `input` by its content.
+    /// Recognises the format of `input` by its content. Reads its first 256 lines, or 8 MiB of
+    /// them; a single document whole.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownFormat`] for an empty input and for one of no known format,
@@ -118,7 +123,7 @@ impl<R: BufRead> Transcript<R> {
         Self::with_format(input, None)
     }
 
-    /// Reads `input` as `format`; `None` recognises it.
+    /// Reads `input` as `format`; `None` recognises it. Reads what [`Transcript::new`] reads.
     ///
     /// # Errors
     /// As [`Transcript::new`].

@@ -142,7 +142,7 @@ impl RecordedExchange {
         }
     }
 
-    /// Puts another body in the place of the request.
+    /// Puts another body in the place of the request. O(the body).
     pub fn replace_request(&mut self, body: impl Into<BodyText>) {
         self.request = body.into();
         self.asked = Asked::of_body(self.api, &self.request);

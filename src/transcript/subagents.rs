@@ -23,7 +23,8 @@ const FIRST_LINE: u64 = 4 << 20;
 /// their names: those in `SESSION/subagents`, and those beside it that name the session
 /// themselves, as older versions wrote them. Empty for any other file.
 ///
-/// [`Transcript::open`](super::Transcript::open) reads them after the file itself.
+/// [`Transcript::open`](super::Transcript::open) reads them after the file itself. Lists two
+/// folders, and reads the first line of each file beside it.
 pub fn subagent_files(path: impl AsRef<Path>) -> Vec<PathBuf> {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

@@ -102,12 +102,12 @@ impl Usage {
     ///
     /// Whose object it is shows in the names of its members. Those of several are read: Chat
     /// Completions, Messages, Responses, Codex, inspect, pi, Gemini CLI, Kimi, Copilot,
-    /// SWE-agent.
+    /// SWE-agent. O(size).
     pub fn of(usage: &Value) -> Option<Self> {
         usage_reading::read(usage)
     }
 
-    /// Reads the wire form back.
+    /// Reads the wire form back. O(size).
     pub fn from_json(value: &Value) -> Self {
         let number = |key: &str| value.get(key).and_then(Value::as_u64);
         let mut unreadable = UsageMembers::default();

@@ -33,7 +33,7 @@ pub struct Branch {
 
 impl Branch {
     /// The event by which a frame tells that these earlier frames of its session, each range with
-    /// its first and its last, are outside of the context from here on.
+    /// its first and its last, are outside of the context from here on. O(ranges).
     pub fn event(outside: impl IntoIterator<Item = (u64, u64)>) -> Value {
         let mut payload = Object::new();
         payload.put("outside", Value::Array(outside.into_iter().map(Self::range).collect()));

@@ -54,7 +54,8 @@ pub struct Compaction {
 
 impl Compaction {
     /// The event by which a frame tells that `engine` put a summary in the place of the frames
-    /// `from` to `to`. Without `summary` it is what the frame adds.
+    /// `from` to `to`. Without `summary` it is what the frame adds. O(the summary), which is
+    /// written as JSON.
     pub fn event(from: FrameSeq, to: FrameSeq, engine: &str, summary: Option<&Facet>) -> Value {
         let mut payload = Self::payload(from, to, engine);
         payload.put_some("summary", summary.map(Facet::to_json));
@@ -62,7 +63,8 @@ impl Compaction {
     }
 
     /// As [`Compaction::event`], where the frame says the summary and it is read there: nothing stands
-    /// in the place of the frames `from` to `to`, of which those in `kept` stay.
+    /// in the place of the frames `from` to `to`, of which those in `kept` stay. O(ranges in
+    /// `kept`).
     pub fn event_in_place(
         from: FrameSeq,
         to: FrameSeq,

@@ -269,7 +269,8 @@ impl Facet {
             || self.shown_children().any(Facet::says_something)
     }
 
-    /// Which part of a message the chunks of the facet are.
+    /// Which part of a message the chunks of the facet are. Copies the ids and the name of a call
+    /// or a result.
     pub fn chunk_part(&self) -> Part {
         let of_type;
         let content = match self.typed() {
@@ -411,7 +412,7 @@ impl Saliency {
         Value::Object(object)
     }
 
-    /// Loads the wire form.
+    /// Loads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a member is of the wrong type.

@@ -114,6 +114,7 @@ impl Frame {
     }
 
     /// Loads the wire form. Without `source` the events tell it (see `docs/transcripts.md`).
+    /// O(size).
     ///
     /// # Errors
     /// As [`FacetOp::from_json`] and [`FrameSnapshot::from_json`], with the frame's sequence.

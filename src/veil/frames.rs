@@ -47,7 +47,7 @@ impl<'h> Frames<'h> {
         self.at(index).and_then(|at| self.history.frame_at(at))
     }
 
-    /// The first.
+    /// The first. A packed one is read: O(its size).
     pub fn first(&self) -> Option<Arc<Frame>> {
         self.get(0)
     }
@@ -59,17 +59,17 @@ impl<'h> Frames<'h> {
         Self { history: self.history, range: self.range.start + start..self.range.start + end }
     }
 
-    /// The sequence of the frame at `index`. Reads no frame.
+    /// The sequence of the frame at `index`. Reads no frame. O(log n).
     pub fn sequence(&self, index: usize) -> Option<FrameSeq> {
         self.at(index).and_then(|at| self.history.sequence_at(at))
     }
 
-    /// The source of the frame at `index`. Reads no more of it.
+    /// The source of the frame at `index`. Reads no more of it. O(log n).
     pub fn source(&self, index: usize) -> Option<Source> {
         self.at(index).and_then(|at| self.history.source_at(at))
     }
 
-    /// What the frame at `index` rendered to, where it was captured. Copies no text.
+    /// What the frame at `index` rendered to, where it was captured. Copies no text. O(log n).
     pub fn snapshot(&self, index: usize) -> Option<Arc<FrameSnapshot>> {
         self.at(index).and_then(|at| self.history.snapshot_at(at))
     }
@@ -80,7 +80,7 @@ impl<'h> Frames<'h> {
         self.at(index).and_then(|at| self.history.shown_at(at))
     }
 
-    /// Whether the frame at `index` was forgotten: see [`History::forget`].
+    /// Whether the frame at `index` was forgotten: see [`History::forget`]. O(log n).
     pub fn is_forgotten(&self, index: usize) -> bool {
         self.at(index).is_some_and(|at| self.history.is_forgotten_at(at))
     }

@@ -31,6 +31,7 @@ pub struct Imported {
 
 impl Imported {
     /// What a source says of a message, by its own names: what has a typed place here goes there.
+    /// O(members).
     pub fn of_members(line: u64, is_message: bool, mut members: Object) -> Self {
         let mut take = |key: &str| match members.get(key) {
             Some(Value::String(text)) => {
@@ -69,7 +70,7 @@ impl Imported {
         Value::Object(object)
     }
 
-    /// Loads the wire form.
+    /// Loads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a member is of the wrong type, or the form

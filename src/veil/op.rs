@@ -96,7 +96,7 @@ impl FacetOp {
         Value::Object(object)
     }
 
-    /// Loads the wire form. The id of a rewrite or removal may be spelled `facetId`.
+    /// Loads the wire form. The id of a rewrite or removal may be spelled `facetId`. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for an unknown type, a missing member or one of the wrong type.

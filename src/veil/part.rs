@@ -172,7 +172,7 @@ impl FacetPart {
         Self { content, ..Self::default() }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("kind", self.content.kind());
@@ -182,7 +182,7 @@ impl FacetPart {
         Value::Object(object)
     }
 
-    /// Loads the wire form. Without `kind` it is text.
+    /// Loads the wire form. Without `kind` it is text. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) for an unknown kind or form, a missing name, or
@@ -299,7 +299,7 @@ impl CacheMark {
         Some(Self { kind, ttl, extra })
     }
 
-    /// The mark as the provider writes it.
+    /// The mark as the provider writes it. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("type", &*self.kind);
@@ -318,6 +318,7 @@ const CACHE: &str = "cache_control";
 
 impl PartSource {
     /// What a provider's block says: what has a typed place goes there, the rest is `native`.
+    /// O(members).
     pub fn of_block(block: Value) -> Self {
         let mut source = Self::default();
         let Value::Object(mut block) = block else {
@@ -361,7 +362,7 @@ impl PartSource {
     }
 
     /// The block with its members by the provider's names; `None` where there is nothing of it.
-    /// The reverse of [`PartSource::of_block`], but for the order of members.
+    /// The reverse of [`PartSource::of_block`], but for the order of members. O(size).
     pub fn to_block(&self) -> Option<Value> {
         let rest = match &self.native {
             Some(Value::Object(rest)) => Some(rest),

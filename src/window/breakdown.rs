@@ -84,6 +84,7 @@ impl ContextWindow {
     }
 
     /// Who takes the room of the context as it stands, before anything is done to make it fit.
+    /// Costs the sealing of new frames, and a rendering of the context.
     ///
     /// # Errors
     /// Those of [`ContextWindow::next_job`].

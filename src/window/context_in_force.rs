@@ -92,6 +92,7 @@ pub struct LeftAt {
 
 impl ContextSize {
     /// What a snapshot that is no frame comes to as a message; nothing where it shows nothing.
+    /// O(chunks), which are counted where another tokenizer counted them.
     pub fn of(hud: &Hud, shown: &FrameSnapshot) -> Self {
         if shown.is_empty() {
             return Self::default();
@@ -131,6 +132,8 @@ impl ContextSize {
 impl ContextInForce {
     /// Takes the last frame of `history`, which was captured, with what it tells of the context.
     /// Says whether frames left the context or came back to it. To be called after each frame.
+    /// Costs the chunks of the frame; where it tells of a compaction or a branch, linear in the
+    /// frames and blocks so far.
     ///
     /// # Errors
     /// Those of [`RecordedCompactions::follow`].
@@ -210,7 +213,7 @@ impl ContextInForce {
         (frame <= block.to).then_some(block)
     }
 
-    /// Since when a frame is in the context no more; `None` where it is in it.
+    /// Since when a frame is in the context no more; `None` where it is in it. O(log n).
     pub fn left_at(&self, frame: FrameSeq) -> Option<LeftAt> {
         self.since.get(&self.block_of(frame)?.block).copied()
     }

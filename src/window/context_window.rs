@@ -161,7 +161,7 @@ impl ContextWindow {
 
     /// Has `engine` answer a job, and again for less where its answer grew over the limit in
     /// rendering; for whoever shows how far compression is. Tell [`ContextWindow::fail`] of an
-    /// error.
+    /// error. Costs at most three answers of the engine, and [`ContextWindow::complete`] for each.
     ///
     /// # Errors
     /// Those of the engine, with the first frame of the job, and of [`ContextWindow::complete`].
@@ -189,7 +189,7 @@ impl ContextWindow {
     /// The next range that is to be summarised for the context to fit; `None` where there is
     /// none, and [`ContextWindow::finish`] makes the context. Answer each with
     /// [`ContextWindow::complete`] or [`ContextWindow::fail`]: while one is under way, nothing more
-    /// is planned.
+    /// is planned. Costs what [`ContextWindow::render`] does, without the engine.
     ///
     /// # Errors
     /// Those of [`ContextWindow::render`], but for [`ErrorKind::OverBudget`].
@@ -236,7 +236,7 @@ impl ContextWindow {
     }
 
     /// Takes the summary of a job: as [`CompressionTransform::complete`], rendered by the
-    /// window's own HUD.
+    /// window's own HUD. Costs what that does, and renders and counts the summary.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::complete`] and of the renderer.
@@ -253,7 +253,7 @@ impl ContextWindow {
             .complete(job, summary, now, |facet| hud.render_facet(facet, Role::User, tags, now))
     }
 
-    /// Takes note that a job failed: as [`CompressionTransform::fail`].
+    /// Takes note that a job failed: as [`CompressionTransform::fail`]. Costs as much.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::fail`].
@@ -266,7 +266,8 @@ impl ContextWindow {
         self.transform.fail(job, reason, now)
     }
 
-    /// The context, once no job is left: what is still too much is dropped and shortened.
+    /// The context, once no job is left: what is still too much is dropped and shortened. Costs
+    /// what [`ContextWindow::render`] does, without the engine.
     ///
     /// # Errors
     /// [`ErrorKind::OverBudget`] where what must stay does not fit: nothing is dropped then.
@@ -385,7 +386,8 @@ impl ContextWindow {
     }
 
     /// The original frames of a block, or of what was shortened or dropped, by the id that stands
-    /// in the context. Those of the `ledger` are the frames that its lines are from.
+    /// in the context. Those of the `ledger` are the frames that its lines are from. Linear in what
+    /// stands for frames, and O(log n) for each frame that it gives.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where nothing in effect has the id, and those of

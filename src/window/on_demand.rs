@@ -41,7 +41,8 @@ impl ContextWindow {
     /// Plans a range of the caller's own, as
     /// [`CompressionTransform::compress_range`](crate::compress::CompressionTransform::compress_range)
     /// does, whatever the budget. [`ContextWindow::next_job`] hands it out, or the next
-    /// [`ContextWindow::render`] has it summarised; then its blocks take effect.
+    /// [`ContextWindow::render`] has it summarised; then its blocks take effect. Costs the
+    /// planning, as there, and the sealing of new frames.
     ///
     /// # Errors
     /// Those of
@@ -116,7 +117,7 @@ impl ContextWindow {
     /// [`CompressionTransform::undo`](crate::compress::CompressionTransform::undo) does. What stood
     /// in its place before stands there again: frames, shortened ones too, or blocks. The next
     /// context begins a new epoch there. Where there is no room for what came back, that context
-    /// shortens and leaves out as ever.
+    /// shortens and leaves out as ever. At worst O(n²) in what stands for frames.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::undo`](crate::compress::CompressionTransform::undo). Nothing
@@ -151,7 +152,8 @@ impl ContextWindow {
     }
 
     /// Gives back the memory of the frames that a block stands for, as
-    /// [`CompressionTransform::spill`](crate::compress::CompressionTransform::spill) does.
+    /// [`CompressionTransform::spill`](crate::compress::CompressionTransform::spill) does. Costs
+    /// what that does, and at worst O(n²) in the blocks.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::spill`](crate::compress::CompressionTransform::spill).
@@ -167,7 +169,8 @@ impl ContextWindow {
     }
 
     /// Gives up the frames that a block stands for, as
-    /// [`CompressionTransform::forget`](crate::compress::CompressionTransform::forget) does.
+    /// [`CompressionTransform::forget`](crate::compress::CompressionTransform::forget) does. Costs
+    /// what that does, and at worst O(n²) in the blocks.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::forget`](crate::compress::CompressionTransform::forget).
@@ -183,7 +186,8 @@ impl ContextWindow {
         self.replaced.retain(|id, _| !gone.holds(id));
     }
 
-    /// As [`ContextWindow::expand`], where the originals of blocks are in `archive`.
+    /// As [`ContextWindow::expand`], where the originals of blocks are in `archive`. Costs as much,
+    /// and reads and copies what it takes from there.
     ///
     /// # Errors
     /// Those of [`ContextWindow::expand`] and of

@@ -24,7 +24,8 @@ pub struct Difference {
 }
 
 /// Applies the delta to `a`, and answers with how the result differs from `b`: with nothing where
-/// the delta is right. A `parent` that `b` does not have is not asked for.
+/// the delta is right. A `parent` that `b` does not have is not asked for. Costs what that does,
+/// and a comparison of both.
 ///
 /// # Errors
 /// As [`apply`](super::apply).
@@ -114,7 +115,7 @@ pub(super) fn leads_back(delta: &CheckpointDelta) -> bool {
 }
 
 /// The delta that leads back: applied to what `delta` makes of a checkpoint, it gives that
-/// checkpoint again.
+/// checkpoint again. O(n log n) in the lines of the checkpoint.
 ///
 /// # Errors
 /// [`ErrorKind::Instruction`] where the delta's instructions are not exact, [`ErrorKind::Markdown`]
@@ -127,7 +128,8 @@ pub fn invert(delta: &CheckpointDelta) -> Result<CheckpointDelta> {
     rewritten(&header, &patch, &ends)
 }
 
-/// The delta that does what `first` and then `second` do.
+/// The delta that does what `first` and then `second` do. O(n log n) in the lines of the
+/// checkpoints.
 ///
 /// # Errors
 /// [`ErrorKind::Base`] where the second does not begin where the first ends,

@@ -90,7 +90,7 @@ impl CheckpointDelta {
         Document::parse(text).map(|document| Self { document })
     }
 
-    /// Reads a delta from bytes.
+    /// Reads a delta from bytes. Linear in its length.
     ///
     /// # Errors
     /// As [`Document::read`].
@@ -141,28 +141,28 @@ impl CheckpointDelta {
         sections.find(|(_, section)| normal(&section.title) == name)
     }
 
-    /// The sentence of the section Summary; empty without one.
+    /// The sentence of the section Summary; empty without one. O(sections), and copies its text.
     pub fn summary(&self) -> String {
         let section = self.part("summary");
         section.map_or_else(String::new, |(_, section)| self.document.body_of(section))
     }
 
-    /// What the section Added holds.
+    /// What the section Added holds. O(sections and entries), which are copied.
     pub fn added(&self) -> Vec<Part> {
         self.parts("added")
     }
 
-    /// What the section Removed holds.
+    /// What the section Removed holds. O(sections and entries), which are copied.
     pub fn removed(&self) -> Vec<Part> {
         self.parts("removed")
     }
 
-    /// The rows of the section Modified.
+    /// The rows of the section Modified. O(sections and entries), which are copied.
     pub fn modified(&self) -> Vec<Change> {
         self.changes("modified")
     }
 
-    /// The rows of the section Status Transitions.
+    /// The rows of the section Status Transitions. O(sections and entries), which are copied.
     pub fn transitions(&self) -> Vec<Change> {
         self.changes("status transitions")
     }

@@ -167,7 +167,8 @@ impl Document {
         text.trim_matches('\n').to_owned()
     }
 
-    /// The line after a section and those inside of it that the format does not name.
+    /// The line after a section and those inside of it that the format does not name. Linear in the
+    /// sections inside of it.
     pub fn content_end(&self, section: &Section) -> usize {
         let is_before = |other: &Section| other.lines.start < section.lines.start;
         let index = self.sections.partition_point(is_before);

@@ -84,7 +84,7 @@ impl Document {
         Some(Edit::insert(last.lines.end, rows))
     }
 
-    /// Appends lines of their own to the end of a section.
+    /// Appends lines of their own to the end of a section. O(lines).
     pub fn append_block(&self, section: &Section, lines: Vec<String>) -> Edit {
         self.append(section, lines, |_| false)
     }
@@ -106,7 +106,7 @@ impl Document {
         Edit::insert(at, lines)
     }
 
-    /// Puts lines in place of what stands between a section's heading and the next one.
+    /// Puts lines in place of what stands between a section's heading and the next one. O(lines).
     pub fn replace_body(&self, section: &Section, lines: Vec<String>) -> Edit {
         let blocks = self.blocks_of(section);
         match (blocks.first(), blocks.last()) {
@@ -116,7 +116,7 @@ impl Document {
     }
 
     /// Puts lines in place of a section's content, with the sections inside of it that the format
-    /// does not name.
+    /// does not name. Linear in the sections inside of it, and the empty lines around the content.
     pub fn replace_content(&self, section: &Section, lines: Vec<String>) -> Edit {
         let is_filled = |index: &usize| !self.is_blank(*index);
         let mut content = section.body..self.content_end(section);
@@ -127,6 +127,7 @@ impl Document {
     }
 
     /// Takes lines away, and empty ones where two would meet or where they would end the text.
+    /// Linear in the empty lines that it takes away.
     pub fn remove_lines(&self, mut lines: Range<usize>) -> Edit {
         let blank_before = lines.start.checked_sub(1).is_none_or(|before| self.is_blank(before));
         if blank_before && lines.end < self.lines.len() && self.is_blank(lines.end) {
@@ -141,6 +142,7 @@ impl Document {
     }
 
     /// A new section before the line `at`, with its heading and body apart from what is around.
+    /// O(body).
     pub fn insert_section(&self, at: usize, level: u8, title: &str, body: &str) -> Edit {
         let at = at.min(self.lines.len());
         let mut lines = Vec::new();
@@ -158,13 +160,14 @@ impl Document {
         Edit::insert(at, lines)
     }
 
-    /// Sets a cell of a row.
+    /// Sets a cell of a row. O(the row).
     pub fn set_cell(&self, block: &Block, column: usize, text: &str) -> Option<Edit> {
         let row = table::with_cell(self.lines.get(block.lines.start), column, text)?;
         Some(Edit::replace(block.lines.clone(), vec![row]))
     }
 
     /// Sets a field of the header; a new one goes to its end. Without a header nothing is set.
+    /// O(fields).
     pub fn set_field(&self, key: &str, value: &str) -> Option<Edit> {
         let front = self.front_matter()?;
         let line = format!("{key}: {}", quoted(value));

@@ -44,7 +44,7 @@ impl FrontMatter {
         self.lines.len()
     }
 
-    /// The value of the first field with this name, where it has one.
+    /// The value of the first field with this name, where it has one. O(fields).
     pub fn get(&self, key: &str) -> Option<&str> {
         Some(self.field(key)?.value.as_str()).filter(|value| !value.is_empty())
     }

@@ -50,7 +50,7 @@ impl Checkpoint {
         Document::parse(text).map(Self::from)
     }
 
-    /// Reads a checkpoint from bytes.
+    /// Reads a checkpoint from bytes. Linear in its length.
     ///
     /// # Errors
     /// As [`Document::read`].

@@ -108,7 +108,7 @@ impl fmt::Display for Diagnostic {
 
 impl DocumentKind {
     /// The kind of a document: by its header, its title, or its sections. What is neither is taken
-    /// for a checkpoint.
+    /// for a checkpoint. O(blocks).
     ///
     /// ```
     /// use afterimage_checkpoint::{Document, DocumentKind};
@@ -138,7 +138,7 @@ impl DocumentKind {
     }
 }
 
-/// Every finding of a document of its kind, in the order of the text.
+/// Every finding of a document of its kind, in the order of the text. O(document).
 ///
 /// ```
 /// use afterimage_checkpoint::{Document, DocumentKind, lint};

@@ -43,7 +43,7 @@ impl Journal {
     ///
     /// An append is durable once it has returned. A session's log is opened at its first use:
     /// the headers of all its records are read (36 bytes of each), and a torn tail is cut and
-    /// [reported](Journal::cut_tails).
+    /// [reported](Journal::cut_tails). Lists the directory.
     ///
     /// # Errors
     /// [`ErrorKind::Locked`](crate::ErrorKind::Locked) where another writer has the directory,
@@ -56,7 +56,7 @@ impl Journal {
         Self::open_on(Arc::new(DiskFiles), directory, holder, options)
     }
 
-    /// [`Journal::open`] on other files than the operating system's.
+    /// [`Journal::open`] on other files than the operating system's. Costs as much.
     ///
     /// # Errors
     /// As [`Journal::open`].
@@ -73,7 +73,9 @@ impl Journal {
     /// A journal in a directory that is there, for reading, beside whoever writes.
     ///
     /// What was appended before a method is called is seen by it. What would change something is
-    /// refused with [`ErrorKind::Locked`](crate::ErrorKind::Locked).
+    /// refused with [`ErrorKind::Locked`](crate::ErrorKind::Locked). Lists the directory. Each
+    /// method lists it again, and those that use a session's log read the headers of all its
+    /// records anew (36 bytes of each).
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), also where the directory is not there.
@@ -128,7 +130,8 @@ impl Journal {
         face::now(self.append_entry(session, entry)).map(|landed| landed.appended)
     }
 
-    /// At most `most` events from the one with sequence `first` on; none past the end.
+    /// At most `most` events from the one with sequence `first` on; none past the end. Reads the
+    /// events that it gives, and two more.
     ///
     /// # Errors
     /// [`ErrorKind::Gap`](crate::ErrorKind::Gap) where events are missing, saying which;
@@ -138,7 +141,8 @@ impl Journal {
         face::now(face::read(self, session, first, most))
     }
 
-    /// Writes a snapshot of the state after the event with sequence `after_sequence`.
+    /// Writes a snapshot of the state after the event with sequence `after_sequence`. Costs the
+    /// state as JSON, a read of the newest snapshot, and one file with two syncs.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the session has no such event,
@@ -157,7 +161,7 @@ impl Journal {
 
     /// The newest snapshot; `None` where there is none yet.
     ///
-    /// It is not compared with the log: [`Journal::load`] does that.
+    /// It is not compared with the log: [`Journal::load`] does that. Reads it whole: O(its size).
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged),
@@ -171,7 +175,7 @@ impl Journal {
     }
 
     /// The state after all events: from the newest snapshot that fits the log, and the events after
-    /// it.
+    /// it. Reads these, the newest event, and each newer snapshot that it passes over.
     ///
     /// # Errors
     /// [`ErrorKind::Gap`](crate::ErrorKind::Gap) where events are missing that no snapshot covers,
@@ -214,7 +218,7 @@ impl Journal {
         face::now(face::accept_loss(self, session, now))
     }
 
-    /// Loads the state of a session, to go on with it.
+    /// Loads the state of a session, to go on with it. Costs what [`Journal::load`] does.
     ///
     /// # Errors
     /// As [`Journal::load`].
@@ -227,7 +231,8 @@ impl Journal {
     }
 
     /// Checks an event, appends it after the newest one that the state knows, applies it, and
-    /// writes a snapshot where one is due.
+    /// writes a snapshot where one is due. Costs what [`Journal::append`] does, and for a snapshot
+    /// that is due [`Journal::write_snapshot`].
     ///
     /// # Errors
     /// What the state has [against the event](Replay::check), before it is appended;
@@ -245,7 +250,7 @@ impl Journal {
         face::now(face::record(self, live, id, event, now))
     }
 
-    /// Writes a snapshot of a state now.
+    /// Writes a snapshot of a state now. Costs what [`Journal::write_snapshot`] does.
     ///
     /// # Errors
     /// As [`Journal::write_snapshot`].
@@ -257,7 +262,8 @@ impl Journal {
         face::now(face::snapshot(self, live, now))
     }
 
-    /// Applies the events that others have appended, and says how many.
+    /// Applies the events that others have appended, and says how many. Reads these events, and two
+    /// more for each 2,000 of them.
     ///
     /// # Errors
     /// As [`Journal::load`]. The state holds what came before the event that went wrong; where that
@@ -266,7 +272,7 @@ impl Journal {
         face::now(face::catch_up(self, live))
     }
 
-    /// What there is of a session.
+    /// What there is of a session. Reads the newest snapshot whole, and two events.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) and
@@ -276,7 +282,8 @@ impl Journal {
     }
 
     /// The sessions that have events, in the order of their names. One that cannot be read is among
-    /// them; by its [token](SessionName::token), where its name cannot be read either.
+    /// them; by its [token](SessionName::token), where its name cannot be read either. Opens the
+    /// log of each session, and reads a few headers and the first record of it.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) and
@@ -285,7 +292,8 @@ impl Journal {
         self.store.sessions()
     }
 
-    /// Removes a session, its snapshots first. One that is not there is no error.
+    /// Removes a session, its snapshots first. One that is not there is no error. Lists the
+    /// directory, and removes the session's files with up to four syncs.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -320,7 +328,8 @@ impl Journal {
         self.store.lost_ends()
     }
 
-    /// What is wrong with the end of a session's log, when it was last looked at.
+    /// What is wrong with the end of a session's log, when it was last looked at. Linear in
+    /// [`Journal::lost_ends`].
     pub fn lost_end(&self, session: &SessionName) -> Option<&LostEnd> {
         self.store.lost_end(session)
     }

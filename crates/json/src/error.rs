@@ -106,7 +106,7 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// Puts `segment` in front of the JSON path, from the inside out.
+    /// Puts `segment` in front of the JSON path, from the inside out. O(the path).
     pub fn nest(&mut self, segment: impl fmt::Display) {
         let tail = self.path.take().unwrap_or_default();
         let segment = segment.to_string().replace('~', "~0").replace('/', "~1");

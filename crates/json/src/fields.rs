@@ -28,7 +28,7 @@ impl Fields {
         }
     }
 
-    /// The member `key`, `null` included.
+    /// The member `key`, `null` included. O(members).
     pub fn take(&mut self, key: &str) -> Option<Value> {
         self.0.shift_remove(key)
     }
@@ -48,6 +48,7 @@ impl Fields {
     }
 
     /// The member `key` through `load`, which names places inside of it; `null` is nothing.
+    /// O(members), besides what `load` costs.
     ///
     /// # Errors
     /// Those of `load`, with the member's name in their path.
@@ -60,7 +61,7 @@ impl Fields {
         value.map(load).transpose().map_err(|error| error.at(|place| place.nest(key)))
     }
 
-    /// The member `key` as a string; `None` where it is absent or `null`.
+    /// The member `key` as a string; `None` where it is absent or `null`. O(members).
     ///
     /// # Errors
     /// `Shape` for a value of another type.
@@ -71,7 +72,7 @@ impl Fields {
         })
     }
 
-    /// The member `key` as a boolean; `None` where it is absent or `null`.
+    /// The member `key` as a boolean; `None` where it is absent or `null`. O(members).
     ///
     /// # Errors
     /// `Shape` for a value of another type.
@@ -79,7 +80,7 @@ impl Fields {
         self.typed(key, "a boolean", |value| value.as_bool().ok_or(value))
     }
 
-    /// The member `key` as an integer from zero; `None` where it is absent or `null`.
+    /// The member `key` as an integer from zero; `None` where it is absent or `null`. O(members).
     ///
     /// # Errors
     /// `Shape` for a value of another type.
@@ -87,7 +88,7 @@ impl Fields {
         self.typed(key, "an integer from zero", |value| value.as_u64().ok_or(value))
     }
 
-    /// The member `key` as an integer of 64 bits; `None` where it is absent or `null`.
+    /// The member `key` as an integer of 64 bits; `None` where it is absent or `null`. O(members).
     ///
     /// # Errors
     /// `Shape` for a value of another type.
@@ -98,7 +99,7 @@ impl Fields {
         })
     }
 
-    /// The member `key` as a number; `None` where it is absent or `null`.
+    /// The member `key` as a number; `None` where it is absent or `null`. O(members).
     ///
     /// # Errors
     /// `Shape` for a value of another type.
@@ -109,7 +110,7 @@ impl Fields {
         })
     }
 
-    /// The member `key` as an object; `None` where it is absent or `null`.
+    /// The member `key` as an object; `None` where it is absent or `null`. O(members).
     ///
     /// # Errors
     /// `Shape` for a value of another type.
@@ -120,7 +121,7 @@ impl Fields {
         })
     }
 
-    /// The member `key` as an array; `None` where it is absent or `null`.
+    /// The member `key` as an array; `None` where it is absent or `null`. O(members).
     ///
     /// # Errors
     /// `Shape` for a value of another type.
@@ -174,6 +175,7 @@ pub trait ObjectExt {
     /// Sets the member `key` where there is a value.
     fn put_some<V: Into<Value>>(&mut self, key: &str, value: Option<V>);
     /// Puts the members that are not known here after those that are; a known one stays as it is.
+    /// O(size of `extra`).
     fn put_unknown(&mut self, extra: &Object);
 }
 

@@ -157,7 +157,7 @@ impl Object {
         Some(value)
     }
 
-    /// Keeps the members for which `keeps` says so, in order.
+    /// Keeps the members for which `keeps` says so, in order. O(n).
     pub fn retain(&mut self, mut keeps: impl FnMut(&String, &mut Value) -> bool) {
         let mut members = match std::mem::take(self).0 {
             Members::Few(members) => members,
@@ -167,7 +167,7 @@ impl Object {
         *self = Self::of(members);
     }
 
-    /// Takes all members out.
+    /// Takes all members out. O(n).
     pub fn clear(&mut self) {
         *self = Self::new();
     }
@@ -219,7 +219,7 @@ impl Object {
         Self(Members::Many(Box::new(Indexed::of(members))))
     }
 
-    /// Gives back the room for further members.
+    /// Gives back the room for further members. O(n).
     pub fn shrink_to_fit(&mut self) {
         match &mut self.0 {
             Members::Few(members) => members.shrink_to_fit(),

@@ -19,7 +19,7 @@ pub enum PathElement {
 pub struct Path(Vec<PathElement>);
 
 impl Path {
-    /// The path of these object keys.
+    /// The path of these object keys. O(keys).
     pub fn of_keys<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self(keys.into_iter().map(|key| PathElement::Key(key.into())).collect())
     }
@@ -44,7 +44,7 @@ impl Path {
         tokens.split('/').map(|token| key(token).map(PathElement::Key)).collect()
     }
 
-    /// The path with one more step.
+    /// The path with one more step. Copies the others: O(n).
     pub fn child(&self, element: impl Into<PathElement>) -> Self {
         let mut elements = Vec::with_capacity(self.0.len() + 1);
         elements.extend_from_slice(&self.0);

@@ -147,7 +147,7 @@ impl FromJson for Value {
     }
 }
 
-/// As [`read`], straight into another form of values.
+/// As [`read`], straight into another form of values. O(bytes).
 ///
 /// # Errors
 /// Those of [`read`].

@@ -58,7 +58,7 @@ pub struct FoundMark {
 }
 
 impl HighWater {
-    /// Reads the mark in a file; `None` where there is no such file.
+    /// Reads the mark in a file; `None` where there is no such file. Reads 1 KiB.
     ///
     /// Whoever reads beside a writer reads the mark first and the log after it.
     ///
@@ -88,7 +88,7 @@ impl HighWater {
     }
 
     /// Opens a file for raising its mark; `None` where there is none. A slot that is damaged is put
-    /// in order.
+    /// in order. Reads 1 KiB, and writes it anew with two syncs where a slot is damaged.
     ///
     /// # Errors
     /// Those of [`HighWater::read`].
@@ -101,7 +101,8 @@ impl HighWater {
         }
     }
 
-    /// Puts a mark there, durably, whatever was there before: also a lower one.
+    /// Puts a mark there, durably, whatever was there before: also a lower one. Writes 1 KiB, with
+    /// two syncs.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], naming the file.

@@ -23,7 +23,7 @@ const MOST_WORK: usize = 16;
 const BLOCK: u64 = 1 << 20;
 
 /// The bytes of a file of at most `limit` bytes. Memory is taken for what is read, not for what the
-/// length of the file says.
+/// length of the file says. O(file).
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] for a longer file, of which nothing is read; [`ErrorKind::Damaged`] for one
@@ -333,7 +333,7 @@ impl LineWriter {
     /// Opens a file of at most `limit` bytes for appending. A torn tail is copied beside it,
     /// durably, and cut; whatever happens in between, the bytes are in one of the two. The file and
     /// its name are synced once: a process that was killed may have left what its system alone
-    /// knows. Gives what is in the file, and where the copy is.
+    /// knows. Gives what is in the file, and where the copy is. O(file).
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`], with the line, where something that is not sound stands before a
@@ -368,7 +368,7 @@ impl LineWriter {
         Ok((writer, scan, copy))
     }
 
-    /// Appends sealed lines, each with its line end, in one write.
+    /// Appends sealed lines, each with its line end, in one write. O(bytes).
     ///
     /// # Errors
     /// [`ErrorKind::Io`]: what was written is taken back, so that appending can go on when there is

@@ -49,7 +49,7 @@ fn too_long(most: u64) -> Error {
 }
 
 /// The bytes with a first byte that says how they are kept: as they are, or compressed with zstd
-/// where that is shorter.
+/// where that is shorter. O(bytes).
 pub fn pack(bytes: &[u8]) -> Vec<u8> {
     let mut packed = zstd::bulk::compress(bytes, LEVEL).unwrap_or_default();
     fill(&mut packed, bytes.len());
@@ -99,7 +99,7 @@ const CHECK_MAGIC: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0];
 const FILE_LEVEL: i32 = 6;
 
 /// A whole file in zstd, with a checksum of its bytes at the end: in a frame that other programs
-/// pass over.
+/// pass over. O(bytes).
 ///
 /// # Errors
 /// [`ErrorKind::Io`] where zstd cannot compress, which takes memory alone.

@@ -160,6 +160,7 @@ impl RecordFile {
     }
 
     /// Reads the payload of the record at `position` into `payload`, in place of what it holds.
+    /// O(record): two reads, and its checksum.
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`] where the header or the payload fails its check or the file ends

@@ -109,6 +109,7 @@ impl RecordWriter {
     }
 
     /// As [`RecordWriter::open`]; `None` where `refuses` what is there, and then nothing is cut.
+    /// Reads what that reads.
     ///
     /// # Errors
     /// Those of [`RecordWriter::open`].
@@ -142,7 +143,7 @@ impl RecordWriter {
 
     /// Appends a record and gives its position. It is durable only after [`RecordWriter::sync`].
     ///
-    /// One write, or two of a payload over 64 KiB, which is not copied.
+    /// One write, or two of a payload over 64 KiB, which is not copied. O(payload).
     ///
     /// # Errors
     /// [`ErrorKind::Io`]: the writer is poisoned then, and what was written of the record is taken

@@ -108,7 +108,7 @@ impl MemoryFiles {
         disk.contents.get(*content).map(|content| content.live.clone())
     }
 
-    /// Puts a file there, durably.
+    /// Puts a file there, durably. O(bytes).
     pub fn put(&self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) {
         let mut disk = self.disk();
         let bytes = bytes.into();
@@ -134,7 +134,7 @@ impl MemoryFiles {
     }
 
     /// The disk after a loss of power, sound again: with what is left of unsynced bytes, and with
-    /// the names that were not synced or without.
+    /// the names that were not synced or without. Copies all files.
     pub fn crash(&self, unsynced: UnsyncedBytes, keeps_names: bool) -> Self {
         let disk = self.disk();
         let names = if keeps_names { &disk.live } else { &disk.durable };

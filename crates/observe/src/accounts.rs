@@ -6,7 +6,7 @@ use crate::{Error, ErrorKind, Result};
 impl Observations {
     /// Gives an agent this account, which is made where it is not there. What was known of the
     /// account is known again; the account that the agent had before is left, with what is known
-    /// of it.
+    /// of it. Costs one commit of the store.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where another agent has the account, [`ErrorKind::Shape`] and
@@ -20,7 +20,7 @@ impl Observations {
     }
 
     /// As [`Observations::login`], for an account that is new: what was known of one of this name
-    /// is gone.
+    /// is gone. Costs one commit of the store, and is linear in what it forgets.
     ///
     /// # Errors
     /// Those of [`Observations::login`].
@@ -31,7 +31,7 @@ impl Observations {
     }
 
     /// As [`Observations::login`], and where another agent has the account, it is taken from that
-    /// one: as after a restart under another id. Says from whom.
+    /// one: as after a restart under another id. Says from whom. Costs one commit of the store.
     ///
     /// # Errors
     /// Those of [`Observations::login`], but for the conflict.
@@ -47,7 +47,8 @@ impl Observations {
     }
 
     /// Takes the account from an agent and forgets what was known of it. The account stays, for
-    /// whoever logs in next. Says whether the agent had one.
+    /// whoever logs in next. Says whether the agent had one. Costs one commit of the store, and is
+    /// linear in what it forgets.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
@@ -57,7 +58,7 @@ impl Observations {
     }
 
     /// Takes the account from an agent and keeps what is known of it, for whoever takes it up
-    /// again. Says whether the agent had one.
+    /// again. Says whether the agent had one. Costs one commit of the store.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
@@ -81,7 +82,7 @@ impl Observations {
     }
 
     /// Takes an account from whoever has it and keeps what is known of it: for an agent that will
-    /// not come back. Says which agent had it.
+    /// not come back. Says which agent had it. Costs one commit of the store.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where there is no such account; [`ErrorKind::Io`],
@@ -98,7 +99,8 @@ impl Observations {
         Ok(from)
     }
 
-    /// The account that an agent has.
+    /// The account that an agent has. O(log n); a database looks through all accounts where the
+    /// agent has none.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
@@ -107,7 +109,7 @@ impl Observations {
         self.ask(|store| store.account_of(agent))
     }
 
-    /// All accounts, by name.
+    /// All accounts, by name. O(accounts).
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
@@ -117,7 +119,7 @@ impl Observations {
     }
 
     /// Forgets what is known of an account: the observation of this name, or all. Says how many
-    /// observations there were.
+    /// observations there were. Costs one commit of the store, and is linear in what it forgets.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see

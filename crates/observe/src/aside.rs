@@ -72,7 +72,7 @@ impl RejectedAnswerInfo {
         }
     }
 
-    /// The wire form: `name`, `tool`, `at`, `tick`, `reason`, `count`, `excerpt`.
+    /// The wire form: `name`, `tool`, `at`, `tick`, `reason`, `count`, `excerpt`. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("name", self.name.as_str());
@@ -85,7 +85,7 @@ impl RejectedAnswerInfo {
         object.into()
     }
 
-    /// Loads the wire form.
+    /// Loads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.

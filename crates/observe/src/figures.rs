@@ -178,6 +178,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Reads them off the figures of a store; see [`StoreReader::figures`](super::StoreReader::figures).
+    /// O(tools).
     pub fn of(figures: &[(String, Figures)]) -> Self {
         let is_whole = |(name, _): &&(String, Figures)| name.is_empty();
         let tools = figures.iter().filter(|figures| !is_whole(figures));

@@ -114,6 +114,7 @@ impl Observations {
     /// what is younger than the policy's limit, or the call's own.
     ///
     /// Reads what a summary reads of one observation, and writes nothing; [`Observations::record_check`] counts it.
+    /// Linear in the observations of the account, and in the payload of that one.
     ///
     /// ```
     /// use afterimage_observe::{Millis, Moment, Observations, PlannedCall, Policy, Response, ToolCall};
@@ -192,7 +193,8 @@ impl Observations {
         Ok(freshness)
     }
 
-    /// Counts this check in the figures ([`Figures::checks`], [`Figures::spared`]).
+    /// Counts this check in the figures ([`Figures::checks`], [`Figures::spared`]). Costs one
+    /// commit of the store.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):

@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Observations {
-    /// The answers that were set aside of an account, by observation.
+    /// The answers that were set aside of an account, by observation. Linear in these.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
@@ -32,7 +32,8 @@ impl Observations {
         self.ask(|store| store.asides(account))
     }
 
-    /// The answer that is kept beside an observation, with its payload.
+    /// The answer that is kept beside an observation, with its payload. Reads its payload: O(its
+    /// length).
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
@@ -43,7 +44,7 @@ impl Observations {
 
     /// Takes the answer that was set aside for the observation after all, whatever it is: as when
     /// a tool answers in another form from now on, or the world began anew at tick 0. `None` where
-    /// nothing is kept beside it.
+    /// nothing is kept beside it. Costs what [`Observations::intercept`] does for it.
     ///
     /// # Errors
     /// Those of [`RejectedAnswer::value`]; [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see

@@ -137,7 +137,7 @@ impl StaleMark {
         object.into()
     }
 
-    /// Loads the wire form.
+    /// Loads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.

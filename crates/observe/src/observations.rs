@@ -40,7 +40,8 @@ impl std::fmt::Debug for Observations {
 
 impl Observations {
     /// Observations in this store. Summaries are counted exactly where a feature has a counter,
-    /// else estimated; see [`Observations::counted_by`].
+    /// else estimated; see [`Observations::counted_by`]. Writes the policy as JSON, to hash it:
+    /// O(its size).
     pub fn new(store: impl ObservationStore + 'static, policy: Policy) -> Self {
         let text = format!("{OUTLINE_VERSION} {}", policy.to_json());
         let hash = blake3::hash(text.as_bytes()).to_hex();
@@ -49,7 +50,7 @@ impl Observations {
         Self { store: Box::new(store), policy, counter, fingerprint }
     }
 
-    /// Observations in memory, gone with the value.
+    /// Observations in memory, gone with the value. O(size of the policy).
     ///
     /// # Errors
     /// None; the same shape as opening a file.
@@ -58,7 +59,7 @@ impl Observations {
     }
 
     /// Observations in a database file, which is made where it is not there. Several processes may
-    /// use one file.
+    /// use one file. Costs what [`SqliteStore::open`](super::SqliteStore::open) does.
     ///
     /// # Errors
     /// Those of [`SqliteStore::open`](super::SqliteStore::open).
@@ -130,7 +131,7 @@ impl Observations {
         Ok(self.summary_of(found, now, tokens))
     }
 
-    /// As [`Observations::summary`], of the account that an agent has.
+    /// As [`Observations::summary`], of the account that an agent has. Costs what that does.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].
@@ -232,7 +233,8 @@ impl Observations {
         })
     }
 
-    /// The observation of this name, with its payload.
+    /// The observation of this name, with its payload. Reads the payload: O(its length); a database
+    /// that has none looks through all of its rows.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].
@@ -240,7 +242,8 @@ impl Observations {
         self.ask(|store| store.observation(account, name))
     }
 
-    /// The observations of an account without their payloads, by name.
+    /// The observations of an account without their payloads, by name. Reads each payload all the
+    /// same, to check it: O(size of the payloads).
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].
@@ -249,7 +252,7 @@ impl Observations {
     }
 
     /// When the value at `pointer` of an observation was last seen: when the last response came
-    /// that named it, or the oldest part of it.
+    /// that named it, or the oldest part of it. Parses the payload: O(its length).
     ///
     /// # Errors
     /// Those of [`Observation::value`].
@@ -264,7 +267,7 @@ impl Observations {
     }
 
     /// What is out of date of an account: marked so by an action, older than the policy wants it at
-    /// `now`, or damaged.
+    /// `now`, or damaged. Costs what [`Observations::infos`] does.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].
@@ -296,7 +299,7 @@ impl Observations {
         Ok(account.map_or(now, |account| account.now(now)))
     }
 
-    /// The figures of all tools, by name. Those of whole summaries have the empty name.
+    /// The figures of all tools, by name. Those of whole summaries have the empty name. O(tools).
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].
@@ -304,7 +307,7 @@ impl Observations {
         self.ask(|store| store.figures())
     }
 
-    /// What can be read off the figures.
+    /// What can be read off the figures. O(tools).
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see [`ObservationStore`].

@@ -11,7 +11,7 @@ use crate::{Error, Result, json::Value};
 pub struct Pointer(Vec<String>);
 
 impl Pointer {
-    /// Reads a pointer: the empty text is the whole value, any other begins with `/`.
+    /// Reads a pointer: the empty text is the whole value, any other begins with `/`. O(text).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it does not.

@@ -241,7 +241,7 @@ impl ToolRule {
 }
 
 impl LineRule {
-    /// A line with a value.
+    /// A line with a value. O(text).
     ///
     /// # Errors
     /// Those of [`Template::parse`].
@@ -250,7 +250,7 @@ impl LineRule {
         Ok(Self { label: label.into(), value, each: None, item: None, is_inline: false })
     }
 
-    /// A line with a list.
+    /// A line with a list. O(text).
     ///
     /// # Errors
     /// Those of [`Template::parse`] and [`Pointer::parse`].

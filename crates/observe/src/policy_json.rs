@@ -18,7 +18,7 @@ const VERSION: u64 = 1;
 
 impl Policy {
     /// Reads a policy. What is not there is as in [`Policy::default`], but that no tool is
-    /// observed unless one is named.
+    /// observed unless one is named. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where a member is not known or of another type, and
@@ -75,7 +75,7 @@ impl Policy {
         ends(fields, policy)
     }
 
-    /// Reads a policy that is written as TOML.
+    /// Reads a policy that is written as TOML. O(text).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] with the line where the text is not TOML, and those of

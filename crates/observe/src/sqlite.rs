@@ -47,7 +47,7 @@ pub struct SqliteStore {
 
 impl SqliteStore {
     /// Opens a file, or makes it where it is not there. A file of an older version is brought up
-    /// to date, with all that it holds.
+    /// to date, with all that it holds. Reads the schema; of a file of an older version every row.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownFormat`] for a file that is no such database, and for a directory, a
@@ -59,7 +59,7 @@ impl SqliteStore {
         Self::open_with(path, SqliteOptions::default())
     }
 
-    /// As [`SqliteStore::open`], with options.
+    /// As [`SqliteStore::open`], with options. Costs as much.
     ///
     /// # Errors
     /// Those of [`SqliteStore::open`].

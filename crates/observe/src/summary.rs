@@ -52,7 +52,7 @@ impl Summary {
         &self.sections
     }
 
-    /// The bytes of the payloads that it stands for.
+    /// The bytes of the payloads that it stands for. O(sections).
     pub fn stands_for(&self) -> u64 {
         self.sections.iter().map(|section| section.stands_for).fold(0, u64::saturating_add)
     }

@@ -49,7 +49,7 @@ impl Piece {
 }
 
 impl Template {
-    /// Reads a template.
+    /// Reads a template. O(text).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a brace stays open or what it holds is

@@ -56,7 +56,8 @@ impl<'r> RequestBodies<'r> {
     }
 
     /// What is stored of the body of a request of this recording; where that is not all of it,
-    /// [`Body::cut`](crate::Body::cut) of [`Recording::request`] says why.
+    /// [`Body::cut`](crate::Body::cut) of [`Recording::request`] says why. O(body): reads its
+    /// record, and those that it refers to and that are not kept.
     ///
     /// # Errors
     /// Those of [`Recording::request`].

@@ -12,7 +12,8 @@ const PIECE: usize = 4096;
 /// The bytes of a body that was sent in these codings: the value of its `content-encoding`. Knows
 /// `gzip`, `deflate`, `br`, `zstd` and `identity`.
 ///
-/// Takes as much memory as the body and what it unpacks to, `most` bytes.
+/// Takes as much memory as the body and what it unpacks to, `most` bytes. O(bytes, and what they
+/// hold up to `most`).
 ///
 /// # Errors
 /// [`ErrorKind::Shape`] where a coding is not known, or the bytes are not of it, or break off;

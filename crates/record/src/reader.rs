@@ -143,7 +143,7 @@ impl Recording {
         Self::open_from(&DiskFiles, folder)
     }
 
-    /// As [`Recording::open`], through these files.
+    /// As [`Recording::open`], through these files. Reads the file once.
     ///
     /// # Errors
     /// Those of [`Recording::open`].

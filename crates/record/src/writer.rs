@@ -81,7 +81,7 @@ impl RecordingWriter {
         Ok(opened)
     }
 
-    /// As [`RecordingWriter::open_private`], through these files.
+    /// As [`RecordingWriter::open_private`], through these files. Reads what that reads.
     ///
     /// # Errors
     /// Those of [`RecordingWriter::open_private`].
@@ -168,7 +168,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Appends the next part of the body of the response.
+    /// Appends the next part of the body of the response. Packs and writes it: O(bytes).
     ///
     /// # Errors
     /// Those of [`RecordingWriter::start`].

@@ -112,7 +112,7 @@ impl<'t> Applier<'t> {
         Ok(drift)
     }
 
-    /// Takes a delta back: applies its inverse.
+    /// Takes a delta back: applies its inverse. Costs what [`Applier::apply`] does.
     ///
     /// # Errors
     /// Those of [`Applier::apply`].

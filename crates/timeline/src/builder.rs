@@ -38,7 +38,7 @@ impl TimelineBuilder {
         Self { now, ..self }
     }
 
-    /// The timeline, with its initial snapshot.
+    /// The timeline, with its initial snapshot. O(size of the state), whose depth is measured.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for a session id that is empty or longer than [`MAX_ID`](super::MAX_ID) characters,

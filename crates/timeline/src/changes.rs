@@ -39,13 +39,14 @@ impl<'t> Changes<'t> {
         &self.state
     }
 
-    /// The value at a path of a target.
+    /// The value at a path of a target. A look-up for each element of the path.
     pub fn value(&self, target: &DeltaTarget, path: &Path) -> Option<&Data> {
         let place = self.targets.find(target)?;
         self.state.at(place.elements())?.at(path.elements())
     }
 
-    /// Adds a delta, with the event as its cause, and applies it.
+    /// Adds a delta, with the event as its cause, and applies it. Costs what [`Applier::apply`]
+    /// does.
     ///
     /// # Errors
     /// Those of [`Applier::apply`].
@@ -56,7 +57,7 @@ impl<'t> Changes<'t> {
         Ok(())
     }
 
-    /// Sets a value; nothing where it is that already.
+    /// Sets a value; nothing where it is that already. Costs what [`Changes::push`] does.
     ///
     /// # Errors
     /// Those of [`Changes::push`].
@@ -74,7 +75,7 @@ impl<'t> Changes<'t> {
         self.push(Delta::new(target, DeltaOperation::Set, path).replacing(previous, new))
     }
 
-    /// Adds to a number; one that is not there counts from zero.
+    /// Adds to a number; one that is not there counts from zero. Costs what [`Changes::push`] does.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where something else is there or the sum is out
@@ -93,7 +94,8 @@ impl<'t> Changes<'t> {
         self.push(Delta::new(target, operation, path).replacing(previous, Data::from(sum)))
     }
 
-    /// Appends to an array, which is created where it is not there.
+    /// Appends to an array, which is created where it is not there. Costs what [`Changes::push`]
+    /// does.
     ///
     /// # Errors
     /// Those of [`Changes::push`].
@@ -106,6 +108,7 @@ impl<'t> Changes<'t> {
     }
 
     /// Removes the first element of an array that `is_it` picks; nothing where there is none.
+    /// Linear in the array.
     ///
     /// # Errors
     /// Those of [`Changes::push`].
@@ -123,7 +126,7 @@ impl<'t> Changes<'t> {
         self.push(remove.replacing(previous, None).of_length(length))
     }
 
-    /// Takes a member away; nothing where it is not there.
+    /// Takes a member away; nothing where it is not there. Costs what [`Changes::push`] does.
     ///
     /// # Errors
     /// Those of [`Changes::push`].
@@ -132,7 +135,8 @@ impl<'t> Changes<'t> {
         self.push(Delta::new(target, DeltaOperation::Delete, path).replacing(previous, None))
     }
 
-    /// Changes the state in any way: the deltas are those by which it then differs.
+    /// Changes the state in any way: the deltas are those by which it then differs. Costs a
+    /// comparison of both states, and [`Changes::push`] for each delta.
     ///
     /// # Errors
     /// Those of [`Changes::push`].

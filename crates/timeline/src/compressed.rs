@@ -38,7 +38,7 @@ pub struct CompressedSnapshot {
 
 impl CompressedSnapshot {
     /// The snapshot as what differs from `base`, which has this depth itself; `None` where a state
-    /// is no object.
+    /// is no object. O(size): hashes the state, and compares it with that of `base`.
     ///
     /// # Errors
     /// None that a state of this library can cause.
@@ -66,7 +66,7 @@ impl CompressedSnapshot {
         &self.head
     }
 
-    /// The whole snapshot, from the one that it is based on.
+    /// The whole snapshot, from the one that it is based on. O(size of the state), which is hashed.
     ///
     /// # Errors
     /// [`ErrorKind::Base`] where `base` is another, [`ErrorKind::Damaged`] where the outcome fails
@@ -137,7 +137,7 @@ impl CompressedSnapshot {
         Value::Object(object)
     }
 
-    /// Reads the wire form.
+    /// Reads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for a member that is missing or of the wrong type,

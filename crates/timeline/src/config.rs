@@ -116,6 +116,7 @@ impl TimelineConfig {
 
     /// Reads the wire form; what is absent is as by default. The policy may also stand in the
     /// members `retention` and `limits`, as the document writes it: sizes are megabytes there.
+    /// O(size).
     ///
     /// ```
     /// use afterimage_timeline::{TimelineConfig, json};

@@ -165,7 +165,7 @@ impl Delta {
         Self { cause: cause.into(), event_id: event_id.into(), ..self }
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("deltaId", self.delta_id.as_str());
@@ -184,7 +184,7 @@ impl Delta {
         Value::Object(object)
     }
 
-    /// Reads the wire form. Only `target`, `operation` and `path` must be there.
+    /// Reads the wire form. Only `target`, `operation` and `path` must be there. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) for a member of the wrong type, and for an

@@ -13,6 +13,7 @@ pub struct Event(Object);
 
 impl Event {
     /// An event of a type. Its id is given when its turn is pushed, unless it is given before.
+    /// O(size).
     pub fn new(event_type: &str, data: impl Into<Data>) -> Self {
         let mut object = Object::new();
         object.put("type", event_type);
@@ -75,7 +76,7 @@ impl Event {
         })
     }
 
-    /// A value that the event's type asks for. A look-up by name.
+    /// A value that the event's type asks for. A look-up by name. Copies the value: O(its size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape), naming the member, where it is not there.

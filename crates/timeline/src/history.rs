@@ -143,7 +143,7 @@ impl Timeline {
     }
 
     /// Takes turns back: adds a turn after which the state is the one after `to`. History stays as
-    /// it is.
+    /// it is. Costs a [`Timeline::diff`] and a [`Timeline::push`].
     ///
     /// # Errors
     /// Those of [`Timeline::state_at`].
@@ -153,7 +153,8 @@ impl Timeline {
     }
 
     /// Takes the last undo back that was not taken back yet: adds a turn after which the state is
-    /// the one before that undo. Any other turn in between makes an end of it.
+    /// the one before that undo. Any other turn in between makes an end of it. Reads the undos
+    /// before, and costs a [`Timeline::diff`] and a [`Timeline::push`].
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where nothing was undone; those of [`Timeline::state_at`].
@@ -199,7 +200,8 @@ impl Timeline {
         Ok(open.pop())
     }
 
-    /// Another history that shares this one up to a turn, and copies nothing of it.
+    /// Another history that shares this one up to a turn, and copies nothing of it. Costs what
+    /// [`Timeline::state_at`] does, and reads the turns since the last snapshot.
     ///
     /// # Errors
     /// Those of [`Timeline::state_at`], and of [`TimelineBuilder::build`](super::TimelineBuilder::build)
@@ -286,7 +288,8 @@ impl Timeline {
 
 /// A state, with where it comes from.
 impl StateSnapshot {
-    /// Whether the deltas lead from this snapshot to `end`, as the checksums of both tell.
+    /// Whether the deltas lead from this snapshot to `end`, as the checksums of both tell. Applies
+    /// the deltas, and hashes both states: O(n).
     ///
     /// # Errors
     /// Those of [`Applier::apply`](super::Applier::apply), strictly.

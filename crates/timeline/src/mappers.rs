@@ -136,6 +136,7 @@ impl Mappers {
     }
 
     /// Why a turn with these events asks for a snapshot, if it does: the weightiest reason.
+    /// O(events).
     pub fn reason(&self, events: &[Event]) -> Option<SnapshotReason> {
         let reasons = events.iter().filter_map(|event| self.triggers.get(event.event_type()));
         reasons.copied().max_by_key(|reason| reason.priority())

@@ -202,7 +202,7 @@ impl StateSnapshot {
 
     /// Reads the wire form, and compares the checksums that are there. Those of other programs, whose
     /// hash is unknown, are no texts of 32 hexadecimal digits, and are passed over. A snapshot that
-    /// gives no reason is read as a manual one.
+    /// gives no reason is read as a manual one. O(size), and hashes the state.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for a member that is missing or of the wrong type, for a reason that is

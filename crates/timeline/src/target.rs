@@ -48,7 +48,7 @@ impl Targets {
         Self(vec![(DeltaTarget::KNOWLEDGE, Path::default())])
     }
 
-    /// The table with one more target, or with another place for one that it has.
+    /// The table with one more target, or with another place for one that it has. O(targets).
     pub fn with(mut self, target: impl Into<DeltaTarget>, place: Path) -> Self {
         let target = target.into();
         match self.0.iter_mut().find(|(known, _)| *known == target) {
@@ -58,7 +58,7 @@ impl Targets {
         self
     }
 
-    /// The place of a target.
+    /// The place of a target. O(targets).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for a target that the table does not have.

@@ -154,7 +154,7 @@ impl Timeline {
         self.snapshots.iter()
     }
 
-    /// A turn.
+    /// A turn. O(log n); a turn in a file is parsed.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where there is none with this id; what reading it gives, where it
@@ -174,7 +174,8 @@ impl Timeline {
     /// and keeps the turn; then makes a snapshot and verifies the state where that is due.
     ///
     /// Empty fields are filled in: `turnId`, `sessionId`, ids and numbers of events and deltas, the
-    /// summary, and from the state `gameTime` and `sceneId`.
+    /// summary, and from the state `gameTime` and `sceneId`. Costs what the mappers and
+    /// [`Applier::apply`] do for each delta; the first delta with an id of its own reads all turns.
     ///
     /// # Errors
     /// [`ErrorKind::Sequence`] where the turn has an id that is not the next one,

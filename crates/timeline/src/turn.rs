@@ -137,7 +137,7 @@ impl TurnRecord {
 
     /// Reads the wire form. What is absent is empty, and filled in when the turn is pushed; without
     /// `deltas` these are made from the events. Deltas without `turnId`, `sequence` or `timestamp`
-    /// take them from the turn.
+    /// take them from the turn. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) for a member of the wrong type.
@@ -231,7 +231,7 @@ impl LlmContext {
 }
 
 impl Summary {
-    /// The summary of some deltas.
+    /// The summary of some deltas. O(deltas), times the targets that they name.
     pub fn of(deltas: &[Delta]) -> Self {
         let mut targets_modified: Vec<DeltaTarget> = Vec::new();
         for delta in deltas {

@@ -45,7 +45,7 @@ impl Verification {
 }
 
 impl Difference {
-    /// As JSON: `path`, `expected` and `found`; an absent value is left out.
+    /// As JSON: `path`, `expected` and `found`; an absent value is left out. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("path", self.path.as_str());
@@ -57,7 +57,7 @@ impl Difference {
 
 impl Timeline {
     /// Rebuilds the state from the snapshot before it, so that the deltas are exercised, and
-    /// compares.
+    /// compares. Replays the turns since the snapshot before, and compares both states.
     ///
     /// # Errors
     /// What cannot be read, where turns or snapshots are in files.
@@ -65,7 +65,7 @@ impl Timeline {
         self.verify_state(self.last_turn(), &self.head)
     }
 
-    /// As [`Timeline::verify`], for a state that is said to be the one after a turn.
+    /// As [`Timeline::verify`], for a state that is said to be the one after a turn. Costs as much.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) past the last turn, and as there.
@@ -74,7 +74,7 @@ impl Timeline {
         Ok(Verification::of(turn, &rebuilt, state))
     }
 
-    /// Checks a snapshot against the deltas that lead to it.
+    /// Checks a snapshot against the deltas that lead to it. Costs as much.
     ///
     /// # Errors
     /// As [`Timeline::verify_state`].
@@ -89,7 +89,7 @@ impl Timeline {
     }
 
     /// Rebuilds the state, puts it in the place of the one that is there, and makes a snapshot of
-    /// it. Returns what differed.
+    /// it. Returns what differed. Costs what [`Timeline::verify`] does.
     ///
     /// # Errors
     /// As [`Timeline::verify`].

@@ -169,7 +169,8 @@ impl Calibration {
     }
 
     /// A counter of texts by the slope of a model over all text. `None` where the model is not
-    /// fitted, this build lacks the tokenizer that counted, or a calibrated one did.
+    /// fitted, this build lacks the tokenizer that counted, or a calibrated one did. Linear in the
+    /// models.
     pub fn counter(&self, model: &str) -> Option<Calibrated> {
         let base = by_name(&self.base)?;
         let is_calibrated = base.certainty() == Certainty::Calibrated;
@@ -194,7 +195,7 @@ impl Calibration {
 
     /// As [`Calibration::counts`], from the reported exchange so many before, as for a program that
     /// heard nothing since. An exchange that has none so far before it is `None`, but for the first
-    /// of a session.
+    /// of a session. Costs what that does.
     ///
     /// # Errors
     /// As [`Calibration::counts`].

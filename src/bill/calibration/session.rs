@@ -65,6 +65,7 @@ impl Calibration {
     /// What a request of a session holds besides the text of its transcript, in tokens, by the slope
     /// over all text: tools, system prompt, forms; images and documents are not in it. `None` where
     /// no exchange of the session with the model is known, or several sessions have this name.
+    /// Linear in the models and the sessions.
     pub fn intercept(&self, session: &str, model: &str) -> Option<i64> {
         let of = self.model(model)?;
         let is_wanted = |of: &&SessionReport| &*of.session == session && &*of.model == model;

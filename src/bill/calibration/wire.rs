@@ -30,7 +30,7 @@ impl Calibration {
         object.into()
     }
 
-    /// Reads the wire form.
+    /// Reads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Json`] for what is no JSON, [`ErrorKind::Limit`] for more than 32 MiB,

@@ -156,7 +156,8 @@ impl Residency {
         Builder::new(recording).build(&|_| Vec::new())
     }
 
-    /// The same with what it cost by these prices: each exchange at its own.
+    /// The same with what it cost by these prices: each exchange at its own. Takes as long as
+    /// [`Residency::of`], and a look-up in the table for each exchange.
     ///
     /// # Errors
     /// Those of [`Recording::request`].
@@ -181,6 +182,7 @@ impl Residency {
     }
 
     /// The lines that cost most: by their price, then by their tokens; the first among equals.
+    /// Sorts the lines: O(n log n).
     pub fn largest(&self, most: usize) -> Vec<&ResidencyLine> {
         let mut lines: Vec<_> = self.lines.iter().filter(|line| !line.share.is_empty()).collect();
         lines.sort_by_key(|line| std::cmp::Reverse((line.share.pico, line.share.tokens())));
@@ -195,7 +197,7 @@ impl Residency {
 
     /// The shares of the lines of each key, those that cost most first. A line without a key is in
     /// none: what these have, and the [`remainders`](Self::remainders), is what the sum of all keys
-    /// lacks of the [`total`](Self::total).
+    /// lacks of the [`total`](Self::total). O(lines), and a sort of the keys.
     pub fn by<'r, K: Hash + Eq>(
         &'r self,
         key: impl Fn(&'r ResidencyLine) -> Option<K>,

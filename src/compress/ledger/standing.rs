@@ -43,7 +43,8 @@ impl Ledger {
 
     /// What there is to say in at most `limit` tokens, by its worth: rules, the last error, open
     /// steps, files that were changed, what the agent said last, and files that were read. `None`
-    /// where nothing is known or nothing fits.
+    /// where nothing is known or nothing fits. O(n log n) in what is known; lines are counted as
+    /// far as they may fit.
     pub fn text(&self, limit: u64, counter: &dyn TokenCounter) -> Option<String> {
         let lines = self.lines(limit, &HashSet::new(), counter);
         let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();

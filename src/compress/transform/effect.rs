@@ -12,7 +12,8 @@ use crate::{
 const NAMED: usize = 8;
 
 impl CompressionTransform {
-    /// Lets all blocks that are ready take effect. `None` where there are none.
+    /// Lets all blocks that are ready take effect. `None` where there are none. O(log n) for each,
+    /// and for each block that it replaces.
     pub fn apply(&mut self) -> Option<Epoch> {
         let ready = std::mem::take(&mut self.ready);
         let from = ready.values().map(|block| block.from).min()?;
@@ -48,7 +49,7 @@ impl CompressionTransform {
         self.applied.values()
     }
 
-    /// The block with this id, in effect or inside of one that is.
+    /// The block with this id, in effect or inside of one that is. Linear in the blocks.
     pub fn block(&self, id: &str) -> Option<&Arc<CompressionBlock>> {
         fn find<'b>(
             block: &'b Arc<CompressionBlock>,
@@ -66,7 +67,8 @@ impl CompressionTransform {
     /// Gives back the memory of the originals of a block in effect, once `archive` holds the same
     /// text: they expand from there. The history forgets the frames too
     /// ([`History::forget`]): contexts show the block, and an op that names a facet of theirs is
-    /// refused. Answers with what the history gave back.
+    /// refused. Answers with what the history gave back. Reads the originals from `archive` to
+    /// compare them, and costs what [`CompressionTransform::forget`] does.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where no block in effect has this id, and those of
@@ -83,7 +85,8 @@ impl CompressionTransform {
     }
 
     /// Gives up the originals of a block in effect, and of the blocks inside of it; the history
-    /// forgets the frames too, as in [`CompressionTransform::spill`].
+    /// forgets the frames too, as in [`CompressionTransform::spill`]. Costs what
+    /// [`History::forget`] does, and is linear in the blocks and ranges.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where no block in effect has this id, and those of

@@ -127,7 +127,8 @@ impl CompressionTransform {
     /// a caller did to its copy. `render` makes of the block's facet what
     /// stands in contexts, for example with `Hud::render_facet`; so the summary is guarded against
     /// forged tags and counted like any other text. The block takes effect with
-    /// [`CompressionTransform::apply`].
+    /// [`CompressionTransform::apply`]. Costs `render`, and hashes the texts of the passages:
+    /// O(their bytes).
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where the job is not under way. [`ErrorKind::Limit`] where the
@@ -188,6 +189,7 @@ impl CompressionTransform {
 
     /// Takes note that a job failed. Its range waits for another try, and after the last for one
     /// much later: see [`CompressionOptions::retry_most_ms`](super::super::CompressionOptions::retry_most_ms).
+    /// O(ranges under way, and those that failed).
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where the job is not under way.

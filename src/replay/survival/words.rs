@@ -74,7 +74,7 @@ pub fn is_of_program(text: &str) -> bool {
     OF_PROGRAMS.iter().any(|start| text.trim_start().starts_with(start))
 }
 
-/// Whether nobody in these messages calls a tool.
+/// Whether nobody in these messages calls a tool. O(chunks).
 pub fn has_no_calls(messages: &[Passage]) -> bool {
     let mut chunks = messages.iter().flat_map(|message| message.snapshot.chunks());
     !chunks.any(|chunk| matches!(chunk.part(), PartRef::Call { .. }))
@@ -98,7 +98,7 @@ impl Runs {
     }
 
     /// How many of the runs of five words of `said` are among them, and how many there are. Of fewer
-    /// words there is one run.
+    /// words there is one run. O(words of `said`).
     pub fn found(&self, said: &str) -> (usize, usize) {
         let words: Vec<&str> = said.split_whitespace().collect();
         let size = words.len().min(5);
@@ -114,7 +114,7 @@ fn runs(words: &[&str], size: usize) -> HashSet<String> {
     words.windows(size).map(|words| words.join(" ")).collect()
 }
 
-/// Whether a text stands in another, white space aside.
+/// Whether a text stands in another, white space aside. O(both texts).
 pub fn stands_in(wanted: &str, text: &str) -> bool {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     flat(text).contains(&flat(wanted))
@@ -137,7 +137,8 @@ const INABILITIES: [&str; 12] = [
 ];
 
 /// The sentences of the user's words that are rules: at most 300 bytes each, outside of code. What
-/// asks is none, and neither is what tells that the user does not know or have something.
+/// asks is none, and neither is what tells that the user does not know or have something. Linear in
+/// the texts, but for O(n²) comparisons of the rules that are found.
 pub fn rules(said: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for text in said {

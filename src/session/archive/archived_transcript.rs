@@ -112,7 +112,8 @@ impl ArchivedTranscript {
         self.name_of(row.session).map_or_else(|| Arc::from(""), Arc::clone)
     }
 
-    /// The session of the first frame; `None` where there is no frame.
+    /// The session of the first frame; `None` where there is no frame. The first call reads the
+    /// table of the frames.
     ///
     /// # Errors
     /// Those of [`ArchivedTranscript::rows`].
@@ -137,7 +138,8 @@ impl ArchivedTranscript {
         Ok(Lack::of_transcript(self.entry.input_format, last.iter().all(has_system)))
     }
 
-    /// Where its requests come from: recorded, or worked out from its frames.
+    /// Where its requests come from: recorded, or worked out from its frames. O(frames) where they
+    /// are worked out.
     ///
     /// # Errors
     /// Those of [`ArchivedTranscript::rows`].
@@ -184,7 +186,8 @@ impl ArchivedTranscript {
         Ok(archive)
     }
 
-    /// Hands out what a frame rendered to, as a view of the archive: its text is not copied.
+    /// Hands out what a frame rendered to, as a view of the archive: its text is not copied. Reads
+    /// one segment.
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) where it is missing;

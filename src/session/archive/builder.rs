@@ -58,7 +58,8 @@ impl ArchiveSummary {
 
 impl ArchiveBuilder {
     /// Begins an archive in a directory. The directory must be empty if it is there, or hold what
-    /// another run began and did not finish: that is made anew.
+    /// another run began and did not finish: that is made anew. Lists the directory, and removes
+    /// what the other run left.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where something else is there, an archive too; [`ErrorKind::Locked`]
@@ -104,7 +105,8 @@ impl ArchiveBuilder {
     }
 
     /// Begins a transcript, whose frames `hud` renders and `counter` counts. One that is dropped
-    /// before [`TranscriptWriter::finish`] is not in the archive.
+    /// before [`TranscriptWriter::finish`] is not in the archive. Creates its folder, and removes
+    /// that of one that was dropped.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].

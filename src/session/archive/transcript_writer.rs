@@ -149,7 +149,7 @@ impl<'b> TranscriptWriter<'b> {
     }
 
     /// Adds an exchange that the transcript holds. Its requests then are those of the archive, and
-    /// none is worked out from the frames. Counts the tokens of the request.
+    /// none is worked out from the frames. Counts the tokens of the request. O(its bodies).
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for exchanges that repeat more than an archive holds;

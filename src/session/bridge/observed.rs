@@ -18,7 +18,7 @@ use crate::{
 /// The id of the facet that holds the summary.
 pub const SUMMARY_FACET: &str = "observations";
 
-/// The summary as the op that shows it from now on, in place of the one before.
+/// The summary as the op that shows it from now on, in place of the one before. O(its text).
 ///
 /// ```
 /// use afterimage::{
@@ -94,7 +94,8 @@ impl Repeats {
     }
 
     /// The line that says what this answer says, where the model has read its payload in this
-    /// session; `None` where it gets the payload. To be asked of each answer, in order.
+    /// session; `None` where it gets the payload. To be asked of each answer, in order. Reads what
+    /// is known of all observations of the account.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Damaged`]: see
@@ -215,7 +216,8 @@ impl PayloadReferences {
     /// replaced. A frame that was replaced before stays so.
     ///
     /// The line keeps the place of the result: it answers the same call. A frame that changes or
-    /// removes facets stays as it is.
+    /// removes facets stays as it is. Renders and counts the frame, and is linear in those that are
+    /// replaced after it.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where the history has no such frame, and those of the format.
@@ -270,7 +272,8 @@ impl PayloadReferences {
         all
     }
 
-    /// What a frame rendered to before its payloads were replaced; `None` where none was.
+    /// What a frame rendered to before its payloads were replaced; `None` where none was. Linear in
+    /// the frames that are replaced.
     pub fn expand(&self, history: &History, block: &str) -> Option<Arc<FrameSnapshot>> {
         let block = self.replaced.iter().find(|replaced| &*replaced.block == block)?;
         history.snapshot(block.from)

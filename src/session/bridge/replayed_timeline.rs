@@ -65,7 +65,7 @@ impl ReplayedTimeline {
         Self { state: timeline.state().clone(), last_turn: timeline.last_turn() }
     }
 
-    /// The turn that an event of a journal is.
+    /// The turn that an event of a journal is. O(size).
     ///
     /// # Errors
     /// [`UnknownEvent`](journal::ErrorKind::UnknownEvent) for an event that is none,
@@ -84,7 +84,8 @@ impl ReplayedTimeline {
     }
 
     /// The timeline of the turns of a session, with its whole past. It takes deltas that do not fit
-    /// where `lenient` is set, or where a turn was recorded so.
+    /// where `lenient` is set, or where a turn was recorded so. Costs a [`Timeline::push`] for each
+    /// turn.
     ///
     /// # Errors
     /// Those of [`Timeline::push`]; [`Drift`](timeline::ErrorKind::Drift) where a turn does not fit
@@ -104,7 +105,8 @@ impl ReplayedTimeline {
     }
 
     /// Takes turns of a journal into their timeline. A timeline that is not lenient takes none that
-    /// was recorded so: [`ReplayedTimeline::timeline`] makes one of all turns that does.
+    /// was recorded so: [`ReplayedTimeline::timeline`] makes one of all turns that does. Costs a
+    /// [`Timeline::push`] for each.
     ///
     /// # Errors
     /// As [`ReplayedTimeline::timeline`]. The timeline holds the turns before the one that is refused.

@@ -61,7 +61,7 @@ impl ReplayedVeil {
         object.into()
     }
 
-    /// Reads what [`ReplayedVeil::to_json`] gives.
+    /// Reads what [`ReplayedVeil::to_json`] gives. O(n log n) in the facets.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`], with the path.

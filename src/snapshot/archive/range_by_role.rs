@@ -91,12 +91,13 @@ impl<'v> RangeByRole<'v> {
         self.group(Some(role)).map_or(0, |group| group.chunks.len())
     }
 
-    /// The chunks of a role in order.
+    /// The chunks of a role in order. O(segments and chunks of the role) for all of them.
     pub fn get(&self, role: Role) -> impl Iterator<Item = ChunkRef<'v>> {
         self.chunks(Some(role))
     }
 
-    /// The chunks that have no role, in order.
+    /// The chunks that have no role, in order. O(segments and chunks without a role) for all of
+    /// them.
     pub fn without_role(&self) -> impl Iterator<Item = ChunkRef<'v>> {
         self.chunks(None)
     }

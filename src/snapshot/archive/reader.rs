@@ -93,7 +93,8 @@ impl ArchiveReader {
         RangeView::new(&self.state, from, to)
     }
 
-    /// A view of all frames.
+    /// A view of all frames. O(log n) where all text is in memory; else it reads all text of the
+    /// store, and holds it.
     ///
     /// # Errors
     /// Those of [`ArchiveReader::range`].
@@ -123,7 +124,8 @@ impl ArchiveReader {
         self.chunks_of_in(facet, FrameSeq::new(0)..=FrameSeq::new(u64::MAX))
     }
 
-    /// As [`ArchiveReader::chunks_of`], in the frames of a range.
+    /// As [`ArchiveReader::chunks_of`], in the frames of a range. Costs what
+    /// [`ArchiveReader::chunks_of`] does, for the segments of the range.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where the range runs backwards, and those of reading a store.

@@ -175,7 +175,8 @@ impl<'a> RangeView<'a> {
         })
     }
 
-    /// The snapshots of its frames, equal to those that were pushed. Each copies its text.
+    /// The snapshots of its frames, equal to those that were pushed. Each copies its text. O(text
+    /// and chunks) for all of them.
     pub fn snapshots(&self) -> impl Iterator<Item = (FrameSeq, FrameSnapshot)> {
         self.segments().flat_map(move |(segment, frames)| {
             let (tables, text) = (self.state.loaded(segment), self.text_of(segment));
@@ -229,7 +230,8 @@ impl<'v> RangeText<'v> {
         pieces.next().is_none().then_some(first)
     }
 
-    /// The text piece by piece, one for each segment that holds some. Copies nothing.
+    /// The text piece by piece, one for each segment that holds some. Copies nothing. O(segments)
+    /// for all of them.
     pub fn pieces(self) -> impl Iterator<Item = &'v str> {
         self.view.segments().filter_map(move |(segment, frames)| {
             let tables = self.view.state.loaded(segment);

@@ -194,7 +194,8 @@ impl SnapshotArchive {
     }
 
     /// Gives back what is reserved for frames to come, some hundred kilobytes: for histories that
-    /// are finished. Ends the segment that takes frames; more frames begin a new one.
+    /// are finished. Ends the segment that takes frames; more frames begin a new one. O(text and
+    /// chunks of that segment).
     pub fn shrink_to_fit(&mut self) {
         let state = Arc::make_mut(&mut self.reader.state);
         state.seal();

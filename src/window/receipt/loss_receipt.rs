@@ -155,7 +155,8 @@ impl LossReceipt {
 }
 
 impl ContextWindow {
-    /// What the newest context no longer says: as [`WindowOriginals::receipt`].
+    /// What the newest context no longer says: as [`WindowOriginals::receipt`]. Costs what that
+    /// does.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -25,7 +25,7 @@ impl FramePage {
 
     /// At most `limit` tokens of a frame: all of it, or the part around `around`, which ends at
     /// white space where there is some near. What is at `around` is in it as far as it fits, from
-    /// its beginning on.
+    /// its beginning on. Counts the text as far as `limit`, and parts of it O(log n) times.
     pub fn of(
         frame: FrameSeq,
         snapshot: &FrameSnapshot,

@@ -27,7 +27,7 @@ const RECOMMENDED: [SectionKind; 4] = [
     SectionKind::UserRules,
 ];
 
-/// Every finding of a checkpoint, in the order of the text.
+/// Every finding of a checkpoint, in the order of the text. O(document).
 pub fn lint_checkpoint(document: &Document) -> Vec<Diagnostic> {
     let mut findings = Findings::of(document);
     header(&mut findings);

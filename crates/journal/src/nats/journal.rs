@@ -185,7 +185,8 @@ impl NatsJournal {
         Ok(landed.appended)
     }
 
-    /// At most `most` events from the one with sequence `first` on; none past the end.
+    /// At most `most` events from the one with sequence `first` on; none past the end. Costs two
+    /// requests, O(log n) to find the first event, and one for each 2,000 events or 8 MiB.
     ///
     /// # Errors
     /// [`ErrorKind::Gap`](crate::ErrorKind::Gap) where events are missing, saying which;
@@ -201,6 +202,7 @@ impl NatsJournal {
     /// It goes to the bucket, and past the server's `max_payload` (1 MiB by default, compressed and
     /// with some headers) to the object store. Where a newer snapshot of this schema is there, that
     /// one stays, and is the answer. A write that was begun goes on where this future is dropped.
+    /// O(size of the state), and O(log n) requests to find the event, besides a few to write.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the session has no such event,
@@ -218,7 +220,7 @@ impl NatsJournal {
         face::write_snapshot(&mut &*self, session, state, after_sequence, now).await
     }
 
-    /// The newest snapshot; `None` where there is none yet.
+    /// The newest snapshot; `None` where there is none yet. Reads it whole: O(its size).
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged),
@@ -234,7 +236,8 @@ impl NatsJournal {
     }
 
     /// The state after all events: from the newest snapshot that fits the log, and the events after
-    /// it.
+    /// it. Costs two requests, the reading of the snapshot, and a request for each 2,000 events or
+    /// 8 MiB after it.
     ///
     /// # Errors
     /// [`ErrorKind::Gap`](crate::ErrorKind::Gap) where events are missing that no snapshot covers,
@@ -272,7 +275,7 @@ impl NatsJournal {
         face::accept_loss(&mut &*self, session, now).await
     }
 
-    /// Loads the state of a session, to go on with it.
+    /// Loads the state of a session, to go on with it. Costs what [`NatsJournal::load`] does.
     ///
     /// # Errors
     /// As [`NatsJournal::load`].
@@ -289,7 +292,8 @@ impl NatsJournal {
     /// writes a snapshot where one is due.
     ///
     /// Where this future is dropped, the event may be in the journal and not in the state:
-    /// [`NatsJournal::catch_up`] brings it.
+    /// [`NatsJournal::catch_up`] brings it. Costs what [`NatsJournal::append`] does, and for a
+    /// snapshot that is due [`NatsJournal::write_snapshot`].
     ///
     /// # Errors
     /// What the state has [against the event](Replay::check), before it is appended;
@@ -307,7 +311,7 @@ impl NatsJournal {
         face::record(&mut &*self, live, id, event, now).await
     }
 
-    /// Writes a snapshot of a state now.
+    /// Writes a snapshot of a state now. Costs what [`NatsJournal::write_snapshot`] does.
     ///
     /// # Errors
     /// As [`NatsJournal::write_snapshot`].
@@ -320,7 +324,8 @@ impl NatsJournal {
         face::snapshot(&mut &*self, live, now).await
     }
 
-    /// Applies the events that others have appended, and says how many.
+    /// Applies the events that others have appended, and says how many. Costs three requests for
+    /// each 2,000 of them, and two at the end.
     ///
     /// # Errors
     /// As [`NatsJournal::load`]. The state holds what came before the event that went wrong; where
@@ -330,7 +335,7 @@ impl NatsJournal {
         face::catch_up(&mut &*self, live).await
     }
 
-    /// What there is of a session.
+    /// What there is of a session. Costs three requests, and reads the newest snapshot whole.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
@@ -339,7 +344,8 @@ impl NatsJournal {
         face::status(&mut &*self, session).await
     }
 
-    /// The sessions that have events, in the order of their names.
+    /// The sessions that have events, in the order of their names. The server lists a subject for
+    /// each session and kind of its events; a name that is hashed costs a request more.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
@@ -352,7 +358,8 @@ impl NatsJournal {
 
     /// Removes a session, its snapshots first. One that is not there is no error.
     ///
-    /// Where it is broken off, the session is there without snapshots, or with fewer.
+    /// Where it is broken off, the session is there without snapshots, or with fewer. Costs a few
+    /// requests, and some for each snapshot that is kept.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).

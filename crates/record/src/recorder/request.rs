@@ -80,7 +80,8 @@ impl RequestRecorder {
         Self { line, of, lane, coding, most, bytes, lease, total, streamed, is_behind, is_sent }
     }
 
-    /// Takes the next bytes. They are not kept where too much waits for the disk already.
+    /// Takes the next bytes. They are not kept where too much waits for the disk already. Copies
+    /// them: O(bytes).
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let streamed = usize::try_from(self.streamed.unwrap_or_default()).unwrap_or(usize::MAX);

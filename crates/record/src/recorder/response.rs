@@ -46,7 +46,7 @@ impl ResponseRecorder {
         self.line.send(Note::Response(self.of, ResponseHead { status, after_ms, headers }));
     }
 
-    /// Takes the next bytes of the body.
+    /// Takes the next bytes of the body. Copies them: O(bytes).
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let room = usize::try_from(self.most.saturating_sub(self.stored)).unwrap_or(usize::MAX);

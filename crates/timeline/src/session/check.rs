@@ -85,7 +85,7 @@ impl DirVerification {
 impl SessionDir {
     /// Checks everything in a directory, and changes nothing: every line and document against its
     /// checksum, and every state that is kept against the one that the turns come to, replayed from
-    /// the beginning.
+    /// the beginning. Reads the whole directory, and applies all turns.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownFormat`] and [`ErrorKind::Version`] for what is no session of this

@@ -65,7 +65,8 @@ pub(super) struct Pending {
 }
 
 impl SessionDir {
-    /// Creates a session: its directory, and the snapshot of the state that it begins with.
+    /// Creates a session: its directory, and the snapshot of the state that it begins with. O(size
+    /// of the state), and a fixed number of syncs.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where a session is there, [`ErrorKind::Locked`] where somebody else
@@ -103,7 +104,8 @@ impl SessionDir {
         Self::found(files, directory, &options, meta, timeline, None)
     }
 
-    /// Creates the session `session_id` in the folder of `root` that its name encodes to.
+    /// Creates the session `session_id` in the folder of `root` that its name encodes to. Costs as
+    /// much.
     ///
     /// # Errors
     /// Those of [`SessionDir::create`].
@@ -202,7 +204,7 @@ impl SessionDir {
     }
 
     /// Opens a session for reading alone. Changes nothing, and needs no lock: a torn tail is passed
-    /// over.
+    /// over. Costs what [`SessionDir::open`] does.
     ///
     /// # Errors
     /// Those of [`SessionDir::open`], but for the lock.
@@ -242,7 +244,9 @@ impl SessionDir {
     }
 
     /// Adds a turn, as [`Timeline::push`]. It is durable as [`Durability`] says; a snapshot that is
-    /// due is written after the turn is durable.
+    /// due is written after the turn is durable. Costs [`Timeline::push`], one write, and two syncs
+    /// where turns become durable; a snapshot that is due writes the whole state, and each fiftieth
+    /// turn packs its file.
     ///
     /// # Errors
     /// Those of [`Timeline::push`]; [`ErrorKind::Io`] where it cannot be written: the turn is then
@@ -314,7 +318,7 @@ impl SessionDir {
         Ok(self.writer.insert(writer))
     }
 
-    /// Makes every turn durable.
+    /// Makes every turn durable. Costs two syncs, where one is not durable yet.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] and [`ErrorKind::Poisoned`]: see [`SessionDir::push`].
@@ -364,7 +368,8 @@ impl SessionDir {
         }
     }
 
-    /// Makes a snapshot of the state as it is, and writes it.
+    /// Makes a snapshot of the state as it is, and writes it. Writes the whole state: O(its size),
+    /// and a few syncs.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
@@ -385,7 +390,7 @@ impl SessionDir {
             .in_file(&self.directory))
     }
 
-    /// Takes turns back, as [`Timeline::undo`].
+    /// Takes turns back, as [`Timeline::undo`]. Costs what that does, and [`SessionDir::push`].
     ///
     /// # Errors
     /// Those of [`SessionDir::push`].
@@ -394,7 +399,7 @@ impl SessionDir {
         self.push(turn)
     }
 
-    /// Takes an undo back, as [`Timeline::redo`].
+    /// Takes an undo back, as [`Timeline::redo`]. Costs what that does, and [`SessionDir::push`].
     ///
     /// # Errors
     /// Those of [`SessionDir::push`].
@@ -405,7 +410,7 @@ impl SessionDir {
 
     /// Makes a session in another directory that shares this one's past up to a turn, and copies
     /// nothing of it: it reads this directory. It names this one as seen from there, so that both
-    /// can move together.
+    /// can move together. Costs [`Timeline::branch`] and [`SessionDir::create`].
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for a branch of the 65th generation; those of [`Timeline::branch`] and
@@ -448,7 +453,9 @@ impl SessionDir {
         Ok(branch)
     }
 
-    /// Syncs, writes what is derived, and lets the directory go.
+    /// Syncs, writes what is derived, and lets the directory go. Writes the indexes, two states,
+    /// and each scene that was not written since the session was opened: a file with two syncs for
+    /// each of them.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] where turns could not be synced.

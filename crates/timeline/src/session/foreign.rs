@@ -36,7 +36,7 @@ pub struct ForeignTimeline {
 ///
 /// It begins with the earliest snapshot, from which the turns up to its own are taken back; without
 /// one with the state that the program kept last, with every delta taken back. The other states that
-/// the program kept are compared.
+/// the program kept are compared. Reads the whole directory, and applies every turn.
 ///
 /// # Errors
 /// [`ErrorKind::UnknownFormat`] where there are neither turns nor deltas, [`ErrorKind::Io`], and what

@@ -150,7 +150,7 @@ impl SessionDir {
 
     /// The snapshot of a turn as it is stored, with every check, whether it is stored whole or as
     /// what differs from others; `None` where there is none. A branch has those of the past that
-    /// it shares.
+    /// it shares. Reads it and those that it is based on, and hashes the state: O(its size).
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) and
@@ -162,7 +162,7 @@ impl SessionDir {
     }
 
     /// The last sound snapshot of a turn up to `turn`, in memory or stored: see
-    /// [`Timeline::nearest_snapshot`](crate::Timeline::nearest_snapshot).
+    /// [`Timeline::nearest_snapshot`](crate::Timeline::nearest_snapshot). Costs what that does.
     ///
     /// # Errors
     /// Those of [`Timeline::nearest_snapshot`](crate::Timeline::nearest_snapshot).

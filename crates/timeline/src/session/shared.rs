@@ -34,7 +34,8 @@ impl SharedSession {
     }
 
     /// Adds a turn, as [`SessionDir::push`], and returns when it is durable. Its number is given to
-    /// it here: turns of several threads come in any order.
+    /// it here: turns of several threads come in any order. Costs what [`SessionDir::push`] does;
+    /// turns of several threads share a sync.
     ///
     /// # Errors
     /// Those of [`SessionDir::push`].

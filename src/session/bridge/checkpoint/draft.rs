@@ -138,7 +138,7 @@ impl Draft {
         Self::default()
     }
 
-    /// The draft of some frames.
+    /// The draft of some frames. Linear in what they add.
     pub fn of<'f>(frames: impl IntoIterator<Item = &'f Frame>) -> Self {
         let mut draft = Self::new();
         frames.into_iter().for_each(|frame| draft.see(frame));
@@ -254,7 +254,7 @@ impl Draft {
     }
 
     /// The checkpoint of what was seen so far. What does not fit into the tokens goes by the
-    /// priorities of [`shrink`].
+    /// priorities of [`shrink`]. Writes and reads the whole text, and costs what [`shrink`] does.
     ///
     /// # Errors
     /// [`Markdown`](crate::checkpoint::ErrorKind::Markdown) where neither the options nor the frames

@@ -107,7 +107,7 @@ impl CheckpointEngine {
         self
     }
 
-    /// The running checkpoint; `None` before the first job.
+    /// The running checkpoint; `None` before the first job. Copies it: O(its text).
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         self.kept().now.checkpoint.clone()
     }

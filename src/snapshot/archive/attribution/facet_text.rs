@@ -46,7 +46,8 @@ impl ArchiveReader {
         self.text_of_in(facet, FrameSeq::new(0)..=FrameSeq::new(u64::MAX))
     }
 
-    /// As [`ArchiveReader::text_of`], in the frames of a range.
+    /// As [`ArchiveReader::text_of`], in the frames of a range. Costs what
+    /// [`ArchiveReader::chunks_of_in`] does; text is read as in [`ArchiveReader::text_of`].
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the range runs backwards, and

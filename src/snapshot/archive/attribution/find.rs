@@ -62,7 +62,8 @@ impl ArchiveReader {
         PhraseMatches::new(&self.state, from, self.state.end(), phrase)
     }
 
-    /// As [`ArchiveReader::find`], in the frames of a range.
+    /// As [`ArchiveReader::find`], in the frames of a range. Runs in O(text of the range) time, as
+    /// far as it is asked, and reads those segments of a store alone.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where the range runs backwards, and
@@ -239,7 +240,8 @@ impl<'a> PhraseMatch<'a> {
         ChunkInfo::archived(ArchivedPlace::new(self.tables, self.chunk))
     }
 
-    /// All chunks that it touches, in order; empty ones inside of it are touched too.
+    /// All chunks that it touches, in order; empty ones inside of it are touched too. O(chunks that
+    /// it touches) for all of them.
     pub fn chunks(self) -> impl Iterator<Item = ChunkInfo<'a>> {
         let Self { tables, end, .. } = self;
         let rest = self.chunk + 1..tables.before(self.frame + 1).chunk_end;
@@ -248,7 +250,8 @@ impl<'a> PhraseMatch<'a> {
         std::iter::once(self.chunk).chain(touched).map(info)
     }
 
-    /// The facets of all chunks that it touches, each once, in order of first appearance.
+    /// The facets of all chunks that it touches, each once, in order of first appearance. O(chunks
+    /// that it touches).
     pub fn facet_ids(self) -> Vec<&'a str> {
         get_snapshot_facets(self.chunks())
     }

@@ -27,7 +27,8 @@ impl SnapshotArchive {
     /// Writes all that the archive holds into a directory, which is created where it is not there.
     /// From then on the archive belongs to it: [`SnapshotArchive::append`] writes there.
     ///
-    /// Ends the segment that takes frames. Everything is durable when this returns.
+    /// Ends the segment that takes frames. Everything is durable when this returns. Writes all text
+    /// and tables, with about a dozen syncs.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where the directory holds an archive, [`ErrorKind::Locked`] where
@@ -85,7 +86,8 @@ impl SnapshotArchive {
     /// Ends the segment that takes frames, so an archive that appends after every frame has a
     /// segment for each. Append every 64 frames or 64 KiB, and journal what must not wait. The
     /// first append after opening or saving reads the headers of all records that are there, 36
-    /// bytes of each; the next ones write what is new and nothing else.
+    /// bytes of each; the next ones write what is new and nothing else. Each append syncs the three
+    /// files once.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where the archive has no directory, and where someone has appended

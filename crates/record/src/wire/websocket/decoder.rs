@@ -96,7 +96,8 @@ impl Decoder {
         Self { most, inflater: deflate.map(Inflater::new), head, frame, message, plain }
     }
 
-    /// Takes the next bytes, and hands over the messages that end in them.
+    /// Takes the next bytes, and hands over the messages that end in them. O(bytes), and what they
+    /// unpack to.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where they are no frames, or no sound packed ones; [`ErrorKind::Limit`] for
