@@ -1,7 +1,7 @@
 //! Bodies of requests and responses in the forms in which recorders keep them.
 
 use super::{BodyText, bytes};
-use crate::json::{self, Object, Value};
+use crate::json::{self, ErrorKind, Object, Value};
 
 /// A body as a recorder kept it.
 #[derive(Debug, Default)]
@@ -62,6 +62,23 @@ impl Payload {
             Self::Text(text) => json::read_mended(text.as_bytes()).ok().map(|(value, _)| value),
             Self::Json(value) => Some(value.clone()),
             Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// Why the body of `what` is no object of JSON, as a sentence.
+    pub(super) fn why_no_object(&self, what: &str) -> String {
+        let other = |value: &Value| format!("{what} is {}, and no object", value.kind());
+        match self {
+            Self::Absent => format!("{what} has no body"),
+            Self::Unreadable(reason) => reason.clone(),
+            Self::Json(value) => other(value),
+            Self::Text(text) => match json::read_mended(text.as_bytes()) {
+                Ok((value, _)) => other(&value),
+                Err(error) if error.kind() == ErrorKind::Limit => {
+                    format!("{what} cannot be read: {}", error.message())
+                }
+                Err(_) => format!("{what} is no JSON"),
+            },
         }
     }
 

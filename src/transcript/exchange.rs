@@ -14,7 +14,14 @@ use super::{
 use crate::json::{self, Object, ObjectExt, Value};
 
 /// What is wrong with a response whose stream has no end. What had come of it is kept.
-pub(super) const BROKEN_OFF: &str = "broken off: the stream has no end";
+const BROKEN_OFF: &str = "broken off: the stream has no end";
+/// As [`BROKEN_OFF`], where the provider sent an error in the place of the rest; its words follow.
+const ERROR_EVENT: &str = "broken off: the stream ended with an error event";
+
+/// Whether this is wrong with a response of which something came.
+pub(super) fn broke_off(failure: &str) -> bool {
+    failure == BROKEN_OFF || failure.starts_with(ERROR_EVENT)
+}
 
 /// A request and what came back.
 pub(super) struct Exchange {
@@ -62,10 +69,8 @@ impl ReadRequest {
             return Ok(Self { api, head, messages: items, unread: None });
         }
         let request = match &interaction.request {
-            Payload::Unreadable(reason) => {
-                let reason = reason.clone();
-                return Self::unread(interaction, reason)
-                    .ok_or("a request whose body cannot be read");
+            Payload::Unreadable(_) => {
+                return Self::unread(interaction).ok_or("a request whose body cannot be read");
             }
             request => request.value().unwrap_or_default(),
         };
@@ -74,12 +79,8 @@ impl ReadRequest {
         let sent = sent.filter(|_| interaction.is_recorded && request.as_object().is_some());
         let Some(api) = Api::of(&interaction.uri, &request).or(sent) else {
             let is_damaged = request.is_null() && interaction.may_be_of_a_model();
-            let reason = match &request {
-                Value::Null => "the request is no JSON".to_owned(),
-                request => format!("the request is {}, and no object", request.kind()),
-            };
-            return Self::unread(interaction, reason).ok_or(if is_damaged {
-                "a request to a model whose body is no JSON"
+            return Self::unread(interaction).ok_or(if is_damaged {
+                "a request to a model whose body is no object of JSON"
             } else {
                 "an interaction with an API that is not known"
             });
@@ -98,8 +99,9 @@ impl ReadRequest {
     }
 
     /// A request of which nothing is known but that it was sent to a model: a recorder has such rows.
-    fn unread(interaction: &Interaction, reason: String) -> Option<Self> {
+    fn unread(interaction: &Interaction) -> Option<Self> {
         let api = Api::of_uri(&interaction.uri).filter(|_| interaction.is_recorded)?;
+        let reason = interaction.request.why_no_object("the request");
         let (head, messages) = Default::default();
         Some(Self { api, head, messages, unread: Some(reason) })
     }
@@ -128,7 +130,13 @@ pub(super) fn read(
     let response = came.filter(|_| failure.is_none());
     let is_kept = interaction.is_cut_in_store && interaction.cut.is_some();
     let is_broken_here = is_broken_off && !is_kept;
-    let failure = failure.or_else(|| is_broken_here.then(|| BROKEN_OFF.to_owned()));
+    let failure = failure.or_else(|| {
+        let broken_off = || match error_event(interaction) {
+            Some(error) => format!("{ERROR_EVENT}: {error}"),
+            None => BROKEN_OFF.to_owned(),
+        };
+        is_broken_here.then(broken_off)
+    });
     let cut = interaction.cut.clone().filter(|_| is_broken_off || is_cut && !is_stream);
     if let Some(usage) = usage.as_mut().filter(|_| is_broken_off) {
         // The beginning of a stream tells what was read, and of the output the first token at most.
@@ -166,17 +174,43 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
     }
     let Some(response) = response else {
         let is_stored = !matches!(interaction.response, Payload::Absent);
-        if interaction.is_cut_in_store && is_stored {
+        if interaction.is_cut_in_store && interaction.cut.is_some() && is_stored {
             return None;
         }
-        let cut = interaction.cut.as_deref();
-        return Some(
-            cut.map_or_else(|| "no response".to_owned(), |cut| format!("no response: {cut}")),
-        );
+        return Some(nothing_of(interaction));
     };
     let error = response.get("error").filter(|error| !error.is_null())?;
+    if let Some(error) = error_event(interaction) {
+        return Some(format!("error {error}"));
+    }
     let kind = error.str_at("type").or_else(|| error.str_at("code")).or_else(|| error.as_str());
     Some(kind.map_or_else(|| "an error".to_owned(), |kind| format!("error {kind}")))
+}
+
+/// Why nothing is known of a response.
+fn nothing_of(interaction: &Interaction) -> String {
+    if let Some(error) = error_event(interaction) {
+        return format!("the stream is nothing but an error event: {error}");
+    }
+    match (&interaction.cut, &interaction.response) {
+        (Some(cut), _) => format!("no response: {cut}"),
+        (None, Payload::Absent) if interaction.status.is_some() => {
+            "an answer without a body".to_owned()
+        }
+        (None, Payload::Absent) => "no response".to_owned(),
+        (None, Payload::Text(text)) if sse::has_data(text) => {
+            "a stream of events without an answer".to_owned()
+        }
+        (None, response) => response.why_no_object("the response"),
+    }
+}
+
+/// The error that a streamed response tells of.
+fn error_event(interaction: &Interaction) -> Option<String> {
+    match &interaction.response {
+        Payload::Text(text) => sse::error(text),
+        _ => None,
+    }
 }
 
 impl Api {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Result,
     json::{MAX_BYTES, Value},
-    record::{Exchange, Outcome, Recording, RequestBodies, ResponseHead, unpacked, unpacked_start},
+    record::{Exchange, Outcome, Recording, RequestBodies, unpacked, unpacked_start},
 };
 
 /// The bodies of a recording may have so many bytes together,
@@ -126,7 +126,7 @@ impl<'r> Reading<'r> {
             (Ok(_), Some(cut)) => return Payload::Unreadable(cut.to_owned()),
             (Err(error), _) => return Payload::Unreadable(error.message().to_owned()),
         };
-        let coding = exchange.start.content_encoding().filter(|_| !is_plain(exchange));
+        let coding = exchange.request_encoding();
         let texts = &mut self.texts;
         let text = |bytes: &[u8]| text_after(bytes, texts);
         let payload = match coding.filter(|_| !bytes.is_empty()) {
@@ -148,8 +148,7 @@ impl<'r> Reading<'r> {
             Ok(body) => body.into_parts(),
             Err(error) => return unreadable(error.message(), None),
         };
-        let head = exchange.response.as_ref().filter(|_| !is_plain(exchange));
-        let coding = head.and_then(ResponseHead::content_encoding).filter(|_| !bytes.is_empty());
+        let coding = exchange.response_encoding().filter(|_| !bytes.is_empty());
         let bytes = match coding.map(|coding| unpacked_start(bytes.clone(), &coding, MOST_UNPACKED))
         {
             None => bytes,
@@ -211,11 +210,6 @@ fn text_after(bytes: &[u8], texts: &mut VecDeque<BodyText>) -> Option<BodyText> 
     texts.truncate(KEPT - 1);
     texts.push_front(text.clone());
     Some(text)
-}
-
-/// Whether bodies are stored as their texts. Headers of a WebSocket are those of its opening.
-fn is_plain(exchange: &Exchange) -> bool {
-    exchange.start.is_websocket || exchange.start.is_redacted
 }
 
 /// Whether an exchange asked a model, and has ended.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{
     Api, BodyText, TranscriptFormat, Usage,
     body::Payload,
-    exchange::{BROKEN_OFF, Exchange},
+    exchange::{Exchange, broke_off},
     interaction::Interaction,
 };
 use crate::{
@@ -169,7 +169,7 @@ impl RecordedExchange {
 
     /// Whether anything was answered.
     pub(super) fn has_answer(&self) -> bool {
-        self.failure.as_deref().is_none_or(|reason| reason == BROKEN_OFF)
+        self.failure.as_deref().is_none_or(broke_off)
     }
 
     /// An exchange of which the usage alone is known; `line` is its place in the recording.

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use super::parts::take_text;
 use crate::json::{self, Object, ObjectExt, Value};
 
+/// Of a message of an error so many characters are told.
+const MOST_MESSAGE: usize = 200;
+
 /// A response that was put together from a stream.
 pub(super) struct StreamedResponse {
     pub(super) response: Value,
@@ -34,6 +37,33 @@ pub(crate) fn events(stream: &str) -> Vec<Value> {
         }
     }
     events
+}
+
+/// Whether a text is a stream with any data.
+pub(super) fn has_data(stream: &str) -> bool {
+    stream.lines().any(|line| line.starts_with("data:"))
+}
+
+/// The last error that an event tells of: its kind, and its message.
+pub(super) fn error(stream: &str) -> Option<String> {
+    let event = events(stream).into_iter().rev().find(|event| {
+        let error = event.get("error").filter(|error| !error.is_null());
+        error.is_some() || event.str_at("type") == Some("error")
+    })?;
+    // Responses have its members in the event itself.
+    let error = event.get("error").filter(|error| !error.is_null()).unwrap_or(&event);
+    let code = error.get("code").filter(|code| !code.is_null());
+    let code = code.map(|code| code.as_str().map_or_else(|| code.to_string(), str::to_owned));
+    let kind = error.str_at("type").filter(|kind| *kind != "error").map(str::to_owned).or(code);
+    let message = error.str_at("message").or_else(|| error.as_str()).map(first_line);
+    let said: Vec<String> = kind.into_iter().chain(message).collect();
+    Some(if said.is_empty() { "without a message".to_owned() } else { said.join(": ") })
+}
+
+/// The first line of a message, as far as a row has room for it.
+fn first_line(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    line.chars().take(MOST_MESSAGE).collect()
 }
 
 /// A streamed chat completion as it would have been in one: its first choice, joined, with the id,

@@ -121,6 +121,76 @@ fn a_cut_answer_is_never_taken_for_a_whole_one() {
 }
 
 #[test]
+fn a_request_or_an_answer_that_cannot_be_read_is_called_what_it_is() {
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let text = "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Yes\"}}]}";
+    let body = request(&["Open?"]);
+    for (request, answer, unread, failed) in [
+        ("null", text, Some("the request is null, and no object"), None),
+        ("not JSON", text, Some("the request is no JSON"), None),
+        ("", text, Some("the request has no body"), None),
+        (&deep, text, Some("the request cannot be read: nesting deeper than 128 levels"), None),
+        (&body, "abc", None, Some("the response is no JSON")),
+        (&body, "null", None, Some("the response is null, and no object")),
+        (&body, "", None, Some("an answer without a body")),
+        (&body, DONE, None, Some("a stream of events without an answer")),
+        (&body, &deep, None, Some("the response cannot be read: nesting deeper than 128 levels")),
+    ] {
+        let scratch = tempfile::tempdir().unwrap();
+        let call: Call<'_> = (request.as_bytes(), Some(answer.as_bytes()), None);
+        drop(write(scratch.path(), &[call]));
+        let recording = read(scratch.path());
+        let [exchange] = recording.exchanges() else { panic!("{request} {answer}") };
+        assert_eq!(exchange.unread.as_deref(), unread, "{request}");
+        assert_eq!(failure(exchange), failed, "{answer}");
+    }
+}
+
+/// What is wrong with a stream, and whether there is something of its answer.
+fn streamed(path: &str, body: &str, stream: &str) -> (String, bool) {
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut writer, _) = RecordingWriter::open_private(scratch.path()).unwrap();
+    pass(&mut writer, path, &RequestBody::whole(body.as_bytes()), (200, stream), 0);
+    drop(writer);
+    let recording = read(scratch.path());
+    let [exchange] = recording.exchanges() else { panic!("{stream}") };
+    (failure(exchange).unwrap().to_owned(), !exchange.response.frames.is_empty())
+}
+
+#[test]
+fn a_stream_that_ends_with_an_error_is_told_by_the_error() {
+    let event = |data: &str| format!("event: error\ndata: {data}\n\n");
+    let overloaded = event(
+        "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Busy\\nnow\"}}",
+    );
+    let begun = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"role\":\"assistant\"}}\n\n\
+        data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"Ye\"}}\n\n";
+    let messages = "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Open?\"}]}";
+    let told = "overloaded_error: Busy";
+    let (found, has_answer) = streamed("/messages", messages, &format!("{begun}{overloaded}"));
+    assert_eq!(found, format!("broken off: the stream ended with an error event: {told}"));
+    // What had come is kept, as of a stream without an end.
+    assert!(has_answer);
+    let (found, has_answer) = streamed("/messages", messages, &overloaded);
+    assert_eq!(found, format!("the stream is nothing but an error event: {told}"));
+    assert!(!has_answer);
+    let (found, _) = streamed("/messages", messages, begun);
+    assert_eq!(found, "broken off: the stream has no end");
+
+    let half = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Ye\"}}]}\n\n";
+    let wrong = "data: {\"error\":{\"message\":\"Too slow\",\"type\":null,\"code\":529}}\n\n";
+    let (found, has_answer) = streamed(CHAT, messages, &format!("{half}{wrong}"));
+    assert_eq!(found, "broken off: the stream ended with an error event: 529: Too slow");
+    assert!(has_answer);
+
+    let responses = "{\"model\":\"m\",\"input\":\"Open?\"}";
+    let flat =
+        event("{\"type\":\"error\",\"code\":\"server_error\",\"message\":\"No\",\"param\":null}");
+    let (found, _) = streamed("/responses", responses, &flat);
+    assert_eq!(found, "error server_error: No");
+}
+
+#[test]
 fn an_exchange_that_still_runs_is_left_out_until_it_has_ended() {
     let scratch = tempfile::tempdir().unwrap();
     let body = request(&["Open?"]);

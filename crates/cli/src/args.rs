@@ -466,7 +466,9 @@ pub(crate) enum RenderAs {
     Snapshots,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("exchange").args(["request", "response"]))]
 pub(crate) struct Render {
     #[command(flatten)]
     pub(crate) input: Input,
@@ -500,6 +502,14 @@ pub(crate) struct Render {
         conflicts_with_all = ["what", "from", "to", "format", "whole", "request"]
     )]
     pub(crate) response: Option<usize>,
+    /// Print the bytes of that request or response as `afterimage record` stored them, text or not,
+    /// with their `content-encoding` undone
+    #[arg(
+        long,
+        requires = "exchange",
+        conflicts_with_all = ["as_sent", "json", "redact", "redact_rules"]
+    )]
+    pub(crate) raw: bool,
     /// Print every frame, those too that a summary replaced: the history, not the context
     #[arg(long)]
     pub(crate) whole: bool,

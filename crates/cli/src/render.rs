@@ -1,5 +1,7 @@
 //! `afterimage render`: what the model reads.
 
+mod raw;
+
 use std::{collections::HashSet, io::Write, sync::Arc};
 
 use afterimage::{
@@ -15,9 +17,10 @@ use afterimage::{
 };
 use indexmap::{IndexMap, IndexSet};
 
+use self::raw::Side;
 use crate::{
     args::{self, RenderAs},
-    failure::{Outcome, Stop},
+    failure::{Failure, Outcome, Stop},
     input::{self, Source},
     json::{object, or_null},
     lens::{Counting, Lens, Lenses, uncounted},
@@ -32,11 +35,12 @@ use crate::{
 
 pub(crate) fn run(args: &args::Render) -> Outcome {
     let mut out = Output::new(args.coloring.color);
-    if let Some(number) = args.request {
-        return request(args, number, &mut out);
-    }
-    if let Some(number) = args.response {
-        return response(args, number, &mut out);
+    match (args.request, args.response) {
+        (Some(number), _) if args.raw => return raw::print(args, number, Side::Request, &mut out),
+        (_, Some(number)) if args.raw => return raw::print(args, number, Side::Response, &mut out),
+        (Some(number), _) => return request(args, number, &mut out),
+        (_, Some(number)) => return response(args, number, &mut out),
+        _ => {}
     }
     let mut wanted = FrameFilter::new(args.from, args.to)?;
     let default = if args.json { RenderAs::Messages } else { RenderAs::Text };
@@ -144,11 +148,11 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
         } else if let Some(body) = &response.body {
             out.write_all(body.as_bytes())?;
         } else if response.frames.is_empty() {
-            let why = match outcome {
-                ExchangeOutcome::Failed { reason } => format!(": it failed, {reason}"),
-                _ => String::new(),
+            let reason = match outcome {
+                ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
+                _ => response.cut.as_deref(),
             };
-            return Err(source.fail(format!("request {number} has no response{why}")).into());
+            return Err(no_text(source, number, response.status, reason).into());
         } else {
             source.note(&format!("response {number} is what the frames of a transcript say"));
             writeln!(out, "{said}")?;
@@ -157,6 +161,24 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
         // What is printed must not be taken for the whole.
         if response.cut.is_some() { Err(Stop::Negative) } else { Ok(()) }
     })
+}
+
+/// What is said of a response that is no text, or that did not come.
+fn no_text(source: &Source, number: usize, status: Option<u64>, reason: Option<&str>) -> Failure {
+    let (sentence, why) = match (status, reason) {
+        (Some(_), Some(reason)) => {
+            (format!("response {number} cannot be printed as text"), format!(": {reason}"))
+        }
+        (_, reason) => {
+            let why = reason.map(|reason| format!(": it failed, {reason}"));
+            (format!("request {number} has no response"), why.unwrap_or_default())
+        }
+    };
+    let failure = source.fail(format!("{sentence}{why}"));
+    if status.is_some() && source.is_recording() {
+        return failure.hint(format!("`--response {number} --raw` prints the bytes as stored"));
+    }
+    failure
 }
 
 /// What frames show, a line for each part, a call with the name of its tool.

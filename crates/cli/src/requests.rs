@@ -109,7 +109,13 @@ pub(crate) fn known(source: &Source, recording: &Recording, number: usize) -> Ou
     match found.and_then(|exchange| exchange.unread.as_deref()) {
         Some(reason) => {
             let text = format!("the body of request {number} is not known: {reason}");
-            Err(source.fail(text).into())
+            let failure = source.fail(text);
+            Err(if source.is_recording() {
+                let hint = format!("`render --request {number} --raw` prints the bytes as stored");
+                failure.hint(hint).into()
+            } else {
+                failure.into()
+            })
         }
         None => Ok(()),
     }

@@ -99,6 +99,21 @@ impl Exchange {
         }
     }
 
+    /// How the stored bytes of the request are packed: its `content-encoding`. `None` where they are
+    /// not, as those of a WebSocket, whose headers are of its opening, and those that were redacted.
+    pub fn request_encoding(&self) -> Option<String> {
+        self.start.content_encoding().filter(|_| !self.is_plain())
+    }
+
+    /// As [`Exchange::request_encoding`], of the response.
+    pub fn response_encoding(&self) -> Option<String> {
+        self.response.as_ref().filter(|_| !self.is_plain())?.content_encoding()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.start.is_websocket || self.start.is_redacted
+    }
+
     /// Whether the response came to its end.
     fn answer(&self) -> Outcome {
         let cut = |reason: &str| Outcome::Cut { reason: reason.to_owned() };

@@ -306,7 +306,7 @@ impl Source {
     }
 
     /// Where it was opened; of an archive where its file was once.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -320,6 +320,11 @@ impl Source {
             Reader::Transcript(transcript) => transcript.format(),
             Reader::Archived(file, _) => file.entry().input_format,
         }
+    }
+
+    /// Whether it is a recording of the wire, and no archive of one.
+    pub(crate) fn is_recording(&self) -> bool {
+        matches!(self.reader, Reader::Transcript(_)) && self.format() == TranscriptFormat::Recording
     }
 
     pub(crate) fn report(&self) -> &ImportReport {

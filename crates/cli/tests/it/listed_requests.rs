@@ -89,3 +89,75 @@ fn a_cut_answer_is_printed_with_a_word_and_a_status() {
     assert_eq!((unread.code, unread.out.as_str()), (Some(2), ""));
     assert!(unread.err.contains("the body of request 3 is not known"), "{}", unread.err);
 }
+
+/// A request that is packed and no JSON, answers of three bytes, without a body, and in a coding that
+/// they are not of, and a request that breaks off.
+fn odd_recording(folder: &Path) -> Vec<u8> {
+    let (mut writer, _) = RecordingWriter::open_private(folder).unwrap();
+    // A block of zstd that is stored, with the bytes 0xff, 0x00, 0xfe.
+    let packed =
+        [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x03, 0x19, 0x00, 0x00, 0xff, 0x00, 0xfe].as_slice();
+    let zstd = vec![("content-encoding".to_owned(), "zstd".to_owned())];
+    let gzip = vec![("content-encoding".to_owned(), "gzip".to_owned())];
+    let body = b"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Open?\"}]}";
+    let half = RequestBody { bytes: b"{\"mod", total: 90, ended: false };
+    for (sent, request, text, status, encoding) in [
+        (RequestBody::whole(packed), zstd, "abc", 200, Vec::new()),
+        (RequestBody::whole(body), Vec::new(), "", 204, Vec::new()),
+        (RequestBody::whole(body), Vec::new(), "not gzip", 200, gzip),
+        (half, Vec::new(), "{}", 413, Vec::new()),
+    ] {
+        let path = "/chat/completions".to_owned();
+        let start = Start { path, headers: request, ..Start::now("POST", "openai") };
+        let id = writer.start(&start).unwrap();
+        writer.request(id, "openai", sent).unwrap();
+        writer.response(id, &ResponseHead { status, after_ms: 1, headers: encoding }).unwrap();
+        if !text.is_empty() {
+            writer.part(id, text.as_bytes()).unwrap();
+        }
+        let bytes = text.len() as u64;
+        writer.end(id, &End { after_ms: 2, bytes, stored: bytes, cut: None }).unwrap();
+    }
+    body.to_vec()
+}
+
+#[test]
+fn each_stored_body_can_be_printed_whatever_it_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let body = odd_recording(&folder);
+    let path = folder.to_str().unwrap();
+    let raw = |side: &str, number: &str| {
+        let out = afterimage(&["render", side, number, "--raw", path]).output().unwrap();
+        (out.status.code(), out.stdout, String::from_utf8(out.stderr).unwrap())
+    };
+    let unread = run(&["render", "--request", "1", path]);
+    assert_eq!((unread.code, unread.out.as_str()), (Some(2), ""));
+    assert!(unread.err.contains("`render --request 1 --raw` prints the bytes"), "{}", unread.err);
+    let quiet = String::new();
+    assert_eq!(raw("--request", "1"), (Some(0), vec![0xff, 0x00, 0xfe], quiet.clone()));
+    assert_eq!(raw("--request", "2"), (Some(0), body, quiet.clone()));
+    assert_eq!(raw("--response", "1"), (Some(0), b"abc".to_vec(), quiet.clone()));
+    assert_eq!(raw("--response", "2"), (Some(0), Vec::new(), quiet));
+
+    let undecoded = run(&["render", "--response", "3", path]);
+    assert!(undecoded.err.contains("`--response 3 --raw` prints the bytes"), "{}", undecoded.err);
+    let (code, bytes, said) = raw("--response", "3");
+    assert_eq!((code, bytes.as_slice()), (Some(0), b"not gzip".as_slice()));
+    assert!(said.contains("response 3 is printed as it was sent, not unpacked: "), "{said}");
+    let (code, bytes, said) = raw("--request", "4");
+    assert_eq!((code, bytes.as_slice()), (Some(1), b"{\"mod".as_slice()));
+    assert!(said.contains("request 4 is cut, its end is missing: the request broke off"), "{said}");
+
+    let listed = run(&["requests", path]).out;
+    assert!(listed.contains("failed: the response is no JSON"), "{listed}");
+    assert!(listed.contains("failed: an answer without a body"), "{listed}");
+    for refused in [
+        &["render", "--raw", path][..],
+        &["render", "--request", "1", "--raw", "--json", path],
+        &["render", "--request", "1", "--raw", "--redact", path],
+        &["render", "--request", "1", "--raw", "crates/cli/tests/data/traffic.json"],
+    ] {
+        assert_eq!(run(refused).code, Some(2), "{refused:?}");
+    }
+}

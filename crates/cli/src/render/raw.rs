@@ -1,0 +1,100 @@
+//! `afterimage render --raw`: the bytes of a recorded body, whatever they are.
+
+use std::io::Write;
+
+use afterimage::{
+    json::MAX_BYTES,
+    record::{Exchange, Recording, unpacked_start},
+};
+
+use crate::{
+    args,
+    failure::{Outcome, Stop},
+    input::{self, Source},
+    lens::uncounted,
+    output::Output,
+    requests,
+};
+
+/// Which body of an exchange is asked for.
+#[derive(Clone, Copy)]
+pub(super) enum Side {
+    Request,
+    Response,
+}
+
+/// Prints what is stored of a body, unpacked where it can be.
+pub(super) fn print(args: &args::Render, number: usize, side: Side, out: &mut Output) -> Outcome {
+    requests::of_one_file(&args.input)?;
+    input::each(&args.input.of_all_sessions(), true, |source| {
+        let session = args.input.session.as_deref();
+        let listed = requests::with(source, number, session, &uncounted())?;
+        let line = number.checked_sub(1).and_then(|at| listed.exchanges().get(at)?.line);
+        let recording = opened(source)?;
+        let index = line.and_then(|line| usize::try_from(line.checked_sub(1)?).ok());
+        let exchange = index.and_then(|index| recording.exchanges().get(index));
+        let Some(exchange) = exchange else {
+            return Err(source.fail(format!("request {number} is no longer in the file")).into());
+        };
+        let stored = Stored::of(source, &recording, exchange, number, side)?;
+        out.write_all(&stored.bytes)?;
+        out.flush()?;
+        // What is printed must not be taken for the whole.
+        if stored.is_cut { Err(Stop::Negative) } else { Ok(()) }
+    })
+}
+
+/// The recording that a source is.
+fn opened(source: &Source) -> Outcome<Recording> {
+    let recording = source.is_recording().then(|| Recording::open(source.path())).transpose()?;
+    recording.flatten().ok_or_else(|| {
+        let sentence = "the file is no recording of `afterimage record`, which alone has raw bytes";
+        source.fail(sentence).hint("without --raw the body is printed as text").into()
+    })
+}
+
+struct Stored {
+    bytes: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Stored {
+    /// Says what is missing, and what could not be unpacked.
+    fn of(
+        source: &Source,
+        recording: &Recording,
+        exchange: &Exchange,
+        number: usize,
+        side: Side,
+    ) -> Outcome<Self> {
+        let (what, body, encoding) = match side {
+            Side::Request => ("request", recording.request(exchange), exchange.request_encoding()),
+            Side::Response => {
+                ("response", recording.response(exchange), exchange.response_encoding())
+            }
+        };
+        let (bytes, cut) = body.map_err(|error| source.refuse(error.into()))?.into_parts();
+        if matches!(side, Side::Response) && exchange.response.is_none() {
+            let why = cut.map(|cut| format!(": {cut}")).unwrap_or_default();
+            return Err(source.fail(format!("request {number} has no response{why}")).into());
+        }
+        if let Some(cut) = &cut {
+            source.note(&format!("{what} {number} is cut, its end is missing: {cut}"));
+        }
+        let is_cut = cut.is_some();
+        let Some(encoding) = encoding.filter(|_| !bytes.is_empty()) else {
+            return Ok(Self { bytes, is_cut });
+        };
+        let error = match unpacked_start(bytes.clone(), &encoding, MAX_BYTES as u64) {
+            Ok((bytes, None)) => return Ok(Self { bytes, is_cut }),
+            // Of a body that broke off, what came before is unpacked.
+            Ok((bytes, Some(_))) if is_cut && !bytes.is_empty() => {
+                return Ok(Self { bytes, is_cut });
+            }
+            Ok((_, Some(error))) | Err(error) => error,
+        };
+        let why = error.message();
+        source.note(&format!("{what} {number} is printed as it was sent, not unpacked: {why}"));
+        Ok(Self { bytes, is_cut })
+    }
+}
