@@ -1,6 +1,6 @@
 //! Passes a request on, and its answer back.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, error::Error as _, sync::Arc};
 
 use bytes::Bytes;
 use hyper::{
@@ -102,6 +102,10 @@ async fn pass(
         }
     };
     recorder.head(head.status.as_u16(), written(&head.headers));
+    if let Err(reason) = settle_length(&mut head.headers) {
+        EndReceipt::end(&mut recorder, Some(reason), &shared.patience).await;
+        return refused((StatusCode::BAD_GATEWAY, reason));
+    }
     drop_connection_headers(&mut head.headers);
     head.version = hyper::Version::HTTP_11;
     // An answer keeps its own words for its status.
@@ -132,13 +136,56 @@ fn takes_trailers(headers: &HeaderMap) -> bool {
         .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
+/// What is said of an answer whose end cannot be known.
+const UNCLEAR_LENGTH: &str =
+    "the upstream sent lengths of its answer that differ, or are no numbers";
+
+/// Leaves one length in the headers of an answer, where they have some; none where a coding tells its
+/// end.
+///
+/// # Errors
+/// What is wrong with the lengths.
+fn settle_length(headers: &mut HeaderMap) -> Result<(), &'static str> {
+    if headers.contains_key(header::TRANSFER_ENCODING) {
+        headers.remove(header::CONTENT_LENGTH);
+        return Ok(());
+    }
+    let mut settled = None;
+    for value in headers.get_all(header::CONTENT_LENGTH) {
+        for length in value.to_str().map_err(|_| UNCLEAR_LENGTH)?.split(',') {
+            let length: u64 = length.trim().parse().map_err(|_| UNCLEAR_LENGTH)?;
+            if settled.replace(length).is_some_and(|before| before != length) {
+                return Err(UNCLEAR_LENGTH);
+            }
+        }
+    }
+    if let Some(length) = settled {
+        headers.insert(header::CONTENT_LENGTH, length.into());
+    }
+    Ok(())
+}
+
 /// Why there is no answer.
 pub(super) fn unanswered(error: &legacy::Error) -> &'static str {
     if error.is_connect() {
         "the upstream cannot be reached"
+    } else if has_unclear_length(error) {
+        UNCLEAR_LENGTH
     } else {
         "the upstream gave no answer of HTTP"
     }
+}
+
+/// Whether the lengths of an answer kept it from being read. Its words alone tell.
+fn has_unclear_length(error: &legacy::Error) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if error.to_string() == "invalid content-length parsed" {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// The headers of a request that go on to the provider.

@@ -42,6 +42,46 @@ fn garbage_is_no_answer() {
 }
 
 #[test]
+fn an_answer_with_two_lengths_is_told_as_what_it_is() {
+    let reason = "the upstream sent lengths of its answer that differ, or are no numbers";
+    for (method, head) in [
+        ("POST", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}\n"),
+        ("POST", "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n"),
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 2, 3\r\n\r\n"),
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\n"),
+    ] {
+        let provider = Provider::saying(head);
+        let mut recorded = Recorded::of(&provider);
+        let request = recorded.head(method, "/responses");
+        let got = recorded.raw(&format!("{request}Content-Length: 2\r\n\r\n{{}}"));
+        assert_eq!(got.status(), 502, "{head}");
+        assert_eq!(recorded.wait_for_cut(), reason, "{head}");
+        recorded.stop();
+    }
+}
+
+#[test]
+fn lengths_that_agree_or_that_a_coding_overrules_pass() {
+    for (answer, expected) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}", Some("2")),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\n{}", Some("2")),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nContent-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            None,
+        ),
+    ] {
+        let provider = Provider::saying(answer);
+        let mut recorded = Recorded::of(&provider);
+        let got = recorded.post("/responses", "", b"{}");
+        assert_eq!((got.status(), got.is_whole, got.body.as_slice()), (200, true, &b"{}"[..]));
+        assert_eq!(got.header("content-length"), expected, "{answer}");
+        let recording = recorded.stop();
+        let response = recording.response(&recording.exchanges()[0]).unwrap();
+        assert_eq!(response.whole(), Some(&b"{}"[..]), "{answer}");
+    }
+}
+
+#[test]
 fn an_answer_that_breaks_off_breaks_off_for_the_client_too() {
     for head in ["Transfer-Encoding: chunked\r\n\r\n9\r\n", "Content-Length: 100\r\n\r\n"] {
         let provider = Provider::start(move |_, stream| {
