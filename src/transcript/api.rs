@@ -83,8 +83,17 @@ impl Api {
         found > 1 && reaches_model(uri)
     }
 
-    /// The API of a request to `uri`, where that alone tells it.
-    pub(super) fn of_uri(uri: &str) -> Option<Self> {
+    /// The API of a request to `uri`, a path or an address, where that alone tells it. Requests that
+    /// count tokens or are put off have none.
+    ///
+    /// ```
+    /// use afterimage::transcript::Api;
+    ///
+    /// assert_eq!(Api::of_uri("/v1/messages"), Some(Api::Messages));
+    /// assert_eq!(Api::of_uri("/v1/messages/count_tokens"), None);
+    /// assert_eq!(Api::of_uri("/v1/embeddings"), None);
+    /// ```
+    pub fn of_uri(uri: &str) -> Option<Self> {
         let is_at = |path: &&(&str, Self)| uri.contains(path.0);
         let mut found = PATHS.iter().filter(is_at).map(|(_, api)| *api);
         match (found.next(), found.next()) {

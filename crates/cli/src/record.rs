@@ -17,7 +17,10 @@ use std::{
     sync::mpsc,
 };
 
-use afterimage::record::{Limits, Recorder, Recording, RecordingWriter, wire::Wire};
+use afterimage::{
+    record::{Limits, Recorder, Recording, RecordingWriter, Start, wire::Wire},
+    transcript::Api,
+};
 
 use self::{
     args::Record,
@@ -94,10 +97,16 @@ fn recorder(args: &Record, redaction: Option<Redaction>) -> Outcome<Recorder> {
         Ok(writer)
     };
     let limits = Limits::default();
-    Ok(match redaction {
+    let recorder = match redaction {
         None => Recorder::start(limits, open, note)?,
         Some(by) => Recorder::start_redacting(limits, Box::new(by), open, note)?,
-    })
+    };
+    Ok(recorder.counting_for_model(is_listed))
+}
+
+/// Whether `afterimage requests` has a row for an exchange.
+fn is_listed(start: &Start) -> bool {
+    start.is_for_model() && Api::of_uri(&start.path).is_some()
 }
 
 /// Says where the listener is, and waits for a signal.

@@ -63,6 +63,7 @@ impl Default for Limits {
 pub struct Recorder {
     line: Line,
     limits: Limits,
+    is_for_model: fn(&Start) -> bool,
     /// Nothing is sent there: it closes when the last thread has ended.
     ended: Mutex<Option<Receiver<Closing>>>,
 }
@@ -196,7 +197,15 @@ impl Recorder {
         })?;
         let (next, for_model) = Default::default();
         let line = Line { notes, to_pack, waiting, next, for_model, can_stream };
-        Ok(Self { line, limits, ended: Mutex::new(Some(ended)) })
+        let is_for_model = Start::is_for_model;
+        Ok(Self { line, limits, is_for_model, ended: Mutex::new(Some(ended)) })
+    }
+
+    /// Counts as asking a model what `is` says, in the place of [`Start::is_for_model`].
+    #[must_use]
+    pub fn counting_for_model(mut self, is: fn(&Start) -> bool) -> Self {
+        self.is_for_model = is;
+        self
     }
 
     /// Begins an exchange. Of one whose recorders are dropped before their ends, what is missing is
@@ -205,7 +214,7 @@ impl Recorder {
         let of = self.line.next.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::from(start.provider.as_str());
         let coding = start.content_encoding().filter(|_| !start.is_websocket);
-        self.line.for_model.fetch_add(u64::from(start.is_for_model()), Ordering::Relaxed);
+        self.line.for_model.fetch_add(u64::from((self.is_for_model)(&start)), Ordering::Relaxed);
         self.line.send(Note::Start(of, start));
         let line = self.line.clone();
         let request = RequestRecorder::new(line, of, lane, coding, self.limits.request);
@@ -222,7 +231,7 @@ impl Recorder {
         self.line.next.load(Ordering::Relaxed)
     }
 
-    /// How many of them asked a model: see [`Start::is_for_model`].
+    /// How many of them asked a model: see [`Recorder::counting_for_model`].
     pub fn exchanges_for_model(&self) -> u64 {
         self.line.for_model.load(Ordering::Relaxed)
     }

@@ -67,11 +67,16 @@ fn provider() -> (SocketAddr, Arc<Mutex<Vec<Vec<u8>>>>) {
 
 /// Posts a body to a base URL, as a client of the Responses API does. Gives what came back.
 fn post(base: &str, body: &str) -> String {
+    post_to(base, "responses", body)
+}
+
+/// Posts a body to what stands behind a base URL.
+fn post_to(base: &str, to: &str, body: &str) -> String {
     let rest = base.strip_prefix("http://").unwrap();
     let (address, path) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     let head = format!(
-        "POST /{path}/responses?key=planted HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer planted\r\nContent-Length: {}\r\n\r\n",
+        "POST /{path}/{to}?key=planted HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer planted\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
@@ -172,6 +177,38 @@ fn a_command_runs_as_it_would_and_its_requests_are_recorded() {
         assert!(!wire.windows(7).any(|bytes| bytes == b"planted"));
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     }
+}
+
+/// What a command does that asks for more than answers of a model.
+#[test]
+fn child_asks_for_vectors_and_counts() {
+    let Ok(variable) = std::env::var(BASE) else { return };
+    let base = std::env::var(variable).unwrap();
+    for to in ["responses", "embeddings", "responses/input_tokens", "responses"] {
+        post_to(&base, to, &body(1));
+    }
+}
+
+#[test]
+fn the_last_line_counts_as_many_requests_as_are_listed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let path = folder.to_str().unwrap();
+    let (address, _) = provider();
+    let url = format!("http://{address}/v1");
+    let program = std::env::current_exe().unwrap();
+    let child = [program.to_str().unwrap(), "record::child_asks_for_vectors_and_counts", "--exact"];
+    let args = ["record", "-o", path, "--upstream", &url, "--"];
+    let output = afterimage(&[&args[..], &child].concat())
+        .env(BASE, "OPENAI_BASE_URL")
+        .env_remove("OPENAI_BASE_URL")
+        .output()
+        .unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(err.contains("recorded 4 exchanges, 2 of them for a model"), "{err}");
+    let listed = run(&["requests", "--json", path]).out;
+    assert_eq!(listed.matches("\"request\":").count(), 2, "{listed}");
 }
 
 #[test]

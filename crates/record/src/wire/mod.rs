@@ -159,7 +159,7 @@ impl Wire {
         self.recorder.exchanges()
     }
 
-    /// How many of them asked a model: see [`Start::is_for_model`](crate::Start::is_for_model).
+    /// How many of them asked a model: see [`Recorder::counting_for_model`].
     pub fn exchanges_for_model(&self) -> u64 {
         self.recorder.exchanges_for_model()
     }
