@@ -1,6 +1,12 @@
 //! Appends exchanges to a recording.
 
-use std::{path::Path, sync::Arc, thread, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use afterimage_log::{
     DirLock, ErrorKind as LogKind, Files, Holder, OpenFile, OpenMode, Position, PrivateFiles,
@@ -41,6 +47,10 @@ pub struct RecordingWriter {
     packer: Packer,
     /// The file once more, so that a sync and an append need not wait for each other.
     file: Arc<dyn OpenFile>,
+    files: Arc<dyn Files>,
+    path: PathBuf,
+    /// How many records there were when it was opened.
+    before: u64,
 }
 
 /// How a request ends whose body was appended in parts.
@@ -94,13 +104,38 @@ impl RecordingWriter {
         let (mut log, recovery) = RecordWriter::open(Arc::clone(&files), &path, KIND)?;
         let file = files.open(&path, OpenMode::Append);
         let file = file.map_err(|error| Error::io(error, "cannot open").in_file(&path))?;
+        let before = log.next_index();
         if recovery.records > 0 {
             // A reader could not tell those that were cut from those that run.
             let index = log.next_index();
             log.append(&entry::to_bytes(Kind::Run, index, &[]))?;
         }
         let packer = Packer::default();
-        Ok((Self { _lock: lock, log, packer, file: Arc::from(file) }, recovery))
+        let file = Arc::from(file);
+        Ok((Self { _lock: lock, log, packer, file, files, path, before }, recovery))
+    }
+
+    /// Whether an exchange of an earlier writer is in the file, by its number: it may have been
+    /// removed since.
+    pub(crate) fn has_earlier(&self, of: ExchangeId) -> bool {
+        of.0 < self.before
+    }
+
+    /// The file of the records.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file is still the one at its path. What is appended to one that was removed is
+    /// lost with it, and no error of the system says so.
+    pub(crate) fn is_in_place(&self) -> bool {
+        match self.files.open(&self.path, OpenMode::Read) {
+            Ok(found) => match (found.length(), self.file.length()) {
+                (Ok(found), Ok(own)) => found == own,
+                _ => true,
+            },
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Syncs from another thread.

@@ -105,7 +105,9 @@ impl Thread {
                 self.begin_sync();
             }
         }
-        self.sync();
+        if !self.is_removed() {
+            self.sync();
+        }
         if self.has_no_packer { Closing::PackerFailed } else { Closing::Done }
     }
 
@@ -284,6 +286,9 @@ impl Thread {
 
     /// Syncs beside what goes on.
     fn begin_sync(&mut self) {
+        if self.is_removed() {
+            return self.begin_anew();
+        }
         let Some(writer) = &self.writer else {
             self.unsynced = None;
             return;
@@ -316,13 +321,38 @@ impl Thread {
     }
 
     fn fail(&mut self, error: &crate::Error) {
-        self.writer = None;
-        self.unsynced = None;
-        self.running.values_mut().for_each(|running| running.is_lost = true);
+        self.drop_writer();
         if self.failed.replace(Instant::now()).is_none() {
             let message =
                 format!("{error}; calls go on, and are not recorded until it works again");
             (self.tell)(&message);
+        }
+    }
+
+    fn drop_writer(&mut self) {
+        self.writer = None;
+        self.unsynced = None;
+        self.running.values_mut().for_each(|running| running.is_lost = true);
+    }
+
+    /// Whether somebody took the file away. Says so, and writes to it no more.
+    fn is_removed(&mut self) -> bool {
+        let Some(gone) = self.writer.as_ref().filter(|writer| !writer.is_in_place()) else {
+            return false;
+        };
+        let path = gone.path().display();
+        let message =
+            format!("{path} was removed, moved or replaced while it was written; calls go on");
+        self.drop_writer();
+        (self.tell)(&message);
+        true
+    }
+
+    /// Begins a new recording where the file was.
+    fn begin_anew(&mut self) {
+        match (self.open)() {
+            Ok(writer) => self.take_up(writer),
+            Err(error) => self.fail(&error),
         }
     }
 
@@ -333,15 +363,32 @@ impl Thread {
             return;
         }
         match (self.open)() {
-            Ok(writer) => {
-                self.writer = Some(writer);
-                self.failed = None;
-                // Bodies of before may be gone, and none may be stored after them.
-                self.shared.opening.fetch_add(1, Ordering::Release);
-                let missed = std::mem::take(&mut self.missed);
-                (self.tell)(&format!("recording again; {missed} calls were not recorded"));
-            }
+            Ok(writer) => self.take_up(writer),
             Err(_) => self.failed = Some(Instant::now()),
+        }
+    }
+
+    /// Goes on with a recording that was opened again.
+    fn take_up(&mut self, writer: RecordingWriter) {
+        // In a file that was removed since, the numbers of its exchanges are those of others.
+        let is_gone = |(_, running): &(&u64, &OpenExchange)| !writer.has_earlier(running.id);
+        let gone: Vec<u64> = self.running.iter().filter(is_gone).map(|(of, _)| *of).collect();
+        self.missed += gone.len() as u64;
+        gone.into_iter().for_each(|of| self.forget(of));
+        self.writer = Some(writer);
+        self.failed = None;
+        // Bodies of before may be gone, and none may be stored after them.
+        self.shared.opening.fetch_add(1, Ordering::Release);
+        let missed = std::mem::take(&mut self.missed);
+        (self.tell)(&format!("recording again; {missed} calls were not recorded"));
+    }
+
+    /// Lets an exchange go of which nothing can be written. Nobody waits for it any longer.
+    fn forget(&mut self, of: u64) {
+        let done = self.running.remove(&of).and_then(|running| running.done);
+        if let Some(done) = done {
+            self.shared.held.fetch_sub(1, Ordering::Relaxed);
+            done();
         }
     }
 }

@@ -359,3 +359,67 @@ fn durable_without_the_thread_that_syncs_the_writer_does_and_it_is_said() {
     drop(recorder);
     assert_eq!(told.lock().unwrap().len(), 1);
 }
+
+#[test]
+fn transparent_a_recording_that_is_removed_is_told_of_and_begun_anew() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("r");
+    let (path, told) = (folder.clone(), Arc::new(Mutex::new(Vec::new())));
+    let open = move || Ok(RecordingWriter::open_private(&path)?.0);
+    let heard = Arc::clone(&told);
+    let tell = move |said: &str| heard.lock().unwrap().push(said.to_owned());
+    let recorder = Recorder::start(Limits::default(), open, tell).unwrap();
+    let record = |number: u64| {
+        let (mut request, mut response) = recorder.exchange(start(number));
+        request.push(&bodies(number).0);
+        request.end();
+        response.head(200, Vec::new());
+        response.push(&bodies(number).1);
+        let (done, wait) = std::sync::mpsc::channel();
+        response.end(None, move || done.send(()).unwrap());
+        wait.recv().unwrap();
+    };
+    // The first exchange of the old file ends in the new one, whose first has the same number.
+    let (mut request, mut response) = recorder.exchange(start(0));
+    record(1);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let (began, mut number) = (Instant::now(), 2);
+    while told.lock().unwrap().len() < 2 {
+        assert!(began.elapsed() < Duration::from_secs(30), "{told:?}");
+        record(number);
+        number += 1;
+        thread::sleep(Duration::from_millis(20));
+    }
+    let said = told.lock().unwrap().clone();
+    assert!(said[0].contains("wire.rec was removed, moved or replaced"), "{said:?}");
+    assert!(said[1].starts_with("recording again; "), "{said:?}");
+    record(number);
+    request.push(&bodies(0).0);
+    request.end();
+    response.head(200, Vec::new());
+    let (done, wait) = std::sync::mpsc::channel();
+    response.end(Some("the client went away"), move || done.send(()).unwrap());
+    wait.recv().unwrap();
+    record(number + 1);
+    recorder.finish().unwrap();
+    let recording = Recording::open(&folder).unwrap().unwrap();
+    let whole = check(&recording);
+    assert!(whole.ends_with(&[number, number + 1]) && !whole.contains(&0), "{whole:?}");
+    assert_eq!(whole.len(), recording.exchanges().len());
+}
+
+#[test]
+fn a_recording_that_is_gone_at_the_end_is_told_of_and_not_begun_anew() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("r");
+    let (path, told) = (folder.clone(), Arc::new(Mutex::new(Vec::new())));
+    let open = move || Ok(RecordingWriter::open_private(&path)?.0);
+    let heard = Arc::clone(&told);
+    let tell = move |said: &str| heard.lock().unwrap().push(said.to_owned());
+    let recorder = Recorder::start(Limits::default(), open, tell).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    recorder.finish().unwrap();
+    let said = told.lock().unwrap().clone();
+    assert!(matches!(said.as_slice(), [one] if one.contains("was removed")), "{said:?}");
+    assert!(!folder.exists());
+}
