@@ -17,7 +17,7 @@ use std::{
 };
 
 use self::{
-    packing::{PackedRequest, RequestToPack, Shared},
+    packing::{Pack, PackedRequest, RequestToPack, Shared},
     redaction::{CaughtRedact, Redaction},
     syncing::Syncing,
     thread::Thread,
@@ -152,7 +152,7 @@ impl Recorder {
         open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
         tell: impl FnMut(&str) + Send + 'static,
     ) -> Result<Self> {
-        Self::start_with(limits, None, Box::new(open), Box::new(tell))
+        Self::start_with(limits, None, Box::new(open), Box::new(tell), packing::pack)
     }
 
     /// As [`Recorder::start`]; what is written is redacted before. Answers are held in memory until
@@ -168,7 +168,7 @@ impl Recorder {
         open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
         tell: impl FnMut(&str) + Send + 'static,
     ) -> Result<Self> {
-        Self::start_with(limits, Some(by), Box::new(open), Box::new(tell))
+        Self::start_with(limits, Some(by), Box::new(open), Box::new(tell), packing::pack)
     }
 
     fn start_with(
@@ -176,6 +176,7 @@ impl Recorder {
         by: Option<Box<dyn Redact>>,
         mut open: Open,
         tell: Tell,
+        pack: Pack,
     ) -> Result<Self> {
         let writer = open()?;
         let shared = Arc::new(Shared::default());
@@ -193,7 +194,7 @@ impl Recorder {
         })?;
         let packed = notes.clone();
         spawn("recorder-pack", move || {
-            packing::run(&to_be_packed, &packed, &shared, by.as_deref());
+            packing::run(pack, &to_be_packed, &packed, &shared, by.as_deref());
         })?;
         let (next, for_model) = Default::default();
         let line = Line { notes, to_pack, waiting, next, for_model, can_stream };
@@ -282,4 +283,47 @@ impl Drop for Recorder {
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
     thread.map(drop).map_err(|error| Error::io(error, "cannot start a thread"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Outcome, Recording};
+
+    #[test]
+    fn transparent_without_the_thread_that_packs_answers_wait_no_longer_and_are_recorded() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (folder, told) = (scratch.path().to_owned(), Arc::new(Mutex::new(Vec::new())));
+        let open = Box::new(move || Ok(RecordingWriter::open_private(&folder)?.0));
+        let heard = Arc::clone(&told);
+        let tell = Box::new(move |said: &str| heard.lock().unwrap().push(said.to_owned()));
+        let fails: Pack = |incoming, _, _, _| {
+            let _request = incoming.recv();
+            panic!("the thread that packs fails");
+        };
+        let recorder = Recorder::start_with(Limits::default(), None, open, tell, fails).unwrap();
+        for _ in 0..3 {
+            let (mut request, mut response) = recorder.exchange(Start::now("POST", "p"));
+            request.push(b"asked");
+            request.end();
+            response.head(200, Vec::new());
+            response.push(b"answered");
+            let (done, wait) = mpsc::channel();
+            response.end(None, move || done.send(()).unwrap());
+            wait.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        let error = recorder.finish().unwrap_err();
+        // What came after the failure is held by nobody.
+        assert_eq!(recorder.line.waiting.load(Ordering::Relaxed), 0);
+        assert!(error.message().contains("requests are missing"), "{error}");
+        let said = told.lock().unwrap().clone();
+        assert!(matches!(said.as_slice(), [one] if one.contains("thread of the recorder failed")));
+        let recording = Recording::open(scratch.path()).unwrap().unwrap();
+        assert_eq!(recording.exchanges().len(), 3);
+        for exchange in recording.exchanges() {
+            assert_eq!(exchange.request_cut(), Some("no request body was recorded"));
+            assert!(matches!(exchange.outcome(), Outcome::Cut { .. }));
+            assert_eq!(recording.response(exchange).unwrap().whole(), Some(&b"answered"[..]));
+        }
+    }
 }

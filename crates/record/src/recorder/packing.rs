@@ -1,6 +1,7 @@
 //! Packs requests on a thread of its own: that takes a hundred times as long as to append them.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -66,26 +67,33 @@ pub(super) struct Shared {
     pub(super) opening: AtomicU64,
 }
 
-/// Tells that the thread ended before its time, unless it says that it has ended.
-struct EndNote<'n> {
-    notes: &'n Sender<Note>,
-    note: Note,
-}
+/// What packs: [`pack`], or what a test puts in its place.
+pub(super) type Pack =
+    fn(&Receiver<Option<RequestToPack>>, &Sender<Note>, &Shared, Option<&CaughtRedact>);
 
-impl Drop for EndNote<'_> {
-    fn drop(&mut self) {
-        let _ = self.notes.send(std::mem::replace(&mut self.note, Note::Stop));
-    }
-}
-
-/// Packs what comes, until nobody sends any more or `None` comes; hands that on.
+/// Packs what comes, until nobody sends any more or `None` comes; hands that on. Tells of a panic, and
+/// then takes what comes without packing it.
 pub(super) fn run(
+    pack: Pack,
     incoming: &Receiver<Option<RequestToPack>>,
     notes: &Sender<Note>,
     shared: &Shared,
     by: Option<&CaughtRedact>,
 ) {
-    let mut end = EndNote { notes, note: Note::PackerFailed };
+    if catch_unwind(AssertUnwindSafe(|| pack(incoming, notes, shared, by))).is_err() {
+        let _ = notes.send(Note::PackerFailed);
+        while let Ok(Some(_)) = incoming.recv() {}
+    }
+    let _ = notes.send(Note::Stop);
+}
+
+/// Packs what comes, until nobody sends any more or `None` comes.
+pub(super) fn pack(
+    incoming: &Receiver<Option<RequestToPack>>,
+    notes: &Sender<Note>,
+    shared: &Shared,
+    by: Option<&CaughtRedact>,
+) {
     let (mut packer, mut opening) = (Packer::default(), 0);
     while let Ok(Some(request)) = incoming.recv() {
         let waited = request.since.elapsed();
@@ -125,7 +133,6 @@ pub(super) fn run(
             break;
         }
     }
-    end.note = Note::Stop;
 }
 
 #[cfg(test)]
@@ -133,13 +140,10 @@ mod tests {
     use super::*;
     use crate::coding;
 
-    /// Which of four growing requests, all of which had come at `since`, are stored after an earlier
-    /// one, while so many answers wait.
-    fn are_after(since: Instant, held: usize) -> Vec<bool> {
-        let shared = Arc::new(Shared::default());
-        shared.held.store(held, Ordering::Relaxed);
-        let ((requests, incoming), (notes, packed)) = (mpsc::channel(), mpsc::channel());
-        for of in 0..4_u64 {
+    /// So many growing requests, all of which had come at `since`.
+    fn growing(count: u64, since: Instant, shared: &Shared) -> Receiver<Option<RequestToPack>> {
+        let (requests, incoming) = mpsc::channel();
+        for of in 0..count {
             let words = (0..2_000 + of).map(|at| format!("{:x} ", at.wrapping_mul(0x9e37_79b9)));
             let bytes = words.collect::<String>().into_bytes();
             let (total, lease) = (bytes.len() as u64, Lease::new(&shared.waiting));
@@ -147,8 +151,17 @@ mod tests {
             let request = RequestToPack { of, lane, coding, bytes, total, ended, since, lease };
             requests.send(Some(request)).unwrap();
         }
-        drop(requests);
-        let thread = std::thread::spawn(move || run(&incoming, &notes, &shared, None));
+        incoming
+    }
+
+    /// Which of four growing requests, all of which had come at `since`, are stored after an earlier
+    /// one, while so many answers wait.
+    fn are_after(since: Instant, held: usize) -> Vec<bool> {
+        let shared = Arc::new(Shared::default());
+        shared.held.store(held, Ordering::Relaxed);
+        let (notes, packed) = mpsc::channel();
+        let incoming = growing(4, since, &shared);
+        let thread = std::thread::spawn(move || run(pack, &incoming, &notes, &shared, None));
         let mut found = Vec::new();
         while let Ok(Note::Packed(request)) = packed.recv() {
             request.stored.send(Placement::At(Position::new(request.of + 1))).unwrap();
@@ -171,5 +184,26 @@ mod tests {
             assert_eq!(are_after(earlier, 0), is_compared);
             assert_eq!(are_after(earlier, 1), is_not);
         }
+    }
+
+    #[test]
+    fn a_request_for_an_earlier_opening_is_packed_again_without_what_that_held() {
+        let shared = Arc::new(Shared::default());
+        let (notes, packed) = mpsc::channel();
+        let incoming = growing(3, Instant::now(), &shared);
+        let known = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || run(pack, &incoming, &notes, &shared, None));
+        let mut found = Vec::new();
+        while let Ok(Note::Packed(request)) = packed.recv() {
+            let is_after = coding::describe(&request.content).unwrap().base.is_some();
+            found.push((request.of, request.opening, is_after));
+            // The recording is opened anew when the second request comes.
+            let is_second = found.len() == 2;
+            known.opening.fetch_add(u64::from(is_second), Ordering::Release);
+            let at = Placement::At(Position::new(request.of + 1));
+            request.stored.send(if is_second { Placement::Anew } else { at }).unwrap();
+        }
+        thread.join().unwrap();
+        assert_eq!(found, [(0, 0, false), (1, 0, true), (1, 1, false), (2, 1, true)]);
     }
 }

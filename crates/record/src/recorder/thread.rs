@@ -392,3 +392,98 @@ impl Thread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        path::Path,
+        sync::{Mutex, mpsc},
+    };
+
+    use afterimage_log::{Files, testing::MemoryFiles};
+
+    use super::*;
+    use crate::{Error, ErrorKind, Recording, ResponseHead, coding::Effort, packer::Packer};
+
+    struct Bench {
+        thread: Thread,
+        files: MemoryFiles,
+        told: Arc<Mutex<Vec<String>>>,
+        _notes: Receiver<Note>,
+    }
+
+    fn bench() -> Bench {
+        let (files, told) = (MemoryFiles::new(), Arc::new(Mutex::new(Vec::new())));
+        let (disk, heard) = (files.clone(), Arc::clone(&told));
+        let mut open: Open = Box::new(move || {
+            let disk: Arc<dyn Files> = Arc::new(disk.clone());
+            Ok(RecordingWriter::open(disk, Path::new("r"))?.0)
+        });
+        let tell: Tell = Box::new(move |said| heard.lock().unwrap().push(said.to_owned()));
+        let (notes, incoming) = mpsc::channel();
+        let syncing = Syncing::start(notes).unwrap();
+        let writer = open().unwrap();
+        let thread = Thread::new(writer, None, open, tell, syncing, Arc::default());
+        Bench { thread, files, told, _notes: incoming }
+    }
+
+    impl Bench {
+        fn start(&mut self, of: u64) {
+            self.thread.take(Note::Start(of, Start::now("POST", "p")));
+        }
+
+        /// Hands over a request that was packed for an opening; where it was stored.
+        fn packed(&mut self, of: u64, opening: u64) -> Placement {
+            let body = crate::RequestBody::whole(b"asked");
+            let content = Packer::default().pack("p", &body, Effort::Small).content;
+            let (stored, wait) = mpsc::channel();
+            self.thread.take(Note::Coming(of));
+            self.thread.take(Note::Packed(PackedRequest { of, content, opening, stored }));
+            wait.recv().unwrap()
+        }
+
+        fn fail(&mut self) {
+            self.thread.fail(&Error::new(ErrorKind::Io, "the disk is full"));
+        }
+    }
+
+    #[test]
+    fn a_recording_that_failed_is_opened_again_five_seconds_later() {
+        assert_eq!(REOPEN_AFTER, Duration::from_secs(5));
+        let mut bench = bench();
+        bench.fail();
+        // However slow the test is, the failure is not five seconds old.
+        bench.thread.failed = Instant::now().checked_add(Duration::from_secs(3600));
+        bench.start(0);
+        assert!(bench.thread.writer.is_none());
+        bench.thread.failed = Instant::now().checked_sub(REOPEN_AFTER);
+        bench.start(1);
+        assert!(bench.thread.writer.is_some());
+        let said = bench.told.lock().unwrap().clone();
+        assert_eq!(said.last().unwrap(), "recording again; 1 calls were not recorded");
+    }
+
+    #[test]
+    fn a_request_that_was_packed_for_an_earlier_opening_is_asked_for_anew() {
+        let mut bench = bench();
+        bench.start(0);
+        assert!(matches!(bench.packed(0, 0), Placement::At(_)));
+        bench.fail();
+        bench.thread.failed = Instant::now().checked_sub(REOPEN_AFTER);
+        bench.start(1);
+        assert_eq!(bench.packed(1, 0), Placement::Anew);
+        // Its answer waits until it is stored.
+        let (done, wait) = mpsc::channel();
+        bench.thread.take(Note::Response(1, ResponseHead::default()));
+        let ends = Box::new(move || done.send(()).unwrap());
+        bench.thread.take(Note::End(1, End::default(), ends));
+        assert!(wait.try_recv().is_err());
+        assert!(matches!(bench.packed(1, 1), Placement::At(_)));
+        wait.try_recv().unwrap();
+        // That of the exchange which was lost with the opening is stored nowhere.
+        assert_eq!(bench.packed(0, 0), Placement::Lost);
+        let recording = Recording::open_from(&bench.files, "r").unwrap().unwrap();
+        let exchange = recording.exchanges().last().unwrap();
+        assert_eq!(recording.request(exchange).unwrap().whole(), Some(&b"asked"[..]));
+    }
+}

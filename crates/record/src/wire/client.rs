@@ -71,15 +71,22 @@ impl Clients {
     /// # Errors
     /// [`ErrorKind::Io`] where the system has no certificates, and an upstream needs some.
     pub(super) fn new(is_tls: bool) -> Result<Self> {
+        Self::within(is_tls, CONNECT)
+    }
+
+    /// As [`Clients::new`], with so long for a connection.
+    fn within(is_tls: bool, connect: Duration) -> Result<Self> {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
-        http.set_connect_timeout(Some(CONNECT));
+        http.set_connect_timeout(Some(connect));
         http.set_keepalive(Some(ALIVE));
         let config = config(is_tls)?;
         let https = || HttpsConnectorBuilder::new().with_tls_config(config.clone()).https_or_http();
-        let sockets = ConnectTimeout(https().enable_http1().wrap_connector(http.clone()));
-        let connector = ConnectTimeout(https().enable_all_versions().wrap_connector(http));
+        let sockets = https().enable_http1().wrap_connector(http.clone());
+        let sockets = ConnectTimeout { connector: sockets, limit: connect };
+        let connector = https().enable_all_versions().wrap_connector(http);
+        let connector = ConnectTimeout { connector, limit: connect };
         let sockets = websocket::client(sockets);
         Ok(Self { connector, sockets, pools: Mutex::default() })
     }
@@ -153,7 +160,10 @@ fn config(is_tls: bool) -> Result<ClientConfig> {
 
 /// A connector that gives up: one that waits for a certificate would wait as long as its client.
 #[derive(Clone)]
-pub(super) struct ConnectTimeout<C>(C);
+pub(super) struct ConnectTimeout<C> {
+    connector: C,
+    limit: Duration,
+}
 
 impl<C> Service<Uri> for ConnectTimeout<C>
 where
@@ -169,16 +179,42 @@ where
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<std::result::Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+        self.connector.poll_ready(context)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connected = tokio::time::timeout(CONNECT, self.0.call(uri));
+        let connected = tokio::time::timeout(self.limit, self.connector.call(uri));
         Box::pin(async move {
             match connected.await {
                 Ok(connected) => connected,
                 Err(late) => Err(late.into()),
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use tokio::{
+        runtime::Builder,
+        time::{error::Elapsed, timeout},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_provider_that_takes_a_connection_and_says_nothing_is_given_up() {
+        // The system takes the connection, and nobody speaks TLS.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let uri: Uri = format!("https://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let clients = Clients::within(false, Duration::from_millis(50)).unwrap();
+            let connected = clients.connector.clone().call(uri);
+            let connected = timeout(Duration::from_secs(60), connected).await.unwrap();
+            assert!(connected.err().unwrap().is::<Elapsed>());
+        });
     }
 }

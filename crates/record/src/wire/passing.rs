@@ -257,3 +257,37 @@ impl Body for ResponseBody {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use tokio::{runtime::Builder, time::timeout};
+
+    use super::*;
+
+    fn receipt(patience: &Patience) -> (oneshot::Sender<()>, EndReceipt) {
+        let (done, waiting) = oneshot::channel();
+        (done, EndReceipt { done: waiting, patience: patience.clone(), sleep: None })
+    }
+
+    #[test]
+    fn an_answer_waits_half_a_second_for_a_disk_that_hangs_and_the_next_one_not_at_all() {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let patience = Patience::default();
+            let (_hangs, waiting) = receipt(&patience);
+            let began = Instant::now();
+            timeout(PATIENCE * 10, waiting).await.unwrap();
+            assert!(began.elapsed() >= Duration::from_millis(500));
+            let (_hangs, next) = receipt(&patience);
+            timeout(Duration::ZERO, next).await.unwrap();
+            // The disk took the record of an end: now it is waited for again.
+            patience.set(false);
+            let (done, mut again) = receipt(&patience);
+            assert!(timeout(Duration::ZERO, &mut again).await.is_err());
+            done.send(()).unwrap();
+            timeout(Duration::ZERO, again).await.unwrap();
+        });
+    }
+}

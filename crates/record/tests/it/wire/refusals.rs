@@ -91,3 +91,17 @@ fn a_request_that_hides_behind_another_is_refused() {
     assert_eq!(provider.received().len(), 1);
     recorded.stop();
 }
+
+#[test]
+fn a_target_that_is_too_long_gets_an_answer_and_reaches_nobody() {
+    let provider = Provider::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    let mut recorded = Recorded::of(&provider);
+    let base = recorded.path().len() + "/responses?".len();
+    for (length, status) in [(65_534, 200), (65_535, 414), (70_000, 414)] {
+        let query = "q".repeat(length - base);
+        let got = recorded.post(&format!("/responses?{query}"), "", b"{}");
+        assert_eq!(got.status(), status, "{length}");
+    }
+    assert_eq!(provider.received().len(), 1);
+    assert_eq!(recorded.stop().exchanges().len(), 1);
+}
