@@ -100,14 +100,14 @@ impl Layout {
         let mut positions = Vec::new();
         for section in order {
             match section {
-                Section::Tools => add_blocks(&body, "tools", section, &ends, &mut positions),
+                Section::Tools => add_blocks(body, "tools", section, &ends, &mut positions),
                 Section::System => {
-                    add_blocks(&body, api.system_key(), section, &ends, &mut positions);
+                    add_blocks(body, api.system_key(), section, &ends, &mut positions);
                 }
-                Section::Messages => add_messages(&body, api, &ends, &mut positions),
+                Section::Messages => add_messages(body, api, &ends, &mut positions),
             }
         }
-        if let (Api::Messages, Some(mark)) = (api, mark_of(&body)) {
+        if let (Api::Messages, Some(mark)) = (api, mark_of(body)) {
             let last = positions.iter_mut().rev().find(|of| of.kind != BlockKind::Reasoning);
             last.into_iter().for_each(|position| position.mark = Some(mark));
         }
