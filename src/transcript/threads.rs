@@ -38,7 +38,7 @@ pub(super) struct Mark {
 
 impl Mark {
     fn of(message: &Value) -> Self {
-        let mut hasher = WideThread::default();
+        let mut hasher = MessageHasher::default();
         feed(message, &mut hasher);
         Self { hash: hasher.hash(), bytes: hasher.bytes }
     }
@@ -65,9 +65,12 @@ impl Print {
 
     /// The print of the same messages and one more.
     fn and(self, message: Mark) -> Self {
-        let mut hasher = WideThread::default();
-        (self, message.hash).hash(&mut hasher);
-        Self { length: self.length + 1, hash: hasher.hash() }
+        let half = |number: usize| {
+            let mut hasher = DefaultHasher::new();
+            (number, self, message.hash).hash(&mut hasher);
+            hasher.finish()
+        };
+        Self { length: self.length + 1, hash: [half(0), half(1)] }
     }
 
     /// The prints of the beginnings of a list that follows one with this print, from the first
@@ -228,28 +231,21 @@ impl Marked {
 }
 
 /// A hasher of 128 bits that counts what it is fed.
-struct WideThread {
-    halves: [DefaultHasher; 2],
+#[derive(Default)]
+struct MessageHasher {
+    hasher: blake3::Hasher,
     bytes: usize,
 }
 
-impl Default for WideThread {
-    fn default() -> Self {
-        let mut halves = [DefaultHasher::new(), DefaultHasher::new()];
-        for (half, hasher) in halves.iter_mut().enumerate() {
-            hasher.write_usize(half);
-        }
-        Self { halves, bytes: 0 }
-    }
-}
-
-impl WideThread {
+impl MessageHasher {
     fn hash(&self) -> [u64; 2] {
-        self.halves.each_ref().map(Hasher::finish)
+        let mut bytes = [[0; 8]; 2];
+        self.hasher.finalize_xof().fill(bytes.as_flattened_mut());
+        bytes.map(u64::from_le_bytes)
     }
 }
 
-impl Hasher for WideThread {
+impl Hasher for MessageHasher {
     fn finish(&self) -> u64 {
         let [first, _] = self.hash();
         first
@@ -257,13 +253,13 @@ impl Hasher for WideThread {
 
     fn write(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
-        self.halves.iter_mut().for_each(|half| half.write(bytes));
+        self.hasher.update(bytes);
     }
 }
 
 /// Hashes a value; the order of members does not count, nor do cache markers, which move from turn
 /// to turn.
-fn feed(value: &Value, hasher: &mut WideThread) {
+fn feed(value: &Value, hasher: &mut MessageHasher) {
     match value {
         Value::Null => hasher.write_u8(0),
         Value::Bool(bool) => (1_u8, bool).hash(hasher),

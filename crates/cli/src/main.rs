@@ -52,11 +52,6 @@ use std::process::ExitCode;
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use failure::{Outcome, Stop};
-use mimalloc::MiMalloc;
-
-/// Reading makes and drops many small values: the allocator of most systems takes a sixth of the time.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse().and_then(checked) {

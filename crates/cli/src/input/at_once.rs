@@ -73,3 +73,48 @@ pub(super) fn in_order<I: Send, O: Send>(
 fn next<T>(jobs: &Mutex<Receiver<T>>) -> Option<T> {
     jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        panic::{AssertUnwindSafe, catch_unwind},
+        sync::atomic::{AtomicUsize, Ordering},
+        time::Duration,
+    };
+
+    use super::*;
+    use crate::failure::Stop;
+
+    #[test]
+    fn what_comes_of_items_is_shown_in_their_order_whichever_is_done_first() {
+        let work = |number: u64| {
+            // The first ones take longest.
+            thread::sleep(Duration::from_millis(if number < 3 { 20 } else { 0 }));
+            number
+        };
+        let mut shown = Vec::new();
+        in_order((0..200).collect(), work, |number| {
+            shown.push(number);
+            Ok(())
+        })
+        .unwrap();
+        assert!(shown.iter().copied().eq(0..200));
+    }
+
+    #[test]
+    fn nothing_more_is_begun_once_showing_is_refused() {
+        let begun = AtomicUsize::new(0);
+        let work = |_| begun.fetch_add(1, Ordering::Relaxed);
+        let refused = in_order((0..100_000).collect(), work, |_| Err(Stop::ClosedPipe));
+        assert!(matches!(refused, Err(Stop::ClosedPipe)));
+        assert!(begun.load(Ordering::Relaxed) < 100_000);
+    }
+
+    #[test]
+    fn a_panic_of_the_work_is_one_of_the_whole() {
+        let work = |number: u64| assert!(number != 7, "seven");
+        let panicked =
+            catch_unwind(AssertUnwindSafe(|| in_order((0..500).collect(), work, |()| Ok(()))));
+        assert!(panicked.is_err());
+    }
+}

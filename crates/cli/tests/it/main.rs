@@ -4,6 +4,7 @@ mod support;
 
 mod archive;
 mod archived_exchanges;
+mod at_once;
 mod bad_archive;
 mod bad_fitting;
 mod bad_input;
