@@ -65,8 +65,8 @@ const STAND_INS: &str = concat!(
 #[derive(Clone, Debug)]
 pub struct RedactionRules {
     pub(super) rules: Arc<[Rule]>,
-    /// All of them at once.
-    pub(super) regex: Regex,
+    /// All of them at once. A copy would begin with empty caches.
+    pub(super) regex: Arc<Regex>,
 }
 
 /// The longest text that is a secret without a form of its own.
@@ -197,7 +197,7 @@ impl RedactionRules {
         let config = Regex::config().nfa_size_limit(None).hybrid_cache_capacity(16 << 20);
         let regex = Regex::builder().configure(config).build_many(&patterns);
         let regex = regex.map_err(|error| unreadable("all together", &error))?;
-        Ok(Self { rules: rules.into(), regex })
+        Ok(Self { rules: rules.into(), regex: Arc::new(regex) })
     }
 
     /// These rules, and after them others. Compiles all of them anew.

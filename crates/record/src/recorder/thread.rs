@@ -380,7 +380,8 @@ impl Thread {
         // Bodies of before may be gone, and none may be stored after them.
         self.shared.opening.fetch_add(1, Ordering::Release);
         let missed = std::mem::take(&mut self.missed);
-        (self.tell)(&format!("recording again; {missed} calls were not recorded"));
+        let calls = if missed == 1 { "call was" } else { "calls were" };
+        (self.tell)(&format!("recording again; {missed} {calls} not recorded"));
     }
 
     /// Lets an exchange go of which nothing can be written. Nobody waits for it any longer.
@@ -460,7 +461,7 @@ mod tests {
         bench.start(1);
         assert!(bench.thread.writer.is_some());
         let said = bench.told.lock().unwrap().clone();
-        assert_eq!(said.last().unwrap(), "recording again; 1 calls were not recorded");
+        assert_eq!(said.last().unwrap(), "recording again; 1 call was not recorded");
     }
 
     #[test]
