@@ -37,7 +37,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    fn of(message: &Value) -> Self {
+    pub(super) fn of(message: &Value) -> Self {
         let mut hasher = MessageHasher::default();
         feed(message, &mut hasher);
         Self { hash: hasher.hash(), bytes: hasher.bytes }
@@ -141,18 +141,17 @@ impl Threads {
         marks
     }
 
-    /// Adds messages with these marks, which follow those of `before`.
+    /// Adds messages with these marks, which follow those of `before`: `print` is that of all.
     pub(super) fn add(
         &mut self,
         before: Option<ThreadId>,
         messages: Vec<Arc<Value>>,
         marks: &[Mark],
+        print: Print,
     ) -> ThreadId {
         let earlier = before.and_then(|before| self.get(before));
-        let (start, mut bytes) =
-            earlier.map(|thread| (thread.print, thread.bytes)).unwrap_or_default();
-        let print = start.running(marks).last().unwrap_or(start);
-        bytes += marks.iter().map(|mark| mark.bytes).sum::<usize>();
+        let own: usize = marks.iter().map(|mark| mark.bytes).sum();
+        let bytes = earlier.map_or(0, |thread| thread.bytes) + own;
         let id = ThreadId(self.all.len());
         self.all.push(Thread { before, messages, print, bytes, uses: 0, given: false });
         id

@@ -17,7 +17,7 @@ use super::{
     request_prints::{RequestPrints, operator_messages},
     responses,
     sink::Sink,
-    threads::{self, Budget, Print, ThreadId, Threads},
+    threads::{self, Budget, Mark, Print, ThreadId, Threads},
 };
 use crate::json::{Object, ObjectExt, Value};
 
@@ -127,10 +127,15 @@ impl WireReader {
         let talk = prints.end(before);
         // What the request begins with is looked up before its own messages are added.
         let same_talk = self.same_talk(api, &prints, &messages);
-        let own: Vec<Print> = before.running(&marks).collect();
-        let request = self.threads.add(base, messages, &marks);
-        let marks = self.threads.marks(&reply);
-        let thread = self.threads.add(Some(request), reply, &marks);
+        let own = match operator {
+            0 => prints.talk.clone(),
+            _ => before.running(&marks).collect(),
+        };
+        let end = own.last().copied().unwrap_or(before);
+        let request = self.threads.add(base, messages, &marks, end);
+        let marks: Vec<Mark> = reply.iter().map(|item| Mark::of(item)).collect();
+        let end = end.running(&marks).last().unwrap_or(end);
+        let thread = self.threads.add(Some(request), reply, &marks, end);
         let whole = self.threads.prints(thread).next();
         if let (false, false, Some(id), Some(whole)) = (is_recorded, is_failed, &reply_id, whole)
             && !self.taken.insert((id.clone(), whole))
