@@ -1,10 +1,16 @@
 //! `afterimage archive`: transcripts and what they rendered to, in a directory.
 
-use std::{io::Write, path::Path};
+use std::{
+    io::Write,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 use afterimage::{
     json::{Object, Value},
-    session::archive::{ArchiveSummary, TranscriptSource, TranscriptWriter},
+    session::archive::{
+        ArchiveBuilder, ArchiveSummary, TranscriptSource, TranscriptWriter, WrittenTranscript,
+    },
     snapshot::Totals,
 };
 
@@ -13,7 +19,7 @@ use crate::{
     failure::Outcome,
     input::{self, InputRefusal, Source},
     json::object,
-    lens::{Counting, Counts, Lenses},
+    lens::{Counting, Counts, Lens, Lenses},
     moment::moment,
     output::Output,
     store, style,
@@ -24,39 +30,56 @@ use crate::{
 pub(crate) fn run(args: &args::Archive) -> Outcome {
     let directory = &args.output;
     let mut out = Output::new(args.coloring.color);
-    let mut builder = store::create(directory)?;
-    let mut lenses = Lenses::new(&args.rendering, Counting::Always);
-    let mut counts = Vec::new();
+    let builder = store::create(directory)?;
+    let lenses = Mutex::new(Lenses::new(&args.rendering, Counting::Always));
+    let archived = |source: &mut Source| {
+        // What is behind the lock is whole whenever it is let go.
+        let lens = lenses.lock().unwrap_or_else(PoisonError::into_inner).of(source)?;
+        Ok((written(source, &lens, &builder)?, lens.own_counts()))
+    };
+    let (mut transcripts, mut counts) = (Vec::new(), Vec::new());
     // An archive of a part of what was named would be taken for one of all.
-    input::read(&args.input.with_exchanges(), true, InputRefusal::Ends, |source| {
-        let lens = lenses.of(source)?;
-        counts.push(lens.own_counts());
-        let from = TranscriptSource {
-            file: source.name(),
-            input_format: source.format(),
-            format: lens.format.clone(),
-        };
-        let mut transcript = builder.transcript(from, &lens.hud, &lens.counter)?;
-        while let Some(record) = source.next() {
-            let (record, rendered) = source.with_rendered(record?)?;
-            let now = moment(&record.frame);
-            transcript
-                .push(record, rendered.as_ref(), now)
-                .map_err(|error| source.refuse(error))?;
-            push_exchanges(source, &mut transcript)?;
-        }
-        push_exchanges(source, &mut transcript)?;
-        let mut report = source.report().clone();
-        report.sessions = source.sessions();
-        transcript.finish(&report).map_err(|error| source.refuse(error))
-    })?;
-    let summary = builder.finish()?;
+    input::each_at_once(
+        &args.input.with_exchanges(),
+        InputRefusal::Ends,
+        archived,
+        |_, (transcript, of)| {
+            transcripts.push(transcript);
+            counts.push(of);
+            Ok(())
+        },
+    )?;
+    let summary = builder.finish(transcripts)?;
     if args.json {
         out.json(json(directory, &summary, &counts))?;
     } else {
         page(directory, &summary, counts.first(), &mut out)?;
     }
     Ok(out.flush()?)
+}
+
+/// Writes what a file holds.
+fn written(
+    source: &mut Source,
+    lens: &Lens,
+    builder: &ArchiveBuilder,
+) -> Outcome<WrittenTranscript> {
+    let from = TranscriptSource {
+        file: source.name(),
+        input_format: source.format(),
+        format: lens.format.clone(),
+    };
+    let mut transcript = builder.transcript(from, &lens.hud, &lens.counter)?;
+    while let Some(record) = source.next() {
+        let (record, rendered) = source.with_rendered(record?)?;
+        let now = moment(&record.frame);
+        transcript.push(record, rendered.as_ref(), now).map_err(|error| source.refuse(error))?;
+        push_exchanges(source, &mut transcript)?;
+    }
+    push_exchanges(source, &mut transcript)?;
+    let mut report = source.report().clone();
+    report.sessions = source.sessions();
+    Ok(transcript.finish(&report).map_err(|error| source.refuse(error))?)
 }
 
 /// Archives the exchanges that were read since the last call.

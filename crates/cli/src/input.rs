@@ -73,18 +73,16 @@ pub(crate) fn read(
     reading.end()
 }
 
-/// As [`each`], in two steps: `work` runs for several files at once, `show` for one after the other,
+/// As [`read`], with progress, in two steps: `work` runs for several files at once, `show` for one after the other,
 /// in their order. Of files whose reading depends on those before them both run in turn.
 pub(crate) fn each_at_once<T: Send>(
     input: &Input,
+    refused: InputRefusal,
     work: impl Fn(&mut Source) -> Outcome<T> + Sync,
     mut show: impl FnMut(&mut Source, T) -> Outcome,
 ) -> Outcome {
-    let (mut reading, openings) = Reading::of(input, InputRefusal::IsPassedOver)?;
-    let files: Option<Vec<_>> =
-        openings.iter().map(|opening| opening.as_ref().ok()?.file()).collect();
-    let files = files.filter(|files| files.len() > 1 && reading.is_of_each_alone());
-    let Some(files) = files else {
+    let (mut reading, openings) = Reading::of(input, refused)?;
+    if openings.len() < 2 || !reading.is_of_each_alone() {
         for opening in openings {
             let opened = opening.and_then(|opening| reading.open(opening, Progress::Shown));
             reading.take(opened, &mut |source: &mut Source| {
@@ -93,8 +91,9 @@ pub(crate) fn each_at_once<T: Send>(
             })?;
         }
         return reading.end();
-    };
-    let bar = counted::bar_of_all(&files);
+    }
+    let files = openings.iter().filter_map(|opening| opening.as_ref().ok()?.file());
+    let bar = counted::bar_of_all(files);
     let opener = reading.opener();
     let open_and_work = |opening: Outcome<Opening>| {
         let mut opened = opener.open(opening?, Progress::PartOf(&bar))?;

@@ -25,7 +25,7 @@ use std::{
 use crate::{
     args, calibrated,
     failure::Outcome,
-    input::{self, Source},
+    input::{self, InputRefusal, Source},
     labels::{ArchivedLabels, Label, Labels},
     lens::{Counting, Lens, Lenses},
     output::Output,
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
         };
         Ok((lens, holdings))
     };
-    input::each_at_once(&input, holdings, |source, (lens, holdings)| {
+    let passed_over = InputRefusal::IsPassedOver;
+    input::each_at_once(&input, passed_over, holdings, |source, (lens, holdings)| {
         let Holdings { ledger, contexts, reported, media } = holdings;
         let media = media.sums(&reported);
         let reported = Reported::of(&reported, &prices);

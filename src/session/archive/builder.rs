@@ -3,12 +3,16 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use super::{
-    DirectoryState, HOLDER, LOCK, MANIFEST, TranscriptEntry, TranscriptSource, TranscriptWriter,
-    UNFINISHED, directory, folder, holder, late_sync::LateSync, manifest,
+    DirectoryState, HOLDER, LOCK, MAKING, MANIFEST, TranscriptEntry, TranscriptSource,
+    TranscriptWriter, UNFINISHED, WrittenTranscript, directory, folder, holder,
+    late_sync::LateSync, manifest,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -21,19 +25,19 @@ use crate::{
 /// The longest line of who holds a lock, in bytes.
 const MOST_OF_LOCK: u64 = 1024;
 
-/// An archive in the making. What was written is removed when it is dropped before
-/// [`ArchiveBuilder::finish`]: a directory without its list would not be read.
+/// An archive in the making, whose transcripts may be written by several threads at once. What was
+/// written is removed when it is dropped before [`ArchiveBuilder::finish`]: a directory without its
+/// list would not be read.
 #[derive(Debug)]
 pub struct ArchiveBuilder {
     directory: PathBuf,
     /// Whether the directory was there before.
     was_there: bool,
     replaces_unfinished: bool,
-    files: Vec<TranscriptEntry>,
-    /// How many folders were begun.
-    begun: usize,
-    /// What is written, and not yet durable.
-    written: LateSync,
+    /// How many transcripts were begun.
+    begun: AtomicUsize,
+    /// How many of them have their place.
+    placed: usize,
     /// The file system of the directory, where it can be synced as a whole.
     file_system: Option<WholeSync>,
     is_finished: bool,
@@ -79,7 +83,7 @@ impl ArchiveBuilder {
         // Who was faster may have finished meanwhile; now nobody else is at it.
         let replaces_unfinished = check(directory)? == Contents::Unfinished;
         if replaces_unfinished {
-            clear_unfinished(directory, begun(directory));
+            clear_unfinished(directory, placed(directory));
         }
         let marker = directory.join(UNFINISHED);
         DiskFiles.open(&marker, OpenMode::Create).map_err(|error| {
@@ -90,9 +94,8 @@ impl ArchiveBuilder {
             directory: directory.to_owned(),
             was_there,
             replaces_unfinished,
-            files: Vec::new(),
-            begun: 0,
-            written: LateSync::default(),
+            begun: AtomicUsize::new(0),
+            placed: 0,
             file_system: WholeSync::of(directory),
             is_finished: false,
             _lock: lock,
@@ -105,57 +108,66 @@ impl ArchiveBuilder {
     }
 
     /// Begins a transcript, whose frames `hud` renders and `counter` counts. One that is dropped
-    /// before [`TranscriptWriter::finish`] is not in the archive. Creates its folder, and removes
-    /// that of one that was dropped.
+    /// before [`TranscriptWriter::finish`] is removed. Creates its folder.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn transcript<'b>(
-        &'b mut self,
+        &'b self,
         source: TranscriptSource,
         hud: &'b Hud,
         counter: &Arc<dyn TokenCounter>,
     ) -> Result<TranscriptWriter<'b>> {
-        // The folder of one that was broken off holds the place of the next one.
-        let folder = folder(&self.directory, self.files.len());
-        if self.begun > self.files.len() {
-            let _ = fs::remove_dir_all(&folder);
-        }
-        self.begun = self.files.len() + 1;
-        TranscriptWriter::create(&self.written, folder, source, hud, counter, &mut self.files)
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        let folder = folder(&self.directory.join(MAKING), number);
+        TranscriptWriter::create(folder, source, hud, counter)
     }
 
-    /// Makes all durable, and writes the list, with which the directory is an archive.
+    /// Makes these transcripts durable, in this order, and writes their list, with which the
+    /// directory is an archive. Others that were written are removed.
     ///
     /// Cost: one sync for each file and folder, several at once, and O(files) for the list. Where
     /// there are many, and Linux can, one sync of the file system: it waits for what other programs
     /// wrote there too.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]; what was written is removed then.
-    pub fn finish(mut self) -> Result<ArchiveSummary> {
-        self.written
+    /// [`ErrorKind::Conflict`] for a transcript that was written for another archive;
+    /// [`ErrorKind::Io`]. What was written is removed then.
+    pub fn finish(
+        mut self,
+        transcripts: impl IntoIterator<Item = WrittenTranscript>,
+    ) -> Result<ArchiveSummary> {
+        let (mut entries, written) = (Vec::new(), LateSync::default());
+        let making = self.directory.join(MAKING);
+        for transcript in transcripts {
+            self.placed += 1;
+            let place = folder(&self.directory, entries.len());
+            entries.push(transcript.place(&making, &place, &written)?);
+        }
+        // What is left there is of transcripts that are not wanted.
+        let _ = fs::remove_dir_all(&making);
+        written
             .sync(self.file_system.as_ref(), &self.directory)
             .map_err(|(error, path)| Error::io(error, "make the file durable").in_file(path))?;
-        manifest::write(&self.directory, &self.files)?;
+        manifest::write(&self.directory, &entries)?;
         self.is_finished = true;
         // The list stands above it, so it does no harm where it cannot be removed.
         let _ = fs::remove_file(self.directory.join(UNFINISHED));
         let stored_bytes = size(&self.directory);
-        Ok(ArchiveSummary { transcripts: std::mem::take(&mut self.files), stored_bytes })
+        Ok(ArchiveSummary { transcripts: entries, stored_bytes })
     }
 }
 
 impl Drop for ArchiveBuilder {
     fn drop(&mut self) {
         if !self.is_finished {
-            clear(&self.directory, self.begun, self.was_there);
+            clear(&self.directory, self.placed, self.was_there);
         }
     }
 }
 
-/// Removes what was begun in a directory that was empty or not there: so many folders, and the
-/// files beside them. What went wrong before is what the caller has to know, so nothing is said of
+/// Removes what was begun in a directory that was empty or not there: so many folders that had
+/// their place, those that had not, and the files beside them. What went wrong before is what the caller has to know, so nothing is said of
 /// what cannot be removed; without its list it is not read.
 fn clear(directory: &Path, folders: usize, was_there: bool) {
     clear_unfinished(directory, folders);
@@ -167,16 +179,17 @@ fn clear(directory: &Path, folders: usize, was_there: bool) {
 
 /// As [`clear`], with the lock held on.
 fn clear_unfinished(directory: &Path, folders: usize) {
-    for index in 0..folders {
-        let _ = fs::remove_dir_all(folder(directory, index));
+    let placed = (0..folders).map(|index| folder(directory, index));
+    for folder in placed.chain([directory.join(MAKING)]) {
+        let _ = fs::remove_dir_all(folder);
     }
     for name in [MANIFEST, "archive.json.tmp", UNFINISHED] {
         let _ = fs::remove_file(directory.join(name));
     }
 }
 
-/// How many folders were begun in a directory.
-fn begun(directory: &Path) -> usize {
+/// How many folders have their place in a directory.
+fn placed(directory: &Path) -> usize {
     (0..usize::MAX).take_while(|index| directory::is_there(&folder(directory, *index))).count()
 }
 

@@ -38,6 +38,16 @@ impl LateSync {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes over what waits in a folder that was moved, and the folder that it is in now.
+    pub(super) fn take_moved(&self, of: &Self, from: &Path, to: &Path) {
+        let PendingSync { files, directories } = std::mem::take(&mut *of.waiting());
+        let moved = |path: PathBuf| Some(to.join(path.strip_prefix(from).ok()?));
+        let mut waiting = self.waiting();
+        waiting.files.extend(files.into_iter().filter_map(moved));
+        waiting.directories.extend(directories.into_iter().filter_map(moved));
+        waiting.directories.extend(to.parent().map(Path::to_owned));
+    }
+
     /// Makes all that waits durable: file by file, or, where that is many, with all of their file
     /// system, which holds `directory`. `whole` is asked for before the first of them is written.
     ///
@@ -190,6 +200,22 @@ mod tests {
         files.sync(None, scratch.path()).unwrap();
         assert!(waiting(&files).is_empty());
         assert_eq!(std::fs::read(scratch.path().join("a")).unwrap(), b"here");
+    }
+
+    #[test]
+    fn what_waits_in_a_folder_that_was_moved_waits_where_it_is_now() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (from, to) = (scratch.path().join("from/0001"), scratch.path().join("0007"));
+        let (files, all) = (LateSync::default(), LateSync::default());
+        crate::log::create_dirs(&files, &from).unwrap();
+        write_atomic(&files, from.join("a"), b"here").unwrap();
+        std::fs::rename(&from, &to).unwrap();
+        all.take_moved(&files, &from, &to);
+        assert!(files.waiting().files.is_empty());
+        assert_eq!(all.waiting().files, BTreeSet::from([to.join("a")]));
+        let directories = BTreeSet::from([scratch.path().to_owned(), to]);
+        assert_eq!(all.waiting().directories, directories);
+        all.sync(None, scratch.path()).unwrap();
     }
 
     #[test]

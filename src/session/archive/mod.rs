@@ -21,14 +21,14 @@
 //!     input_format: TranscriptFormat::Frames,
 //!     format: "native".to_owned(),
 //! };
-//! let mut builder = ArchiveBuilder::create(directory)?;
+//! let builder = ArchiveBuilder::create(directory)?;
 //! let mut transcript = builder.transcript(source, &hud, hud.counter())?;
 //! let facet = Facet::new("tide", FacetType::EVENT, "high water at 06:10");
 //! let frame = Frame::new(1, Source::Environment).with(FacetOp::add(facet));
 //! let record = Record { session: "harbour".into(), frame };
 //! transcript.push(record, None, Millis::new(0))?;
-//! transcript.finish(&ImportReport::default())?;
-//! builder.finish()?;
+//! let written = transcript.finish(&ImportReport::default())?;
+//! builder.finish([written])?;
 //!
 //! let transcripts = archive::open(directory)?;
 //! let row = transcripts[0].rows()?[0];
@@ -53,6 +53,7 @@ mod reported;
 mod session_writer;
 mod sessions;
 mod transcript_writer;
+mod written_transcript;
 
 use std::path::{Path, PathBuf};
 
@@ -67,11 +68,14 @@ pub use directory::{DirectoryState, open, state};
 pub use frame_table::FrameRow;
 pub use manifest::{SessionEntry, TranscriptEntry};
 pub use transcript_writer::{TranscriptSource, TranscriptWriter};
+pub use written_transcript::WrittenTranscript;
 
 /// The list of what is in the directory, which is written last.
 const MANIFEST: &str = "archive.json";
 /// What is there while a directory is being made: who finds it without a list may make it anew.
 const UNFINISHED: &str = "unfinished";
+/// The folder of the transcripts that are being written; each gets its place when all are.
+const MAKING: &str = "making";
 /// The frames of a transcript.
 const FRAMES: &str = "frames.rec";
 const FRAMES_KIND: FileKind = FileKind::new(*b"aiframe\0", 1);

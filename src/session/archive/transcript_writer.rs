@@ -3,9 +3,15 @@ use std::{path::PathBuf, sync::Arc};
 use indexmap::IndexMap;
 
 use super::{
-    FrameRow, SessionEntry, TranscriptEntry, exchanges_writer::ExchangesWriter, folder,
-    frame_table::SnapshotPlace, frames_writer::FramesWriter, late_sync::LateSync, recount,
+    FrameRow, SessionEntry, TranscriptEntry,
+    exchanges_writer::ExchangesWriter,
+    folder,
+    frame_table::SnapshotPlace,
+    frames_writer::FramesWriter,
+    late_sync::LateSync,
+    recount,
     session_writer::SessionWriter,
+    written_transcript::{FolderInMaking, WrittenTranscript},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -34,11 +40,11 @@ pub struct TranscriptSource {
     pub format: String,
 }
 
-/// A transcript on its way into an archive.
+/// A transcript on its way into an archive. What was written is removed when it is dropped before
+/// [`TranscriptWriter::finish`].
 #[must_use = "a transcript that is not finished is not in the archive"]
 pub struct TranscriptWriter<'b> {
     files: LateSync,
-    folder: PathBuf,
     source: TranscriptSource,
     counter: Arc<dyn TokenCounter>,
     viewer: Viewer<'b>,
@@ -52,7 +58,8 @@ pub struct TranscriptWriter<'b> {
     context_frames: u64,
     /// What counts for the viewer.
     tokenizer: String,
-    entries: &'b mut Vec<TranscriptEntry>,
+    /// Behind what writes to it.
+    folder: FolderInMaking,
 }
 
 impl std::fmt::Debug for TranscriptWriter<'_> {
@@ -63,20 +70,19 @@ impl std::fmt::Debug for TranscriptWriter<'_> {
 
 impl<'b> TranscriptWriter<'b> {
     pub(super) fn create(
-        files: &LateSync,
         folder: PathBuf,
         source: TranscriptSource,
         hud: &'b Hud,
         counter: &Arc<dyn TokenCounter>,
-        entries: &'b mut Vec<TranscriptEntry>,
     ) -> Result<Self> {
-        create_dirs(files, &folder)?;
+        let files = LateSync::default();
+        create_dirs(&files, &folder)?;
+        let folder = FolderInMaking::new(folder);
         Ok(Self {
-            frames: FramesWriter::create(files, &folder)?,
+            frames: FramesWriter::create(&files, folder.path())?,
             exchanges: None,
             recorded: RecordedRequests::default(),
-            files: files.clone(),
-            folder,
+            files,
             counter: Arc::clone(counter),
             viewer: Viewer::new(hud, source.input_format),
             source,
@@ -86,7 +92,7 @@ impl<'b> TranscriptWriter<'b> {
             unknown_records: 0,
             context_frames: 0,
             tokenizer: hud.counter().id().to_owned(),
-            entries,
+            folder,
         })
     }
 
@@ -121,7 +127,7 @@ impl<'b> TranscriptWriter<'b> {
 
         let (count, at) = (self.sessions.len(), self.sessions.get_index_of(&name));
         let index = at.unwrap_or(count);
-        let directory = folder(&self.folder, index);
+        let directory = folder(self.folder.path(), index);
         let session = self
             .sessions
             .entry(Arc::clone(&name))
@@ -157,7 +163,7 @@ impl<'b> TranscriptWriter<'b> {
     pub fn push_exchange(&mut self, exchange: &RecordedExchange) -> Result<()> {
         let mut writer = match self.exchanges.take() {
             Some(writer) => writer,
-            None => ExchangesWriter::create(&self.files, &self.folder)?,
+            None => ExchangesWriter::create(&self.files, self.folder.path())?,
         };
         writer.push(exchange)?;
         self.exchanges = Some(writer);
@@ -170,7 +176,7 @@ impl<'b> TranscriptWriter<'b> {
     ///
     /// # Errors
     /// What the format has against the tail of a session; [`ErrorKind::Io`].
-    pub fn finish(self, report: &ImportReport) -> Result<()> {
+    pub fn finish(self, report: &ImportReport) -> Result<WrittenTranscript> {
         let frame_table = self.frames.finish()?;
         let exchanges = self.exchanges.map(ExchangesWriter::finish).transpose()?;
         let recorded = self.recorded.provenance();
@@ -196,7 +202,7 @@ impl<'b> TranscriptWriter<'b> {
         report.unknown.truncate(1);
         report.notes.truncate(1);
         let TranscriptSource { file, input_format, format } = self.source;
-        self.entries.push(TranscriptEntry {
+        let entry = TranscriptEntry {
             file,
             input_format,
             format,
@@ -211,7 +217,7 @@ impl<'b> TranscriptWriter<'b> {
             report,
             frame_table,
             sessions,
-        });
-        Ok(())
+        };
+        Ok(WrittenTranscript::new(entry, self.folder, self.files))
     }
 }

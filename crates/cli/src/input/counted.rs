@@ -73,6 +73,10 @@ impl CountedFrame {
 impl Read for CountedFrame {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            // Many that were read may wait to be shown, and a program may have few files open.
+            self.input = Box::new(io::empty());
+        }
         self.bar.inc(read as u64);
         if let Some(all) = &self.all {
             all.inc(read as u64);
@@ -88,8 +92,8 @@ impl Read for CountedFrame {
 }
 
 /// The bar of several files, by bytes.
-pub(super) fn bar_of_all(files: &[&Path]) -> ProgressBar {
-    let sizes = files.iter().filter_map(|path| Some(path.metadata().ok()?.len()));
+pub(super) fn bar_of_all<'p>(files: impl Iterator<Item = &'p Path>) -> ProgressBar {
+    let sizes = files.filter_map(|path| Some(path.metadata().ok()?.len()));
     let size = sizes.sum();
     let bar = ProgressBar::with_draw_target(Some(size), ProgressDrawTarget::hidden());
     bar.set_style(style(Some(size)));

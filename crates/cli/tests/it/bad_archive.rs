@@ -336,7 +336,7 @@ fn what_a_killed_program_leaves_is_recognised() {
     let mut input = program.stdin.take().unwrap();
     input.write_all(b"{\"role\":\"user\",\"content\":\"one\"}\n").unwrap();
     for _ in 0..1_000 {
-        if path.join("0001/0001/segments.rec").exists() {
+        if path.join("making/0001/0001/segments.rec").exists() {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -377,7 +377,7 @@ fn interrupted(path: &Path, signal: &str) {
     let mut input = program.stdin.take().unwrap();
     input.write_all(b"{\"role\":\"user\",\"content\":\"one\"}\n").unwrap();
     for _ in 0..1_000 {
-        if path.join("0001/0001/segments.rec").exists() {
+        if path.join("making/0001/0001/segments.rec").exists() {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
