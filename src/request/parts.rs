@@ -137,7 +137,8 @@ fn string(body: &str, object: &PlacedValue, path: &[&str]) -> Option<String> {
     let mut at = object.value.clone();
     for key in path {
         let members = json::children(body, at);
-        at = members.into_iter().find(|member| member.key.as_deref() == Some(key))?.value;
+        // As in a body that is parsed, the last of several stands.
+        at = members.into_iter().rfind(|member| member.key.as_deref() == Some(key))?.value;
     }
     match json::read_mended(body.get(at)?.as_bytes()) {
         Ok((Value::String(text), _)) => Some(text),

@@ -241,7 +241,8 @@ impl Request {
         &self.body
     }
 
-    /// The body as JSON. Parses it when it, or what needs it, is first asked for, and keeps that.
+    /// The body as JSON. The first call of this, or of a method that needs it, parses the body; later
+    /// ones use the same value.
     ///
     /// # Errors
     /// Those of [`json::read_mended`], for a body that is no JSON.
@@ -287,7 +288,7 @@ impl Request {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     ///
-    /// Cost: O(the body), which is parsed; copies the definitions.
+    /// Cost: O(the body), which is scanned; copies the definitions.
     pub fn tools(&self) -> Vec<Facet> {
         let tool = |part: RequestPart| {
             let id = part.facet_id();
@@ -336,7 +337,7 @@ impl Request {
     /// the model, the tools (each as the text of its JSON), the system prompt, the messages. Other
     /// parameters are left out: caches do not look at them. The strings of a request that was
     /// recorded belong to the part that they stand in, those of one that was worked out to the
-    /// facets of its frames. Cost: O(the body), which is parsed.
+    /// facets of its frames. Cost: O(the body), which is parsed as by [`Request::value`] and copied.
     ///
     /// # Errors
     /// As [`Request::value`]; [`ErrorKind::Shape`] for a body that is no object.
@@ -405,8 +406,8 @@ impl Request {
         OwnedJson::of_message(message, &owner(format!("message:{index}"), self.frame_of(index)))
     }
 
-    /// The members of the body that are neither tools nor system prompt nor conversation. Cost:
-    /// O(the body), which is parsed.
+    /// The members of the body that are neither tools nor system prompt nor conversation. Cost: O(their
+    /// size), and that of [`Request::value`].
     ///
     /// # Errors
     /// As [`Request::in_cache_order`].
@@ -425,7 +426,7 @@ impl Request {
 
     /// The wire form: `api`, `provenance`, `lacks`, and the `body` as JSON.
     ///
-    /// Cost: O(the body), which is parsed and copied.
+    /// Cost: O(the body), which is parsed as by [`Request::value`] and copied.
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("api", self.api.as_str());

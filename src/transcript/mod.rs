@@ -34,6 +34,7 @@ mod codex_turns;
 mod copilot;
 mod copilot_usage;
 mod draft;
+mod echo;
 mod exchange;
 #[cfg(feature = "record")]
 mod flight;

@@ -2,7 +2,7 @@
 
 use super::{
     Api,
-    threads::{Mark, Print},
+    threads::{MessageHash, Print},
 };
 use crate::json::Value;
 
@@ -14,34 +14,35 @@ pub(super) struct RequestPrints {
     /// Of the operator's messages, which begin the list in Chat Completions.
     pub(super) operator: Vec<Print>,
     /// Of what is behind them, or behind the base.
-    pub(super) talk: Vec<Print>,
+    pub(super) after_operator: Vec<Print>,
 }
 
 impl RequestPrints {
-    /// The prints of a list with these marks, which follows one with the print `base`. The operator
+    /// The prints of a list with these hashes, which follows one with the print `base`. The operator
     /// wrote the first `operator` of them.
-    pub(super) fn of(base: Print, operator: usize, marks: &[Mark]) -> Self {
-        let (operator, talk) = marks.split_at_checked(operator).unwrap_or((&[], marks));
+    pub(super) fn of(base: Print, operator: usize, hashes: &[MessageHash]) -> Self {
+        let (operator, others) = hashes.split_at_checked(operator).unwrap_or((&[], hashes));
         Self {
             base: base.len(),
             operator: Print::default().running(operator).collect(),
-            talk: base.running(talk).collect(),
+            after_operator: base.running(others).collect(),
         }
     }
 
-    /// The print of the talk up to its end.
+    /// The print of all messages but the operator's.
     pub(super) fn end(&self, base: Print) -> Print {
-        self.talk.last().copied().unwrap_or(base)
+        self.after_operator.last().copied().unwrap_or(base)
     }
 
-    /// Whether the last request of the conversation, with its answer, begins with this talk.
+    /// Whether the last request of the conversation, with its answer, begins with these
+    /// messages, the operator's aside.
     pub(super) fn begins_with(&self, end: Print) -> bool {
-        end.len().checked_sub(1).is_none_or(|last| self.talk.get(last) == Some(&end))
+        end.len().checked_sub(1).is_none_or(|last| self.after_operator.get(last) == Some(&end))
     }
 
     /// How many messages it is of.
     pub(super) fn len(&self) -> usize {
-        self.base + self.operator.len() + self.talk.len()
+        self.base + self.operator.len() + self.after_operator.len()
     }
 
     /// Where the message at `at` stands in the last request of the conversation, if it stands there
@@ -54,7 +55,8 @@ impl RequestPrints {
         match at.checked_sub(self.operator.len()) {
             None => (self.operator.get(at) == last.operator.get(at)).then_some(at),
             Some(at) => {
-                let is_same = self.talk.get(at) == last.talk.get(self.base + at);
+                let is_same =
+                    self.after_operator.get(at) == last.after_operator.get(self.base + at);
                 is_same.then_some(last.operator.len() + self.base + at)
             }
         }

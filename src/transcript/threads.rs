@@ -11,17 +11,20 @@ use crate::json::Value;
 #[derive(Default)]
 pub(super) struct Threads {
     all: Vec<Thread>,
-    /// The lists that were marked last.
-    recent: VecDeque<Marked>,
+    /// The lists that were hashed last.
+    recent: VecDeque<Hashed>,
+    /// How many messages were hashed, for tests.
+    #[cfg(test)]
+    hashed: usize,
 }
 
 /// How many lists are remembered: sessions that run beside each other take turns.
 const RECENT: usize = 4;
 
-/// A list of messages with their marks.
-struct Marked {
+/// A list of messages with their hashes.
+struct Hashed {
     messages: Vec<Arc<Value>>,
-    marks: Vec<Mark>,
+    hashes: Vec<MessageHash>,
 }
 
 /// Names a thread within [`Threads`].
@@ -30,13 +33,13 @@ pub(super) struct ThreadId(usize);
 
 /// What tells one message from another, whatever its cache markers: 128 bits of hash.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct MessageHash {
     hash: [u64; 2],
     /// The size of the message in bytes, roughly.
     bytes: usize,
 }
 
-impl Mark {
+impl MessageHash {
     pub(super) fn of(message: &Value) -> Self {
         let mut hasher = MessageHasher::default();
         feed(message, &mut hasher);
@@ -64,7 +67,7 @@ impl Print {
     }
 
     /// The print of the same messages and one more.
-    fn and(self, message: Mark) -> Self {
+    fn and(self, message: MessageHash) -> Self {
         let half = |number: usize| {
             let mut hasher = DefaultHasher::new();
             (number, self, message.hash).hash(&mut hasher);
@@ -75,17 +78,17 @@ impl Print {
 
     /// The prints of the beginnings of a list that follows one with this print, from the first
     /// message of its own on.
-    pub(super) fn running(self, marks: &[Mark]) -> impl Iterator<Item = Self> {
-        marks.iter().scan(self, |print, mark| {
-            *print = print.and(*mark);
+    pub(super) fn running(self, hashes: &[MessageHash]) -> impl Iterator<Item = Self> {
+        hashes.iter().scan(self, |print, hash| {
+            *print = print.and(*hash);
             Some(*print)
         })
     }
 }
 
-/// The marks of messages.
-pub(super) fn marks(messages: &[Value]) -> Vec<Mark> {
-    messages.iter().map(Mark::of).collect()
+/// The hashes of messages.
+pub(super) fn hashes(messages: &[Value]) -> Vec<MessageHash> {
+    messages.iter().map(MessageHash::of).collect()
 }
 
 struct Thread {
@@ -121,36 +124,42 @@ impl Budget {
 }
 
 impl Threads {
-    /// The marks of messages. Messages that a list before it begins with are not hashed again.
-    pub(super) fn marks(&mut self, messages: &[Arc<Value>]) -> Vec<Mark> {
+    /// The hashes of messages. Messages that a list before it begins with are not hashed again.
+    pub(super) fn hashes(&mut self, messages: &[Arc<Value>]) -> Vec<MessageHash> {
         let known = self.recent.iter().enumerate();
         let known = known.map(|(at, known)| (known.shared(messages), at)).max();
-        let mut marks = match known.filter(|(shared, _)| *shared > 0) {
-            Some((shared, at)) => {
-                let mut known = self.recent.remove(at).map(|known| known.marks).unwrap_or_default();
-                known.truncate(shared);
-                known
+        let mut hashes = Vec::with_capacity(messages.len());
+        if let Some((shared, at)) = known
+            && let Some(known) = self.recent.get(at)
+        {
+            hashes.extend(known.hashes.iter().take(shared));
+            // Another session may begin alike.
+            if shared * 2 > known.hashes.len() {
+                self.recent.remove(at);
             }
-            None => Vec::with_capacity(messages.len()),
-        };
-        marks.extend(messages.iter().skip(marks.len()).map(|message| Mark::of(message)));
+        }
+        #[cfg(test)]
+        {
+            self.hashed += messages.len() - hashes.len();
+        }
+        hashes.extend(messages.iter().skip(hashes.len()).map(|message| MessageHash::of(message)));
         if !messages.is_empty() {
             self.recent.truncate(RECENT - 1);
-            self.recent.push_front(Marked { messages: messages.to_vec(), marks: marks.clone() });
+            self.recent.push_front(Hashed { messages: messages.to_vec(), hashes: hashes.clone() });
         }
-        marks
+        hashes
     }
 
-    /// Adds messages with these marks, which follow those of `before`: `print` is that of all.
+    /// Adds messages with these hashes, which follow those of `before`: `print` is that of all.
     pub(super) fn add(
         &mut self,
         before: Option<ThreadId>,
         messages: Vec<Arc<Value>>,
-        marks: &[Mark],
+        hashes: &[MessageHash],
         print: Print,
     ) -> ThreadId {
         let earlier = before.and_then(|before| self.get(before));
-        let own: usize = marks.iter().map(|mark| mark.bytes).sum();
+        let own: usize = hashes.iter().map(|hash| hash.bytes).sum();
         let bytes = earlier.map_or(0, |thread| thread.bytes) + own;
         let id = ThreadId(self.all.len());
         self.all.push(Thread { before, messages, print, bytes, uses: 0, given: false });
@@ -221,7 +230,7 @@ impl Threads {
     }
 }
 
-impl Marked {
+impl Hashed {
     /// How many messages, the first ones, are the same values as those of another list.
     fn shared(&self, messages: &[Arc<Value>]) -> usize {
         let both = self.messages.iter().zip(messages);
@@ -278,5 +287,27 @@ fn feed(value: &Value, hasher: &mut MessageHasher) {
                 feed(value, hasher);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_beside_each_other_that_begin_alike_are_hashed_once_each() {
+        let mut threads = Threads::default();
+        let message = |text: String| Arc::new(Value::String(text));
+        let system = message("system".to_owned());
+        let mut sessions = vec![vec![system]; RECENT];
+        for turn in 0..20 {
+            for (number, session) in sessions.iter_mut().enumerate() {
+                session.push(message(format!("{number} {turn}")));
+                threads.hashes(session);
+            }
+        }
+        // The first message of each may be hashed with it, no other again.
+        let own = 20 * RECENT;
+        assert!((own..=own + RECENT).contains(&threads.hashed), "{}", threads.hashed);
     }
 }

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     Api, chat,
+    echo::Echo,
     exchange::{self, Exchange},
     interaction::Interaction,
     items, joining,
@@ -17,7 +18,7 @@ use super::{
     request_prints::{RequestPrints, operator_messages},
     responses,
     sink::Sink,
-    threads::{self, Budget, Mark, Print, ThreadId, Threads},
+    threads::{self, Budget, MessageHash, Print, ThreadId, Threads},
 };
 use crate::json::{Object, ObjectExt, Value};
 
@@ -38,9 +39,9 @@ pub(super) struct WireReader {
     exchanges: Vec<Taken>,
     /// The conversation whose last request has these messages.
     ends: HashMap<(Api, Print), usize>,
-    /// The conversation of Chat Completions whose last request has these messages behind those of
-    /// its operator, which may differ from turn to turn.
-    talks: HashMap<Print, usize>,
+    /// The conversations of Chat Completions whose last request has these messages behind those of
+    /// the operator, which may differ from turn to turn; the newest last.
+    after_operator: HashMap<Print, Vec<usize>>,
     threads: Threads,
     bodies: ReadBodies,
     /// What the responses answered, with them, by id: a request may build on one.
@@ -66,8 +67,11 @@ struct Conversation {
     /// How many of them the operator wrote, the first ones.
     operator: usize,
     /// The print of those behind them.
-    talk: Print,
-    is_answered: bool,
+    after_operator: Print,
+    /// What was answered, where something was.
+    answer: Option<Echo>,
+    /// Whether an earlier request of the conversation was answered.
+    was_answered: bool,
 }
 
 /// An exchange whose conversation is known, and not yet its session.
@@ -121,21 +125,22 @@ impl WireReader {
         }
         let base = asked.previous.and_then(|previous| self.responses.get(&*previous).copied());
         let before = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
-        let marks = self.threads.marks(&messages);
+        let hashes = self.threads.hashes(&messages);
         let operator = operator_messages(api, messages.iter().map(|message| &**message));
-        let prints = RequestPrints::of(before, operator, &marks);
-        let talk = prints.end(before);
+        let prints = RequestPrints::of(before, operator, &hashes);
+        let after_operator = prints.end(before);
         // What the request begins with is looked up before its own messages are added.
-        let same_talk = self.same_talk(api, &prints, &messages);
+        let with_other_operator = self.continued_with_other_operator(api, &prints, &messages);
         let own = match operator {
-            0 => prints.talk.clone(),
-            _ => before.running(&marks).collect(),
+            0 => prints.after_operator.clone(),
+            _ => before.running(&hashes).collect(),
         };
         let end = own.last().copied().unwrap_or(before);
-        let request = self.threads.add(base, messages, &marks, end);
-        let marks: Vec<Mark> = reply.iter().map(|item| Mark::of(item)).collect();
-        let end = end.running(&marks).last().unwrap_or(end);
-        let thread = self.threads.add(Some(request), reply, &marks, end);
+        let request = self.threads.add(base, messages, &hashes, end);
+        let answer = (!is_failed).then(|| Echo::of(reply.iter().map(|item| &**item)));
+        let hashes: Vec<MessageHash> = reply.iter().map(|item| MessageHash::of(item)).collect();
+        let end = end.running(&hashes).last().unwrap_or(end);
+        let thread = self.threads.add(Some(request), reply, &hashes, end);
         let whole = self.threads.prints(thread).next();
         if let (false, false, Some(id), Some(whole)) = (is_recorded, is_failed, &reply_id, whole)
             && !self.taken.insert((id.clone(), whole))
@@ -150,14 +155,24 @@ impl WireReader {
             .into_iter()
             .rev()
             .chain(base.into_iter().flat_map(|base| self.threads.prints(base)).take(LOOK_BACK));
-        let continued = beginnings.find_map(|print| self.ends.remove(&(api, print))).or(same_talk);
+        let continued = beginnings.find_map(|print| self.ends.remove(&(api, print)));
+        let continued = continued.or(with_other_operator);
         let index = continued.unwrap_or(self.conversations.len());
         if let Some(exchange) = recorded {
-            let end = Some(talk).filter(|_| !request.is_empty());
+            let end = Some(after_operator).filter(|_| !request.is_empty());
             self.exchanges.push(Taken { exchange, conversation: index, prints, end, has_system });
         }
-        let is_answered = !is_failed;
-        let next = Conversation { api, line, system, thread, request, operator, talk, is_answered };
+        let mut next = Conversation {
+            api,
+            line,
+            system,
+            thread,
+            request,
+            operator,
+            after_operator,
+            answer,
+            was_answered: false,
+        };
         match self.conversations.get_mut(index) {
             Some(earlier) => {
                 sink.skip("earlier request");
@@ -166,11 +181,12 @@ impl WireReader {
                 if self.ends.get(&key) == Some(&index) {
                     self.ends.remove(&key);
                 }
-                if self.talks.get(&earlier.talk) == Some(&index) {
-                    self.talks.remove(&earlier.talk);
+                if let Some(known) = self.after_operator.get_mut(&earlier.after_operator) {
+                    known.retain(|known| *known != index);
                 }
+                next.was_answered = earlier.was_answered || earlier.answer.is_some();
                 // An answer outlives a later attempt at the same messages that failed.
-                if !(is_failed && earlier.request == request && earlier.is_answered) {
+                if !(is_failed && earlier.request == request && earlier.answer.is_some()) {
                     *earlier = next;
                 }
             }
@@ -180,28 +196,48 @@ impl WireReader {
         if !request.is_empty() {
             self.ends.insert((api, request), index);
         }
-        if api == Api::Chat && !talk.is_empty() {
-            self.talks.insert(talk, index);
+        if api == Api::Chat && !after_operator.is_empty() {
+            let known = self.after_operator.entry(after_operator).or_default();
+            if known.len() == LOOK_BACK {
+                known.remove(0);
+            }
+            known.push(index);
         }
     }
 
     /// The conversation of Chat Completions that a request goes on from with another prompt of the
     /// operator: what is behind that prompt begins with all that was behind the earlier one, and
-    /// goes on with an answer. The same talk again is another conversation, unless no answer came.
-    fn same_talk(
+    /// goes on with an answer. Where that is true of several, their answers tell which one it is, or
+    /// none is. After a request that failed anything may follow, the same messages too, if there was
+    /// an answer before; else the same messages with another prompt are another conversation.
+    fn continued_with_other_operator(
         &self,
         api: Api,
         prints: &RequestPrints,
         messages: &[Arc<Value>],
     ) -> Option<usize> {
-        let talk = messages.get(prints.operator.len()..).filter(|_| api == Api::Chat)?;
-        prints.talk.iter().rev().find_map(|print| {
-            let index = *self.talks.get(print)?;
-            let goes_on = match talk.get(print.len()) {
-                Some(next) => next.str_at("role") == Some("assistant"),
-                None => !self.conversations.get(index)?.is_answered,
+        let messages = messages.get(prints.operator.len()..).filter(|_| api == Api::Chat)?;
+        prints.after_operator.iter().rev().find_map(|print| {
+            let next = messages.get(print.len());
+            let next = next.filter(|next| next.str_at("role") == Some("assistant"));
+            let known = self.after_operator.get(print)?.iter().copied();
+            let may_go_on = |index: &usize| {
+                self.conversations.get(*index).is_some_and(|of| match of.answer {
+                    Some(_) => next.is_some(),
+                    None => of.was_answered,
+                })
             };
-            goes_on.then_some(index)
+            let known: Vec<usize> = known.filter(may_go_on).collect();
+            if let [only] = *known {
+                return Some(only);
+            }
+            let next = Echo::of(next.map(|next| &**next));
+            let answer = |index: usize| self.conversations.get(index)?.answer.as_ref();
+            let only = |is: &dyn Fn(&Echo) -> bool| {
+                let mut those = known.iter().filter(|index| answer(**index).is_some_and(is));
+                those.next().filter(|_| those.next().is_none()).copied()
+            };
+            only(&|answer| *answer == next).or_else(|| only(&|answer| answer.is_like(&next)))
         })
     }
 
@@ -248,8 +284,8 @@ impl WireReader {
             let last = if taken.is_empty() {
                 RequestPrints::default()
             } else {
-                let marks = threads::marks(&messages);
-                RequestPrints::of(Print::default(), conversation.operator, &marks)
+                let hashes = threads::hashes(&messages);
+                RequestPrints::of(Print::default(), conversation.operator, &hashes)
             };
             let mut frames = Vec::with_capacity(messages.len());
             for message in messages {
@@ -492,17 +528,19 @@ mod tests {
     }
 
     /// An exchange of Chat Completions: messages as `role text`, status and answer.
-    fn chat(messages: &[(&str, &str)], status: &str) -> [String; 3] {
+    fn chat(messages: &[(&str, &str)], answer: Option<&str>) -> [String; 3] {
         let message =
             |(role, text): &(&str, &str)| format!(r#"{{"role":"{role}","content":"{text}"}}"#);
         let messages: Vec<_> = messages.iter().map(message).collect();
-        let answer = if status == "200" {
-            r#"{"choices":[{"message":{"role":"assistant","content":"A"}}]}"#
-        } else {
-            r#"{"error":{}}"#
+        let (status, answer) = match answer {
+            Some(answer) => {
+                let message = message(&("assistant", answer));
+                ("200", format!(r#"{{"choices":[{{"message":{message}}}]}}"#))
+            }
+            None => ("500", r#"{"error":{}}"#.to_owned()),
         };
         let request = format!(r#"{{"messages":[{}]}}"#, messages.join(","));
-        [request, status.to_owned(), answer.to_owned()]
+        [request, status.to_owned(), answer]
     }
 
     #[track_caller]
@@ -518,7 +556,7 @@ mod tests {
     fn the_operators_messages_may_change_from_turn_to_turn() {
         check_chats(
             &[
-                chat(&[("system", "at 1"), ("user", "a")], "200"),
+                chat(&[("system", "at 1"), ("user", "a")], Some("A")),
                 chat(
                     &[
                         ("system", "at 2"),
@@ -527,7 +565,7 @@ mod tests {
                         ("assistant", "A"),
                         ("user", "b"),
                     ],
-                    "200",
+                    Some("A"),
                 ),
                 chat(
                     &[
@@ -537,7 +575,7 @@ mod tests {
                         ("assistant", "A"),
                         ("user", "c"),
                     ],
-                    "200",
+                    Some("A"),
                 ),
             ],
             r#"
@@ -560,11 +598,14 @@ mod tests {
     fn one_question_to_two_operators_is_two_sessions() {
         check_chats(
             &[
-                chat(&[("system", "one"), ("user", "a")], "200"),
-                chat(&[("system", "two"), ("user", "a")], "200"),
-                chat(&[("system", "one"), ("user", "a"), ("assistant", "A"), ("user", "b")], "200"),
+                chat(&[("system", "one"), ("user", "a")], Some("A")),
+                chat(&[("system", "two"), ("user", "a")], Some("A")),
+                chat(
+                    &[("system", "one"), ("user", "a"), ("assistant", "A"), ("user", "b")],
+                    Some("A"),
+                ),
                 // What goes on with another word of the user's is none of these either.
-                chat(&[("system", "three"), ("user", "a"), ("user", "c")], "200"),
+                chat(&[("system", "three"), ("user", "a"), ("user", "c")], Some("A")),
             ],
             r#"
 1/system*
@@ -595,19 +636,122 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_without_an_answer_may_be_repeated_by_another_operator() {
+    fn an_attempt_without_an_answer_may_be_repeated_with_another_prompt_behind_an_answer() {
+        let later = |system| [("system", system), ("user", "a"), ("assistant", "A"), ("user", "b")];
         check_chats(
             &[
-                chat(&[("system", "at 1"), ("user", "a")], "500"),
-                chat(&[("system", "at 2"), ("user", "a")], "200"),
+                chat(&[("system", "at 1"), ("user", "a")], Some("A")),
+                chat(&later("at 2"), None),
+                chat(&later("at 3"), Some("B")),
+                // Without one it is the same question to others.
+                chat(&[("system", "strict"), ("user", "q")], None),
+                chat(&[("system", "lenient"), ("user", "q")], Some("L")),
+                chat(&[("system", "strict"), ("user", "q")], Some("S")),
             ],
             r#"
 1/system*
-  system "at 2"
+  system "at 3"
 1/user*
   event "a"
 1/agent*
-  speech "A""#,
+  speech "A"
+1/user*
+  event "b"
+1/agent*
+  speech "B"
+2/system*
+  system "strict"
+2/user*
+  event "q"
+2/agent*
+  speech "S"
+3/system*
+  system "lenient"
+3/user*
+  event "q"
+3/agent*
+  speech "L""#,
+        );
+    }
+
+    #[test]
+    fn of_chats_beside_each_other_that_the_time_is_told_each_goes_on_with_its_answer() {
+        let asked = |system| [("system", system), ("user", "a")];
+        let gone_on = |system, answer| {
+            [("system", system), ("user", "a"), ("assistant", answer), ("user", "b")]
+        };
+        check_chats(
+            &[
+                chat(&asked("at 1"), Some("one")),
+                chat(&asked("at 2"), Some("two ")),
+                chat(&asked("at 3"), Some("three")),
+                // What a client trims is still its answer.
+                chat(&gone_on("at 4", "two"), Some("2")),
+                chat(&gone_on("at 5", "one"), Some("1")),
+                chat(&gone_on("at 6", "something else"), Some("3")),
+            ],
+            r#"
+1/system*
+  system "at 5"
+1/user*
+  event "a"
+1/agent*
+  speech "one"
+1/user*
+  event "b"
+1/agent*
+  speech "1"
+2/system*
+  system "at 4"
+2/user*
+  event "a"
+2/agent*
+  speech "two"
+2/user*
+  event "b"
+2/agent*
+  speech "2"
+3/system*
+  system "at 6"
+3/user*
+  event "a"
+3/agent*
+  speech "something else"
+3/user*
+  event "b"
+3/agent*
+  speech "3""#,
+        );
+        check_chats(
+            &[
+                chat(&asked("at 1"), Some("one")),
+                chat(&asked("at 2"), Some("one")),
+                // Nothing tells which of the two.
+                chat(&gone_on("at 3", "one"), Some("1")),
+            ],
+            r#"
+1/system*
+  system "at 1"
+1/user*
+  event "a"
+1/agent*
+  speech "one"
+2/system*
+  system "at 2"
+2/user*
+  event "a"
+2/agent*
+  speech "one"
+3/system*
+  system "at 3"
+3/user*
+  event "a"
+3/agent*
+  speech "one"
+3/user*
+  event "b"
+3/agent*
+  speech "1""#,
         );
     }
 

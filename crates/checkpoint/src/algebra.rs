@@ -24,8 +24,8 @@ pub struct Difference {
 }
 
 /// Applies the delta to `a`, and answers with how the result differs from `b`: with nothing where
-/// the delta is right. A `parent` that `b` does not have is not asked for. Costs what that does,
-/// and a comparison of both.
+/// the delta is right. A `parent` that `b` does not have is not asked for. Costs what
+/// [`apply`](super::apply) does, and a comparison of both.
 ///
 /// # Errors
 /// As [`apply`](super::apply).

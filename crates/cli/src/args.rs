@@ -502,8 +502,8 @@ pub(crate) struct Render {
         conflicts_with_all = ["what", "from", "to", "format", "whole", "request"]
     )]
     pub(crate) response: Option<usize>,
-    /// Print the bytes of that request or response as `afterimage record` stored them, text or not,
-    /// with their `content-encoding` undone
+    /// Print the body that `afterimage record` stored of that request or response, text or not, with
+    /// its `content-encoding` undone
     #[arg(
         long,
         requires = "exchange",

@@ -257,10 +257,11 @@ impl RecentRequests {
     const KEPT: usize = 4;
 
     fn of(&mut self, recording: &Recording, number: usize) -> afterimage::Result<Rc<Request>> {
-        if let Some((_, known)) = self.0.iter().find(|(of, _)| *of == number) {
-            return Ok(Rc::clone(known));
-        }
-        let request = Rc::new(recording.request(number)?);
+        let known = self.0.iter().position(|(of, _)| *of == number);
+        let request = match known.and_then(|at| self.0.remove(at)) {
+            Some((_, request)) => request,
+            None => Rc::new(recording.request(number)?),
+        };
         self.0.truncate(Self::KEPT - 1);
         self.0.push_front((number, Rc::clone(&request)));
         Ok(request)

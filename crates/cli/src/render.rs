@@ -148,11 +148,7 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
         } else if let Some(body) = &response.body {
             out.write_all(body.as_bytes())?;
         } else if response.frames.is_empty() {
-            let reason = match outcome {
-                ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
-                _ => response.cut.as_deref(),
-            };
-            return Err(no_text(source, number, response.status, reason).into());
+            return Err(no_text(source, number, exchange).into());
         } else {
             source.note(&format!("response {number} is what the frames of a transcript say"));
             writeln!(out, "{said}")?;
@@ -164,21 +160,19 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
 }
 
 /// What is said of a response that is no text, or that did not come.
-fn no_text(source: &Source, number: usize, status: Option<u64>, reason: Option<&str>) -> Failure {
-    let (sentence, why) = match (status, reason) {
-        (Some(_), Some(reason)) => {
-            (format!("response {number} cannot be printed as text"), format!(": {reason}"))
-        }
-        (_, reason) => {
-            let why = reason.map(|reason| format!(": it failed, {reason}"));
-            (format!("request {number} has no response"), why.unwrap_or_default())
-        }
+fn no_text(source: &Source, number: usize, exchange: &Exchange) -> Failure {
+    let reason = match &exchange.outcome {
+        ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
+        _ => exchange.response.cut.as_deref(),
     };
-    let failure = source.fail(format!("{sentence}{why}"));
-    if status.is_some() && source.is_recording() {
-        return failure.hint(format!("`--response {number} --raw` prints the bytes as stored"));
+    if raw::has_response(source, exchange) {
+        let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let failure = source.fail(format!("response {number} cannot be printed as text{why}"));
+        let hint = format!("`afterimage render --response {number} --raw FILE` prints the body");
+        return failure.hint(hint);
     }
-    failure
+    let why = reason.map(|reason| format!(": it failed, {reason}")).unwrap_or_default();
+    source.fail(format!("request {number} has no response{why}"))
 }
 
 /// What frames show, a line for each part, a call with the name of its tool.

@@ -111,7 +111,8 @@ pub(crate) fn known(source: &Source, recording: &Recording, number: usize) -> Ou
             let text = format!("the body of request {number} is not known: {reason}");
             let failure = source.fail(text);
             Err(if source.is_recording() {
-                let hint = format!("`render --request {number} --raw` prints the bytes as stored");
+                let hint =
+                    format!("`afterimage render --request {number} --raw FILE` prints the body");
                 failure.hint(hint).into()
             } else {
                 failure.into()

@@ -46,6 +46,11 @@ pub(crate) struct BasePlan {
 }
 
 impl BasePlan {
+    /// Whether it is of a conversation whose chain is long enough.
+    pub(crate) fn begins_anew(&self) -> bool {
+        self.like.is_some() && self.base.is_none()
+    }
+
     /// The plan as it was carried out: a body that gains nothing by the earlier one stands for itself.
     pub(crate) fn carried_out(self, is_after: bool) -> Self {
         Self { base: self.base.filter(|_| is_after), ..self }

@@ -14,9 +14,11 @@ const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 const AFTER: u8 = 2;
 const IN_PARTS: u8 = 3;
-/// The level of a body that stands for itself, that of a long one, and that of one that repeats an
-/// earlier one.
+/// The level of a body that begins a conversation, and of one that begins its chain anew: that is one
+/// of sixteen, and most of what a recording takes.
 const LEVEL: i32 = 9;
+const LEVEL_ANEW: i32 = 17;
+/// That of a long one, of one that repeats an earlier one, and of one for which an answer waits.
 const LEVEL_LONG: i32 = 3;
 const LEVEL_AFTER: i32 = 3;
 const LEVEL_QUICK: i32 = 1;
@@ -43,6 +45,8 @@ pub(crate) struct StoredBody {
 /// How much is done to make a body small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effort {
+    /// The most: few are packed so.
+    Smallest,
     /// What it takes.
     Small,
     /// A little, since an answer waits.
@@ -58,8 +62,9 @@ pub(crate) fn to_bytes(
     effort: Effort,
 ) -> Vec<u8> {
     let level = match effort {
+        Effort::Smallest if body.bytes.len() < LONG => LEVEL_ANEW,
         Effort::Small if body.bytes.len() < LONG => LEVEL,
-        Effort::Small => LEVEL_LONG,
+        Effort::Smallest | Effort::Small => LEVEL_LONG,
         Effort::Quick | Effort::AsIs => LEVEL_QUICK,
     };
     let after =

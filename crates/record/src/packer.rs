@@ -39,6 +39,7 @@ impl Packer {
         }
         let planned = self.bases.plan(lane, body.bytes);
         let base = planned.base.as_ref().map(|base| (base.position, &*base.body));
+        let effort = if planned.begins_anew() { Effort::Smallest } else { effort };
         let content = coding::to_bytes(body, base, effort);
         let is_after = coding::describe(&content).is_ok_and(|stored| stored.base.is_some());
         PackedBody { content, planned: Some(planned.carried_out(is_after)) }

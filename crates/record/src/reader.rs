@@ -99,8 +99,9 @@ impl Exchange {
         }
     }
 
-    /// How the stored bytes of the request are packed: its `content-encoding`. `None` where they are
-    /// not, as those of a WebSocket, whose headers are of its opening, and those that were redacted.
+    /// How the stored bytes of the request are packed: its `content-encoding`. `None` where they
+    /// are not packed, for a WebSocket, whose headers belong to its opening, and for a redacted body,
+    /// which is stored as text.
     pub fn request_encoding(&self) -> Option<String> {
         self.start.content_encoding().filter(|_| !self.is_plain())
     }

@@ -176,6 +176,8 @@ impl Timeline {
     /// Empty fields are filled in: `turnId`, `sessionId`, ids and numbers of events and deltas, the
     /// summary, and from the state `gameTime` and `sceneId`. Costs what the mappers and
     /// [`Applier::apply`] do for each delta; the first delta with an id of its own reads all turns.
+    /// Where a snapshot is due it costs O(size of the state) more, where a verification is, what
+    /// [`Timeline::verify`] does.
     ///
     /// # Errors
     /// [`ErrorKind::Sequence`] where the turn has an id that is not the next one,

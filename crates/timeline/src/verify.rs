@@ -65,7 +65,8 @@ impl Timeline {
         self.verify_state(self.last_turn(), &self.head)
     }
 
-    /// As [`Timeline::verify`], for a state that is said to be the one after a turn. Costs as much.
+    /// As [`Timeline::verify`], for a state that is said to be the one after a turn. Costs what
+    /// that does.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) past the last turn, and as there.
@@ -74,7 +75,8 @@ impl Timeline {
         Ok(Verification::of(turn, &rebuilt, state))
     }
 
-    /// Checks a snapshot against the deltas that lead to it. Costs as much.
+    /// Checks a snapshot against the deltas that lead to it. Costs what [`Timeline::verify_state`]
+    /// does.
     ///
     /// # Errors
     /// As [`Timeline::verify_state`].

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// From how many columns on a table has room for all figures.
-const WIDE: usize = 110;
+const WIDE: usize = 120;
 
 /// Prints a table of requests. It has a head where it is the first of the file.
 pub(super) fn print(
@@ -36,6 +36,7 @@ pub(super) fn print(
         (true, Column::number("REPORTED", 9)),
         (is_wide, Column::number("WRITE", 8)),
         (is_wide, Column::number("REPORTED", 8)),
+        (is_wide, Column::number("PRICE", 11)),
         (is_wide, Column::number("LOST", 8)),
         (true, Column::number("LOSS", 11)),
         (true, Column::text("WHY", 0)),
@@ -62,6 +63,8 @@ pub(super) fn print(
         let (read, written) = of.reported();
         let time = of.exchange.time.as_deref().map_or_else(|| "–".to_owned(), clock);
         let loss = forecast.and_then(|of| of.loss);
+        let price = forecast.and_then(|of| of.price);
+        let price = price.map_or_else(|| "–".to_owned(), money);
         let look = if of.is_excess { style::REMOVED } else { anstyle::Style::new() };
         let cells = [
             plain(of.exchange.number.to_string()),
@@ -70,6 +73,7 @@ pub(super) fn print(
             figure(read),
             figure(forecast.map(|of| of.write)),
             figure(written),
+            plain(price),
             figure(forecast.map(|of| of.lost)),
             (loss.map_or_else(|| "–".to_owned(), money), look),
             (why(of), if of.is_excess { style::REMOVED } else { style::DIM }),
@@ -109,13 +113,15 @@ fn sums(watching: &Watching<'_>, watched: &[Watched<'_>], out: &mut Output) -> O
     let count = forecasts().count() as u64;
     let sum = |figures: &mut dyn Iterator<Item = u64>| figures.fold(0, u64::saturating_add);
     let lost = sum(&mut forecasts().map(|(_, of)| of.lost));
-    let losses: Vec<Money> = forecasts().filter_map(|(_, of)| of.loss).collect();
-    let pico = losses.iter().map(|loss| loss.pico()).fold(0, u128::saturating_add);
-    let loss = match losses.first() {
-        Some(first) => format!(", {}", money(Money::from_pico(pico, first.currency()))),
-        None => String::new(),
+    let in_sum = |amounts: Vec<Money>| {
+        let pico = amounts.iter().map(|amount| amount.pico()).fold(0, u128::saturating_add);
+        amounts.first().map(|first| money(Money::from_pico(pico, first.currency())))
     };
-    writeln!(out, " {}: {} tokens lost{loss}", counted(count, "forecast"), grouped(lost))?;
+    let price = in_sum(forecasts().filter_map(|(_, of)| of.price).collect());
+    let price = price.map(|price| format!("{price} of input; ")).unwrap_or_default();
+    let loss = in_sum(forecasts().filter_map(|(_, of)| of.loss).collect());
+    let loss = loss.map(|loss| format!(", {loss} of that")).unwrap_or_default();
+    writeln!(out, " {}: {price}{} tokens lost{loss}", counted(count, "forecast"), grouped(lost))?;
     if let Some(most) = watching.most {
         let over = watched.iter().filter(|of| of.is_excess).count() as u64;
         writeln!(out, " {} lost more than {}", counted(over, "request"), money(most))?;

@@ -5,6 +5,7 @@ use std::io::Write;
 use afterimage::{
     json::MAX_BYTES,
     record::{Exchange, Recording, unpacked_start},
+    request as listed,
 };
 
 use crate::{
@@ -31,9 +32,7 @@ pub(super) fn print(args: &args::Render, number: usize, side: Side, out: &mut Ou
         let listed = requests::with(source, number, session, &uncounted())?;
         let line = number.checked_sub(1).and_then(|at| listed.exchanges().get(at)?.line);
         let recording = opened(source)?;
-        let index = line.and_then(|line| usize::try_from(line.checked_sub(1)?).ok());
-        let exchange = index.and_then(|index| recording.exchanges().get(index));
-        let Some(exchange) = exchange else {
+        let Some(exchange) = exchange_at(&recording, line) else {
             return Err(source.fail(format!("request {number} is no longer in the file")).into());
         };
         let stored = Stored::of(source, &recording, exchange, number, side)?;
@@ -42,6 +41,20 @@ pub(super) fn print(args: &args::Render, number: usize, side: Side, out: &mut Ou
         // What is printed must not be taken for the whole.
         if stored.is_cut { Err(Stop::Negative) } else { Ok(()) }
     })
+}
+
+/// Whether anything is stored of a response that is listed.
+pub(super) fn has_response(source: &Source, listed: &listed::Exchange) -> bool {
+    let Ok(recording) = opened(source) else { return false };
+    let exchange = exchange_at(&recording, listed.line);
+    let stored = exchange.and_then(|exchange| recording.response(exchange).ok());
+    stored.is_some_and(|body| !body.into_parts().0.is_empty())
+}
+
+/// The exchange of this line, from one.
+fn exchange_at(recording: &Recording, line: Option<u64>) -> Option<&Exchange> {
+    let index = usize::try_from(line?.checked_sub(1)?).ok()?;
+    recording.exchanges().get(index)
 }
 
 /// The recording that a source is.

@@ -133,7 +133,11 @@ fn each_stored_body_can_be_printed_whatever_it_is() {
     };
     let unread = run(&["render", "--request", "1", path]);
     assert_eq!((unread.code, unread.out.as_str()), (Some(2), ""));
-    assert!(unread.err.contains("`render --request 1 --raw` prints the bytes"), "{}", unread.err);
+    assert!(
+        unread.err.contains("`afterimage render --request 1 --raw FILE` prints the body"),
+        "{}",
+        unread.err
+    );
     let quiet = String::new();
     assert_eq!(raw("--request", "1"), (Some(0), vec![0xff, 0x00, 0xfe], quiet.clone()));
     assert_eq!(raw("--request", "2"), (Some(0), body, quiet.clone()));
@@ -141,7 +145,12 @@ fn each_stored_body_can_be_printed_whatever_it_is() {
     assert_eq!(raw("--response", "2"), (Some(0), Vec::new(), quiet));
 
     let undecoded = run(&["render", "--response", "3", path]);
-    assert!(undecoded.err.contains("`--response 3 --raw` prints the bytes"), "{}", undecoded.err);
+    let hint = "`afterimage render --response 3 --raw FILE` prints the body";
+    assert!(undecoded.err.contains(hint), "{}", undecoded.err);
+    // Of nothing that is stored nothing can be printed.
+    let empty = run(&["render", "--response", "2", path]);
+    let said = "error: request 2 has no response: it failed, an answer without a body\n";
+    assert!(empty.err.starts_with(said) && !empty.err.contains("--raw"), "{}", empty.err);
     let (code, bytes, said) = raw("--response", "3");
     assert_eq!((code, bytes.as_slice()), (Some(0), b"not gzip".as_slice()));
     assert!(said.contains("response 3 is printed as it was sent, not unpacked: "), "{said}");
