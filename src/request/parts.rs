@@ -159,3 +159,28 @@ pub(super) fn role(body: &str, message: &PlacedValue) -> String {
         .or_else(|| string(body, message, &["type"]))
         .unwrap_or_else(|| "user".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Provenance, Request};
+
+    #[test]
+    fn owned_bytes_a_tool_is_called_the_same_in_the_body_and_in_cache_order() {
+        for tool in [
+            r#"{"name":"a"}"#,
+            r#"{"name":"a","name":"b"}"#,
+            r#"{"function":{"name":"a"},"function":{"name":"b"}}"#,
+            r#"{"function":{"name":1},"custom":{"name":"c"},"type":"custom"}"#,
+            r#"{"type":"web_search"}"#,
+            "{}",
+        ] {
+            let body = format!("{{\"model\":\"m\",\"messages\":[],\"tools\":[{tool}]}}");
+            let request =
+                Request::new(Api::Chat, Provenance::Sent, body.as_str().into(), Frames::default());
+            let id = request.tools()[0].id.to_string();
+            let owners = request.in_cache_order().unwrap().owners().to_string();
+            assert!(owners.contains(&format!("\"{id}\"")), "{tool}: {id} in {owners}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Recordings of the wire, which `afterimage record` makes.
 
-use std::{collections::VecDeque, path::Path};
+use std::{collections::VecDeque, path::Path, sync::mpsc::sync_channel, thread};
 
 use super::{
     Api, BodyText, Decoder, TranscriptFormat, Usage, body::Payload, exchange,
@@ -20,6 +20,10 @@ const MOST_RATIO: u64 = 1024;
 /// How many requests are at hand for those that go on from them: as many as conversations are followed.
 const KEPT: usize = 16;
 const MOST_UNPACKED: u64 = MAX_BYTES as u64;
+/// A recording of so many bytes is long, a shorter one where it is tested,
+const LONG: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 256 << 10 };
+/// and so many of its exchanges are unpacked ahead.
+const AHEAD: usize = 8;
 
 /// Opens the recording in a folder.
 ///
@@ -239,12 +243,48 @@ impl Decoder for FlightReader {
 }
 
 impl FlightReader {
-    /// Gives out the exchanges in their order.
+    /// Gives out the exchanges in their order. Those of a longer recording are unpacked ahead of their
+    /// reading, by a thread of their own.
     fn give(&self, sink: &mut Sink) {
         let mut reading = Reading::of(&self.recording);
+        if self.recording.bytes() < LONG {
+            return self
+                .give_each(|exchange, line| Some(reading.interaction(exchange, line)), sink);
+        }
+        thread::scope(|scope| {
+            let (ahead, unpacked) = sync_channel(AHEAD);
+            let unpack = move || {
+                let mut reading = Reading::of(&self.recording);
+                for (line, exchange) in self.listed().filter(|(_, exchange)| is_asked(exchange)) {
+                    if ahead.send(reading.interaction(exchange, line)).is_err() {
+                        break;
+                    }
+                }
+            };
+            match thread::Builder::new().name("unpacker".to_owned()).spawn_scoped(scope, unpack) {
+                // It ends before only by a panic, which the scope hands on.
+                Ok(_) => self.give_each(|_, _| unpacked.recv().ok(), sink),
+                Err(_) => {
+                    self.give_each(|exchange, line| Some(reading.interaction(exchange, line)), sink)
+                }
+            }
+        });
+    }
+
+    /// The exchanges with their lines, from one.
+    fn listed(&self) -> impl Iterator<Item = (u64, &Exchange)> {
+        (1..).zip(self.recording.exchanges())
+    }
+
+    /// Gives out the exchanges; `unpacked` has what those hold that asked a model.
+    fn give_each(
+        &self,
+        mut unpacked: impl FnMut(&Exchange, u64) -> Option<Interaction>,
+        sink: &mut Sink,
+    ) {
         let mut traffic = WireReader::default();
         let mut unlisted = Vec::new();
-        for (line, exchange) in (1..).zip(self.recording.exchanges()) {
+        for (line, exchange) in self.listed() {
             if exchange.outcome() == Outcome::Running {
                 sink.skip("exchange that still runs");
                 sink.report.running.get_or_insert(line);
@@ -256,7 +296,7 @@ impl FlightReader {
                     sink.unlisted(&target(exchange));
                 }
             } else {
-                let interaction = reading.interaction(exchange, line);
+                let Some(interaction) = unpacked(exchange, line) else { return };
                 if Api::of_uri(&interaction.uri).is_none() {
                     sink.unlisted(&target(exchange));
                     unlisted.push(of_no_list(&interaction));

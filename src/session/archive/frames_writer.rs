@@ -1,6 +1,6 @@
 //! Writing the frames of a transcript.
 
-use std::{io::Write, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use crate::{
     Result,
@@ -21,7 +21,7 @@ pub(super) struct FramesWriter {
     records: RecordWriter,
     table: FrameTable,
     /// The lines of the batch that is open, and how many they are.
-    lines: Vec<u8>,
+    lines: String,
     frames: u32,
 }
 
@@ -30,17 +30,17 @@ impl FramesWriter {
     pub(super) fn create(files: &LateSync, folder: &Path) -> Result<Self> {
         let (records, _) =
             RecordWriter::open(Arc::new(files.clone()), folder.join(FRAMES), FRAMES_KIND)?;
-        Ok(Self { records, table: FrameTable::default(), lines: Vec::new(), frames: 0 })
+        Ok(Self { records, table: FrameTable::default(), lines: String::new(), frames: 0 })
     }
 
     /// Adds a frame.
     pub(super) fn push(&mut self, row: FrameRow, frame: &Value) -> Result<()> {
         let start = self.lines.len();
         // Writing to memory cannot fail.
-        let _ = write!(self.lines, "{frame}");
-        check(self.lines.get(start..).unwrap_or_default())
+        let _ = frame.write(&mut self.lines);
+        check(frame, self.lines.get(start..).unwrap_or_default())
             .map_err(|error| error.in_file(self.records.records().path()))?;
-        self.lines.push(b'\n');
+        self.lines.push('\n');
         self.table.rows.push(row);
         self.frames += 1;
         if self.lines.len() >= BATCH_BYTES { self.end_batch() } else { Ok(()) }
@@ -48,7 +48,7 @@ impl FramesWriter {
 
     fn end_batch(&mut self) -> Result<()> {
         if self.frames > 0 {
-            let position = self.records.append(&pack(&self.lines))?;
+            let position = self.records.append(&pack(self.lines.as_bytes()))?;
             let bytes = self.lines.len() as u64;
             self.table.batches.push(Batch { position, bytes, frames: self.frames });
             self.lines.clear();
@@ -66,34 +66,26 @@ impl FramesWriter {
     }
 }
 
-/// Checks that a line is not larger or deeper than what is read back: a frame holds what its
-/// transcript says at some depth of its own.
-fn check(line: &[u8]) -> Result<()> {
-    if line.len() <= json::MAX_BYTES && deepest(line) <= MAX_DEPTH {
+/// Checks that the line of a frame is not larger or deeper than what is read back: a frame holds what
+/// its transcript says at some depth of its own.
+fn check(frame: &Value, line: &str) -> Result<()> {
+    if line.len() <= json::MAX_BYTES && is_within(frame, MAX_DEPTH) {
         return Ok(());
     }
-    json::read(line)?;
+    json::read(line.as_bytes())?;
     Ok(())
 }
 
-/// How deep a JSON text is nested.
-fn deepest(text: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut is_string, mut is_escaped) = (false, false);
-    for byte in text {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => is_string = !is_string,
-            b'{' | b'[' if !is_string => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !is_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
+/// Whether a value is nested no deeper than so many levels.
+fn is_within(value: &Value, levels: usize) -> bool {
+    let are_within = |mut values: &mut dyn Iterator<Item = &Value>| {
+        levels.checked_sub(1).is_some_and(|levels| values.all(|value| is_within(value, levels)))
+    };
+    match value {
+        Value::Array(array) => are_within(&mut array.iter()),
+        Value::Object(object) => are_within(&mut object.values()),
+        _ => true,
     }
-    deepest
 }
 
 #[cfg(test)]
@@ -101,21 +93,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn depth_is_that_of_brackets_outside_of_strings() {
-        for (text, depth) in
-            [("1", 0), ("[]", 1), (r#"{"a":[{}],"b":"[[[\"[[","c":[]}"#, 3), (r#"["}}]]",[1]]"#, 2)]
-        {
-            assert_eq!(deepest(text.as_bytes()), depth, "{text}");
-        }
-    }
-
-    #[test]
     fn a_line_that_would_not_be_read_back_is_refused() {
-        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        for depth in [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1] {
-            let line = nested(depth);
-            assert_eq!(check(line.as_bytes()).is_ok(), json::read(line.as_bytes()).is_ok());
+        let nested = |depth: usize| {
+            (0..depth).fold(Value::Null, |inside, level| match level % 2 {
+                0 => Value::Array(vec![inside]),
+                _ => Value::Object([("a".to_owned(), inside)].into_iter().collect()),
+            })
+        };
+        for depth in [0, 1, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1] {
+            let (frame, line) = (nested(depth), nested(depth).to_string());
+            let is_read = json::read(line.as_bytes()).is_ok();
+            assert_eq!(is_within(&frame, MAX_DEPTH), is_read, "{depth}");
+            assert_eq!(check(&frame, &line).is_ok(), is_read, "{depth}");
         }
-        assert!(check(nested(MAX_DEPTH + 1).as_bytes()).is_err());
+        assert!(check(&nested(MAX_DEPTH + 1), &nested(MAX_DEPTH + 1).to_string()).is_err());
     }
 }

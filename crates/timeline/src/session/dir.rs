@@ -104,8 +104,8 @@ impl SessionDir {
         Self::found(files, directory, &options, meta, timeline, None)
     }
 
-    /// Creates the session `session_id` in the folder of `root` that its name encodes to. Costs as
-    /// much.
+    /// Creates the session `session_id` in the folder of `root` that its name encodes to. Costs what
+    /// [`SessionDir::create`] does.
     ///
     /// # Errors
     /// Those of [`SessionDir::create`].
