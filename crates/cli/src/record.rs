@@ -18,7 +18,10 @@ use std::{
 };
 
 use afterimage::{
-    record::{Limits, Recorder, Recording, RecordingWriter, Start, wire::Wire},
+    record::{
+        Error, ErrorKind, Recorder, RecorderOptions, Recording, RecordingWriter, Redact, Start,
+        wire::Wire,
+    },
     transcript::Api,
 };
 
@@ -30,7 +33,7 @@ use self::{
 };
 use crate::{
     args::Color,
-    failure::Outcome,
+    failure::{Failure, Outcome},
     output::{Output, note},
     text::counted,
 };
@@ -42,25 +45,46 @@ pub(crate) fn run(args: &Record) -> Outcome {
     let launch = Launch::of(args, &variables, &mut routes)?;
     let recorder = recorder(args, redaction.clone())?;
     let listen = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let wire = Wire::start(listen, routes.into_routes(), recorder)?;
+    let mut wire = Wire::start(listen, routes.into_routes(), recorder)?;
     let outcome = match launch {
         Some(launch) => launch.run(&wire),
         None => serve(&wire, &variables),
     };
-    let (count, for_model) = (wire.exchanges(), wire.exchanges_for_model());
-    // The command has its answers: what is missing is said, and changes no exit code.
-    if let Err(error) = wire.stop() {
-        note(&error.to_string());
-    }
-    note(&format!(
-        "recorded {}, {for_model} of them for a model; `afterimage requests {}` lists those",
-        counted(count, "exchange"),
-        args.output.display()
-    ));
+    let outcome = match wire.stop() {
+        Err(error) if error.kind() == ErrorKind::Removed => lost(outcome, &error),
+        stopped => {
+            // The command has its answers: what is missing is said, and changes no exit code.
+            if let Err(error) = stopped {
+                note(&error.to_string());
+            }
+            note_counts(args, &wire);
+            outcome
+        }
+    };
     if let Some(redaction) = redaction {
         redaction.report();
     }
     outcome
+}
+
+fn note_counts(args: &Record, wire: &Wire) {
+    note(&format!(
+        "recorded {}, {} of them for a model; `afterimage requests {}` lists those",
+        counted(wire.exchanges(), "exchange"),
+        wire.exchanges_for_model(),
+        args.output.display()
+    ));
+}
+
+/// The outcome where there is no recording any more: a failure, unless the command has its own.
+fn lost(outcome: Outcome, error: &Error) -> Outcome {
+    match outcome {
+        Ok(()) => Err(Failure::new(error.message()).into()),
+        failed => {
+            note(error.message());
+            failed
+        }
+    }
 }
 
 /// Says before all else what is done with bodies.
@@ -96,12 +120,9 @@ fn recorder(args: &Record, redaction: Option<Redaction>) -> Outcome<Recorder> {
         }
         Ok(writer)
     };
-    let limits = Limits::default();
-    let recorder = match redaction {
-        None => Recorder::start(limits, open, note)?,
-        Some(by) => Recorder::start_redacting(limits, Box::new(by), open, note)?,
-    };
-    Ok(recorder.counting_for_model(is_listed))
+    let redact = redaction.map(|by| Box::new(by) as Box<dyn Redact>);
+    let options = RecorderOptions { redact, is_for_model: is_listed, ..RecorderOptions::default() };
+    Ok(Recorder::start_with(options, open, note)?)
 }
 
 /// Whether `afterimage requests` has a row for an exchange.

@@ -211,6 +211,59 @@ fn the_last_line_counts_as_many_requests_as_are_listed() {
     assert_eq!(listed.matches("\"request\":").count(), 2, "{listed}");
 }
 
+const TAKEN: &str = "AFTERIMAGE_TEST_TAKEN";
+const EXIT: &str = "AFTERIMAGE_TEST_EXIT";
+
+/// What a command does that removes the recording: then it ends, or calls on in a new one.
+#[test]
+fn child_takes_the_recording_away() {
+    let (Ok(variable), Ok(folder)) = (std::env::var(BASE), std::env::var(TAKEN)) else { return };
+    let (base, folder) = (std::env::var(variable).unwrap(), Path::new(&folder));
+    (1..=5).for_each(|turns| drop(post(&base, &body(turns))));
+    fs::remove_dir_all(folder).unwrap();
+    let exit = std::env::var(EXIT).unwrap();
+    if exit == "calls on" {
+        let began = std::time::Instant::now();
+        while !folder.join("wire.rec").exists() {
+            assert!(began.elapsed().as_secs() < 60, "no new recording begins");
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+        post(&base, &body(6));
+    }
+    std::process::exit(exit.parse().unwrap_or(0));
+}
+
+#[test]
+fn a_recording_that_is_lost_is_a_failure_unless_the_command_has_its_own() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (address, _) = provider();
+    let url = format!("http://{address}/v1");
+    let program = std::env::current_exe().unwrap();
+    for (exit, code, counts) in [("0", 2, None), ("5", 5, None), ("calls on", 0, Some(1))] {
+        let folder = scratch.path().join(exit);
+        let path = folder.to_str().unwrap();
+        let child =
+            [program.to_str().unwrap(), "record::child_takes_the_recording_away", "--exact"];
+        let args = ["record", "-o", path, "--upstream", &url, "--"];
+        let mut command = afterimage(&[&args[..], &child].concat());
+        command.env(BASE, "OPENAI_BASE_URL").env(TAKEN, path).env(EXIT, exit);
+        let output = command.output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{err}");
+        assert!(err.contains("wire.rec was removed, moved or replaced"), "{err}");
+        let Some(count) = counts else {
+            assert!(err.contains("no call is recorded there"), "{err}");
+            assert!(!err.contains("lists those") && !folder.exists(), "{err}");
+            continue;
+        };
+        assert!(err.contains("a new recording begins in "), "{err}");
+        let says = format!("recorded {count} exchange, {count} of them for a model");
+        assert!(err.contains(&says), "{err}");
+        let listed = run(&["requests", "--json", path]).out;
+        assert_eq!(listed.matches("\"request\":").count(), count, "{listed}");
+    }
+}
+
 #[test]
 fn a_run_that_redacts_says_that_earlier_bodies_stay() {
     let scratch = tempfile::tempdir().unwrap();
