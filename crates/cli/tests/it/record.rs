@@ -312,6 +312,13 @@ fn what_cannot_be_recorded_is_refused_before_anything_runs() {
         assert_eq!(refused.code, Some(2));
         assert!(refused.err.contains("/proc/recording"), "{}", refused.err);
     }
+    // Nor is a folder made where a file is in its way.
+    for below in ["notes.txt", "notes.txt/recording"] {
+        let below = scratch.path().join(below);
+        let refused = run(&[&["record", "-o", below.to_str().unwrap()], &command[..]].concat());
+        assert_eq!(refused.code, Some(2), "{}", refused.err);
+        assert!(refused.err.contains("cannot create the directory"), "{}", refused.err);
+    }
     assert!(!touched.exists());
     let missing = run(&["record", "-o", path, "--", "/no/such/program"]);
     assert_eq!(missing.code, Some(2));
@@ -447,6 +454,52 @@ fn a_file_that_may_grow_no_more_breaks_no_call() {
     }
     assert_eq!(received.lock().unwrap().len(), 5);
     assert!(listener.0.try_wait().unwrap().is_none());
+}
+
+/// Makes a folder read-only while the test runs, whoever writes there.
+#[cfg(target_os = "linux")]
+struct ReadOnly(std::path::PathBuf);
+
+#[cfg(target_os = "linux")]
+impl ReadOnly {
+    /// `None` where the system does not let this process.
+    fn mount(folder: &Path) -> Option<Self> {
+        let mount = |options: &str| {
+            let mut command = std::process::Command::new("mount");
+            command.args(["-o", options]).args([folder, folder]).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        if !mount("bind") {
+            return None;
+        }
+        let bound = Self(folder.to_owned());
+        mount("remount,bind,ro").then_some(bound)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_nothing_can_be_written_into_refuses_the_command_before_it_runs() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(_bound) = ReadOnly::mount(scratch.path()) else {
+        eprintln!("skipped: the system mounts no folder read-only");
+        return;
+    };
+    let touched = std::env::temp_dir().join(format!("touched-{}", std::process::id()));
+    for folder in [scratch.path().to_owned(), scratch.path().join("recording")] {
+        let path = folder.to_str().unwrap();
+        let refused = run(&["record", "-o", path, "--", "touch", touched.to_str().unwrap()]);
+        assert_eq!(refused.code, Some(2), "{}", refused.err);
+        assert!(refused.err.contains("Read-only file system"), "{}", refused.err);
+    }
+    assert!(!touched.exists());
 }
 
 #[test]
