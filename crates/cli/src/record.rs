@@ -1,6 +1,7 @@
 //! `afterimage record`: an agent's requests, as they are sent.
 
 pub(crate) mod args;
+mod argument;
 mod claude;
 mod codex;
 mod launch;
@@ -10,6 +11,7 @@ mod pi;
 mod redaction;
 mod routes;
 mod stale;
+mod toml_text;
 
 use std::{
     io::Write,
@@ -27,7 +29,7 @@ use afterimage::{
 
 use self::{
     args::Record,
-    launch::Launch,
+    launch::{Client, Launch},
     redaction::Redaction,
     routes::{Routes, Variable},
 };
@@ -41,8 +43,10 @@ use crate::{
 pub(crate) fn run(args: &Record) -> Outcome {
     let redaction = Redaction::of(&args.redaction)?;
     note_bodies(args, redaction.is_some());
-    let (mut routes, variables) = Routes::of(args)?;
-    let launch = Launch::of(args, &variables, &mut routes)?;
+    let client = Client::of(&args.command);
+    let mut routes = Routes::of(args, client.ignores_variables())?;
+    let launch = Launch::of(&args.command, client, &mut routes)?;
+    let variables = routes.variables().to_vec();
     let recorder = recorder(args, redaction.clone())?;
     let listen = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let mut wire = Wire::start(listen, routes.into_routes(), recorder)?;
