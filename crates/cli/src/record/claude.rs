@@ -59,15 +59,12 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
     if !routes.is_given(ANTHROPIC) && !routes.redirect_if_possible(&origin, ANTHROPIC, url) {
         return all;
     }
-    match given {
-        Some(option) => {
-            let led = Argument::Pieces(led(option.before, settings));
-            all.splice(option.at..=option.at, [led]);
-        }
-        None => {
-            let led = Argument::Pieces(led("", settings));
-            all.splice(0..0, [Argument::Plain(SETTINGS.into()), led]);
-        }
+    let before = given.as_ref().map_or("", |option| option.before);
+    let led = Argument::Pieces(led(before, settings));
+    if let Some(option) = given {
+        all.splice(option.at..=option.at, [led]);
+    } else {
+        all.splice(0..0, [Argument::Plain(SETTINGS.into()), led]);
     }
     all
 }

@@ -65,7 +65,7 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Outcome<
         // Before all others: what follows goes into the table, and this would take its place.
         let mut text = TomlText::new(format!("{PROVIDERS}="));
         text.table(in_no_key, |text, route| {
-            text.table([(BASE, route)], |text, route| text.base(route));
+            text.table([(BASE, route)], TomlText::base);
         });
         first.splice(0..0, [Argument::Plain("-c".into()), text.into_argument()]);
     }
@@ -249,5 +249,31 @@ impl Configuration {
         let providers =
             named.filter_map(|(name, provider)| Some((name.clone(), url(provider.get(BASE))?)));
         Self { openai: url(table.get(OPENAI_KEY)), providers: providers.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_found_in_each_form_that_codex_takes() {
+        let arguments = ["-c", "a.b = 1", "-cc=2", "-c=d=3", "--config=e=x=y", "--config", "f=5"];
+        let more = ["exec", "-c", "--", "-c", "g=6", "--", "-c", "h=7"];
+        let arguments: Vec<OsString> = arguments.iter().chain(&more).map(OsString::from).collect();
+        let found = settings(&arguments);
+        let found: Vec<(&str, &str, &str)> =
+            found.iter().flatten().map(|of| (of.before, of.key, of.value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("a.b =", "a.b", "1"),
+                ("-cc=", "c", "2"),
+                ("-c=d=", "d", "3"),
+                ("--config=e=", "e", "x=y"),
+                ("f=", "f", "5"),
+                ("g=", "g", "6"),
+            ]
+        );
     }
 }

@@ -26,8 +26,18 @@ fn stand_in(folder: &Path, name: &str, script: &str) -> String {
 
 /// Records a command, in this environment alone. Gives what it and the recorder said.
 fn record(folder: &Path, command: &[&str], env: &[(&str, &str)]) -> (String, String) {
+    record_with(&[], folder, command, env)
+}
+
+fn record_with(
+    options: &[&str],
+    folder: &Path,
+    command: &[&str],
+    env: &[(&str, &str)],
+) -> (String, String) {
     let recording = folder.join("recording");
-    let args = [&["record", "-o", recording.to_str().unwrap(), "--"], command].concat();
+    let args = ["record", "-o", recording.to_str().unwrap()];
+    let args = [&args, options, &["--"], command].concat();
     let mut recorder = afterimage(&args);
     recorder.env_remove("OPENAI_BASE_URL").env_remove("ANTHROPIC_BASE_URL");
     let output = recorder.envs(env.iter().copied()).output().unwrap();
@@ -396,6 +406,32 @@ fn codex_and_pi_are_led_to_their_providers_and_not_to_what_variables_name() {
     for (provider, ends) in [("openai", "/openai/v1"), ("anthropic", "/anthropic")] {
         let base = models["providers"][provider]["baseUrl"].as_str().unwrap();
         assert!(base.ends_with(ends), "{base}");
+    }
+}
+
+#[test]
+fn an_upstream_outranks_the_configuration_of_the_provider_that_it_names() {
+    let scratch = tempfile::tempdir().unwrap();
+    let home = scratch.path().to_str().unwrap();
+    let codex = stand_in(scratch.path(), "codex", "printf '%s\\n' \"$@\"");
+    let pi = stand_in(scratch.path(), "pi", "cat \"$PI_CODING_AGENT_DIR/models.json\"");
+    let own = "openai_base_url=\"http://127.0.0.1:1/own\"";
+    fs::write(scratch.path().join("config.toml"), own).unwrap();
+    let models = r#"{"providers":{"openai":{"baseUrl":"http://127.0.0.1:1/own"}}}"#;
+    fs::write(scratch.path().join("models.json"), models).unwrap();
+    let env = [("CODEX_HOME", home), ("PI_CODING_AGENT_DIR", home)];
+    for (upstream, ends) in [
+        ("http://127.0.0.1:1/asked", "/openai/asked"),
+        ("openai=http://127.0.0.1:1/asked", "/openai/asked"),
+        ("anthropic=http://127.0.0.1:1/asked", "/own"),
+    ] {
+        let options = ["--upstream", upstream];
+        let (out, _) = record_with(&options, scratch.path(), &[&codex], &env);
+        assert!(out.ends_with(&format!("{ends}\"\n")), "{upstream}: {out}");
+        let (out, _) = record_with(&options, scratch.path(), &[&pi], &env);
+        let models: Value = serde_json::from_str(&out).unwrap();
+        let base = models["providers"]["openai"]["baseUrl"].as_str().unwrap();
+        assert!(base.ends_with(ends), "{upstream}: {base}");
     }
 }
 
