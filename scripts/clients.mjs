@@ -203,8 +203,8 @@ const settled = ({ body }) => body.toString()
   .replace(/\d+(\.\d+)? (milli)?seconds/g, "TIME")
   .replace(/(Chunk ID: |"chunk_id":\s*")[0-9a-f]+/g, "$1ID");
 
-/** Holds the requests of two runs to each other, and shows where they first differ. */
-function checkSame(name, first, second) {
+/** Holds the requests of two runs to each other, and shows where they first differ; and so what the agents print. */
+function checkSame(name, first, second, answered, answeredAgain) {
   assert.equal(first.length, second.length, `${name}: requests of two runs`);
   first.map(settled).forEach((text, index) => {
     const other = settled(second[index]);
@@ -212,7 +212,9 @@ function checkSame(name, first, second) {
     const shown = (whole) => JSON.stringify(whole.slice(Math.max(0, at - 60), at + 60));
     assert.ok(text === other, `${name}: request ${index + 1} differs at ${at}: ${shown(text)} and ${shown(other)}`);
   });
-  console.log(`${name}: sends the same through the recorder`);
+  assert.ok(answered.includes("There is one file."), `${name}: answers ${JSON.stringify(answered)}`);
+  assert.equal(answeredAgain, answered, `${name}: what it answers`);
+  console.log(`${name}: sends and answers the same through the recorder`);
 }
 
 /** Each request of a chain holds all of the one before it, and a warm-up is marked. */
@@ -247,7 +249,8 @@ try {
   mkdirSync(home);
   writeFileSync(join(home, "config.toml"), `model = "m"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\nbase_url = "${base}"\nenv_key = "DUMMY"\nwire_api = "responses"\n`);
   const traces = join(folder, "traces");
-  await agent(codex, ["exec", "--skip-git-repo-check", "List the files."], work, { DUMMY: "x", HOME: folder, CODEX_HOME: home, CODEX_ROLLOUT_TRACE_ROOT: traces });
+  const asked = ["exec", "--skip-git-repo-check", "List the files."];
+  const answeredByCodex = await agent(codex, asked, work, { DUMMY: "x", HOME: folder, CODEX_HOME: home, CODEX_ROLLOUT_TRACE_ROOT: traces });
   const ofCodex = received.splice(0);
   assert.ok(ofCodex.length >= 2);
   checkWire("codex", ofCodex, folder);
@@ -264,21 +267,30 @@ try {
   console.log(`codex: ${lines.length} requests of its trace bundle, the same JSON in the same order`);
   const rollout = under(join(home, "sessions")).find((path) => path.endsWith(".jsonl"));
   checkTranscript("codex", rollout, ["tools", "system", "parameters"], ofCodex.length);
-  const { exchanges: codexAgain } = await checkRecorded("codex", codex, ["exec", "--skip-git-repo-check", "List the files."], work, { DUMMY: "x", HOME: folder, CODEX_HOME: home }, folder, [join(home, "config.toml")]);
-  checkSame("codex", ofCodex, codexAgain);
+  const codexAgain = await checkRecorded("codex", codex, asked, work, { DUMMY: "x", HOME: folder, CODEX_HOME: home }, folder, [join(home, "config.toml")]);
+  checkSame("codex", ofCodex, codexAgain.exchanges, answeredByCodex, codexAgain.answered);
+
+  // A provider with a dot in its name, and one that the command line alone names.
+  const dotted = join(folder, "codex-dotted");
+  mkdirSync(dotted);
+  writeFileSync(join(dotted, "config.toml"), readFileSync(join(home, "config.toml"), "utf8").replace('= "local"', '= "my.local"').replace(".local]", '."my.local"]'));
+  const inline = `model_providers.inline={name="inline",base_url="${base}",env_key="DUMMY",wire_api="responses"}`;
+  const asTable = [...asked, "-c", inline, "-c", 'model_provider="inline"'];
+  for (const [name, args] of [["codex-dotted", asked], ["codex-inline", asTable]]) {
+    const again = await checkRecorded(name, codex, args, work, { DUMMY: "x", HOME: folder, CODEX_HOME: dotted }, folder, [join(dotted, "config.toml")]);
+    assert.equal(again.answered, answeredByCodex, `${name}: what it answers`);
+  }
 
   const other = join(folder, "codex-websocket");
   mkdirSync(other);
   writeFileSync(join(other, "config.toml"), readFileSync(join(home, "config.toml"), "utf8") + "supports_websockets = true\n");
   acceptWebSockets();
-  const overSocket = ["exec", "--skip-git-repo-check", "List the files."];
   const env = { DUMMY: "x", HOME: folder, CODEX_HOME: other };
-  const answered = await agent(codex, overSocket, work, env);
+  const answered = await agent(codex, asked, work, env);
   const ofSocket = received.splice(0);
   assert.ok(ofSocket.length >= 2 && ofSocket.every(({ isPacked }) => isPacked), "codex does not speak through a packed WebSocket");
-  const recorded = await checkRecorded("codex-websocket", codex, overSocket, work, env, folder, [join(other, "config.toml")]);
-  checkSame("codex over a WebSocket", ofSocket, recorded.exchanges);
-  assert.equal(recorded.answered, answered, "codex over a WebSocket: what it answers");
+  const recorded = await checkRecorded("codex-websocket", codex, asked, work, env, folder, [join(other, "config.toml")]);
+  checkSame("codex over a WebSocket", ofSocket, recorded.exchanges, answered, recorded.answered);
   checkResolved(recorded);
 
   const settings = join(folder, ".pi/agent");
@@ -286,14 +298,15 @@ try {
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   const model = { id: "m", name: "m", reasoning: false, input: ["text"], cost, contextWindow: 128000, maxTokens: 4096 };
   writeFileSync(join(settings, "models.json"), JSON.stringify({ providers: { local: { baseUrl: base, api: "openai-completions", apiKey: "x", models: [model] } } }));
-  await agent(pi, ["--provider", "local", "--model", "m", "-p", "List the files."], work, { HOME: folder });
+  const askedOfPi = ["--provider", "local", "--model", "m", "-p", "List the files."];
+  const answeredByPi = await agent(pi, askedOfPi, work, { HOME: folder });
   const ofPi = received.splice(0);
   assert.ok(ofPi.length >= 2);
   checkWire("pi", ofPi, folder);
   const session = under(join(settings, "sessions")).find((path) => path.endsWith(".jsonl"));
   checkTranscript("pi", session, ["tools", "system", "parameters"], ofPi.length);
-  const { exchanges: piAgain } = await checkRecorded("pi", pi, ["--provider", "local", "--model", "m", "-p", "List the files."], work, { HOME: folder }, folder, [join(settings, "models.json")]);
-  checkSame("pi", ofPi, piAgain);
+  const piAgain = await checkRecorded("pi", pi, askedOfPi, work, { HOME: folder }, folder, [join(settings, "models.json")]);
+  checkSame("pi", ofPi, piAgain.exchanges, answeredByPi, piAgain.answered);
 } finally {
   server.close();
   server.closeAllConnections();

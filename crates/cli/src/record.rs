@@ -1,6 +1,7 @@
 //! `afterimage record`: an agent's requests, as they are sent.
 
 pub(crate) mod args;
+mod argument;
 mod claude;
 mod codex;
 mod launch;
@@ -10,6 +11,7 @@ mod pi;
 mod redaction;
 mod routes;
 mod stale;
+mod toml_text;
 
 use std::{
     io::Write,
@@ -18,19 +20,22 @@ use std::{
 };
 
 use afterimage::{
-    record::{Limits, Recorder, Recording, RecordingWriter, Start, wire::Wire},
+    record::{
+        Error, ErrorKind, Recorder, RecorderOptions, Recording, RecordingWriter, Redact, Start,
+        wire::Wire,
+    },
     transcript::Api,
 };
 
 use self::{
     args::Record,
-    launch::Launch,
+    launch::{Client, Launch},
     redaction::Redaction,
     routes::{Routes, Variable},
 };
 use crate::{
     args::Color,
-    failure::Outcome,
+    failure::{Failure, Outcome},
     output::{Output, note},
     text::counted,
 };
@@ -38,29 +43,52 @@ use crate::{
 pub(crate) fn run(args: &Record) -> Outcome {
     let redaction = Redaction::of(&args.redaction)?;
     note_bodies(args, redaction.is_some());
-    let (mut routes, variables) = Routes::of(args)?;
-    let launch = Launch::of(args, &variables, &mut routes)?;
+    let client = Client::of(&args.command);
+    let mut routes = Routes::of(args, client.ignores_variables())?;
+    let launch = Launch::of(&args.command, client, &mut routes)?;
+    let variables = routes.variables().to_vec();
     let recorder = recorder(args, redaction.clone())?;
     let listen = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let wire = Wire::start(listen, routes.into_routes(), recorder)?;
+    let mut wire = Wire::start(listen, routes.into_routes(), recorder)?;
     let outcome = match launch {
         Some(launch) => launch.run(&wire),
         None => serve(&wire, &variables),
     };
-    let (count, for_model) = (wire.exchanges(), wire.exchanges_for_model());
-    // The command has its answers: what is missing is said, and changes no exit code.
-    if let Err(error) = wire.stop() {
-        note(&error.to_string());
-    }
-    note(&format!(
-        "recorded {}, {for_model} of them for a model; `afterimage requests {}` lists those",
-        counted(count, "exchange"),
-        args.output.display()
-    ));
+    let outcome = match wire.stop() {
+        Err(error) if error.kind() == ErrorKind::Removed => lost(outcome, &error),
+        stopped => {
+            // The command has its answers: what is missing is said, and changes no exit code.
+            if let Err(error) = stopped {
+                note(&error.to_string());
+            }
+            note_counts(args, &wire);
+            outcome
+        }
+    };
     if let Some(redaction) = redaction {
         redaction.report();
     }
     outcome
+}
+
+fn note_counts(args: &Record, wire: &Wire) {
+    note(&format!(
+        "recorded {}, {} of them for a model; `afterimage requests {}` lists those",
+        counted(wire.exchanges(), "exchange"),
+        wire.exchanges_for_model(),
+        args.output.display()
+    ));
+}
+
+/// The outcome where there is no recording any more: a failure, unless the command has its own.
+fn lost(outcome: Outcome, error: &Error) -> Outcome {
+    match outcome {
+        Ok(()) => Err(Failure::new(error.message()).into()),
+        failed => {
+            note(error.message());
+            failed
+        }
+    }
 }
 
 /// Says before all else what is done with bodies.
@@ -96,12 +124,9 @@ fn recorder(args: &Record, redaction: Option<Redaction>) -> Outcome<Recorder> {
         }
         Ok(writer)
     };
-    let limits = Limits::default();
-    let recorder = match redaction {
-        None => Recorder::start(limits, open, note)?,
-        Some(by) => Recorder::start_redacting(limits, Box::new(by), open, note)?,
-    };
-    Ok(recorder.counting_for_model(is_listed))
+    let redact = redaction.map(|by| Box::new(by) as Box<dyn Redact>);
+    let options = RecorderOptions { redact, is_for_model: is_listed, ..RecorderOptions::default() };
+    Ok(Recorder::start_with(options, open, note)?)
 }
 
 /// Whether `afterimage requests` has a row for an exchange.

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Locked,
     /// An earlier write failed, so what the file holds is unknown until it is opened anew.
     Poisoned,
+    /// The recording was removed, moved or replaced while it was written.
+    Removed,
     /// A failure that no other kind describes.
     Other,
 }

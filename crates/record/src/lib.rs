@@ -44,6 +44,7 @@ mod entry;
 mod error;
 mod folder;
 mod packer;
+mod place;
 mod reader;
 mod recorder;
 #[cfg(feature = "wire")]
@@ -58,7 +59,7 @@ pub use entry::{End, RequestBody, ResponseHead, Start};
 pub use error::{Error, ErrorKind};
 pub use folder::{FILE_NAME, is_recording};
 pub use reader::{Body, Exchange, Outcome, Recording, is_live};
-pub use recorder::{Limits, Recorder, Redact, RequestRecorder, ResponseRecorder};
+pub use recorder::{Limits, Recorder, RecorderOptions, Redact, RequestRecorder, ResponseRecorder};
 pub use writer::{ExchangeId, RecordingWriter};
 
 /// The result of every fallible operation of this crate.

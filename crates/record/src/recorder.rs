@@ -8,6 +8,8 @@ mod syncing;
 mod thread;
 
 use std::{
+    fmt,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -20,7 +22,7 @@ use self::{
     packing::{Pack, PackedRequest, RequestToPack, Shared},
     redaction::{CaughtRedact, Redaction},
     syncing::Syncing,
-    thread::Thread,
+    thread::{Calls, Thread},
 };
 pub use self::{redaction::Redact, request::RequestRecorder, response::ResponseRecorder};
 use crate::{
@@ -49,6 +51,32 @@ impl Default for Limits {
     }
 }
 
+/// What a recorder is started with.
+pub struct RecorderOptions {
+    /// How much of a body is stored.
+    pub limits: Limits,
+    /// Takes secrets out of all that is written; see [`Recorder::start_redacting`].
+    pub redact: Option<Box<dyn Redact>>,
+    /// Counts an exchange as a model request where it says so; see
+    /// [`Recorder::exchanges_for_model`].
+    pub is_for_model: fn(&Start) -> bool,
+}
+
+impl Default for RecorderOptions {
+    fn default() -> Self {
+        Self { limits: Limits::default(), redact: None, is_for_model: Start::is_for_model }
+    }
+}
+
+impl fmt::Debug for RecorderOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecorderOptions")
+            .field("limits", &self.limits)
+            .field("redacts", &self.redact.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
 /// A recording that is written on threads of its own.
 ///
 /// No method but [`Recorder::finish`] waits for the disk. What could not be written is told to the
@@ -63,7 +91,7 @@ impl Default for Limits {
 pub struct Recorder {
     line: Line,
     limits: Limits,
-    is_for_model: fn(&Start) -> bool,
+    shared: Arc<Shared>,
     /// Nothing is sent there: it closes when the last thread has ended.
     ended: Mutex<Option<Receiver<Closing>>>,
 }
@@ -73,6 +101,8 @@ enum Closing {
     Done,
     /// The thread that packs requests failed.
     PackerFailed,
+    /// The file at this path was removed, and no exchange was recorded there since.
+    Removed(PathBuf),
 }
 
 /// The way to the threads.
@@ -82,8 +112,6 @@ struct Line {
     to_pack: Sender<Option<RequestToPack>>,
     waiting: Arc<AtomicUsize>,
     next: Arc<AtomicU64>,
-    /// How many exchanges asked a model.
-    for_model: Arc<AtomicU64>,
     /// Whether a long request is written as it comes. One that is redacted has to be whole before.
     can_stream: bool,
 }
@@ -152,7 +180,7 @@ impl Recorder {
         open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
         tell: impl FnMut(&str) + Send + 'static,
     ) -> Result<Self> {
-        Self::start_with(limits, None, Box::new(open), Box::new(tell), packing::pack)
+        Self::start_with(RecorderOptions { limits, ..RecorderOptions::default() }, open, tell)
     }
 
     /// As [`Recorder::start`]; what is written is redacted before. Answers are held in memory until
@@ -168,16 +196,29 @@ impl Recorder {
         open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
         tell: impl FnMut(&str) + Send + 'static,
     ) -> Result<Self> {
-        Self::start_with(limits, Some(by), Box::new(open), Box::new(tell), packing::pack)
+        let options = RecorderOptions { limits, redact: Some(by), ..RecorderOptions::default() };
+        Self::start_with(options, open, tell)
     }
 
-    fn start_with(
-        limits: Limits,
-        by: Option<Box<dyn Redact>>,
+    /// As [`Recorder::start`], with all that can be chosen.
+    ///
+    /// # Errors
+    /// Those of [`Recorder::start`].
+    pub fn start_with(
+        options: RecorderOptions,
+        open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
+        tell: impl FnMut(&str) + Send + 'static,
+    ) -> Result<Self> {
+        Self::start_threads(options, Box::new(open), Box::new(tell), packing::pack)
+    }
+
+    fn start_threads(
+        options: RecorderOptions,
         mut open: Open,
         tell: Tell,
         pack: Pack,
     ) -> Result<Self> {
+        let RecorderOptions { limits, redact: by, is_for_model } = options;
         let writer = open()?;
         let shared = Arc::new(Shared::default());
         let waiting = Arc::clone(&shared.waiting);
@@ -188,25 +229,17 @@ impl Recorder {
         let by = by.map(|by| Arc::new(CaughtRedact::new(by, notes.clone())));
         let can_stream = by.is_none();
         let redaction = by.clone().map(Redaction::new);
-        let thread = Thread::new(writer, redaction, open, tell, syncing, shared.clone());
+        let calls = Calls { redaction, is_for_model, open, tell };
+        let thread = Thread::new(writer, calls, syncing, Arc::clone(&shared));
         spawn("recorder", move || {
             let _ = closing.send(thread.run(&incoming));
         })?;
-        let packed = notes.clone();
+        let (packed, of_packer) = (notes.clone(), Arc::clone(&shared));
         spawn("recorder-pack", move || {
-            packing::run(pack, &to_be_packed, &packed, &shared, by.as_deref());
+            packing::run(pack, &to_be_packed, &packed, &of_packer, by.as_deref());
         })?;
-        let (next, for_model) = Default::default();
-        let line = Line { notes, to_pack, waiting, next, for_model, can_stream };
-        let is_for_model = Start::is_for_model;
-        Ok(Self { line, limits, is_for_model, ended: Mutex::new(Some(ended)) })
-    }
-
-    /// Counts as asking a model what `is` says, in the place of [`Start::is_for_model`].
-    #[must_use]
-    pub fn counting_for_model(mut self, is: fn(&Start) -> bool) -> Self {
-        self.is_for_model = is;
-        self
+        let line = Line { notes, to_pack, waiting, next: Arc::default(), can_stream };
+        Ok(Self { line, limits, shared, ended: Mutex::new(Some(ended)) })
     }
 
     /// Begins an exchange. Of one whose recorders are dropped before their ends, what is missing is
@@ -215,7 +248,6 @@ impl Recorder {
         let of = self.line.next.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::from(start.provider.as_str());
         let coding = start.content_encoding().filter(|_| !start.is_websocket);
-        self.line.for_model.fetch_add(u64::from((self.is_for_model)(&start)), Ordering::Relaxed);
         self.line.send(Note::Start(of, start));
         let line = self.line.clone();
         let request = RequestRecorder::new(line, of, lane, coding, self.limits.request);
@@ -227,14 +259,15 @@ impl Recorder {
         self.limits
     }
 
-    /// How many exchanges began.
+    /// How many exchanges of this recorder are in the recording. What began a moment ago is counted
+    /// by [`Recorder::finish`] at the latest. A recording that is removed takes its count with it.
     pub fn exchanges(&self) -> u64 {
-        self.line.next.load(Ordering::Relaxed)
+        self.shared.exchanges.load(Ordering::Relaxed)
     }
 
-    /// How many of them asked a model: see [`Recorder::counting_for_model`].
+    /// How many of [`Recorder::exchanges`] asked a model: see [`RecorderOptions::is_for_model`].
     pub fn exchanges_for_model(&self) -> u64 {
-        self.line.for_model.load(Ordering::Relaxed)
+        self.shared.for_model.load(Ordering::Relaxed)
     }
 
     /// Writes what waits, syncs it, and ends the threads. Dropping does the same.
@@ -243,7 +276,8 @@ impl Recorder {
     ///
     /// # Errors
     /// [`ErrorKind::Io`] where writing took longer: the last exchanges may be missing.
-    /// [`ErrorKind::Other`] where a thread ended too early.
+    /// [`ErrorKind::Other`] where a thread ended too early. [`ErrorKind::Removed`] where the recording
+    /// was removed, moved or replaced, and no exchange was recorded in its place since.
     pub fn finish(&self) -> Result<()> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(ended) = ended else { return Ok(()) };
@@ -256,6 +290,14 @@ impl Recorder {
             Ok(Closing::PackerFailed) => (
                 ErrorKind::Other,
                 "a thread of the recorder failed: requests are missing".to_owned(),
+            ),
+            Ok(Closing::Removed(path)) => (
+                ErrorKind::Removed,
+                format!(
+                    "{} was removed, moved or replaced while it was written: no call is recorded \
+                     there",
+                    path.display()
+                ),
             ),
             Err(RecvTimeoutError::Timeout) => (
                 ErrorKind::Io,
@@ -301,7 +343,8 @@ mod tests {
             let _request = incoming.recv();
             panic!("the thread that packs fails");
         };
-        let recorder = Recorder::start_with(Limits::default(), None, open, tell, fails).unwrap();
+        let recorder =
+            Recorder::start_threads(RecorderOptions::default(), open, tell, fails).unwrap();
         for _ in 0..3 {
             let (mut request, mut response) = recorder.exchange(Start::now("POST", "p"));
             request.push(b"asked");

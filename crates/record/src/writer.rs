@@ -1,24 +1,19 @@
 //! Appends exchanges to a recording.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, thread, time::Duration};
 
 use afterimage_log::{
-    DirLock, ErrorKind as LogKind, Files, Holder, OpenFile, OpenMode, Position, PrivateFiles,
-    RecordWriter, Recovery, pack,
+    DirLock, ErrorKind as LogKind, Files, Holder, Position, PrivateFiles, RecordWriter, Recovery,
+    pack,
 };
 
 use crate::{
-    Error, Result,
+    Result,
     coding::{self, Effort},
     entry::{self, End, Kind, RequestBody, ResponseHead, Start},
     folder::{self, FILE_NAME, KIND},
     packer::Packer,
+    place::Place,
 };
 
 /// How often and after how long the lock is tried again.
@@ -45,10 +40,7 @@ pub struct RecordingWriter {
     _lock: DirLock,
     log: RecordWriter,
     packer: Packer,
-    /// The file once more, so that a sync and an append need not wait for each other.
-    file: Arc<dyn OpenFile>,
-    files: Arc<dyn Files>,
-    path: PathBuf,
+    place: Place,
     /// How many records there were when it was opened.
     before: u64,
 }
@@ -59,18 +51,6 @@ pub(crate) struct StreamedEnd {
     pub(crate) total: u64,
     pub(crate) stored: u64,
     pub(crate) ended: bool,
-}
-
-/// Makes durable what a writer has appended, on another thread.
-#[derive(Clone, Debug)]
-pub(crate) struct Syncer(Arc<dyn OpenFile>);
-
-impl Syncer {
-    /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io), as of [`RecordingWriter::sync`].
-    pub(crate) fn sync(&self) -> Result<()> {
-        self.0.sync().map_err(|error| Error::io(error, "cannot sync the recording"))
-    }
 }
 
 impl RecordingWriter {
@@ -102,8 +82,7 @@ impl RecordingWriter {
         let lock = lock(&*files, folder)?;
         let path = folder.join(FILE_NAME);
         let (mut log, recovery) = RecordWriter::open(Arc::clone(&files), &path, KIND)?;
-        let file = files.open(&path, OpenMode::Append);
-        let file = file.map_err(|error| Error::io(error, "cannot open").in_file(&path))?;
+        let place = Place::open(files, path)?;
         let before = log.next_index();
         if recovery.records > 0 {
             // A reader could not tell those that were cut from those that run.
@@ -111,8 +90,7 @@ impl RecordingWriter {
             log.append(&entry::to_bytes(Kind::Run, index, &[]))?;
         }
         let packer = Packer::default();
-        let file = Arc::from(file);
-        Ok((Self { _lock: lock, log, packer, file, files, path, before }, recovery))
+        Ok((Self { _lock: lock, log, packer, place, before }, recovery))
     }
 
     /// Whether an exchange of an earlier writer is in the file, by its number: it may have been
@@ -121,26 +99,14 @@ impl RecordingWriter {
         of.0 < self.before
     }
 
+    /// Whether somebody wrote exchanges before.
+    pub(crate) fn has_any_earlier(&self) -> bool {
+        self.before > 0
+    }
+
     /// The file of the records.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether the file is still the one at its path. What is appended to one that was removed is
-    /// lost with it, and no error of the system says so.
-    pub(crate) fn is_in_place(&self) -> bool {
-        match self.files.open(&self.path, OpenMode::Read) {
-            Ok(found) => match (found.length(), self.file.length()) {
-                (Ok(found), Ok(own)) => found == own,
-                _ => true,
-            },
-            Err(error) => error.kind() != io::ErrorKind::NotFound,
-        }
-    }
-
-    /// Syncs from another thread.
-    pub(crate) fn syncer(&self) -> Syncer {
-        Syncer(Arc::clone(&self.file))
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Begins an exchange.

@@ -13,21 +13,36 @@ use std::{
 use afterimage::record::wire::{Interrupt, Wire};
 
 use super::{
-    args::Record,
+    argument::Argument,
     claude, codex, open_files, pi,
     routes::{Routes, Variable},
 };
 use crate::failure::{Failure, Outcome, Stop};
 
-/// An argument of the command.
-#[derive(Debug)]
-pub(super) enum Argument {
-    Plain(OsString),
-    /// A text, and behind it the base URL of a route, in quotes.
-    Base {
-        before: String,
-        route: String,
-    },
+/// A kind of command, which is told by the name of its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Client {
+    Codex,
+    Pi,
+    Claude,
+    Other,
+}
+
+impl Client {
+    pub(super) fn of(command: &[OsString]) -> Self {
+        let name = command.first().and_then(|program| Path::new(program).file_stem());
+        match name.and_then(OsStr::to_str).unwrap_or_default() {
+            "codex" => Self::Codex,
+            "pi" => Self::Pi,
+            "claude" => Self::Claude,
+            _ => Self::Other,
+        }
+    }
+
+    /// Whether it takes no base URL from the environment.
+    pub(super) fn ignores_variables(self) -> bool {
+        matches!(self, Self::Codex | Self::Pi)
+    }
 }
 
 /// A command that is to be run.
@@ -42,23 +57,19 @@ pub(super) struct Launch {
 impl Launch {
     /// The command with what its kind needs; `None` where none is to be run.
     pub(super) fn of(
-        args: &Record,
-        variables: &[Variable],
+        command: &[OsString],
+        client: Client,
         routes: &mut Routes,
     ) -> Outcome<Option<Self>> {
-        let Some((program, arguments)) = args.command.split_first() else { return Ok(None) };
-        let kind = Path::new(program).file_stem().and_then(OsStr::to_str).unwrap_or_default();
+        let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let plain = || arguments.iter().cloned().map(Argument::Plain).collect();
-        let (arguments, overlay) = match kind {
-            "codex" => (codex::arguments(args, arguments, routes)?, None),
-            "pi" => (plain(), Some(pi::Overlay::of(routes)?)),
-            "claude" => {
-                claude::note_settings();
-                (plain(), None)
-            }
-            _ => (plain(), None),
+        let (arguments, overlay) = match client {
+            Client::Codex => (codex::arguments(arguments, routes)?, None),
+            Client::Pi => (plain(), Some(pi::Overlay::of(routes)?)),
+            Client::Claude => (claude::arguments(arguments, routes), None),
+            Client::Other => (plain(), None),
         };
-        let (program, variables) = (program.clone(), variables.to_vec());
+        let (program, variables) = (program.clone(), routes.variables().to_vec());
         Ok(Some(Self { program, arguments, variables, overlay }))
     }
 
@@ -67,14 +78,7 @@ impl Launch {
     pub(super) fn run(self, wire: &Wire) -> Outcome {
         let base = |route: &str| wire.base_url(route).map(str::to_owned);
         let mut command = Command::new(&self.program);
-        for argument in self.arguments {
-            match argument {
-                Argument::Plain(text) => command.arg(text),
-                Argument::Base { before, route } => {
-                    command.arg(format!("{before}\"{}\"", base(&route).unwrap_or_default()))
-                }
-            };
-        }
+        command.args(self.arguments.into_iter().map(|argument| argument.resolve(base)));
         for (variable, route) in &self.variables {
             command.env(variable, base(route).unwrap_or_default());
         }

@@ -60,7 +60,8 @@ impl Overlay {
         for (name, provider) in &providers {
             for url in urls(provider) {
                 let origin = format!("a base URL of {name} in models.json of pi");
-                if let Some(route) = routes.add_if_possible(&origin, name, url) {
+                let given = routes.is_given(name).then(|| name.clone());
+                if let Some(route) = given.or_else(|| routes.add_if_possible(&origin, name, url)) {
                     bases.push((url.to_owned(), route));
                 }
             }

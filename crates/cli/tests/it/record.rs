@@ -211,6 +211,59 @@ fn the_last_line_counts_as_many_requests_as_are_listed() {
     assert_eq!(listed.matches("\"request\":").count(), 2, "{listed}");
 }
 
+const TAKEN: &str = "AFTERIMAGE_TEST_TAKEN";
+const EXIT: &str = "AFTERIMAGE_TEST_EXIT";
+
+/// What a command does that removes the recording: then it ends, or calls on in a new one.
+#[test]
+fn child_takes_the_recording_away() {
+    let (Ok(variable), Ok(folder)) = (std::env::var(BASE), std::env::var(TAKEN)) else { return };
+    let (base, folder) = (std::env::var(variable).unwrap(), Path::new(&folder));
+    (1..=5).for_each(|turns| drop(post(&base, &body(turns))));
+    fs::remove_dir_all(folder).unwrap();
+    let exit = std::env::var(EXIT).unwrap();
+    if exit == "calls on" {
+        let began = std::time::Instant::now();
+        while !folder.join("wire.rec").exists() {
+            assert!(began.elapsed().as_secs() < 60, "no new recording begins");
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+        post(&base, &body(6));
+    }
+    std::process::exit(exit.parse().unwrap_or(0));
+}
+
+#[test]
+fn a_recording_that_is_lost_is_a_failure_unless_the_command_has_its_own() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (address, _) = provider();
+    let url = format!("http://{address}/v1");
+    let program = std::env::current_exe().unwrap();
+    for (exit, code, counts) in [("0", 2, None), ("5", 5, None), ("calls on", 0, Some(1))] {
+        let folder = scratch.path().join(exit);
+        let path = folder.to_str().unwrap();
+        let child =
+            [program.to_str().unwrap(), "record::child_takes_the_recording_away", "--exact"];
+        let args = ["record", "-o", path, "--upstream", &url, "--"];
+        let mut command = afterimage(&[&args[..], &child].concat());
+        command.env(BASE, "OPENAI_BASE_URL").env(TAKEN, path).env(EXIT, exit);
+        let output = command.output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{err}");
+        assert!(err.contains("wire.rec was removed, moved or replaced"), "{err}");
+        let Some(count) = counts else {
+            assert!(err.contains("no call is recorded there"), "{err}");
+            assert!(!err.contains("lists those") && !folder.exists(), "{err}");
+            continue;
+        };
+        assert!(err.contains("a new recording begins in "), "{err}");
+        let says = format!("recorded {count} exchange, {count} of them for a model");
+        assert!(err.contains(&says), "{err}");
+        let listed = run(&["requests", "--json", path]).out;
+        assert_eq!(listed.matches("\"request\":").count(), count, "{listed}");
+    }
+}
+
 #[test]
 fn a_run_that_redacts_says_that_earlier_bodies_stay() {
     let scratch = tempfile::tempdir().unwrap();
@@ -258,6 +311,13 @@ fn what_cannot_be_recorded_is_refused_before_anything_runs() {
         let refused = run(&[&["record", "-o", "/proc/recording"], &command[..]].concat());
         assert_eq!(refused.code, Some(2));
         assert!(refused.err.contains("/proc/recording"), "{}", refused.err);
+    }
+    // Nor is a folder made where a file is in its way.
+    for below in ["notes.txt", "notes.txt/recording"] {
+        let below = scratch.path().join(below);
+        let refused = run(&[&["record", "-o", below.to_str().unwrap()], &command[..]].concat());
+        assert_eq!(refused.code, Some(2), "{}", refused.err);
+        assert!(refused.err.contains("cannot create the directory"), "{}", refused.err);
     }
     assert!(!touched.exists());
     let missing = run(&["record", "-o", path, "--", "/no/such/program"]);
@@ -394,6 +454,52 @@ fn a_file_that_may_grow_no_more_breaks_no_call() {
     }
     assert_eq!(received.lock().unwrap().len(), 5);
     assert!(listener.0.try_wait().unwrap().is_none());
+}
+
+/// Makes a folder read-only while the test runs, whoever writes there.
+#[cfg(target_os = "linux")]
+struct ReadOnly(std::path::PathBuf);
+
+#[cfg(target_os = "linux")]
+impl ReadOnly {
+    /// `None` where the system does not let this process.
+    fn mount(folder: &Path) -> Option<Self> {
+        let mount = |options: &str| {
+            let mut command = std::process::Command::new("mount");
+            command.args(["-o", options]).args([folder, folder]).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        if !mount("bind") {
+            return None;
+        }
+        let bound = Self(folder.to_owned());
+        mount("remount,bind,ro").then_some(bound)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_nothing_can_be_written_into_refuses_the_command_before_it_runs() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(_bound) = ReadOnly::mount(scratch.path()) else {
+        eprintln!("skipped: the system mounts no folder read-only");
+        return;
+    };
+    let touched = std::env::temp_dir().join(format!("touched-{}", std::process::id()));
+    for folder in [scratch.path().to_owned(), scratch.path().join("recording")] {
+        let path = folder.to_str().unwrap();
+        let refused = run(&["record", "-o", path, "--", "touch", touched.to_str().unwrap()]);
+        assert_eq!(refused.code, Some(2), "{}", refused.err);
+        assert!(refused.err.contains("Read-only file system"), "{}", refused.err);
+    }
+    assert!(!touched.exists());
 }
 
 #[test]

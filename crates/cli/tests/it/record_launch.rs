@@ -12,6 +12,8 @@ use std::{
     thread,
 };
 
+use serde_json::Value;
+
 use crate::support::afterimage;
 
 /// A program of this name that runs a script.
@@ -24,8 +26,18 @@ fn stand_in(folder: &Path, name: &str, script: &str) -> String {
 
 /// Records a command, in this environment alone. Gives what it and the recorder said.
 fn record(folder: &Path, command: &[&str], env: &[(&str, &str)]) -> (String, String) {
+    record_with(&[], folder, command, env)
+}
+
+fn record_with(
+    options: &[&str],
+    folder: &Path,
+    command: &[&str],
+    env: &[(&str, &str)],
+) -> (String, String) {
     let recording = folder.join("recording");
-    let args = [&["record", "-o", recording.to_str().unwrap(), "--"], command].concat();
+    let args = ["record", "-o", recording.to_str().unwrap()];
+    let args = [&args, options, &["--"], command].concat();
     let mut recorder = afterimage(&args);
     recorder.env_remove("OPENAI_BASE_URL").env_remove("ANTHROPIC_BASE_URL");
     let output = recorder.envs(env.iter().copied()).output().unwrap();
@@ -226,29 +238,255 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-#[test]
-fn settings_of_claude_code_that_outrank_the_environment_are_told_of() {
-    let scratch = tempfile::tempdir().unwrap();
-    let claude = stand_in(scratch.path(), "claude", "echo $ANTHROPIC_BASE_URL");
-    let folder = scratch.path().join("claude-home");
-    fs::create_dir(&folder).unwrap();
-    let settings = folder.join("settings.json");
-    let home = [("CLAUDE_CONFIG_DIR", folder.to_str().unwrap())];
-    let outranks = "sets ANTHROPIC_BASE_URL, which outranks the environment";
-    for (text, is_told) in [
-        (r#"{"env":{"ANTHROPIC_BASE_URL":"https://gateway.example/v1"}}"#, true),
-        (r#"{"env":{"ANTHROPIC_BASE_URL":" "}}"#, false),
-        (r#"{"env":{"ANTHROPIC_BASE_URL":7}}"#, false),
-        (r#"{"env":["ANTHROPIC_BASE_URL"]}"#, false),
-        ("{", false),
-        ("", false),
-    ] {
-        fs::write(&settings, text).unwrap();
-        let (out, err) = record(scratch.path(), &[&claude], &home);
-        assert!(out.starts_with("http://127.0.0.1:"), "{out}");
-        assert_eq!(err.contains(outranks), is_told, "{text}: {err}");
-        // What is done with bodies is said before all else.
-        assert!(err.lines().next().unwrap().contains("bodies as they are"), "{err}");
-        assert_eq!(fs::read_to_string(&settings).unwrap(), text);
+/// What a stand-in for Claude Code is given as its base URL: by `--settings`, else by the variable.
+fn base_of_claude(out: &str) -> (Option<Value>, String) {
+    let mut lines = out.lines();
+    let variable = lines.next().unwrap().to_owned();
+    let all: Vec<&str> = lines.collect();
+    let at = all.iter().rposition(|line| *line == "--settings");
+    let settings = at.map(|at| serde_json::from_str(all[at + 1]).unwrap());
+    (settings, variable)
+}
+
+/// Claude Code in a folder of its own, with the settings of a user and of a project.
+struct ClaudeHome {
+    scratch: tempfile::TempDir,
+    program: String,
+}
+
+impl ClaudeHome {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let script = "echo $ANTHROPIC_BASE_URL; printf '%s\\n' \"$@\"";
+        let program = stand_in(scratch.path(), "claude", script);
+        for folder in ["home", "project/.git", "project/.claude", "project/src"] {
+            fs::create_dir_all(scratch.path().join(folder)).unwrap();
+        }
+        Self { scratch, program }
     }
+
+    fn put(&self, path: &str, text: &str) {
+        fs::write(self.scratch.path().join(path), text).unwrap();
+    }
+
+    /// Records it in a folder of the project.
+    fn run(&self, options: &[&str], arguments: &[&str]) -> (Option<Value>, String, String) {
+        let recording = self.scratch.path().join("recording");
+        let args = ["record", "-o", recording.to_str().unwrap()];
+        let args = [&args, options, &["--", &self.program], arguments].concat();
+        let mut recorder = afterimage(&args);
+        recorder.env_remove("OPENAI_BASE_URL").env_remove("ANTHROPIC_BASE_URL");
+        recorder.env("CLAUDE_CONFIG_DIR", self.scratch.path().join("home"));
+        recorder.current_dir(self.scratch.path().join("project/src"));
+        let output = recorder.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let (out, err) = (text(output.stdout), text(output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{out}{err}");
+        let (settings, variable) = base_of_claude(&out);
+        (settings, variable, err)
+    }
+}
+
+fn names(url: &str) -> String {
+    format!(r#"{{"env":{{"ANTHROPIC_BASE_URL":"{url}"}}}}"#)
+}
+
+fn base_in(settings: Option<&Value>) -> &str {
+    settings.unwrap()["env"]["ANTHROPIC_BASE_URL"].as_str().unwrap()
+}
+
+#[test]
+fn a_base_url_in_settings_of_claude_code_is_the_upstream() {
+    let claude = ClaudeHome::new();
+    // Nothing names one: the variable is enough.
+    let (settings, variable, _) = claude.run(&[], &["-p", "hi"]);
+    assert!(settings.is_none() && variable.ends_with("/anthropic"), "{variable}");
+    // Each of these outranks those before it.
+    for (path, url, ends) in [
+        ("home/settings.json", "https://gateway.example/user", "/anthropic/user"),
+        ("project/.claude/settings.json", "https://gateway.example/team", "/anthropic/team"),
+        ("project/.claude/settings.local.json", "https://gateway.example/own", "/anthropic/own"),
+        // A blank one leads to the provider's own host.
+        ("project/.claude/settings.local.json", "", "/anthropic"),
+    ] {
+        claude.put(path, &names(url));
+        let (settings, variable, err) = claude.run(&[], &["-p", "hi"]);
+        let base = base_in(settings.as_ref());
+        assert!(base.starts_with("http://127.0.0.1:") && base.ends_with(ends), "{base}: {err}");
+        assert!(variable.starts_with("http://127.0.0.1:"), "{variable}");
+    }
+    // Where only those of the user are read, they count.
+    let (settings, ..) = claude.run(&[], &["--setting-sources", "user", "-p", "hi"]);
+    assert!(base_in(settings.as_ref()).ends_with("/anthropic/user"), "{settings:?}");
+    let upstream = ["--upstream", "anthropic=https://gateway.example/asked"];
+    let (settings, ..) = claude.run(&upstream, &[]);
+    assert!(base_in(settings.as_ref()).ends_with("/anthropic/asked"), "{settings:?}");
+    let read = |path: &str| fs::read_to_string(claude.scratch.path().join(path)).unwrap();
+    assert_eq!(read("home/settings.json"), names("https://gateway.example/user"));
+}
+
+#[test]
+fn settings_on_the_command_line_of_claude_code_are_kept() {
+    let claude = ClaudeHome::new();
+    claude.put("home/settings.json", &names("https://gateway.example/user"));
+    claude.put("more.json", r#"{"model":"m","env":{"A":"1"}}"#);
+    let more = claude.scratch.path().join("more.json");
+    let given = r#"{"env":{"ANTHROPIC_BASE_URL":"https://gateway.example/given","B":"2"},"n":1.0}"#;
+    for (value, ends, kept) in [
+        (more.to_str().unwrap(), "/anthropic/user", r#"{"env":{"A":"1"},"model":"m"}"#),
+        (given, "/anthropic/given", r#"{"env":{"B":"2"},"n":1.0}"#),
+    ] {
+        let arguments = ["--settings", "{}", "--settings", value, "-p", "hi"];
+        let (settings, _, err) = claude.run(&[], &arguments);
+        let mut settings = settings.unwrap();
+        assert!(base_in(Some(&settings)).ends_with(ends), "{settings}: {err}");
+        settings["env"].as_object_mut().unwrap().remove("ANTHROPIC_BASE_URL");
+        assert_eq!(settings, serde_json::from_str::<Value>(kept).unwrap());
+    }
+}
+
+#[test]
+fn settings_of_claude_code_that_lead_elsewhere_are_told_of() {
+    let claude = ClaudeHome::new();
+    claude.put("home/settings.json", &names("http://192.0.2.5/v1"));
+    let (settings, _, err) = claude.run(&[], &["-p"]);
+    assert!(settings.is_none(), "{settings:?}");
+    assert!(
+        err.contains("settings.json stays as it is, and calls there are not recorded"),
+        "{err}"
+    );
+    // What is done with bodies is said before all else.
+    assert!(err.lines().next().unwrap().contains("bodies as they are"), "{err}");
+    // What cannot be read is for Claude Code to say.
+    for text in
+        [r#"{"env":{"ANTHROPIC_BASE_URL":7}}"#, r#"{"env":["ANTHROPIC_BASE_URL"]}"#, "{", ""]
+    {
+        claude.put("home/settings.json", text);
+        let (settings, variable, err) = claude.run(&[], &["-p"]);
+        assert!(settings.is_none() && variable.starts_with("http://127.0.0.1:"), "{text}: {err}");
+        assert!(!err.contains("stays as it is"), "{text}: {err}");
+    }
+}
+
+#[test]
+fn codex_and_pi_are_led_to_their_providers_and_not_to_what_variables_name() {
+    let scratch = tempfile::tempdir().unwrap();
+    let home = scratch.path().to_str().unwrap();
+    let variables = "echo $OPENAI_BASE_URL; echo $ANTHROPIC_BASE_URL";
+    let codex = stand_in(scratch.path(), "codex", &format!("{variables}; printf '%s\\n' \"$@\""));
+    let models = "cat \"$PI_CODING_AGENT_DIR/models.json\"";
+    let pi = stand_in(scratch.path(), "pi", &format!("{variables}; {models}"));
+    let env = [
+        ("OPENAI_BASE_URL", "http://127.0.0.1:9/others"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/theirs"),
+        ("CODEX_HOME", home),
+        ("PI_CODING_AGENT_DIR", home),
+    ];
+    let check_variables = |out: &str| {
+        // What the client starts calls what it would call.
+        let lines: Vec<&str> = out.lines().collect();
+        assert!(lines[0].ends_with("/openai-2/others"), "{out}");
+        assert!(lines[1].ends_with("/anthropic-2/theirs"), "{out}");
+        lines[2..].join("\n")
+    };
+    let (out, _) = record(scratch.path(), &[&codex], &env);
+    let arguments = check_variables(&out);
+    assert!(arguments.contains("openai_base_url=\"http://127.0.0.1:"), "{arguments}");
+    assert!(arguments.ends_with("/openai/v1\""), "{arguments}");
+    // Its own configuration says otherwise, for itself alone.
+    let own = "openai_base_url=\"http://127.0.0.1:1/own\"";
+    fs::write(scratch.path().join("config.toml"), own).unwrap();
+    let (out, _) = record(scratch.path(), &[&codex], &env);
+    assert!(check_variables(&out).ends_with("/openai/own\""), "{out}");
+    let (out, _) = record(scratch.path(), &[&codex], &env[2..]);
+    assert!(out.lines().next().unwrap().ends_with("/openai-2/v1"), "{out}");
+
+    let (out, _) = record(scratch.path(), &[&pi], &env);
+    let models: Value = serde_json::from_str(&check_variables(&out)).unwrap();
+    for (provider, ends) in [("openai", "/openai/v1"), ("anthropic", "/anthropic")] {
+        let base = models["providers"][provider]["baseUrl"].as_str().unwrap();
+        assert!(base.ends_with(ends), "{base}");
+    }
+}
+
+#[test]
+fn an_upstream_outranks_the_configuration_of_the_provider_that_it_names() {
+    let scratch = tempfile::tempdir().unwrap();
+    let home = scratch.path().to_str().unwrap();
+    let codex = stand_in(scratch.path(), "codex", "printf '%s\\n' \"$@\"");
+    let pi = stand_in(scratch.path(), "pi", "cat \"$PI_CODING_AGENT_DIR/models.json\"");
+    let own = "openai_base_url=\"http://127.0.0.1:1/own\"";
+    fs::write(scratch.path().join("config.toml"), own).unwrap();
+    let models = r#"{"providers":{"openai":{"baseUrl":"http://127.0.0.1:1/own"}}}"#;
+    fs::write(scratch.path().join("models.json"), models).unwrap();
+    let env = [("CODEX_HOME", home), ("PI_CODING_AGENT_DIR", home)];
+    for (upstream, ends) in [
+        ("http://127.0.0.1:1/asked", "/openai/asked"),
+        ("openai=http://127.0.0.1:1/asked", "/openai/asked"),
+        ("anthropic=http://127.0.0.1:1/asked", "/own"),
+    ] {
+        let options = ["--upstream", upstream];
+        let (out, _) = record_with(&options, scratch.path(), &[&codex], &env);
+        assert!(out.ends_with(&format!("{ends}\"\n")), "{upstream}: {out}");
+        let (out, _) = record_with(&options, scratch.path(), &[&pi], &env);
+        let models: Value = serde_json::from_str(&out).unwrap();
+        let base = models["providers"]["openai"]["baseUrl"].as_str().unwrap();
+        assert!(base.ends_with(ends), "{upstream}: {base}");
+    }
+}
+
+/// The settings that a stand-in for Codex was given, one laid over the other as Codex does.
+fn settings_of_codex(out: &str) -> toml::Table {
+    let mut all = toml::Table::new();
+    let lines: Vec<&str> = out.lines().collect();
+    for pair in lines.windows(2).filter(|pair| pair[0] == "-c") {
+        let (key, value) = pair[1].split_once('=').unwrap();
+        let mut parsed: toml::Table = format!("value={value}").parse().unwrap();
+        let mut table = &mut all;
+        let (parts, last) = key.trim().rsplit_once('.').map_or(("", key.trim()), |both| both);
+        for part in parts.split('.').filter(|part| !part.is_empty()) {
+            let inner = table.entry(part).or_insert(toml::Value::Table(toml::Table::new()));
+            table = inner.as_table_mut().unwrap();
+        }
+        table.insert(last.to_owned(), parsed.remove("value").unwrap());
+    }
+    all
+}
+
+#[test]
+fn providers_of_codex_are_recorded_however_they_are_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let home = scratch.path().to_str().unwrap();
+    let codex = stand_in(scratch.path(), "codex", "printf '%s\\n' \"$@\"");
+    let config = "[model_providers.\"my.local\"]\nbase_url = \"http://127.0.0.1:1/dots\"\n\
+                  [model_providers.plain]\nbase_url = \"http://127.0.0.1:1/plain\"\n";
+    fs::write(scratch.path().join("config.toml"), config).unwrap();
+    let run = |arguments: &[&str]| {
+        let command = [&[codex.as_str()], arguments].concat();
+        let (out, _) = record(scratch.path(), &command, &[("CODEX_HOME", home)]);
+        let settings = settings_of_codex(&out);
+        settings["model_providers"].as_table().unwrap().clone()
+    };
+    let check = |providers: &toml::Table, name: &str, ends: &str| {
+        let base = providers[name]["base_url"].as_str().unwrap();
+        assert!(base.starts_with("http://127.0.0.1:") && base.ends_with(ends), "{name}: {base}");
+    };
+    let inline =
+        "model_providers.loc = {name=\"a \\\"b\\\"\", base_url=\"http://127.0.0.1:1/in\", n=[1]}";
+    let providers = run(&["exec", "-c", inline]);
+    check(&providers, "my.local", "/my-local/dots");
+    check(&providers, "plain", "/plain/plain");
+    check(&providers, "loc", "/loc/in");
+    assert_eq!(providers["loc"]["name"].as_str(), Some("a \"b\""));
+    assert_eq!(providers["loc"]["n"].as_array().unwrap().len(), 1);
+    // A table takes the place of what was set before, and is laid over the configuration.
+    let providers = run(&["-c", "model_providers.plain={name=\"p\"}"]);
+    check(&providers, "plain", "/plain/plain");
+    let providers = run(&["-c", "model_providers={loc={base_url=\"http://127.0.0.1:1/all\"}}"]);
+    check(&providers, "loc", "/loc/all");
+    check(&providers, "my.local", "/my-local/dots");
+    check(&providers, "plain", "/plain/plain");
+    // An empty one takes the configured providers away.
+    assert!(run(&["-c", "model_providers={}"]).is_empty());
+    assert_eq!(fs::read_to_string(scratch.path().join("config.toml")).unwrap(), config);
 }

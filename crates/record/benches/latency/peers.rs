@@ -165,7 +165,8 @@ pub(crate) fn child() -> bool {
     let recorder =
         afterimage_record::Recorder::start(Limits::default(), open, |said| panic!("{said}"));
     let route = Route::new("p", Upstream::parse(&upstream).unwrap());
-    let wire = Wire::start("127.0.0.1:0".parse().unwrap(), vec![route], recorder.unwrap()).unwrap();
+    let mut wire =
+        Wire::start("127.0.0.1:0".parse().unwrap(), vec![route], recorder.unwrap()).unwrap();
     println!("{}", wire.base_url("p").unwrap());
     let _ = std::io::stdin().read(&mut [0]);
     wire.stop().unwrap();

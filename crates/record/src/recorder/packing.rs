@@ -65,6 +65,10 @@ pub(super) struct Shared {
     pub(super) held: AtomicUsize,
     /// How often the recording was opened.
     pub(super) opening: AtomicU64,
+    /// So many exchanges are in the recording.
+    pub(super) exchanges: AtomicU64,
+    /// So many of them asked a model.
+    pub(super) for_model: AtomicU64,
 }
 
 /// What packs: [`pack`], or what a test puts in its place.

@@ -7,18 +7,18 @@ use std::sync::{
 };
 
 use super::{Note, spawn};
-use crate::{Result, writer::Syncer};
+use crate::{Result, place::Place};
 
 /// The way to the thread.
 pub(super) struct Syncing {
-    jobs: Sender<(Syncer, u64)>,
+    jobs: Sender<(Place, u64)>,
     is_busy: Arc<AtomicBool>,
 }
 
 impl Syncing {
     /// Starts the thread, which tells of failures by `notes`.
     pub(super) fn start(notes: Sender<Note>) -> Result<Self> {
-        let (jobs, incoming) = mpsc::channel::<(Syncer, u64)>();
+        let (jobs, incoming) = mpsc::channel::<(Place, u64)>();
         let is_busy = Arc::new(AtomicBool::new(false));
         let busy = Arc::clone(&is_busy);
         spawn("recorder-sync", move || {
@@ -34,7 +34,7 @@ impl Syncing {
     }
 
     /// Begins to sync; false where an earlier sync still runs, `None` where the thread is gone.
-    pub(super) fn begin(&self, file: Syncer, opening: u64) -> Option<bool> {
+    pub(super) fn begin(&self, file: Place, opening: u64) -> Option<bool> {
         if self.is_busy.swap(true, Ordering::AcqRel) {
             return Some(false);
         }

@@ -1,5 +1,6 @@
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::Ordering,
@@ -13,7 +14,7 @@ use super::{
     packing::{PackedRequest, Placement, Shared},
     syncing::Syncing,
 };
-use crate::{End, ExchangeId, RecordingWriter, Result, Start};
+use crate::{End, ExchangeId, RecordingWriter, Result, Start, place::Place};
 
 /// What was appended is synced after so long.
 const SYNC_AFTER: Duration = Duration::from_secs(1);
@@ -25,9 +26,11 @@ const FAILED: &str = "the disk of the recorder failed";
 pub(super) struct Thread {
     /// `None` after a failure.
     writer: Option<RecordingWriter>,
-    redaction: Option<Redaction>,
-    open: Open,
-    tell: Tell,
+    /// The file that was opened last, also after a failure. `None` once it was taken away.
+    place: Option<Place>,
+    /// The file that was taken away. `None` once an exchange is begun in another one.
+    removed: Option<PathBuf>,
+    calls: Calls,
     syncing: Syncing,
     shared: Arc<Shared>,
     running: HashMap<u64, OpenExchange>,
@@ -40,6 +43,14 @@ pub(super) struct Thread {
     has_no_packer: bool,
     /// Whether the thread that syncs is gone.
     has_no_syncing: bool,
+}
+
+/// What the thread calls.
+pub(super) struct Calls {
+    pub(super) redaction: Option<Redaction>,
+    pub(super) is_for_model: fn(&Start) -> bool,
+    pub(super) open: Open,
+    pub(super) tell: Tell,
 }
 
 /// How far the request of an exchange is.
@@ -65,17 +76,15 @@ struct OpenExchange {
 impl Thread {
     pub(super) fn new(
         writer: RecordingWriter,
-        redaction: Option<Redaction>,
-        open: Open,
-        tell: Tell,
+        calls: Calls,
         syncing: Syncing,
         shared: Arc<Shared>,
     ) -> Self {
         Self {
+            place: Some(writer.place().clone()),
             writer: Some(writer),
-            redaction,
-            open,
-            tell,
+            removed: None,
+            calls,
             syncing,
             shared,
             running: HashMap::new(),
@@ -105,20 +114,24 @@ impl Thread {
                 self.begin_sync();
             }
         }
-        if !self.is_removed() {
-            self.sync();
+        self.lose_removed();
+        self.sync();
+        match self.removed {
+            Some(path) => Closing::Removed(path),
+            None if self.has_no_packer => Closing::PackerFailed,
+            None => Closing::Done,
         }
-        if self.has_no_packer { Closing::PackerFailed } else { Closing::Done }
     }
 
     fn take(&mut self, note: Note) {
         match note {
             Note::Start(of, start) => {
-                let start = match &mut self.redaction {
+                let is_for_model = (self.calls.is_for_model)(&start);
+                let start = match &mut self.calls.redaction {
                     Some(redaction) => redaction.start(of, start),
                     None => start,
                 };
-                self.begin(of, &start);
+                self.begin(of, &start, is_for_model);
             }
             Note::Coming(of) => {
                 let has_no_packer = self.has_no_packer;
@@ -134,18 +147,18 @@ impl Thread {
                 self.settle(of, |running| running.request = Request::Stored);
             }
             Note::Response(of, head) => {
-                let head = match &mut self.redaction {
+                let head = match &mut self.calls.redaction {
                     Some(redaction) => redaction.head(of, head),
                     None => head,
                 };
                 self.append(of, |writer, id| writer.response(id, &head));
             }
-            Note::Part(of, bytes) => match &mut self.redaction {
+            Note::Part(of, bytes) => match &mut self.calls.redaction {
                 Some(redaction) => redaction.part(of, &bytes),
                 None => self.append(of, |writer, id| writer.part(id, &bytes)),
             },
             Note::End(of, end, done) => {
-                let (parts, end) = match &mut self.redaction {
+                let (parts, end) = match &mut self.calls.redaction {
                     Some(redaction) => redaction.end(of, end),
                     None => (Vec::new(), end),
                 };
@@ -162,7 +175,7 @@ impl Thread {
             }
             Note::SyncingFailed => self.sync_without_thread(),
             Note::PackerFailed => self.packer_failed(),
-            Note::RedactPanicked(place) => (self.tell)(&format!(
+            Note::RedactPanicked(place) => (self.calls.tell)(&format!(
                 "the redaction panicked at {place}; what it cannot redact is left out"
             )),
             Note::Stop => {}
@@ -174,7 +187,7 @@ impl Thread {
         self.has_no_packer = true;
         let message = "a thread of the recorder failed; calls go on, and their requests are not \
                        recorded";
-        (self.tell)(message);
+        (self.calls.tell)(message);
         let is_coming = |(_, running): &(&u64, &OpenExchange)| running.request == Request::Coming;
         let coming: Vec<u64> = self.running.iter().filter(is_coming).map(|(of, _)| *of).collect();
         for of in coming {
@@ -186,7 +199,7 @@ impl Thread {
         self.shared.opening.load(Ordering::Relaxed)
     }
 
-    fn begin(&mut self, of: u64, start: &Start) {
+    fn begin(&mut self, of: u64, start: &Start, is_for_model: bool) {
         self.reopen();
         let Some(writer) = &mut self.writer else {
             self.missed += 1;
@@ -197,6 +210,9 @@ impl Thread {
                 let (request, done) = (Request::Passing, None);
                 let running = OpenExchange { id, request, has_end: false, is_lost: false, done };
                 self.running.insert(of, running);
+                self.removed = None;
+                self.shared.exchanges.fetch_add(1, Ordering::Relaxed);
+                self.shared.for_model.fetch_add(is_for_model.into(), Ordering::Relaxed);
                 self.unsynced.get_or_insert_with(Instant::now);
             }
             Err(error) => {
@@ -286,14 +302,14 @@ impl Thread {
 
     /// Syncs beside what goes on.
     fn begin_sync(&mut self) {
-        if self.is_removed() {
+        if self.tell_removed() {
             return self.begin_anew();
         }
         let Some(writer) = &self.writer else {
             self.unsynced = None;
             return;
         };
-        match self.syncing.begin(writer.syncer(), self.opening()) {
+        match self.syncing.begin(writer.place().clone(), self.opening()) {
             // While the disk is busy with the last sync, the next one is tried later.
             Some(is_begun) => self.unsynced = (!is_begun).then(Instant::now),
             None => self.sync_without_thread(),
@@ -305,7 +321,7 @@ impl Thread {
         if !std::mem::replace(&mut self.has_no_syncing, true) {
             let message =
                 "the thread that syncs the recording failed; the one that appends does it";
-            (self.tell)(message);
+            (self.calls.tell)(message);
         }
         self.unsynced = None;
         self.sync();
@@ -325,7 +341,7 @@ impl Thread {
         if self.failed.replace(Instant::now()).is_none() {
             let message =
                 format!("{error}; calls go on, and are not recorded until it works again");
-            (self.tell)(&message);
+            (self.calls.tell)(&message);
         }
     }
 
@@ -335,22 +351,35 @@ impl Thread {
         self.running.values_mut().for_each(|running| running.is_lost = true);
     }
 
-    /// Whether somebody took the file away. Says so, and writes to it no more.
-    fn is_removed(&mut self) -> bool {
-        let Some(gone) = self.writer.as_ref().filter(|writer| !writer.is_in_place()) else {
-            return false;
-        };
-        let path = gone.path().display();
-        let message =
-            format!("{path} was removed, moved or replaced while it was written; calls go on");
+    /// Lets the file go where somebody took it away, with all that is in it. Says whether it was.
+    fn lose_removed(&mut self) -> bool {
+        let Some(gone) = self.place.take_if(|place| !place.is_in_place()) else { return false };
         self.drop_writer();
-        (self.tell)(&message);
+        // The numbers of its exchanges are those of others in any other file.
+        let running: Vec<u64> = self.running.keys().copied().collect();
+        running.into_iter().for_each(|of| self.forget(of));
+        self.missed = 0;
+        self.shared.exchanges.store(0, Ordering::Relaxed);
+        self.shared.for_model.store(0, Ordering::Relaxed);
+        self.removed = Some(gone.path().to_owned());
         true
+    }
+
+    /// As [`Thread::lose_removed`], and tells of it.
+    fn tell_removed(&mut self) -> bool {
+        let is_removed = self.lose_removed();
+        if let Some(path) = self.removed.as_ref().filter(|_| is_removed) {
+            let path = path.display();
+            (self.calls.tell)(&format!(
+                "{path} was removed, moved or replaced while it was written; calls go on"
+            ));
+        }
+        is_removed
     }
 
     /// Begins a new recording where the file was.
     fn begin_anew(&mut self) {
-        match (self.open)() {
+        match (self.calls.open)() {
             Ok(writer) => self.take_up(writer),
             Err(error) => self.fail(&error),
         }
@@ -362,7 +391,8 @@ impl Thread {
         if self.writer.is_some() || !is_due {
             return;
         }
-        match (self.open)() {
+        self.tell_removed();
+        match (self.calls.open)() {
             Ok(writer) => self.take_up(writer),
             Err(_) => self.failed = Some(Instant::now()),
         }
@@ -370,18 +400,34 @@ impl Thread {
 
     /// Goes on with a recording that was opened again.
     fn take_up(&mut self, writer: RecordingWriter) {
-        // In a file that was removed since, the numbers of its exchanges are those of others.
+        // A file that was cut since holds other exchanges under these numbers.
         let is_gone = |(_, running): &(&u64, &OpenExchange)| !writer.has_earlier(running.id);
         let gone: Vec<u64> = self.running.iter().filter(is_gone).map(|(of, _)| *of).collect();
         self.missed += gone.len() as u64;
         gone.into_iter().for_each(|of| self.forget(of));
+        let message = self.of_new_recording(&writer);
+        self.place = Some(writer.place().clone());
         self.writer = Some(writer);
         self.failed = None;
         // Bodies of before may be gone, and none may be stored after them.
         self.shared.opening.fetch_add(1, Ordering::Release);
-        let missed = std::mem::take(&mut self.missed);
+        self.missed = 0;
+        (self.calls.tell)(&message);
+    }
+
+    /// What is told of a recording that was opened again.
+    fn of_new_recording(&self, writer: &RecordingWriter) -> String {
+        let path = writer.place().path().display();
+        // Nobody knows how many calls the one held that was taken away.
+        if self.removed.is_some() && writer.has_any_earlier() {
+            return format!("recording goes on in {path}; calls before this are not added to it");
+        }
+        if self.removed.is_some() {
+            return format!("a new recording begins in {path}; calls before this are not in it");
+        }
+        let missed = self.missed;
         let calls = if missed == 1 { "call was" } else { "calls were" };
-        (self.tell)(&format!("recording again; {missed} {calls} not recorded"));
+        format!("recording again; {missed} {calls} not recorded")
     }
 
     /// Lets an exchange go of which nothing can be written. Nobody waits for it any longer.
@@ -397,6 +443,7 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use std::{
+        fs,
         path::Path,
         sync::{Mutex, mpsc},
     };
@@ -414,17 +461,32 @@ mod tests {
     }
 
     fn bench() -> Bench {
-        let (files, told) = (MemoryFiles::new(), Arc::new(Mutex::new(Vec::new())));
-        let (disk, heard) = (files.clone(), Arc::clone(&told));
-        let mut open: Open = Box::new(move || {
+        let files = MemoryFiles::new();
+        let disk = files.clone();
+        bench_with(files, move || {
             let disk: Arc<dyn Files> = Arc::new(disk.clone());
             Ok(RecordingWriter::open(disk, Path::new("r"))?.0)
-        });
+        })
+    }
+
+    fn bench_in(folder: &Path) -> Bench {
+        let folder = folder.to_owned();
+        bench_with(MemoryFiles::new(), move || Ok(RecordingWriter::open_private(&folder)?.0))
+    }
+
+    fn bench_with(
+        files: MemoryFiles,
+        open: impl FnMut() -> Result<RecordingWriter> + Send + 'static,
+    ) -> Bench {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let mut open: Open = Box::new(open);
         let tell: Tell = Box::new(move |said| heard.lock().unwrap().push(said.to_owned()));
         let (notes, incoming) = mpsc::channel();
         let syncing = Syncing::start(notes).unwrap();
         let writer = open().unwrap();
-        let thread = Thread::new(writer, None, open, tell, syncing, Arc::default());
+        let calls = Calls { redaction: None, is_for_model: Start::is_for_model, open, tell };
+        let thread = Thread::new(writer, calls, syncing, Arc::default());
         Bench { thread, files, told, _notes: incoming }
     }
 
@@ -486,5 +548,79 @@ mod tests {
         let recording = Recording::open_from(&bench.files, "r").unwrap().unwrap();
         let exchange = recording.exchanges().last().unwrap();
         assert_eq!(recording.request(exchange).unwrap().whole(), Some(&b"asked"[..]));
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_folder_is_told_of_once_until_a_new_recording_begins() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("r");
+        let mut bench = bench_in(&folder);
+        bench.start(0);
+        fs::remove_dir_all(&folder).unwrap();
+        fs::write(&folder, "").unwrap();
+        bench.thread.begin_sync();
+        for of in 1..4 {
+            bench.thread.failed = Instant::now().checked_sub(REOPEN_AFTER);
+            bench.start(of);
+        }
+        let said = bench.told.lock().unwrap().clone();
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].contains("was removed, moved or replaced"), "{said:?}");
+        assert!(said[1].contains("cannot create the directory"), "{said:?}");
+        assert!(said[1].contains("not recorded until it works again"), "{said:?}");
+        fs::remove_file(&folder).unwrap();
+        bench.thread.failed = Instant::now().checked_sub(REOPEN_AFTER);
+        bench.start(4);
+        let said = bench.told.lock().unwrap().clone();
+        let begins = "a new recording begins in ";
+        assert!(said.len() == 3 && said[2].starts_with(begins), "{said:?}");
+        assert!(said[2].ends_with("wire.rec; calls before this are not in it"), "{said:?}");
+        let recording = Recording::open(&folder).unwrap().unwrap();
+        assert_eq!(recording.exchanges().len(), 1);
+        assert_eq!(bench.thread.shared.exchanges.load(Ordering::Relaxed), 1);
+    }
+
+    /// Exchanges of somebody else, each without an end.
+    fn other_recording(folder: &Path, count: usize) {
+        let (mut writer, _) = RecordingWriter::open_private(folder).unwrap();
+        for _ in 0..count {
+            writer.start(&Start::now("POST", "other")).unwrap();
+        }
+    }
+
+    #[test]
+    fn nothing_is_appended_to_the_exchanges_of_a_recording_that_took_the_place() {
+        // It is noticed by a sync, or when the recording is opened again after a failure.
+        for fails in [false, true] {
+            let scratch = tempfile::tempdir().unwrap();
+            let [folder, other] = ["r", "other"].map(|name| scratch.path().join(name));
+            other_recording(&other, 5);
+            let mut bench = bench_in(&folder);
+            bench.start(0);
+            if fails {
+                bench.fail();
+            }
+            fs::rename(&folder, scratch.path().join("moved")).unwrap();
+            fs::rename(&other, &folder).unwrap();
+            if fails {
+                bench.thread.failed = Instant::now().checked_sub(REOPEN_AFTER);
+                bench.start(1);
+            } else {
+                bench.thread.begin_sync();
+            }
+            bench.thread.take(Note::Response(0, ResponseHead::default()));
+            bench.thread.take(Note::Part(0, b"foreign".to_vec()));
+            let (done, wait) = mpsc::channel();
+            let ends = Box::new(move || done.send(()).unwrap());
+            bench.thread.take(Note::End(0, End::default(), ends));
+            wait.try_recv().unwrap();
+            let recording = Recording::open(&folder).unwrap().unwrap();
+            for exchange in recording.exchanges().iter().take(5) {
+                assert!(exchange.response.is_none() && exchange.end.is_none(), "{exchange:?}");
+            }
+            let said = bench.told.lock().unwrap().last().unwrap().clone();
+            assert!(said.starts_with("recording goes on in "), "{said}");
+            assert_eq!(recording.exchanges().len(), 5 + usize::from(fails));
+        }
     }
 }

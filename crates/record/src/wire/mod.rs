@@ -9,7 +9,7 @@
 //! let open = || Ok(RecordingWriter::open_private("recording")?.0);
 //! let recorder = Recorder::start(Limits::default(), open, |said| eprintln!("{said}"))?;
 //! let openai = Route::new("openai", Upstream::parse("https://api.openai.com/v1")?);
-//! let wire = Wire::start("127.0.0.1:0".parse().unwrap(), vec![openai], recorder)?;
+//! let mut wire = Wire::start("127.0.0.1:0".parse().unwrap(), vec![openai], recorder)?;
 //! // What an agent is given in place of `https://api.openai.com/v1`.
 //! println!("OPENAI_BASE_URL={}", wire.base_url("openai").unwrap());
 //! wire.stop()?;
@@ -154,12 +154,13 @@ impl Wire {
         found.map(|(_, url)| url.as_str())
     }
 
-    /// How many requests were passed on.
+    /// How many exchanges are in the recording: see [`Recorder::exchanges`].
     pub fn exchanges(&self) -> u64 {
         self.recorder.exchanges()
     }
 
-    /// How many of them asked a model: see [`Recorder::counting_for_model`].
+    /// How many of them asked a model: see
+    /// [`RecorderOptions::is_for_model`](crate::RecorderOptions::is_for_model).
     pub fn exchanges_for_model(&self) -> u64 {
         self.recorder.exchanges_for_model()
     }
@@ -176,15 +177,11 @@ impl Wire {
     }
 
     /// Stops listening, cuts what still runs after a moment, and writes what is to be recorded.
-    /// Dropping does the same.
+    /// Dropping does the same. Does nothing the second time.
     ///
     /// # Errors
     /// Those of [`Recorder::finish`].
-    pub fn stop(mut self) -> Result<()> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<()> {
+    pub fn stop(&mut self) -> Result<()> {
         let Some(runtime) = self.runtime.take() else { return Ok(()) };
         // An answer whose client has all of it ends by itself.
         std::thread::sleep(LAST);
@@ -196,7 +193,7 @@ impl Wire {
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        let _ = self.end();
+        let _ = self.stop();
     }
 }
 

@@ -5,13 +5,14 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     process::{Command, Stdio},
+    thread,
 };
 
 use afterimage_record::{
     Exchange, FILE_NAME, Limits, Outcome, Recorder, Recording, RecordingWriter,
 };
 
-use crate::support::{bodies, check, start, write};
+use crate::support::{Kills, bodies, check, start, write};
 
 const FOLDER: &str = "AFTERIMAGE_TEST_RECORDING";
 
@@ -119,7 +120,7 @@ fn child_records_until_it_is_killed() {
     let open = move || Ok(RecordingWriter::open_private(&folder)?.0);
     let recorder = Recorder::start(Limits::default(), open, |said| panic!("{said}")).unwrap();
     let next = std::sync::atomic::AtomicU64::new(0);
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 loop {
@@ -143,26 +144,28 @@ fn child_records_until_it_is_killed() {
 
 #[test]
 fn durable_a_recorder_killed_at_any_moment_keeps_every_exchange_that_ended() {
-    let kills = std::env::var("AFTERIMAGE_KILLS").ok().and_then(|text| text.parse().ok());
+    let mut kills = Kills::new(20);
     let scratch = tempfile::tempdir().unwrap();
-    let folder = scratch.path().join("recording");
-    let mut ended = 0;
-    let mut random = 7_u64;
-    for _ in 0..kills.unwrap_or(20_u64) {
+    let (mut ended, mut folder) = (0, scratch.path().to_owned());
+    for kill in 0.. {
+        let Some((wanted, after)) = kills.next(40) else { break };
+        // A recording is killed a few times, and is read each time.
+        if kill % 5 == 0 {
+            (ended, folder) = (0, scratch.path().join(kill.to_string()));
+        }
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["crash::child_records_until_it_is_killed", "--exact", "--nocapture"])
             .env(FOLDER, &folder)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let wanted = 1 + (random >> 33) % 40;
         let mut said = 0;
         for line in lines {
             if line.unwrap().contains("ended ") {
                 said += 1;
                 if said == wanted {
+                    thread::sleep(after);
                     child.kill().unwrap();
                 }
             }

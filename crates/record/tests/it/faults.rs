@@ -76,3 +76,25 @@ fn a_full_disk_ends_the_recording_and_not_the_calls() {
     let whole = check(&recording);
     assert!(!whole.is_empty() && whole.len() < 6, "{whole:?}");
 }
+
+#[test]
+fn a_disk_that_becomes_read_only_ends_the_recording_and_not_the_calls() {
+    let clean = MemoryFiles::new();
+    assert_eq!(record(&clean), Vec::<String>::new());
+    let files = MemoryFiles::new();
+    (clean.operations() / 2..1_000).for_each(|operation| files.fault_at(operation, Fault::Fail));
+    let told = record(&files);
+    assert!(matches!(told.as_slice(), [one] if one.contains("calls go on")), "{told:?}");
+    let recording = Recording::open_from(&files, "r").unwrap().unwrap();
+    let whole = check(&recording);
+    assert!(!whole.is_empty() && whole.len() < 6, "{whole:?}");
+}
+
+#[test]
+fn a_disk_that_is_read_only_from_the_start_is_an_error() {
+    let files = MemoryFiles::new();
+    (0..1_000).for_each(|operation| files.fault_at(operation, Fault::Fail));
+    let told = record(&files);
+    assert!(matches!(told.as_slice(), [one] if one.contains("cannot create")), "{told:?}");
+    assert_eq!(files.paths(), Vec::<std::path::PathBuf>::new());
+}

@@ -15,8 +15,8 @@ use std::{
 
 use afterimage_log::{Files, OpenFile, OpenMode, testing::MemoryFiles};
 use afterimage_record::{
-    Exchange, Limits, Outcome, Recorder, Recording, RecordingWriter, RequestRecorder,
-    ResponseRecorder,
+    ErrorKind, Exchange, Limits, Outcome, Recorder, RecorderOptions, Recording, RecordingWriter,
+    RequestRecorder, ResponseRecorder, Start,
 };
 
 use crate::support::{bodies, check, start};
@@ -392,7 +392,8 @@ fn transparent_a_recording_that_is_removed_is_told_of_and_begun_anew() {
     }
     let said = told.lock().unwrap().clone();
     assert!(said[0].contains("wire.rec was removed, moved or replaced"), "{said:?}");
-    assert!(said[1].starts_with("recording again; "), "{said:?}");
+    assert!(said[1].starts_with("a new recording begins in "), "{said:?}");
+    assert!(said[1].ends_with("wire.rec; calls before this are not in it"), "{said:?}");
     record(number);
     request.push(&bodies(0).0);
     request.end();
@@ -406,20 +407,34 @@ fn transparent_a_recording_that_is_removed_is_told_of_and_begun_anew() {
     let whole = check(&recording);
     assert!(whole.ends_with(&[number, number + 1]) && !whole.contains(&0), "{whole:?}");
     assert_eq!(whole.len(), recording.exchanges().len());
+    assert_eq!(recorder.exchanges(), whole.len() as u64);
 }
 
 #[test]
-fn a_recording_that_is_gone_at_the_end_is_told_of_and_not_begun_anew() {
+fn a_recording_that_is_gone_at_the_end_is_an_error_and_not_begun_anew() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("r");
-    let (path, told) = (folder.clone(), Arc::new(Mutex::new(Vec::new())));
+    let path = folder.clone();
     let open = move || Ok(RecordingWriter::open_private(&path)?.0);
-    let heard = Arc::clone(&told);
-    let tell = move |said: &str| heard.lock().unwrap().push(said.to_owned());
-    let recorder = Recorder::start(Limits::default(), open, tell).unwrap();
+    let recorder = Recorder::start(Limits::default(), open, |said| panic!("{said}")).unwrap();
+    drop(recorder.exchange(start(0)));
     std::fs::remove_dir_all(&folder).unwrap();
-    recorder.finish().unwrap();
-    let said = told.lock().unwrap().clone();
-    assert!(matches!(said.as_slice(), [one] if one.contains("was removed")), "{said:?}");
+    let error = recorder.finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Removed);
+    assert!(error.message().contains("wire.rec was removed, moved or replaced"), "{error}");
+    assert_eq!((recorder.exchanges(), recorder.exchanges_for_model()), (0, 0));
     assert!(!folder.exists());
+}
+
+#[test]
+fn an_exchange_is_a_model_request_where_the_options_say_so() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("r");
+    let open = move || Ok(RecordingWriter::open_private(&folder)?.0);
+    let is_for_model = |start: &Start| start.time_ms >= 2;
+    let options = RecorderOptions { is_for_model, ..RecorderOptions::default() };
+    let recorder = Recorder::start_with(options, open, |said| panic!("{said}")).unwrap();
+    (0..5).for_each(|number| drop(recorder.exchange(start(number))));
+    recorder.finish().unwrap();
+    assert_eq!((recorder.exchanges(), recorder.exchanges_for_model()), (5, 3));
 }

@@ -1,9 +1,41 @@
 //! Exchanges that tests write and expect.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::cast_possible_truncation)]
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use afterimage_record::{
     End, ExchangeId, Outcome, Recording, RecordingWriter, RequestBody, ResponseHead, Result, Start,
 };
+
+/// When processes are killed: after how many answers, and how long after the last of them.
+///
+/// `AFTERIMAGE_KILLS` says how many there are. Each run draws other moments, and prints its seed;
+/// `AFTERIMAGE_KILLS_SEED` draws those of an earlier one again.
+pub(crate) struct Kills {
+    left: u64,
+    random: u64,
+}
+
+impl Kills {
+    pub(crate) fn new(usual: u64) -> Self {
+        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let random = number("AFTERIMAGE_KILLS_SEED").unwrap_or_else(now);
+        println!("AFTERIMAGE_KILLS_SEED={random}");
+        Self { left: number("AFTERIMAGE_KILLS").unwrap_or(usual), random }
+    }
+
+    /// The next moment: so many answers, at most `most`, and up to 30 ms more.
+    pub(crate) fn next(&mut self, most: u64) -> Option<(u64, Duration)> {
+        self.left = self.left.checked_sub(1)?;
+        Some((1 + self.draw() % most, Duration::from_micros(self.draw() % 30_000)))
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.random >> 33
+    }
+}
 
 /// The request and the answer with this number of a conversation that grows.
 pub(crate) fn bodies(number: u64) -> (Vec<u8>, Vec<u8>) {
@@ -77,4 +109,19 @@ fn found_request(recording: &Recording, exchange: &afterimage_record::Exchange) 
 
 fn found_whole(found: Option<&[u8]>, expected: &[u8]) -> bool {
     found == Some(expected)
+}
+
+#[test]
+fn kills_of_one_seed_come_at_the_same_moments_and_those_of_another_at_others() {
+    let moments = |random| {
+        let mut kills = Kills { left: 20, random };
+        std::iter::from_fn(|| kills.next(40)).collect::<Vec<_>>()
+    };
+    assert_eq!(moments(1), moments(1));
+    assert_ne!(moments(1), moments(2));
+    let all = moments(3);
+    assert_eq!(all.len(), 20);
+    assert!(all.iter().all(|(count, after)| (1..=40).contains(count) && after.as_millis() < 30));
+    let delays: std::collections::HashSet<Duration> = all.iter().map(|(_, after)| *after).collect();
+    assert!(delays.len() > 15, "{delays:?}");
 }

@@ -21,6 +21,7 @@ use afterimage_record::{
 };
 
 use super::support::{Message, Provider};
+use crate::support::Kills;
 
 pub(super) const FOLDER: &str = "AFTERIMAGE_TEST_WIRE";
 pub(super) const UPSTREAM: &str = "AFTERIMAGE_TEST_UPSTREAM";
@@ -133,15 +134,13 @@ fn whole_exchanges(folder: &Path) -> (HashSet<u64>, usize) {
 #[test]
 fn durable_a_wire_killed_at_any_moment_has_every_answer_that_a_client_got() {
     let provider = provider();
-    let kills = std::env::var("AFTERIMAGE_KILLS").ok().and_then(|text| text.parse().ok());
+    let mut kills = Kills::new(10);
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let (next, ended) = (AtomicU64::new(1), Mutex::new(HashSet::new()));
-    let (mut random, mut cut) = (11_u64, 0);
-    for _ in 0..kills.unwrap_or(10_u64) {
+    let mut cut = 0;
+    while let Some((wanted, after)) = kills.next(25) {
         let (mut child, base) = start_child(&folder, provider.url());
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let wanted = 1 + (random >> 33) % 25;
         let (said, heard) = mpsc::channel();
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -160,6 +159,7 @@ fn durable_a_wire_killed_at_any_moment_has_every_answer_that_a_client_got() {
             for _ in 0..wanted {
                 heard.recv().unwrap();
             }
+            thread::sleep(after);
             child.kill().unwrap();
             child.wait().unwrap();
         });

@@ -195,7 +195,7 @@ impl Recorded {
 
     /// Stops the wire, and reads what it recorded.
     pub(crate) fn stop(&mut self) -> Recording {
-        if let Some(wire) = self.wire.take() {
+        if let Some(mut wire) = self.wire.take() {
             wire.stop().unwrap();
         }
         open(&self.folder)
