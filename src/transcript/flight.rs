@@ -247,9 +247,10 @@ impl FlightReader {
     /// reading, by a thread of their own.
     fn give(&self, sink: &mut Sink) {
         let mut reading = Reading::of(&self.recording);
+        let in_turn = |exchange: &Exchange, line| Some(reading.interaction(exchange, line));
         if self.recording.bytes() < LONG {
-            return self
-                .give_each(|exchange, line| Some(reading.interaction(exchange, line)), sink);
+            self.give_each(in_turn, sink);
+            return;
         }
         thread::scope(|scope| {
             let (ahead, unpacked) = sync_channel(AHEAD);
@@ -264,9 +265,7 @@ impl FlightReader {
             match thread::Builder::new().name("unpacker".to_owned()).spawn_scoped(scope, unpack) {
                 // It ends before only by a panic, which the scope hands on.
                 Ok(_) => self.give_each(|_, _| unpacked.recv().ok(), sink),
-                Err(_) => {
-                    self.give_each(|exchange, line| Some(reading.interaction(exchange, line)), sink)
-                }
+                Err(_) => self.give_each(in_turn, sink),
             }
         });
     }

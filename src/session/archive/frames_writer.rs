@@ -78,12 +78,11 @@ fn check(frame: &Value, line: &str) -> Result<()> {
 
 /// Whether a value is nested no deeper than so many levels.
 fn is_within(value: &Value, levels: usize) -> bool {
-    let are_within = |mut values: &mut dyn Iterator<Item = &Value>| {
-        levels.checked_sub(1).is_some_and(|levels| values.all(|value| is_within(value, levels)))
-    };
+    let levels = levels.checked_sub(1);
+    let is_inside = |value: &Value| levels.is_some_and(|levels| is_within(value, levels));
     match value {
-        Value::Array(array) => are_within(&mut array.iter()),
-        Value::Object(object) => are_within(&mut object.values()),
+        Value::Array(array) => levels.is_some() && array.iter().all(is_inside),
+        Value::Object(object) => levels.is_some() && object.values().all(is_inside),
         _ => true,
     }
 }
