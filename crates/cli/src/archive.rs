@@ -37,19 +37,18 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
         let lens = lenses.lock().unwrap_or_else(PoisonError::into_inner).of(source)?;
         Ok((written(source, &lens, &builder)?, lens.own_counts()))
     };
-    let (mut transcripts, mut counts) = (Vec::new(), Vec::new());
+    let mut counts = Vec::new();
     // An archive of a part of what was named would be taken for one of all.
     input::each_at_once(
         &args.input.with_exchanges(),
         InputRefusal::Ends,
         archived,
         |_, (transcript, of)| {
-            transcripts.push(transcript);
             counts.push(of);
-            Ok(())
+            Ok(builder.add(transcript)?)
         },
     )?;
-    let summary = builder.finish(transcripts)?;
+    let summary = builder.finish()?;
     if args.json {
         out.json(json(directory, &summary, &counts))?;
     } else {

@@ -4,7 +4,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -25,9 +25,9 @@ use crate::{
 /// The longest line of who holds a lock, in bytes.
 const MOST_OF_LOCK: u64 = 1024;
 
-/// An archive in the making, whose transcripts may be written by several threads at once. What was
-/// written is removed when it is dropped before [`ArchiveBuilder::finish`]: a directory without its
-/// list would not be read.
+/// An archive in the making, whose transcripts may be written by several threads at once, and are
+/// added one after the other. What was written is removed when it is dropped before
+/// [`ArchiveBuilder::finish`]: a directory without its list would not be read.
 #[derive(Debug)]
 pub struct ArchiveBuilder {
     directory: PathBuf,
@@ -36,12 +36,23 @@ pub struct ArchiveBuilder {
     replaces_unfinished: bool,
     /// How many transcripts were begun.
     begun: AtomicUsize,
-    /// How many of them have their place.
-    placed: usize,
+    placed: Mutex<Placed>,
+    /// What is written, and not yet durable.
+    written: LateSync,
     /// The file system of the directory, where it can be synced as a whole.
     file_system: Option<WholeSync>,
     is_finished: bool,
     _lock: DirLock,
+}
+
+/// The transcripts that have their place.
+#[derive(Debug, Default)]
+struct Placed {
+    entries: Vec<TranscriptEntry>,
+    /// The sizes of their files.
+    bytes: u64,
+    /// How many places were tried.
+    tried: usize,
 }
 
 /// What an archive holds that was made.
@@ -95,7 +106,8 @@ impl ArchiveBuilder {
             was_there,
             replaces_unfinished,
             begun: AtomicUsize::new(0),
-            placed: 0,
+            placed: Mutex::default(),
+            written: LateSync::default(),
             file_system: WholeSync::of(directory),
             is_finished: false,
             _lock: lock,
@@ -123,45 +135,56 @@ impl ArchiveBuilder {
         TranscriptWriter::create(folder, source, hud, counter)
     }
 
-    /// Makes these transcripts durable, in this order, and writes their list, with which the
-    /// directory is an archive. Others that were written are removed.
+    /// Adds a transcript behind those that were added before. O(its files): moves their folder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] for a transcript that was written for another archive;
+    /// [`ErrorKind::Io`]. It is removed then.
+    pub fn add(&self, transcript: WrittenTranscript) -> Result<()> {
+        // What a thread that panicked left is as whole as what a failed call leaves.
+        let mut placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = folder(&self.directory, placed.entries.len());
+        placed.tried = placed.entries.len() + 1;
+        let entry = transcript.place(&self.directory.join(MAKING), &place, &self.written)?;
+        placed.entries.push(entry);
+        placed.bytes += size(&place);
+        Ok(())
+    }
+
+    /// Makes what was added durable, and writes the list, with which the directory is an archive.
+    /// Transcripts that were not added are removed.
     ///
     /// Cost: one sync for each file and folder, several at once, and O(files) for the list. Where
     /// there are many, and Linux can, one sync of the file system: it waits for what other programs
     /// wrote there too.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] for a transcript that was written for another archive;
-    /// [`ErrorKind::Io`]. What was written is removed then.
-    pub fn finish(
-        mut self,
-        transcripts: impl IntoIterator<Item = WrittenTranscript>,
-    ) -> Result<ArchiveSummary> {
-        let (mut entries, written) = (Vec::new(), LateSync::default());
-        let making = self.directory.join(MAKING);
-        for transcript in transcripts {
-            self.placed += 1;
-            let place = folder(&self.directory, entries.len());
-            entries.push(transcript.place(&making, &place, &written)?);
-        }
-        // What is left there is of transcripts that are not wanted.
-        let _ = fs::remove_dir_all(&making);
-        written
+    /// [`ErrorKind::Io`]; what was written is removed then.
+    pub fn finish(mut self) -> Result<ArchiveSummary> {
+        // What is left there was not added.
+        let _ = fs::remove_dir_all(self.directory.join(MAKING));
+        self.written
             .sync(self.file_system.as_ref(), &self.directory)
             .map_err(|(error, path)| Error::io(error, "make the file durable").in_file(path))?;
-        manifest::write(&self.directory, &entries)?;
+        let placed = std::mem::take(self.placed.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let Placed { entries, bytes, tried } = placed;
+        let written = manifest::write(&self.directory, &entries);
+        self.placed = Mutex::new(Placed { tried, ..Placed::default() });
+        written?;
         self.is_finished = true;
         // The list stands above it, so it does no harm where it cannot be removed.
         let _ = fs::remove_file(self.directory.join(UNFINISHED));
-        let stored_bytes = size(&self.directory);
-        Ok(ArchiveSummary { transcripts: entries, stored_bytes })
+        let beside = [LOCK, MANIFEST].map(|name| self.directory.join(name));
+        let beside: u64 = beside.iter().filter_map(|path| Some(path.metadata().ok()?.len())).sum();
+        Ok(ArchiveSummary { transcripts: entries, stored_bytes: bytes + beside })
     }
 }
 
 impl Drop for ArchiveBuilder {
     fn drop(&mut self) {
         if !self.is_finished {
-            clear(&self.directory, self.placed, self.was_there);
+            let placed = self.placed.get_mut().unwrap_or_else(PoisonError::into_inner);
+            clear(&self.directory, placed.tried, self.was_there);
         }
     }
 }

@@ -27,8 +27,8 @@
 //! let frame = Frame::new(1, Source::Environment).with(FacetOp::add(facet));
 //! let record = Record { session: "harbour".into(), frame };
 //! transcript.push(record, None, Millis::new(0))?;
-//! let written = transcript.finish(&ImportReport::default())?;
-//! builder.finish([written])?;
+//! builder.add(transcript.finish(&ImportReport::default())?)?;
+//! builder.finish()?;
 //!
 //! let transcripts = archive::open(directory)?;
 //! let row = transcripts[0].rows()?[0];

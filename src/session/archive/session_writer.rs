@@ -5,10 +5,11 @@ use std::{path::PathBuf, sync::Arc};
 use crate::{
     Result,
     id::FrameSeq,
+    log::create_dirs,
     snapshot::{FrameSnapshot, SnapshotArchive, Totals},
 };
 
-use super::{holder, late_sync::LateSync};
+use super::late_sync::LateSync;
 
 /// What a chunk is taken to cost besides its text.
 const CHUNK_BYTES: usize = 64;
@@ -48,9 +49,12 @@ impl SessionWriter {
             return Ok(());
         }
         if self.archive.directory().is_none() {
-            self.archive.save_on(Arc::new(self.files.clone()), &self.directory, &holder())?;
+            // The lock of the archive is above it.
+            let files = Arc::new(self.files.clone());
+            create_dirs(&*files, &self.directory)?;
+            self.archive.save_locked(files, &self.directory)?;
         } else {
-            self.archive.append(&holder())?;
+            self.archive.append_locked()?;
         }
         self.archive.unload(u64::MAX);
         Ok(())

@@ -7,10 +7,10 @@ use super::{TranscriptEntry, late_sync::LateSync};
 use crate::{Error, ErrorKind, Result};
 
 /// A transcript that is written, and has no place in its archive yet:
-/// [`ArchiveBuilder::finish`](super::ArchiveBuilder::finish) gives it one. Its files are removed when
-/// it is dropped before.
+/// [`ArchiveBuilder::add`](super::ArchiveBuilder::add) gives it one. Its files are removed when it is
+/// dropped before.
 #[derive(Debug)]
-#[must_use = "a transcript that is not given to `ArchiveBuilder::finish` is not in the archive"]
+#[must_use = "a transcript that is not given to `ArchiveBuilder::add` is not in the archive"]
 pub struct WrittenTranscript {
     entry: TranscriptEntry,
     folder: FolderInMaking,

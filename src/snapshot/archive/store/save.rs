@@ -52,6 +52,12 @@ impl SnapshotArchive {
         let directory = directory.as_ref();
         log::create_dirs(&*files, directory)?;
         let _lock = DirLock::acquire(&*files, directory, holder)?;
+        self.save_locked(files, directory)
+    }
+
+    /// As [`SnapshotArchive::save_on`], in a directory that is there, for whoever holds the lock of it
+    /// or of one above it.
+    pub(crate) fn save_locked(&mut self, files: Arc<dyn Files>, directory: &Path) -> Result<()> {
         let store = StoreFiles::new(files, directory);
         if exists(&store, SEGMENTS)? {
             let error = Error::new(ErrorKind::Conflict, "there is an archive already");
@@ -96,12 +102,16 @@ impl SnapshotArchive {
     /// and the directory what it did, unless the disk refuses that too: then it may hold the new
     /// frames, and must be opened again to append.
     pub fn append(&mut self, holder: &Holder) -> Result<Totals> {
-        let Some(home) = &mut self.home else {
-            let message = "the archive has no directory: save it first";
-            return Err(Error::new(ErrorKind::Conflict, message));
-        };
-        let (store, from, records) = (Arc::clone(&home.store), home.segments, home.records);
+        let Some(home) = &self.home else { return Err(no_directory()) };
+        let store = Arc::clone(&home.store);
         let _lock = DirLock::acquire(&*store.files, &store.directory, holder)?;
+        self.append_locked()
+    }
+
+    /// As [`SnapshotArchive::append`], for whoever holds the lock of the directory or of one above it.
+    pub(crate) fn append_locked(&mut self) -> Result<Totals> {
+        let Some(home) = &mut self.home else { return Err(no_directory()) };
+        let (store, from, records) = (Arc::clone(&home.store), home.segments, home.records);
         let state = Arc::make_mut(&mut self.reader.state);
         state.seal();
         let before = state.before(from);
@@ -181,6 +191,10 @@ impl SnapshotArchive {
     pub fn directory(&self) -> Option<&Path> {
         self.home.as_ref().map(|home| &*home.store.directory)
     }
+}
+
+fn no_directory() -> Error {
+    Error::new(ErrorKind::Conflict, "the archive has no directory: save it first")
 }
 
 /// The commits of an archive that is being saved.
