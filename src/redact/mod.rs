@@ -25,6 +25,8 @@ mod bare;
 mod broken;
 mod frames;
 mod json_text;
+mod log_lists;
+mod pieces;
 mod redactor;
 mod report;
 mod rules;

@@ -4,13 +4,14 @@ use regex_automata::{Input, util::captures::Captures};
 
 use super::{
     bare::BareSecrets,
+    log_lists::empty_log_lists,
     report::{Redaction, RedactionReport},
     rules::{QUOTED_GROUPS, RedactionRules, Rule, plain_name},
 };
 use crate::json::{Object, Value};
 
 /// What every placeholder begins with.
-const MARK: &str = "[redacted:";
+pub(super) const MARK: &str = "[redacted:";
 
 /// Puts placeholders in the place of secrets: `[redacted:RULE:NUMBER]`, where the number counts the
 /// secrets in the order in which they were found. The same secret has the same placeholder
@@ -71,9 +72,12 @@ impl Redactor {
     }
 
     /// A JSON value without its secrets. Members whose names say that they hold one are redacted as
-    /// a whole; names are texts too. O(size).
+    /// a whole; names are texts too. Where a placeholder stands in it, lists of log probabilities are
+    /// emptied, which repeat the text token by token. O(size).
     pub fn value(&mut self, value: Value, place: &str) -> Value {
-        self.value_at(value, &place)
+        let mut redacted = self.value_at(value, &place);
+        empty_log_lists(&mut redacted);
+        redacted
     }
 
     pub(super) fn at<'t>(&mut self, text: &'t str, place: &dyn fmt::Display) -> Cow<'t, str> {
@@ -191,26 +195,25 @@ impl Redactor {
         text: &'t str,
         place: &dyn fmt::Display,
     ) -> Cow<'t, str> {
-        let plain = plain_name(name);
-        let is_secret = |rule: &Rule| rule.is_named(&plain) && rule.is_value(text, true);
-        let rule = self.rules.rules.iter().find(|rule| is_secret(rule));
-        match rule.filter(|_| !text.contains(MARK)).map(|rule| rule.id.clone()) {
-            Some(rule) => Cow::Owned(self.placeholder(&rule, text, place)),
+        match self.named(name, text, place) {
+            Some(placeholder) => Cow::Owned(placeholder),
             None => self.at(text, place),
         }
     }
 
-    /// What takes the place of a number that a member with this name holds, if it is a secret.
-    pub(super) fn number(
+    /// What takes the place of all that a member with this name holds, a text or a number, if its
+    /// name says that it is a secret.
+    pub(super) fn named(
         &mut self,
         name: &str,
-        number: &str,
+        held: &str,
         place: &dyn fmt::Display,
     ) -> Option<String> {
         let plain = plain_name(name);
-        let is_secret = |rule: &Rule| rule.is_named(&plain) && rule.is_value(number, true);
-        let rule = self.rules.rules.iter().find(|rule| is_secret(rule))?.id.clone();
-        Some(self.placeholder(&rule, number, place))
+        let is_secret = |rule: &Rule| rule.is_named(&plain) && rule.is_value(held, true);
+        let rule = self.rules.rules.iter().find(|rule| is_secret(rule))?;
+        let rule = (!held.contains(MARK)).then(|| rule.id.clone())?;
+        Some(self.placeholder(&rule, held, place))
     }
 
     pub(super) fn value_at(&mut self, value: Value, place: &dyn fmt::Display) -> Value {
@@ -235,7 +238,7 @@ impl Redactor {
                         }
                         Value::Number(number) => {
                             let written = number.to_string();
-                            let redacted = self.number(&name, &written, &step);
+                            let redacted = self.named(&name, &written, &step);
                             redacted.map_or(Value::Number(number), Value::String)
                         }
                         value => self.value_at(value, &step),
