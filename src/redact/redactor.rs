@@ -1,6 +1,6 @@
 use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
 
-use regex_automata::{Input, util::captures::Captures};
+use regex_automata::{Anchored, Input};
 
 use super::{
     bare::BareSecrets,
@@ -21,7 +21,6 @@ pub(super) const MARK: &str = "[redacted:";
 #[derive(Debug)]
 pub struct Redactor {
     rules: RedactionRules,
-    captures: Captures,
     /// The secrets, and which of those found each is.
     known: HashMap<Box<str>, usize>,
     report: RedactionReport,
@@ -35,9 +34,8 @@ impl Redactor {
     /// A redactor by rules. Of two rules that find something at the same place, the earlier one is
     /// taken. O(rules).
     pub fn new(rules: &RedactionRules) -> Self {
-        let captures = rules.regex.create_captures();
         let (rules, known, report) = (rules.clone(), HashMap::new(), RedactionReport::default());
-        Self { rules, captures, known, report, bare: BareSecrets::default() }
+        Self { rules, known, report, bare: BareSecrets::default() }
     }
 
     /// Begins a second pass over the same texts: the report begins anew, and what is known stays. So
@@ -112,12 +110,12 @@ impl Redactor {
         // What stands behind a secret is looked at as if it began there: a placeholder will.
         let (mut begin, mut from) = (0, 0);
         while let Some(rest) = text.get(begin..).filter(|rest| from <= rest.len()) {
-            let captures = &mut self.captures;
-            rules.regex.search_captures(&Input::new(rest).range(from..), captures);
-            let (Some(whole), Some(pattern)) = (captures.get_match(), captures.pattern()) else {
-                break;
-            };
-            let Some(rule) = rules.rules.get(pattern.as_usize()) else { break };
+            let Some(whole) = rules.regex.search(&Input::new(rest).range(from..)) else { break };
+            let Some(rule) = rules.rules.get(whole.pattern().as_usize()) else { break };
+            let regex = &rule.expression.regex;
+            let mut captures = regex.create_captures();
+            let input = Input::new(rest).range(whole.range()).anchored(Anchored::Yes);
+            regex.search_captures(&input, &mut captures);
             let group = match rule.group {
                 Some(group) => captures.get_group(group),
                 None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
