@@ -57,10 +57,8 @@ pub(crate) fn run(args: &Record) -> Outcome {
         counted(count, "exchange"),
         args.output.display()
     ));
-    if let Some(redaction) = redaction {
-        redaction.report();
-    }
-    outcome
+    let reported = redaction.map_or(Ok(()), |redaction| redaction.report());
+    outcome.and(reported)
 }
 
 /// Says before all else what is done with bodies.

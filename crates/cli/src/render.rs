@@ -28,7 +28,7 @@ use crate::{
     output::{Output, note},
     pages::{Page, Pages},
     requests, style,
-    text::counted,
+    text::{MOST_REASON, counted, truncated},
     view,
     wanted::{FrameFilter, Place},
 };
@@ -100,11 +100,10 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
 /// A request of a recording that can be read without the others; `None` where it cannot.
 fn alone(args: &args::Render, number: usize) -> Outcome<Option<Request>> {
     let args::Input { files, last, input_format, session, redaction, .. } = &args.input;
-    let is_changed = redaction.redact || redaction.redact_rules.is_some();
     let is_chosen =
         *last || args.input.branches.is_asked() || input_format.is_some() || session.is_some();
     match files.as_slice() {
-        [folder] if !is_changed && !is_chosen && record::is_recording(folder) => {
+        [folder] if !redaction.is_on() && !is_chosen && record::is_recording(folder) => {
             Ok(Request::of_recording(folder, number)?)
         }
         _ => Ok(None),
@@ -165,6 +164,7 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
 
 /// What is said of a response that is no text, or that did not come.
 fn no_text(source: &Source, number: usize, status: Option<u64>, reason: Option<&str>) -> Failure {
+    let reason = reason.map(|reason| truncated(reason, MOST_REASON));
     let (sentence, why) = match (status, reason) {
         (Some(_), Some(reason)) => {
             (format!("response {number} cannot be printed as text"), format!(": {reason}"))
