@@ -305,18 +305,21 @@ fn stream(text: &str, event: fn(&str) -> Value) -> String {
     split(text).iter().map(|piece| format!("data: {}\n\n", event(piece))).collect()
 }
 
+/// A body that says a text, with log probabilities.
+type Body = fn(&str) -> String;
+
 #[test]
 fn log_probabilities_say_nothing_of_a_secret_and_stay_where_there_is_none() {
     let said = format!("Key {KEY}.");
     let events = split(&said).len();
-    let bodies: [(&str, &dyn Fn(&str) -> String, usize); 7] = [
-        ("Chat", &|text| chat(text).to_string(), 1),
-        ("Responses", &|text| response(text).to_string(), 1),
-        ("completions", &|text| completion(text).to_string(), 4),
-        ("JSON in a string", &|text| Value::from(chat(text).to_string()).to_string(), 1),
-        ("chunks of Chat", &|text| stream(text, chunk), 2 * events),
-        ("events of Responses", &|text| stream(text, delta), events),
-        ("chunks of completions", &|text| stream(text, completion), 4 * events),
+    let bodies: [(&str, Body, usize); 7] = [
+        ("Chat", |text| chat(text).to_string(), 1),
+        ("Responses", |text| response(text).to_string(), 1),
+        ("completions", |text| completion(text).to_string(), 4),
+        ("JSON in a string", |text| Value::from(chat(text).to_string()).to_string(), 1),
+        ("chunks of Chat", |text| stream(text, chunk), 2 * events),
+        ("events of Responses", |text| stream(text, delta), events),
+        ("chunks of completions", |text| stream(text, completion), 4 * events),
     ];
     for (name, body, lists) in bodies {
         let kept = redactor().body(&body(&said), "").into_owned();

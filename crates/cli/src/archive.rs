@@ -79,7 +79,7 @@ fn written(
     push_exchanges(source, &mut transcript)?;
     let mut report = source.report().into_owned();
     report.sessions = source.sessions();
-    Ok(transcript.finish(&report).map_err(|error| source.refuse(error))?)
+    transcript.finish(&report).map_err(|error| source.refuse(error))
 }
 
 /// Archives the exchanges that were read since the last call.
