@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Redactor, stream::is_stream};
+use super::{Redactor, stream::StreamForm};
 use crate::json::{self, Value};
 
 impl Redactor {
@@ -22,7 +22,8 @@ impl Redactor {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     pub fn broken_body(&mut self, text: &str, place: &str) -> Option<String> {
-        let end = if is_stream(text) { whole_items(text) } else { 0 };
+        let is_of_events = StreamForm::of(text) == Some(StreamForm::Events);
+        let end = if is_of_events { whole_items(text) } else { 0 };
         let whole = text.get(..end).filter(|whole| !whole.is_empty())?;
         Some(self.body(whole, place).into_owned())
     }

@@ -9,11 +9,13 @@ use std::{
 
 use super::{
     Redactor,
+    log_lists::{Found, is_of_log_probabilities},
     redactor::{Replacement, STEP, short_name},
+    stream::StreamForm,
 };
 use crate::json::{self, Value};
 
-/// A string or a number that stands in written JSON.
+/// A string, a number or a list of log probabilities that stands in written JSON.
 pub(super) struct Literal<'t, 'o> {
     /// With its quotes.
     pub(super) range: Range<usize>,
@@ -32,21 +34,37 @@ struct Open<'t> {
     above: u64,
     /// Whether one of these steps is a member `delta`.
     is_in_delta: bool,
+    /// Whether one of these steps is a member of log probabilities.
+    is_in_logs: bool,
+    /// Where it begins.
+    start: usize,
 }
 
 /// The name or the index that something open has got to.
 #[derive(Clone, Copy, Hash)]
-enum Step<'t> {
+pub(super) enum Step<'t> {
     Member(Option<&'t str>),
     Element(usize),
 }
 
 impl<'t> Open<'t> {
     /// What is opened inside of these.
-    fn inside(open: &[Self], step: Step<'t>) -> Self {
-        let Some(last) = open.last() else { return Self { step, above: 0, is_in_delta: false } };
-        let is_in_delta = last.is_in_delta || matches!(last.step, Step::Member(Some("delta")));
-        Self { step, above: last.path_hash(), is_in_delta }
+    fn inside(open: &[Self], step: Step<'t>, start: usize) -> Self {
+        let Some(last) = open.last() else {
+            return Self { step, above: 0, is_in_delta: false, is_in_logs: false, start };
+        };
+        let name = last.member().unwrap_or_default();
+        let is_in_delta = last.is_in_delta || name == "delta";
+        let is_in_logs = last.is_in_logs || is_of_log_probabilities(name);
+        Self { step, above: last.path_hash(), is_in_delta, is_in_logs, start }
+    }
+
+    /// The name of the member that it has got to.
+    fn member(&self) -> Option<&'t str> {
+        match self.step {
+            Step::Member(name) => name,
+            Step::Element(_) => None,
+        }
     }
 
     fn path_hash(&self) -> u64 {
@@ -56,7 +74,32 @@ impl<'t> Open<'t> {
     }
 }
 
-impl Literal<'_, '_> {
+impl<'t> Literal<'t, '_> {
+    /// The containers around it, the outermost first, each with the step that leads on.
+    pub(super) fn path(&self) -> impl Iterator<Item = (u64, Step<'t>)> {
+        self.open.iter().map(|open| (open.above, open.step))
+    }
+
+    /// The container that it stands in, as [`Literal::path`] has it.
+    pub(super) fn container(&self) -> u64 {
+        self.open.last().map_or(0, |open| open.above)
+    }
+
+    /// In how many containers it stands.
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether it is a member of the outermost object.
+    pub(super) fn is_of_root(&self) -> bool {
+        self.depth() == 1 && self.name.is_some()
+    }
+
+    /// The name of the member whose object it stands in.
+    pub(super) fn parent(&self) -> Option<&'t str> {
+        self.open.iter().rev().nth(1)?.member()
+    }
+
     /// A hash of the members and elements that lead to it.
     pub(super) fn path_hash(&self) -> u64 {
         self.open.last().map_or(0, Open::path_hash)
@@ -103,6 +146,8 @@ pub(super) enum LiteralKind {
     /// The name of a member.
     Name,
     Number,
+    /// A list of log probabilities, with its brackets.
+    LogList,
 }
 
 /// The text of a literal.
@@ -128,10 +173,12 @@ pub(super) fn encoded(text: String) -> String {
 }
 
 impl Redactor {
-    /// A body of a request or a response without its secrets: JSON, a stream of events, or any
-    /// text. Of JSON all bytes stay that are of no string with a secret. In a stream a secret is
-    /// found that is split over events; its placeholder stands where it began. Linear in the text,
-    /// and for each part of a stream in its pieces times the secrets in it.
+    /// A body of a request or a response without its secrets: JSON, a stream of events or of lines
+    /// of JSON, or any text. Of JSON all bytes stay that are of no string with a secret; but where a
+    /// placeholder stands, lists of log probabilities are emptied, which repeat the text token by
+    /// token. In a stream a secret is found that is split over events; its placeholder stands where
+    /// it began. Linear in the text, and for each part of a stream in its pieces times the secrets in
+    /// it.
     ///
     /// ```
     /// use afterimage::redact::{RedactionRules, Redactor};
@@ -145,10 +192,10 @@ impl Redactor {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     pub fn body<'t>(&mut self, text: &'t str, place: &str) -> Cow<'t, str> {
-        if super::stream::is_stream(text) {
-            return self.stream(text, &place);
+        match StreamForm::of(text) {
+            Some(form) => self.stream(text, form, &place),
+            None => self.at(text, &place),
         }
-        self.at(text, &place)
     }
 
     /// What of written JSON is to be replaced, in order; `None` where it is no JSON.
@@ -163,9 +210,12 @@ impl Redactor {
         }
         // What is found is counted: first it is known that all of it is JSON.
         walk(text, |_| {})?;
-        let mut found = Vec::new();
-        walk(text, |literal| found.extend(self.find_in_literal(text, literal, place)))?;
-        Some(found)
+        let mut found = Found::default();
+        walk(text, |literal| match literal.kind {
+            LiteralKind::LogList => found.log_lists.push(literal.range.clone()),
+            _ => found.secrets.extend(self.find_in_literal(text, literal, place)),
+        })?;
+        Some(found.into_replacements(text))
     }
 
     /// What of a literal is to be replaced: the whole of it, or parts where it cannot be decoded.
@@ -180,7 +230,7 @@ impl Redactor {
         let written = text.get(start..end).unwrap_or_default();
         if literal.kind == LiteralKind::Number {
             let name = literal.name.map(unescaped).unwrap_or_default();
-            let placeholder = self.number(&name, written, place);
+            let placeholder = self.named(&name, written, place);
             return placeholder.map(|to| (start..end, encoded(to))).into_iter().collect();
         }
         let Some(said) = decoded(text, &literal.range) else {
@@ -200,8 +250,8 @@ impl Redactor {
     }
 }
 
-/// Gives out the strings of written JSON, names of members too, and the numbers that are members; one
-/// value or several in a row. `None` where it is no JSON by its brackets, strings and words.
+/// Gives out the strings of written JSON, names of members too, the numbers that are members, and
+/// lists of log probabilities at their ends; one value or several in a row. `None` where it is no JSON by its brackets, strings and words.
 ///
 /// Takes a few words of memory for each level of its nesting, and time linear in the text.
 pub(super) fn walk<'t>(text: &'t str, mut each: impl FnMut(&Literal<'t, '_>)) -> Option<()> {
@@ -210,10 +260,18 @@ pub(super) fn walk<'t>(text: &'t str, mut each: impl FnMut(&Literal<'t, '_>)) ->
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'{' => open.push(Open::inside(&open, Step::Member(None))),
-            b'[' => open.push(Open::inside(&open, Step::Element(0))),
+            b'{' => open.push(Open::inside(&open, Step::Member(None), at)),
+            b'[' => open.push(Open::inside(&open, Step::Element(0), at)),
             b'}' => matches!(open.pop()?.step, Step::Member(_)).then_some(())?,
-            b']' => matches!(open.pop()?.step, Step::Element(_)).then_some(())?,
+            b']' => {
+                let closed = open.pop()?;
+                matches!(closed.step, Step::Element(_)).then_some(())?;
+                let range = closed.start..at + 1;
+                if closed.is_in_logs && range.len() > 2 {
+                    let (name, kind) = (name(&open), LiteralKind::LogList);
+                    each(&Literal { range, open: &open, name, kind });
+                }
+            }
             b',' => match &mut open.last_mut()?.step {
                 Step::Member(name) => *name = None,
                 Step::Element(index) => *index += 1,
@@ -260,10 +318,7 @@ pub(super) fn walk<'t>(text: &'t str, mut each: impl FnMut(&Literal<'t, '_>)) ->
 
 /// The name of the member whose value stands here.
 fn name<'t>(open: &[Open<'t>]) -> Option<&'t str> {
-    match open.last()?.step {
-        Step::Member(name) => name,
-        Step::Element(_) => None,
-    }
+    open.last()?.member()
 }
 
 fn run_end(bytes: &[u8], start: usize, is_in: impl Fn(&u8) -> bool) -> usize {

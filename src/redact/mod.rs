@@ -23,8 +23,11 @@
 
 mod bare;
 mod broken;
+mod expression;
 mod frames;
 mod json_text;
+mod log_lists;
+mod pieces;
 mod redactor;
 mod report;
 mod rules;

@@ -1,16 +1,17 @@
 use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
 
-use regex_automata::{Input, util::captures::Captures};
+use regex_automata::{Anchored, Input};
 
 use super::{
     bare::BareSecrets,
+    log_lists::empty_log_lists,
     report::{Redaction, RedactionReport},
     rules::{QUOTED_GROUPS, RedactionRules, Rule, plain_name},
 };
 use crate::json::{Object, Value};
 
 /// What every placeholder begins with.
-const MARK: &str = "[redacted:";
+pub(super) const MARK: &str = "[redacted:";
 
 /// Puts placeholders in the place of secrets: `[redacted:RULE:NUMBER]`, where the number counts the
 /// secrets in the order in which they were found. The same secret has the same placeholder
@@ -20,7 +21,6 @@ const MARK: &str = "[redacted:";
 #[derive(Debug)]
 pub struct Redactor {
     rules: RedactionRules,
-    captures: Captures,
     /// The secrets, and which of those found each is.
     known: HashMap<Box<str>, usize>,
     report: RedactionReport,
@@ -34,9 +34,8 @@ impl Redactor {
     /// A redactor by rules. Of two rules that find something at the same place, the earlier one is
     /// taken. O(rules).
     pub fn new(rules: &RedactionRules) -> Self {
-        let captures = rules.regex.create_captures();
         let (rules, known, report) = (rules.clone(), HashMap::new(), RedactionReport::default());
-        Self { rules, captures, known, report, bare: BareSecrets::default() }
+        Self { rules, known, report, bare: BareSecrets::default() }
     }
 
     /// Begins a second pass over the same texts: the report begins anew, and what is known stays. So
@@ -71,9 +70,12 @@ impl Redactor {
     }
 
     /// A JSON value without its secrets. Members whose names say that they hold one are redacted as
-    /// a whole; names are texts too. O(size).
+    /// a whole; names are texts too. Where a placeholder stands in it, lists of log probabilities are
+    /// emptied, which repeat the text token by token. O(size).
     pub fn value(&mut self, value: Value, place: &str) -> Value {
-        self.value_at(value, &place)
+        let mut redacted = self.value_at(value, &place);
+        empty_log_lists(&mut redacted);
+        redacted
     }
 
     pub(super) fn at<'t>(&mut self, text: &'t str, place: &dyn fmt::Display) -> Cow<'t, str> {
@@ -108,12 +110,12 @@ impl Redactor {
         // What stands behind a secret is looked at as if it began there: a placeholder will.
         let (mut begin, mut from) = (0, 0);
         while let Some(rest) = text.get(begin..).filter(|rest| from <= rest.len()) {
-            let captures = &mut self.captures;
-            rules.regex.search_captures(&Input::new(rest).range(from..), captures);
-            let (Some(whole), Some(pattern)) = (captures.get_match(), captures.pattern()) else {
-                break;
-            };
-            let Some(rule) = rules.rules.get(pattern.as_usize()) else { break };
+            let Some(whole) = rules.regex.search(&Input::new(rest).range(from..)) else { break };
+            let Some(rule) = rules.rules.get(whole.pattern().as_usize()) else { break };
+            let regex = &rule.expression.regex;
+            let mut captures = regex.create_captures();
+            let input = Input::new(rest).range(whole.range()).anchored(Anchored::Yes);
+            regex.search_captures(&input, &mut captures);
             let group = match rule.group {
                 Some(group) => captures.get_group(group),
                 None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
@@ -191,26 +193,25 @@ impl Redactor {
         text: &'t str,
         place: &dyn fmt::Display,
     ) -> Cow<'t, str> {
-        let plain = plain_name(name);
-        let is_secret = |rule: &Rule| rule.is_named(&plain) && rule.is_value(text, true);
-        let rule = self.rules.rules.iter().find(|rule| is_secret(rule));
-        match rule.filter(|_| !text.contains(MARK)).map(|rule| rule.id.clone()) {
-            Some(rule) => Cow::Owned(self.placeholder(&rule, text, place)),
+        match self.named(name, text, place) {
+            Some(placeholder) => Cow::Owned(placeholder),
             None => self.at(text, place),
         }
     }
 
-    /// What takes the place of a number that a member with this name holds, if it is a secret.
-    pub(super) fn number(
+    /// What takes the place of all that a member with this name holds, a text or a number, if its
+    /// name says that it is a secret.
+    pub(super) fn named(
         &mut self,
         name: &str,
-        number: &str,
+        held: &str,
         place: &dyn fmt::Display,
     ) -> Option<String> {
         let plain = plain_name(name);
-        let is_secret = |rule: &Rule| rule.is_named(&plain) && rule.is_value(number, true);
-        let rule = self.rules.rules.iter().find(|rule| is_secret(rule))?.id.clone();
-        Some(self.placeholder(&rule, number, place))
+        let is_secret = |rule: &Rule| rule.is_named(&plain) && rule.is_value(held, true);
+        let rule = self.rules.rules.iter().find(|rule| is_secret(rule))?;
+        let rule = (!held.contains(MARK)).then(|| rule.id.clone())?;
+        Some(self.placeholder(&rule, held, place))
     }
 
     pub(super) fn value_at(&mut self, value: Value, place: &dyn fmt::Display) -> Value {
@@ -235,7 +236,7 @@ impl Redactor {
                         }
                         Value::Number(number) => {
                             let written = number.to_string();
-                            let redacted = self.number(&name, &written, &step);
+                            let redacted = self.named(&name, &written, &step);
                             redacted.map_or(Value::Number(number), Value::String)
                         }
                         value => self.value_at(value, &step),

@@ -1,5 +1,8 @@
 use crate::json::{Object, ObjectExt, Value};
 
+/// The version of the report as JSON.
+const VERSION: u64 = 1;
+
 /// What a [`Redactor`](super::Redactor) took out.
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,8 +54,8 @@ impl RedactionReport {
         rules
     }
 
-    /// The report as JSON: `found`, a list of objects with `rule`, `placeholder`, `times` and
-    /// `first`. O(size).
+    /// The report as JSON, as `docs/FORMAT.md` says: its version, and of each secret `rule`,
+    /// `placeholder`, `times` and `first`. O(size).
     pub fn to_json(&self) -> Value {
         let found = self.found.iter().filter(|redaction| redaction.times > 0).map(|redaction| {
             let mut object = Object::new();
@@ -63,6 +66,7 @@ impl RedactionReport {
             Value::Object(object)
         });
         let mut object = Object::new();
+        object.put("redaction", VERSION);
         object.put("found", found.collect::<Value>());
         Value::Object(object)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use regex_automata::meta::Regex;
 use serde::Deserialize;
 
+use super::expression::{self, Compiler, Expression};
 use crate::{Error, ErrorKind, Result};
 
 /// The rules that come along, which say their date themselves.
@@ -48,7 +49,9 @@ const STAND_INS: &str = concat!(
 /// `keywords`, `allowlists` with `regexes`, `stopwords`, `condition` and `regexTarget` are those of
 /// gitleaks, so that its maintained rules can be read as they are. A text is in no file: rules of
 /// paths alone are passed over, a path beside a `regex` is not asked for, and what is allowed in
-/// some files only is redacted. A target `line` is looked for in the match.
+/// some files only is redacted. A target `line` is looked for in the match. Expressions are read as
+/// Go reads them: `\b`, `\d` and `\w` are those of ASCII, and a `{` that begins no repetition stands
+/// for itself. Each takes at most 64 MiB of memory, and all of them together at most 256 MiB.
 ///
 /// ```
 /// use afterimage::redact::{RedactionRules, Redactor};
@@ -75,7 +78,8 @@ const LONGEST: usize = 16 << 10;
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) id: String,
-    pub(super) pattern: String,
+    /// Its groups are those of this. That of all expressions would need memory for the groups of all.
+    pub(super) expression: Expression,
     pub(super) group: Option<usize>,
     /// The names that tell it, without `-` and `_`, in lower case.
     pub(super) names: Vec<String>,
@@ -166,7 +170,7 @@ impl RedactionRules {
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape, and with
-    /// the rule where its expression cannot be read, or it has none.
+    /// the rule where its expression cannot be read or takes too much memory, or it has none.
     pub fn from_toml(text: &str) -> Result<Self> {
         let read: TomlRules = toml::from_str(text).map_err(|error| {
             let message = format!("not rules of redaction: {}", error.message());
@@ -174,8 +178,10 @@ impl RedactionRules {
             let before = text.get(..at).unwrap_or_default();
             shape(message).on_line(before.matches('\n').count() as u64 + 1)
         })?;
+        let mut compiler = Compiler::new();
+        let for_all = read.allowlist.as_ref().filter(|of| of.is_of_text());
         let for_all =
-            read.allowlist.as_ref().filter(|of| of.is_of_text()).map(Allowed::of).transpose()?;
+            for_all.map(|of| Allowed::of(of, "the allowlist of all", &mut compiler)).transpose()?;
         let mut rules = Vec::with_capacity(read.rules.len());
         for rule in read.rules {
             if rule.regex.is_none()
@@ -185,7 +191,7 @@ impl RedactionRules {
             {
                 continue;
             }
-            let mut rule = Rule::of(rule)?;
+            let mut rule = Rule::of(rule, &mut compiler)?;
             rule.allowed.extend(for_all.clone());
             rules.push(rule);
         }
@@ -193,17 +199,15 @@ impl RedactionRules {
     }
 
     fn of(rules: Vec<Rule>) -> Result<Self> {
-        let patterns: Vec<&str> = rules.iter().map(|rule| rule.pattern.as_str()).collect();
-        let config = Regex::config().nfa_size_limit(None).hybrid_cache_capacity(16 << 20);
-        let regex = Regex::builder().configure(config).build_many(&patterns);
-        let regex = regex.map_err(|error| unreadable("all together", &error))?;
-        Ok(Self { rules: rules.into(), regex: Arc::new(regex) })
+        let patterns: Vec<&str> = rules.iter().map(|rule| rule.expression.text.as_str()).collect();
+        let regex = expression::together(&patterns)?;
+        Ok(Self { rules: rules.into(), regex })
     }
 
     /// These rules, and after them others. Compiles all of them anew.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where they are too many to be looked for at once.
+    /// [`ErrorKind::Shape`] where they take too much memory to be looked for at once.
     pub fn with(&self, others: &Self) -> Result<Self> {
         Self::of(self.rules.iter().chain(others.rules.iter()).cloned().collect())
     }
@@ -215,31 +219,33 @@ impl RedactionRules {
 }
 
 impl Rule {
-    fn of(toml: TomlRule) -> Result<Self> {
+    fn of(toml: TomlRule, compiler: &mut Compiler) -> Result<Self> {
         let TomlRule { id, regex, keys, members, secret_group, entropy, least, keywords, .. } =
             toml;
         let is_whole = !members.is_empty();
         let names: Vec<String> = keys.iter().chain(&members).map(|name| plain_name(name)).collect();
         let least = least.unwrap_or(if names.is_empty() { 1 } else { 4 });
         let pattern = match (regex, names.is_empty()) {
-            (Some(regex), true) => ascii_borders(&regex),
+            (Some(regex), true) => regex,
             (None, false) if is_whole => NEVER.to_owned(),
-            (None, false) => ascii_borders(&named(&keys, least)),
+            (None, false) => named(&keys, least),
             _ => {
                 let message = format!("rule {id:?}: expected `regex`, `keys` or `members`");
                 return Err(shape(message));
             }
         };
-        Regex::new(&pattern).map_err(|error| unreadable(&id, &error))?;
+        let expression = compiler.compile(&id, &pattern)?;
         let of_text = toml.allowlists.iter().filter(|allowed| allowed.is_of_text());
-        let mut allowed = of_text.map(Allowed::of).collect::<Result<Vec<_>>>()?;
+        let of_text = of_text.map(|allowed| Allowed::of(allowed, &id, compiler));
+        let mut allowed = of_text.collect::<Result<Vec<_>>>()?;
         if !names.is_empty() {
             let regexes = vec![STAND_INS.to_owned()];
-            allowed.push(Allowed::of(&TomlAllowed { regexes, ..TomlAllowed::default() })?);
+            let stand_ins = TomlAllowed { regexes, ..TomlAllowed::default() };
+            allowed.push(Allowed::of(&stand_ins, &id, compiler)?);
         }
         let keywords = keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
         let group = secret_group;
-        Ok(Self { id, pattern, group, names, is_whole, entropy, least, keywords, allowed })
+        Ok(Self { id, expression, group, names, is_whole, entropy, least, keywords, allowed })
     }
 
     /// Whether what the rule matched in `text` is a secret.
@@ -289,11 +295,9 @@ impl Rule {
 }
 
 impl Allowed {
-    fn of(toml: &TomlAllowed) -> Result<Self> {
-        let regex = |text: &String| {
-            Regex::new(&ascii_borders(text)).map_err(|error| unreadable("an allowlist", &error))
-        };
-        let regexes = toml.regexes.iter().map(regex).collect::<Result<_>>()?;
+    fn of(toml: &TomlAllowed, rule: &str, compiler: &mut Compiler) -> Result<Self> {
+        let compile = |written: &String| Ok(compiler.compile(rule, written)?.regex);
+        let regexes = toml.regexes.iter().map(compile).collect::<Result<_>>()?;
         let stopwords = toml.stopwords.iter().map(|word| word.to_ascii_lowercase()).collect();
         let of_match = toml.regex_target.is_some();
         Ok(Self { regexes, stopwords, of_match, needs_all: toml.needs_all() })
@@ -325,25 +329,6 @@ fn named(keys: &[String], least: usize) -> String {
     NAMED.replace("{names}", &names.join("|")).replace("least", &least.to_string())
 }
 
-/// An expression whose word borders are those of ASCII, as its author meant them, and as they can be
-/// found fast.
-fn ascii_borders(regex: &str) -> String {
-    let mut text = String::with_capacity(regex.len() + 16);
-    let mut chars = regex.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            text.push(c);
-            continue;
-        }
-        match chars.next() {
-            Some('b') => text.push_str(r"(?-u:\b)"),
-            Some(next) => text.extend(['\\', next]),
-            None => text.push('\\'),
-        }
-    }
-    text
-}
-
 /// The entropy of a text by its characters, in bits for each.
 pub(super) fn entropy(text: &str) -> f64 {
     let mut chars: Vec<char> = text.chars().collect();
@@ -364,9 +349,4 @@ fn is_dotted(text: &str) -> bool {
 
 fn shape(message: String) -> Error {
     Error::new(ErrorKind::Shape, message)
-}
-
-fn unreadable(rule: &str, error: &regex_automata::meta::BuildError) -> Error {
-    let reason = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
-    shape(format!("rule {rule:?}: its expression cannot be read: {reason}"))
 }

@@ -9,7 +9,7 @@ use super::{
     recorded::Asked,
     request_body::{ReadBodies, ReadBody},
     responses,
-    sse::{self, StreamedResponse},
+    sse::{self, ErrorEvent, StreamedResponse},
 };
 use crate::json::{self, Object, ObjectExt, Value};
 
@@ -131,8 +131,8 @@ pub(super) fn read(
     let is_kept = interaction.is_cut_in_store && interaction.cut.is_some();
     let is_broken_here = is_broken_off && !is_kept;
     let failure = failure.or_else(|| {
-        let broken_off = || match error_event(interaction) {
-            Some(error) => format!("{ERROR_EVENT}: {error}"),
+        let broken_off = || match error_event(interaction).filter(|error| error.is_last) {
+            Some(error) => format!("{ERROR_EVENT}: {}", error.told),
             None => BROKEN_OFF.to_owned(),
         };
         is_broken_here.then(broken_off)
@@ -181,7 +181,7 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
     };
     let error = response.get("error").filter(|error| !error.is_null())?;
     if let Some(error) = error_event(interaction) {
-        return Some(format!("error {error}"));
+        return Some(format!("error {}", error.told));
     }
     let kind = error.str_at("type").or_else(|| error.str_at("code")).or_else(|| error.as_str());
     Some(kind.map_or_else(|| "an error".to_owned(), |kind| format!("error {kind}")))
@@ -190,7 +190,12 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
 /// Why nothing is known of a response.
 fn nothing_of(interaction: &Interaction) -> String {
     if let Some(error) = error_event(interaction) {
-        return format!("the stream is nothing but an error event: {error}");
+        let ErrorEvent { told, is_alone, .. } = error;
+        return if is_alone {
+            format!("the stream is nothing but an error event: {told}")
+        } else {
+            format!("a stream of events without an answer, with an error event: {told}")
+        };
     }
     match (&interaction.cut, &interaction.response) {
         (Some(cut), _) => format!("no response: {cut}"),
@@ -206,7 +211,7 @@ fn nothing_of(interaction: &Interaction) -> String {
 }
 
 /// The error that a streamed response tells of.
-fn error_event(interaction: &Interaction) -> Option<String> {
+fn error_event(interaction: &Interaction) -> Option<ErrorEvent> {
     match &interaction.response {
         Payload::Text(text) => sse::error(text),
         _ => None,

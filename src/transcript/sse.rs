@@ -8,9 +8,6 @@ use std::collections::BTreeMap;
 use super::parts::take_text;
 use crate::json::{self, Object, ObjectExt, Value};
 
-/// Of a message of an error so many characters are told.
-const MOST_MESSAGE: usize = 200;
-
 /// A response that was put together from a stream.
 pub(super) struct StreamedResponse {
     pub(super) response: Value,
@@ -44,26 +41,39 @@ pub(super) fn has_data(stream: &str) -> bool {
     stream.lines().any(|line| line.starts_with("data:"))
 }
 
-/// The last error that an event tells of: its kind, and its message.
-pub(super) fn error(stream: &str) -> Option<String> {
-    let event = events(stream).into_iter().rev().find(|event| {
+/// An error that an event of a stream tells of.
+pub(super) struct ErrorEvent {
+    /// Its kind, and the first line of its message, whole: what is redacted must not be cut before.
+    pub(super) told: String,
+    /// Whether no event follows it.
+    pub(super) is_last: bool,
+    /// Whether the stream has no other event.
+    pub(super) is_alone: bool,
+}
+
+/// The last error that an event tells of.
+pub(super) fn error(stream: &str) -> Option<ErrorEvent> {
+    let mut events = events(stream);
+    events.retain(|event| event.str_at("type") != Some("ping"));
+    let is_error = |event: &Value| {
         let error = event.get("error").filter(|error| !error.is_null());
         error.is_some() || event.str_at("type") == Some("error")
-    })?;
+    };
+    let at = events.iter().rposition(is_error)?;
+    let event = events.get(at)?;
     // Responses have its members in the event itself.
-    let error = event.get("error").filter(|error| !error.is_null()).unwrap_or(&event);
+    let error = event.get("error").filter(|error| !error.is_null()).unwrap_or(event);
     let code = error.get("code").filter(|code| !code.is_null());
     let code = code.map(|code| code.as_str().map_or_else(|| code.to_string(), str::to_owned));
     let kind = error.str_at("type").filter(|kind| *kind != "error").map(str::to_owned).or(code);
-    let message = error.str_at("message").or_else(|| error.as_str()).map(first_line);
+    let message = error.str_at("message").or_else(|| error.as_str());
+    let message = message.map(|message| message.lines().next().unwrap_or_default().to_owned());
     let said: Vec<String> = kind.into_iter().chain(message).collect();
-    Some(if said.is_empty() { "without a message".to_owned() } else { said.join(": ") })
-}
-
-/// The first line of a message, as far as a row has room for it.
-fn first_line(message: &str) -> String {
-    let line = message.lines().next().unwrap_or_default();
-    line.chars().take(MOST_MESSAGE).collect()
+    Some(ErrorEvent {
+        told: if said.is_empty() { "without a message".to_owned() } else { said.join(": ") },
+        is_last: at + 1 == events.len(),
+        is_alone: events.len() == 1,
+    })
 }
 
 /// A streamed chat completion as it would have been in one: its first choice, joined, with the id,

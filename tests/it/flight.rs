@@ -177,6 +177,21 @@ fn a_stream_that_ends_with_an_error_is_told_by_the_error() {
     let (found, _) = streamed("/messages", messages, begun);
     assert_eq!(found, "broken off: the stream has no end");
 
+    // An error that the stream goes on after is not its end.
+    let more = "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"s\"}}\n\n";
+    let ping = "data: {\"type\":\"ping\"}\n\n";
+    let (found, _) = streamed("/messages", messages, &format!("{begun}{overloaded}{more}"));
+    assert_eq!(found, "broken off: the stream has no end");
+    let (found, _) = streamed("/messages", messages, &format!("{begun}{ping}{overloaded}{ping}"));
+    assert_eq!(found, format!("broken off: the stream ended with an error event: {told}"));
+    let (found, _) = streamed("/messages", messages, &format!("{overloaded}{more}"));
+    assert_eq!(found, format!("a stream of events without an answer, with an error event: {told}"));
+    // The first line is kept whole: what is redacted later must not be cut before.
+    let long = "a".repeat(5_000);
+    let error = event(&format!("{{\"type\":\"error\",\"error\":{{\"message\":\"{long}\"}}}}"));
+    let (found, _) = streamed("/messages", messages, &format!("{begun}{error}"));
+    assert!(found.ends_with(&long), "{found}");
+
     let half = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Ye\"}}]}\n\n";
     let wrong = "data: {\"error\":{\"message\":\"Too slow\",\"type\":null,\"code\":529}}\n\n";
     let (found, has_answer) = streamed(CHAT, messages, &format!("{half}{wrong}"));

@@ -69,6 +69,7 @@ mod recount;
 #[cfg(feature = "redact")]
 mod redact;
 mod redacted_recording;
+mod redacted_streams;
 #[cfg(feature = "bpe")]
 mod replay;
 mod replay_policies;

@@ -319,6 +319,61 @@ fn rules_of_ones_own_say_what_is_wrong_with_them() {
     }
 }
 
+/// Rules in the form that gitleaks gives its own, with what Go's expressions have and Rust's have not.
+const OF_GITLEAKS: &str = r#"
+title = "harbour config"
+minVersion = "v8.25.0"
+
+[allowlist]
+description = "global allow lists"
+paths = ['(?i)\.(?:png|svg)$']
+regexes = [
+    '^\$(?:\d+|{\d+})$',
+    '^\${(?:[A-Z_]+|[a-z_]+)}$',
+    '^\{\{[ \t]*[\w ().|]+[ \t]*}}$',
+]
+stopwords = ["harbourwords"]
+
+[[rules]]
+id = "berth-token"
+description = "A token of a berth."
+regex = '''\b(berth_[\w-]{40,1000})(?:[\x60'"\s;]|\\[nr]|$)'''
+entropy = 3
+keywords = ["berth_"]
+
+[[rules]]
+id = "crane-key"
+regex = '''(?i)[\w.-]{0,50}?(?:crane)(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}([[:alnum:]]{14}\b|\${?[a-z_0-9]+}?)'''
+secretGroup = 1
+keywords = ["crane"]
+[[rules.allowlists]]
+regexTarget = "line"
+regexes = ['''{{[^}]*}}''']
+
+[[rules]]
+id = "manifest"
+path = '''(?i)\.ya?ml$'''
+"#;
+
+#[test]
+fn rules_of_gitleaks_are_read_as_go_reads_them() {
+    let rules = RedactionRules::from_toml(OF_GITLEAKS).unwrap();
+    assert_eq!(rules.ids().collect::<Vec<_>>(), ["berth-token", "crane-key"]);
+    let token = format!("berth_{}", Letters(3).of(ALNUM, 60));
+    let words = format!("berth_harbourwords{}", Letters(3).of(ALNUM, 60));
+    let mut redactor = Redactor::new(&rules);
+    for (text, expected) in [
+        (format!("TOKEN={token};"), "TOKEN=[redacted:berth-token:1];"),
+        (format!("Crane = '{}'", "a7".repeat(7)), "Crane = '[redacted:crane-key:2]'"),
+        // What stands for a value is none.
+        ("crane: ${42}".to_owned(), "crane: ${42}"),
+        ("crane: ${crane}".to_owned(), "crane: ${crane}"),
+        (words.clone(), &words),
+    ] {
+        assert_eq!(redactor.text(&text, ""), expected, "{text}");
+    }
+}
+
 #[test]
 fn what_is_allowed_in_some_files_or_under_two_conditions_is_redacted_elsewhere() {
     let rules = |allowed: &str| {

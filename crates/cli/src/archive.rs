@@ -76,7 +76,7 @@ fn written(
         push_exchanges(source, &mut transcript)?;
     }
     push_exchanges(source, &mut transcript)?;
-    let mut report = source.report().clone();
+    let mut report = source.report().into_owned();
     report.sessions = source.sessions();
     transcript.finish(&report).map_err(|error| source.refuse(error))
 }

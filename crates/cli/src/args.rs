@@ -300,6 +300,16 @@ pub(crate) struct Redaction {
     /// Redact by the rules of this file too: TOML, in the form of gitleaks
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) redact_rules: Option<PathBuf>,
+    /// Redact, and write what was found where to this file, as JSON; no secret is in it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) redact_report: Option<PathBuf>,
+}
+
+impl Redaction {
+    /// Whether anything is redacted.
+    pub(crate) fn is_on(&self) -> bool {
+        self.redact || self.redact_rules.is_some() || self.redact_report.is_some()
+    }
 }
 
 impl Input {
@@ -507,7 +517,7 @@ pub(crate) struct Render {
     #[arg(
         long,
         requires = "exchange",
-        conflicts_with_all = ["as_sent", "json", "redact", "redact_rules"]
+        conflicts_with_all = ["as_sent", "json", "redact", "redact_rules", "redact_report"]
     )]
     pub(crate) raw: bool,
     /// Print every frame, those too that a summary replaced: the history, not the context

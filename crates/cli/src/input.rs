@@ -34,7 +34,7 @@ pub(crate) use opening::{Opened, Opening, is_folder_of_files};
 use passed_over::PassedOver;
 use redaction::Redaction;
 #[cfg(feature = "record")]
-pub(crate) use redaction::{redactor, report as report_redaction};
+pub(crate) use redaction::{RedactionReporter, redactor};
 pub(crate) use source::Source;
 
 /// What comes of a file that is refused.
@@ -248,14 +248,13 @@ impl<'r> Reading<'r> {
 
     /// Says what was passed over, and what was not found.
     fn end(mut self) -> Outcome {
-        if let Some(redaction) = self.redaction.filter(|_| !self.input.is_silent) {
-            redaction.report();
-        }
+        let reported = self.redaction.map_or(Ok(()), |of| of.report(self.input.is_silent));
         for failure in self.passed_over.report() {
             failure.report();
             self.outcome = Err(Stop::Reported);
         }
         self.outcome?;
+        reported?;
         if let (Some(branch), false) = (&self.input.branches.branch, self.is_branch_found) {
             let failure = Failure::new(format!("there is no frame of a record {branch:?}"));
             return Err(failure

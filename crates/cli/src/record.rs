@@ -65,10 +65,8 @@ pub(crate) fn run(args: &Record) -> Outcome {
             outcome
         }
     };
-    if let Some(redaction) = redaction {
-        redaction.report();
-    }
-    outcome
+    let reported = redaction.map_or(Ok(()), |redaction| redaction.report());
+    outcome.and(reported)
 }
 
 fn note_counts(args: &Record, wire: &Wire) {

@@ -28,7 +28,7 @@ use crate::{
     output::{Output, note},
     pages::{Page, Pages},
     requests, style,
-    text::counted,
+    text::{MOST_REASON, counted, truncated},
     view,
     wanted::{FrameFilter, Place},
 };
@@ -100,11 +100,10 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
 /// A request of a recording that can be read without the others; `None` where it cannot.
 fn alone(args: &args::Render, number: usize) -> Outcome<Option<Request>> {
     let args::Input { files, last, input_format, session, redaction, .. } = &args.input;
-    let is_changed = redaction.redact || redaction.redact_rules.is_some();
     let is_chosen =
         *last || args.input.branches.is_asked() || input_format.is_some() || session.is_some();
     match files.as_slice() {
-        [folder] if !is_changed && !is_chosen && record::is_recording(folder) => {
+        [folder] if !redaction.is_on() && !is_chosen && record::is_recording(folder) => {
             Ok(Request::of_recording(folder, number)?)
         }
         _ => Ok(None),
@@ -165,6 +164,7 @@ fn no_text(source: &Source, number: usize, exchange: &Exchange) -> Failure {
         ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
         _ => exchange.response.cut.as_deref(),
     };
+    let reason = reason.map(|reason| truncated(reason, MOST_REASON));
     if raw::has_response(source, exchange) {
         let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         let failure = source.fail(format!("response {number} cannot be printed as text{why}"));

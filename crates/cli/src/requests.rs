@@ -59,7 +59,8 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
 
 /// What a recording has besides requests to models, which no row tells of.
 fn unlisted(source: &Source) -> Option<String> {
-    let targets = source.report().unlisted.iter();
+    let report = source.report();
+    let targets = report.unlisted.iter();
     let named: Vec<String> =
         targets.map(|(target, count)| format!("{} of {target}", grouped(*count))).collect();
     let of = "not listed, since no model is known to read them";

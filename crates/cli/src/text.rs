@@ -44,6 +44,9 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
+/// Why something failed is told in so many columns, where people read it: a provider may say more.
+pub(crate) const MOST_REASON: usize = 260;
+
 /// The beginning of `text` that fits into `columns`, with `…` where something is missing.
 pub(crate) fn truncated(text: &str, columns: usize) -> Cow<'_, str> {
     let mut used = 0;

@@ -1,6 +1,10 @@
 //! Secrets that are taken out of all that is read.
 
+mod report;
+
 use std::{
+    borrow::Cow,
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -8,7 +12,7 @@ use std::{
 use afterimage::{
     json::MAX_BYTES,
     redact::{RedactionRules, Redactor},
-    transcript::{Record, RecordedExchange, TranscriptFormat},
+    transcript::{ImportReport, Record, RecordedExchange, TranscriptFormat},
 };
 
 use super::{
@@ -20,22 +24,29 @@ use super::{
 use crate::{
     args::{self, Input},
     failure::{Failure, Outcome},
-    output::note,
-    text::counted,
 };
-
-/// So many secrets are told with the place where they stood first.
-const MOST_TOLD: usize = 20;
+pub(crate) use report::RedactionReporter;
 
 /// The redactor of all files of a command, so that one secret has one placeholder.
 #[derive(Clone)]
-pub(super) struct Redaction(Arc<Mutex<Redactor>>);
+pub(super) struct Redaction(Arc<Mutex<Redacting>>);
+
+struct Redacting {
+    redactor: Redactor,
+    /// The names of sessions, each with the one that is shown. A name is one place, however many
+    /// records have it.
+    sessions: HashMap<Arc<str>, Arc<str>>,
+    reporter: RedactionReporter,
+}
 
 impl Redaction {
     /// The redaction that is asked for, if any is.
     pub(super) fn of(input: &Input) -> Outcome<Option<Self>> {
         let redactor = redactor(&input.redaction)?;
-        Ok(redactor.map(|redactor| Self(Arc::new(Mutex::new(redactor)))))
+        Ok(redactor.map(|(redactor, reporter)| {
+            let sessions = HashMap::new();
+            Self(Arc::new(Mutex::new(Redacting { redactor, sessions, reporter })))
+        }))
     }
 
     /// Reads what can be read twice, so that a secret is known wherever it stands, also before the
@@ -57,78 +68,104 @@ impl Redaction {
                 }
             }
         }
-        self.redactor().start_second_pass();
+        let mut redacting = self.redacting();
+        redacting.redactor.start_second_pass();
+        redacting.sessions.clear();
     }
 
-    fn redactor(&self) -> MutexGuard<'_, Redactor> {
+    fn redacting(&self) -> MutexGuard<'_, Redacting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A path as it is shown and archived.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         let shown = path.display().to_string();
-        self.redactor().text(&shown, "the path of a file").into_owned().into()
+        self.redacting().redactor.text(&shown, "the path of a file").into_owned().into()
+    }
+
+    /// The name of a session as it is shown and archived.
+    pub(super) fn session(&self, name: &Arc<str>) -> Arc<str> {
+        let Redacting { redactor, sessions, .. } = &mut *self.redacting();
+        if let Some(shown) = sessions.get(name) {
+            return Arc::clone(shown);
+        }
+        let shown: Arc<str> = match redactor.text(name, "the name of a session") {
+            Cow::Owned(shown) => shown.into(),
+            Cow::Borrowed(_) => Arc::clone(name),
+        };
+        sessions.insert(Arc::clone(name), Arc::clone(&shown));
+        shown
     }
 
     pub(super) fn record(&self, record: Record) -> afterimage::Result<Record> {
         let Record { session, frame } = record;
-        let frame = self.redactor().frame(frame)?;
+        let session = self.session(&session);
+        let frame = self.redacting().redactor.frame(frame)?;
         Ok(Record { session, frame })
     }
 
+    /// An exchange, but for the name of its session.
     pub(super) fn exchange(&self, exchange: &mut RecordedExchange) {
-        let mut redactor = self.redactor();
-        let mut redact = |body: &str, what: &str| {
-            let place = format!("exchange {}, {what}", exchange.line);
-            redactor.body(body, &place).into_owned()
+        let redactor = &mut self.redacting().redactor;
+        let place = |what: &str| format!("exchange {}, {what}", exchange.line);
+        let request = redactor.body(&exchange.request, &place("request")).into_owned();
+        let response = exchange.response.as_deref();
+        let response = response.map(|body| redactor.body(body, &place("response")).into_owned());
+        let failure = exchange.failure.as_deref();
+        let failure = failure.map(|text| redactor.body(text, &place("failure")).into_owned());
+        let mut text = |text: &mut Option<String>, what: &str, line: u64| {
+            let redacted = text
+                .as_deref()
+                .map(|text| redactor.text(text, &format!("exchange {line}, {what}")).into_owned());
+            *text = redacted;
         };
-        let request = redact(&exchange.request, "request");
-        let response = exchange.response.as_deref().map(|body| redact(body, "response"));
-        let failure = exchange.failure.as_deref().map(|text| redact(text, "failure"));
+        let line = exchange.line;
+        text(&mut exchange.model, "model", line);
+        text(&mut exchange.cut, "cut", line);
+        text(&mut exchange.unread, "unread", line);
+        text(&mut exchange.started, "started", line);
         exchange.is_as_sent &= *request == *exchange.request;
         exchange.replace_request(request);
         exchange.response = response.map(Into::into);
         exchange.failure = failure;
     }
 
-    /// Says what was found.
-    pub(super) fn report(&self) {
-        report(&self.redactor());
+    /// What an import says of a file.
+    pub(super) fn import_report(&self, report: &ImportReport) -> ImportReport {
+        let redactor = &mut self.redacting().redactor;
+        let mut text = |text: &str| redactor.text(text, "what was odd in a file").into_owned();
+        let mut report = report.clone();
+        for kinds in [&mut report.skipped, &mut report.unlisted] {
+            for (kind, count) in std::mem::take(kinds) {
+                *kinds.entry(text(&kind)).or_default() += count;
+            }
+        }
+        report.unknown.iter_mut().for_each(|unknown| unknown.reason = text(&unknown.reason));
+        report.notes.iter_mut().for_each(|note| note.text = text(&note.text));
+        report
+    }
+
+    /// Says what was found, unless that is to be silent, and writes it where that is asked for.
+    pub(super) fn report(&self, is_silent: bool) -> Outcome {
+        let Redacting { redactor, reporter, .. } = &*self.redacting();
+        if !is_silent {
+            reporter.say(redactor.report());
+        }
+        reporter.write(redactor.report())
     }
 }
 
 /// The redactor that is asked for, if any is.
-pub(crate) fn redactor(args: &args::Redaction) -> Outcome<Option<Redactor>> {
-    if !args.redact && args.redact_rules.is_none() {
+pub(crate) fn redactor(args: &args::Redaction) -> Outcome<Option<(Redactor, RedactionReporter)>> {
+    if !args.is_on() {
         return Ok(None);
     }
+    let reporter = RedactionReporter::new(args.redact_report.clone())?;
     let mut rules = RedactionRules::embedded()?;
     if let Some(path) = &args.redact_rules {
         rules = rules.with(&read_rules(path)?)?;
     }
-    Ok(Some(Redactor::new(&rules)))
-}
-
-/// Says what a redactor found.
-pub(crate) fn report(redactor: &Redactor) {
-    let report = redactor.report();
-    if report.secrets() == 0 {
-        return note("redacted nothing: no secret was found");
-    }
-    let rules = report.by_rule().into_iter();
-    let rules: Vec<String> = rules.map(|(rule, secrets, _)| format!("{secrets} {rule}")).collect();
-    let secrets = counted(report.secrets(), "secret");
-    let places = counted(report.times(), "place");
-    note(&format!("redacted {secrets} in {places}: {}", rules.join(", ")));
-    let found: Vec<_> = report.found.iter().filter(|of| of.times > 0).collect();
-    for of in found.iter().take(MOST_TOLD) {
-        let times = if of.times > 1 { format!(" ×{}", of.times) } else { String::new() };
-        note(&format!("  {}{times}, first in {}", of.rule, of.first));
-    }
-    let left = found.len().saturating_sub(MOST_TOLD);
-    if left > 0 {
-        note(&format!("  … and {}", counted(left as u64, "secret")));
-    }
+    Ok(Some((Redactor::new(&rules), reporter)))
 }
 
 fn read_rules(path: &Path) -> Outcome<RedactionRules> {

@@ -1,6 +1,7 @@
 //! One transcript, or one from an archive, as it is read.
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
@@ -266,7 +267,7 @@ impl Source {
         if self.chosen.is_some() || matches!(self.branches, Branches::One(_)) {
             1
         } else {
-            self.report().sessions
+            self.own_report().sessions
         }
     }
 
@@ -296,6 +297,11 @@ impl Source {
             }
             Reader::Archived(..) => Vec::new(),
         };
+        if let Some(redaction) = &self.redaction {
+            for exchange in &mut exchanges {
+                exchange.session = redaction.session(&exchange.session);
+            }
+        }
         if let Some((session, _)) = &self.chosen {
             exchanges.retain(|exchange| exchange.session == *session);
         }
@@ -327,7 +333,17 @@ impl Source {
         matches!(self.reader, Reader::Transcript(_)) && self.format() == TranscriptFormat::Recording
     }
 
-    pub(crate) fn report(&self) -> &ImportReport {
+    /// What the import says of what was read.
+    pub(crate) fn report(&self) -> Cow<'_, ImportReport> {
+        let report = self.own_report();
+        match &self.redaction {
+            Some(redaction) => Cow::Owned(redaction.import_report(report)),
+            None => Cow::Borrowed(report),
+        }
+    }
+
+    /// As [`Source::report`], with any secret in it.
+    fn own_report(&self) -> &ImportReport {
         match &self.reader {
             Reader::Transcript(transcript) => transcript.report(),
             Reader::Archived(file, _) => &file.entry().report,

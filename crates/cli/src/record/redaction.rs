@@ -7,26 +7,34 @@ use afterimage::{record::Redact, redact::Redactor};
 use crate::{
     args,
     failure::Outcome,
-    input::{redactor, report_redaction},
+    input::{RedactionReporter, redactor},
 };
 
 /// The redactor of a recording. The recorder uses it on a thread of its own.
 #[derive(Clone)]
-pub(super) struct Redaction(Arc<Mutex<Redactor>>);
+pub(super) struct Redaction {
+    redactor: Arc<Mutex<Redactor>>,
+    reporter: Arc<RedactionReporter>,
+}
 
 impl Redaction {
     /// The redaction that is asked for, if any is.
     pub(super) fn of(args: &args::Redaction) -> Outcome<Option<Self>> {
-        Ok(redactor(args)?.map(|redactor| Self(Arc::new(Mutex::new(redactor)))))
+        Ok(redactor(args)?.map(|(redactor, reporter)| Self {
+            redactor: Arc::new(Mutex::new(redactor)),
+            reporter: Arc::new(reporter),
+        }))
     }
 
     fn redactor(&self) -> MutexGuard<'_, Redactor> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.redactor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what was found.
-    pub(super) fn report(&self) {
-        report_redaction(&self.redactor());
+    /// Says what was found, and writes it where that is asked for.
+    pub(super) fn report(&self) -> Outcome {
+        let redactor = self.redactor();
+        self.reporter.say(redactor.report());
+        self.reporter.write(redactor.report())
     }
 }
 

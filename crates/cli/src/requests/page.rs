@@ -15,7 +15,7 @@ use crate::{
     output::Output,
     style,
     table::{Column, Table, plain},
-    text::{grouped, printable, shortened},
+    text::{MOST_REASON, grouped, printable, shortened, truncated},
     usage, view,
 };
 
@@ -156,6 +156,7 @@ impl Listing<'_> {
         let retry = &format!("{retry}{unread}{}", resolved(exchange));
         if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
             let reason = reason.strip_prefix("failed: ").unwrap_or(reason);
+            let reason = truncated(reason, MOST_REASON);
             return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
         }
         if let ExchangeOutcome::Cut { reason } = &exchange.outcome {

@@ -556,7 +556,10 @@ fn a_redacted_recording_holds_no_secret_and_the_provider_gets_it_all_the_same() 
     let path = folder.to_str().unwrap();
     let program = std::env::current_exe().unwrap();
     let url = format!("http://{address}/v1");
-    let args = ["record", "--redact", "-o", path, "--upstream", &url, "--"];
+    let report = scratch.path().join("report.json");
+    let of_report = ["--redact-report", report.to_str().unwrap()];
+    let args = ["record", "--redact", "-o", path, "--upstream", &url];
+    let args = [&args[..], &of_report, &["--"]].concat();
     let child = [program.to_str().unwrap(), "record::child_tells_a_secret", "--exact"];
     let output = afterimage(&[&args[..], &child].concat())
         .env(BASE, "OPENAI_BASE_URL")
@@ -569,6 +572,8 @@ fn a_redacted_recording_holds_no_secret_and_the_provider_gets_it_all_the_same() 
     assert!(first.contains("bodies with placeholders for the secrets"), "{first}");
     assert!(err.contains("redacted 1 secret in 1 place: 1 "), "{err}");
     assert!(err.contains("  anthropic-key, first in "), "{err}");
+    let report = fs::read_to_string(&report).unwrap();
+    assert!(report.starts_with(r#"{"redaction":1,"found":[{"rule":"anthropic-key","#), "{report}");
     let received = received.lock().unwrap().clone();
     assert!(String::from_utf8(received[0].clone()).unwrap().contains(SECRET));
     let printed = run(&["render", "--request", "1", path]);

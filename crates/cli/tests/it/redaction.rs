@@ -3,28 +3,32 @@
 
 use std::{fs, path::Path};
 
-use serde_json::json;
+use afterimage::record::{End, RecordingWriter, RequestBody, ResponseHead, Start};
+use serde_json::{Value, json};
 
 use crate::support::run;
 
 const KEY: &str = "sk-ant-api03-Lq9vT2mX8cR4bN6pW1kZ5yD7fH3jG0sA";
 const PASSWORD: &str = "calm-tide-77";
 const NESTED: &str = "gale-warning-31";
+/// A model and a session that are called by a secret.
+const MODEL: &str = "/home/adalind/models/qwen.gguf";
+const SESSION: &str = "ada@harbour.example";
 const SECRETS: [&str; 5] = [KEY, PASSWORD, NESTED, "ada@harbour.example", "/home/adalind"];
 
 /// A session of Claude Code that holds each secret: in words, in arguments, in a result, and in what
 /// is kept of its records.
 fn session(folder: &Path) -> String {
-    let user = json!({"type": "user", "sessionId": "s", "uuid": "u1", "cwd": "/home/adalind/tides",
+    let user = json!({"type": "user", "sessionId": SESSION, "uuid": "u1", "cwd": "/home/adalind/tides",
         "message": {"role": "user", "content": format!("My key is {KEY}, the password {PASSWORD}. Mail ada@harbour.example.")}});
     // A member that holds a secret may be called by one.
     let arguments = json!({"command": format!("PGPASSWORD={PASSWORD} psql"), "password": PASSWORD,
         "/home/adalind/tides": {"ada@harbour.example": {KEY: {"password": NESTED}}}});
-    let agent = json!({"type": "assistant", "sessionId": "s", "uuid": "a1",
-        "message": {"id": "m1", "role": "assistant", "model": "claude-opus-4-5", "content": [
+    let agent = json!({"type": "assistant", "sessionId": SESSION, "uuid": "a1",
+        "message": {"id": "m1", "role": "assistant", "model": MODEL, "content": [
             {"type": "tool_use", "id": "t1", "name": "Bash", "input": arguments}],
             "usage": {"input_tokens": 10, "output_tokens": 3}}});
-    let result = json!({"type": "user", "sessionId": "s", "uuid": "u2",
+    let result = json!({"type": "user", "sessionId": SESSION, "uuid": "u2",
         "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1",
             "content": format!("/home/adalind/tides: {KEY}")}]}});
     let path = folder.join("session.jsonl");
@@ -81,7 +85,7 @@ fn no_secret_is_in_what_is_printed() {
 
 /// Traffic that holds each secret, in a request and in an answer.
 fn traffic(folder: &Path) -> String {
-    let request = json!({"model": "claude-opus-4-5", "max_tokens": 9, "messages": [
+    let request = json!({"model": MODEL, "max_tokens": 9, "messages": [
         {"role": "user", "content": format!("In /home/adalind, mail ada@harbour.example: {KEY}.")}],
         "metadata": {"password": NESTED}});
     let response = json!({"id": "m1", "role": "assistant", "content": [
@@ -158,4 +162,137 @@ fn rules_of_ones_own_are_taken_too_and_wrong_ones_are_named() {
     let failed = run(&["render", "--redact-rules", rules.to_str().unwrap(), &session]);
     let said = failed.err;
     assert!(failed.code != Some(0) && said.contains("rule \"place\""), "{said}");
+}
+
+#[test]
+fn no_name_of_a_model_or_a_session_holds_a_secret() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (session, traffic) = (session(scratch.path()), traffic(scratch.path()));
+    let mut plain = String::new();
+    for command in [
+        &["export", "--otlp"][..],
+        &["export", "--otlp", "--lines"],
+        &["requests"],
+        &["requests", "--json"],
+        &["stats"],
+        &["stats", "--json"],
+        &["guard"],
+        &["guard", "--json"],
+        &["frames"],
+        &["frames", "--json"],
+        &["compress", "--budget", "100k"],
+        &["render", "--as", "messages"],
+    ] {
+        for file in [&session, &traffic] {
+            let redacted = run(&[command, &["--redact", file]].concat());
+            assert_without_secrets(&redacted.out, &format!("{command:?} of {file}"));
+            let said: Vec<&str> =
+                redacted.err.lines().filter(|line| !line.contains(file)).collect();
+            assert_without_secrets(&said.join("\n"), &format!("{command:?} of {file}"));
+            plain.push_str(&run(&[command, &[file]].concat()).out);
+        }
+    }
+    assert!(plain.contains(MODEL) && plain.contains(SESSION), "{plain}");
+}
+
+#[test]
+fn a_session_is_chosen_by_the_name_that_is_shown() {
+    let scratch = tempfile::tempdir().unwrap();
+    let session = session(scratch.path());
+    let sessions = |printed: &str| -> Vec<String> {
+        let lines = printed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line["session"].as_str().unwrap().to_owned()).collect()
+    };
+    let frames = out(&["frames", "--json", "--redact", &session]);
+    let shown = sessions(&frames)[0].clone();
+    assert!(shown.starts_with("[redacted:email:"), "{shown}");
+    for command in [&["frames", "--json"][..], &["requests", "--json"], &["export", "--otlp"]] {
+        let all = out(&[command, &["--redact", &session]].concat());
+        let chosen = out(&[command, &["--redact", "--session", &shown, &session]].concat());
+        assert_eq!(all, chosen, "{command:?}");
+        assert_without_secrets(&chosen, &format!("{command:?}"));
+    }
+    let other = run(&["frames", "--redact", "--session", "other", &session]);
+    assert!(other.code == Some(2) && other.err.contains(&shown), "{}", other.err);
+}
+
+#[test]
+fn the_message_of_an_error_is_redacted_before_it_is_cut() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let (mut writer, _) = RecordingWriter::open_private(&folder).unwrap();
+    let start = Start { path: "/messages".to_owned(), ..Start::now("POST", "anthropic") };
+    let id = writer.start(&start).unwrap();
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"Open?"}]}"#;
+    writer.request(id, "anthropic", RequestBody::whole(body.as_bytes())).unwrap();
+    writer.response(id, &ResponseHead { status: 200, after_ms: 1, headers: Vec::new() }).unwrap();
+    let message = format!("{}{KEY} is wrong. {}", "The tide is high. ".repeat(10), "x".repeat(400));
+    let error = json!({"type": "error", "error": {"type": "invalid", "message": message}});
+    let started = json!({"type": "message_start", "message": {"id": "m", "role": "assistant"}});
+    let answer = format!("data: {started}\n\ndata: {error}\n\n");
+    writer.part(id, answer.as_bytes()).unwrap();
+    let stored = answer.len() as u64;
+    writer.end(id, &End { after_ms: 2, bytes: stored, stored, cut: None }).unwrap();
+    drop(writer);
+    let folder = folder.to_str().unwrap();
+    for command in [&["requests"][..], &["requests", "--json"], &["export", "--otlp"]] {
+        let printed = out(&[command, &["--redact", folder]].concat());
+        assert!(printed.contains("invalid: The tide"), "{printed}");
+        assert!(!printed.contains("sk-ant"), "{command:?}: {printed}");
+    }
+    // A row has no room for all of it.
+    let row = out(&["requests", "--redact", folder]);
+    assert!(row.contains("[redacted:anthropic-") && !row.contains(&"x".repeat(200)), "{row}");
+    assert!(out(&["requests", "--json", folder]).contains(&"x".repeat(400)));
+}
+
+#[test]
+fn a_report_in_a_file_has_each_secret_and_none_of_its_letters() {
+    let scratch = tempfile::tempdir().unwrap();
+    let session = session(scratch.path());
+    let many = scratch.path().join("many.jsonl");
+    let mails: String = (10..40).map(|number| format!("a{number}@harbour.example ")).collect();
+    let line = json!({"type": "user", "sessionId": "m", "uuid": "u1",
+        "message": {"role": "user", "content": mails}});
+    fs::write(&many, format!("{line}\n")).unwrap();
+    let path = scratch.path().join("report.json");
+    let report = path.to_str().unwrap();
+    let archive = scratch.path().join("archive");
+    let read = || -> Value { serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap() };
+    for command in [
+        &["render"][..],
+        &["frames", "--json"],
+        &["requests", "--json"],
+        &["stats"],
+        &["export", "--otlp"],
+        &["compress", "--budget", "100k"],
+        &["trace", "--text", "key"],
+        &["archive", "-o", archive.to_str().unwrap()],
+    ] {
+        let _ = fs::remove_file(&path);
+        // The option alone redacts too.
+        let printed = out(&[command, &["--redact-report", report, &session]].concat());
+        assert_without_secrets(&printed, &format!("{command:?}"));
+        let found = read();
+        assert_without_secrets(&found.to_string(), &format!("{command:?}"));
+        assert_eq!(found["redaction"], 1, "{command:?}");
+        let found = found["found"].as_array().unwrap().clone();
+        assert_eq!(found.len(), 5, "{command:?}: {found:?}");
+        let key = found.iter().find(|of| of["rule"] == "anthropic-key").unwrap();
+        assert!(key["placeholder"].as_str().unwrap().starts_with("[redacted:anthropic-key:"));
+        assert!(key["times"].as_u64().unwrap() > 1 && key["first"].as_str().unwrap().len() > 3);
+    }
+    // Another run replaces it. A line says where to find what the lines do not tell.
+    let many = many.to_str().unwrap();
+    let said = run(&["render", "--redact", "--redact-report", report, many]).err;
+    assert!(said.contains("… and 10 secrets: ") && said.contains(report), "{said}");
+    assert_eq!(read()["found"].as_array().unwrap().len(), 30);
+    assert!(run(&["render", "--redact", many]).err.contains("`--redact-report FILE` has all"));
+    // No other file is replaced, nor standard output taken for one.
+    let before = fs::read(&session).unwrap();
+    for file in [session.as_str(), "-", scratch.path().to_str().unwrap()] {
+        let refused = run(&["render", "--redact-report", file, &session]);
+        assert!(refused.code == Some(2) && refused.out.is_empty(), "{}", refused.err);
+    }
+    assert_eq!(fs::read(&session).unwrap(), before);
 }

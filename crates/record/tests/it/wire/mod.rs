@@ -11,3 +11,4 @@ mod secrets;
 mod support;
 mod tls;
 mod websocket;
+mod websocket_redacted;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use afterimage_record::{
-    Limits, Outcome, Recorder, Recording, RecordingWriter,
+    Limits, Outcome, Recorder, Recording, RecordingWriter, Redact,
     wire::{Route, Upstream, Wire},
 };
 
@@ -136,11 +136,25 @@ impl Recorded {
     }
 
     pub(crate) fn with(url: &str, limits: Limits) -> Self {
+        Self::by(url, |folder| {
+            let open = move || Ok(RecordingWriter::open_private(&folder)?.0);
+            Recorder::start(limits, open, |said| panic!("{said}")).unwrap()
+        })
+    }
+
+    /// A recording without secrets.
+    pub(crate) fn redacting(provider: &Provider, by: impl Redact + 'static) -> Self {
+        Self::by(&provider.url(), |folder| {
+            let open = move || Ok(RecordingWriter::open_private(&folder)?.0);
+            let tell = |said: &str| panic!("{said}");
+            Recorder::start_redacting(Limits::default(), Box::new(by), open, tell).unwrap()
+        })
+    }
+
+    fn by(url: &str, start: impl FnOnce(PathBuf) -> Recorder) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("recording");
-        let path = folder.clone();
-        let open = move || Ok(RecordingWriter::open_private(&path)?.0);
-        let recorder = Recorder::start(limits, open, |said| panic!("{said}")).unwrap();
+        let recorder = start(folder.clone());
         let route = Route::new("p", Upstream::parse(url).unwrap());
         let wire = Wire::start("127.0.0.1:0".parse().unwrap(), vec![route], recorder).unwrap();
         Self { wire: Some(wire), folder, _scratch: scratch }

@@ -17,7 +17,7 @@ const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
 /// A provider that opens a WebSocket, and then does this with the connection.
-fn provider(
+pub(super) fn provider(
     extensions: &'static str,
     then: impl Fn(TcpStream) + Send + Sync + 'static,
 ) -> Provider {
@@ -34,7 +34,7 @@ fn provider(
 }
 
 /// Opens a WebSocket through the wire: the connection behind the handshake.
-fn open(recorded: &Recorded, more: &str) -> (TcpStream, Message) {
+pub(super) fn open(recorded: &Recorded, more: &str) -> (TcpStream, Message) {
     let mut stream = recorded.connect();
     let head = recorded.head("GET", "/responses");
     let head = format!(
@@ -55,11 +55,11 @@ fn open(recorded: &Recorded, more: &str) -> (TcpStream, Message) {
 }
 
 /// The exchanges of what was asked for in WebSockets.
-fn asked(recording: &Recording) -> Vec<&Exchange> {
+pub(super) fn asked(recording: &Recording) -> Vec<&Exchange> {
     recording.exchanges().iter().filter(|exchange| exchange.start.is_websocket).collect()
 }
 
-fn bodies(recording: &Recording, exchange: &Exchange) -> (String, String) {
+pub(super) fn bodies(recording: &Recording, exchange: &Exchange) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let request = recording.request(exchange).unwrap();
     let (response, _) = recording.response(exchange).unwrap().into_parts();
@@ -70,7 +70,7 @@ fn created(id: &str) -> String {
     format!("{{\"type\":\"response.created\",\"response\":{{\"id\":\"{id}\"}}}}")
 }
 
-fn ended(kind: &str, id: &str) -> String {
+pub(super) fn ended(kind: &str, id: &str) -> String {
     format!("{{\"type\":\"response.{kind}\",\n\"response\":{{\"id\":\"{id}\"}}}}")
 }
 
