@@ -22,7 +22,7 @@ impl ExchangesWriter {
     /// Begins a file in this folder.
     pub(super) fn create(files: &LateSync, folder: &Path) -> Result<Self> {
         let path = folder.join(EXCHANGES);
-        let (records, _) = RecordWriter::open(Arc::new(files.clone()), path, EXCHANGES_KIND)?;
+        let records = RecordWriter::create(Arc::new(files.clone()), path, EXCHANGES_KIND)?;
         Ok(Self { records, count: 0, before: BodyText::default(), bytes: 0 })
     }
 

@@ -28,8 +28,8 @@ pub(super) struct FramesWriter {
 impl FramesWriter {
     /// Begins a file in this folder.
     pub(super) fn create(files: &LateSync, folder: &Path) -> Result<Self> {
-        let (records, _) =
-            RecordWriter::open(Arc::new(files.clone()), folder.join(FRAMES), FRAMES_KIND)?;
+        let path = folder.join(FRAMES);
+        let records = RecordWriter::create(Arc::new(files.clone()), path, FRAMES_KIND)?;
         Ok(Self { records, table: FrameTable::default(), lines: String::new(), frames: 0 })
     }
 

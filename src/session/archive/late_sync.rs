@@ -38,14 +38,15 @@ impl LateSync {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what waits in a folder that was moved, and the folder that it is in now.
+    /// Takes over what waits in a folder that was moved, with the folder itself and that in which it
+    /// is now.
     pub(super) fn take_moved(&self, of: &Self, from: &Path, to: &Path) {
         let PendingSync { files, directories } = std::mem::take(&mut *of.waiting());
         let moved = |path: PathBuf| Some(to.join(path.strip_prefix(from).ok()?));
         let mut waiting = self.waiting();
         waiting.files.extend(files.into_iter().filter_map(moved));
         waiting.directories.extend(directories.into_iter().filter_map(moved));
-        waiting.directories.extend(to.parent().map(Path::to_owned));
+        waiting.directories.extend(to.ancestors().take(2).map(Path::to_owned));
     }
 
     /// Makes all that waits durable: file by file, or, where that is many, with all of their file

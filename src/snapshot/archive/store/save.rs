@@ -63,14 +63,6 @@ impl SnapshotArchive {
             let error = Error::new(ErrorKind::Conflict, "there is an archive already");
             return Err(error.in_file(store.path(SEGMENTS)));
         }
-        // Without commits they are no archive: a save that was killed left them.
-        for file in [NEW_SEGMENTS, TEXTS, TABLES] {
-            if exists(&store, file)? {
-                let path = store.path(file);
-                let removed = store.files.remove(&path);
-                removed.map_err(|error| Error::io(error, "cannot remove").in_file(path))?;
-            }
-        }
         let state = Arc::make_mut(&mut self.reader.state);
         state.seal();
         let written = write_all(&store, state);
@@ -201,13 +193,13 @@ fn no_directory() -> Error {
 const NEW_SEGMENTS: (&str, FileKind) = ("segments.rec.new", SEGMENTS.1);
 
 /// Writes all segments, each with a commit of its own. They are there at once, when the file of
-/// their commits gets its name.
+/// their commits gets its name. What a save that was killed left is no archive, and written over.
 fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<CommitRecord>> {
-    let (mut texts, mut tables) = (writer(store, TEXTS)?, writer(store, TABLES)?);
+    let (mut texts, mut tables) = (new_writer(store, TEXTS)?, new_writer(store, TABLES)?);
     let written = write_segments(&mut texts, &mut tables, state, 0)?;
     let (path, new) = (store.path(SEGMENTS), store.path(NEW_SEGMENTS));
     let failed = |error| Error::io(error, "cannot write").in_file(&path);
-    let mut commits = writer(store, NEW_SEGMENTS)?;
+    let mut commits = new_writer(store, NEW_SEGMENTS)?;
     for segment in &written {
         commits.append(&commit(state, vec![*segment])?)?;
     }
@@ -286,6 +278,10 @@ fn exists(store: &StoreFiles, file: (&str, FileKind)) -> Result<bool> {
 
 fn commit(state: &State, segments: Vec<CommitRecord>) -> Result<Vec<u8>> {
     Commit { counted_by: state.counted_by.clone(), segments }.to_bytes()
+}
+
+fn new_writer(store: &StoreFiles, file: (&str, FileKind)) -> Result<RecordWriter> {
+    Ok(RecordWriter::create(Arc::clone(&store.files), store.path(file), file.1)?)
 }
 
 fn writer(store: &StoreFiles, file: (&str, FileKind)) -> Result<RecordWriter> {
