@@ -237,7 +237,10 @@ impl Guard {
                 return Err(NoForecast::TooManyMarks { found, most });
             }
         }
-        let (scale, left) = comparison.left(rules, previous);
+        // What the one before left there is by the rules of its own model.
+        let before = previous.and_then(|of| of.request.model()).map(|model| self.rules.of(model));
+        let (scale, left) = comparison.left(before.flatten().unwrap_or(rules), previous);
+        let left = if before == Some(None) { 0 } else { left };
         let input = scale.of(comparison.next.tokens);
         let limit = comparison.limit(rules.order);
         let (read, read_least) = match rules.breakpoints {

@@ -148,8 +148,11 @@ impl Prediction {
         if let Some(of) = self.breaks.first() {
             return Some(format!("`{}` changed: {}", of.cause, of.from.billed()));
         }
-        match self.lifetime {
-            Lifetime::Expired => Some("the cache keeps nothing for so long".to_owned()),
+        match (self.lifetime, &self.cache) {
+            (Lifetime::Expired, _) => Some("the cache keeps nothing for so long".to_owned()),
+            (_, Ok(forecast)) if forecast.lost > 0 => {
+                Some("its marks for the cache are others".to_owned())
+            }
             _ => None,
         }
     }

@@ -23,7 +23,7 @@ const MOST_UNPACKED: u64 = MAX_BYTES as u64;
 /// A recording of so many bytes is long, a shorter one where it is tested,
 const LONG: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 256 << 10 };
 /// and so many of its exchanges are unpacked ahead.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// Opens the recording in a folder.
 ///

@@ -1,5 +1,6 @@
 //! `afterimage guard`: what the provider's cache would serve of each request.
 
+mod alike;
 mod page;
 
 use std::{
@@ -91,6 +92,8 @@ struct Watched<'r> {
     previous: Option<usize>,
     prediction: Prediction,
     diagnostics: Option<ProviderDiagnostics>,
+    /// Whether it failed, and reported no usage.
+    is_unpaid: bool,
     is_excess: bool,
 }
 
@@ -192,7 +195,14 @@ impl Watching<'_> {
         exchange: &'r Exchange,
         recent: &mut RecentRequests,
     ) -> afterimage::Result<Watched<'r>> {
-        let previous = answered_before(recording, exchange.number);
+        let mut previous = answered_before(recording, exchange.number);
+        if previous.is_none() {
+            let request = recent.of(recording, exchange.number)?;
+            let earlier = answered_last(recording, exchange.number);
+            let earlier = earlier.map(|of| Ok((of, recent.of(recording, of.number)?)));
+            let earlier: Vec<_> = earlier.collect::<afterimage::Result<_>>()?;
+            previous = alike::alike(recording, &earlier, &request);
+        }
         let before = match previous {
             Some(of) => Some((of, recent.of(recording, of.number)?)),
             None => None,
@@ -208,13 +218,18 @@ impl Watching<'_> {
         });
         let prediction = self.guard.predict(before.as_ref(), &next)?;
         let loss = prediction.cache.as_ref().ok().and_then(|of| of.loss);
-        let is_excess = self.most.zip(loss).is_some_and(|(most, loss)| loss.pico() > most.pico());
+        // A call that failed without usage was paid by nobody.
+        let is_failed = matches!(exchange.outcome, ExchangeOutcome::Failed { .. });
+        let is_unpaid = is_failed && exchange.usage.is_none();
+        let is_more = |(most, loss): (Money, Money)| loss.pico() > most.pico();
+        let is_excess = !is_unpaid && self.most.zip(loss).is_some_and(is_more);
         let response = exchange.response.body.as_deref();
         Ok(Watched {
             exchange,
             previous: previous.map(|of| of.number),
             prediction,
             diagnostics: response.and_then(ProviderDiagnostics::of),
+            is_unpaid,
             is_excess,
         })
     }
@@ -254,7 +269,7 @@ impl Watching<'_> {
 struct RecentRequests(VecDeque<(usize, Rc<Request>)>);
 
 impl RecentRequests {
-    const KEPT: usize = 4;
+    const KEPT: usize = 8;
 
     fn of(&mut self, recording: &Recording, number: usize) -> afterimage::Result<Rc<Request>> {
         let known = self.0.iter().position(|(of, _)| *of == number);
@@ -266,6 +281,17 @@ impl RecentRequests {
         self.0.push_front((number, Rc::clone(&request)));
         Ok(request)
     }
+}
+
+/// The last requests before one that were answered, whatever their session, the latest first.
+fn answered_last(recording: &Recording, number: usize) -> impl Iterator<Item = &Exchange> {
+    let earlier = recording.exchanges().get(..number.saturating_sub(1)).unwrap_or_default();
+    let is_known = |exchange: &&Exchange| {
+        exchange.unread.is_none()
+            && exchange.provenance.lacks().is_empty()
+            && !matches!(exchange.outcome, ExchangeOutcome::Failed { .. })
+    };
+    earlier.iter().rev().filter(is_known).take(RecentRequests::KEPT / 2)
 }
 
 /// The request before one in its session that was answered: one that failed leaves nothing in a cache.

@@ -1,6 +1,7 @@
 //! Making a directory of archived transcripts: whole, or not at all.
 
 use std::{
+    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
     sync::{
@@ -12,7 +13,7 @@ use std::{
 use super::{
     DirectoryState, HOLDER, LOCK, MAKING, MANIFEST, TranscriptEntry, TranscriptSource,
     TranscriptWriter, UNFINISHED, WrittenTranscript, directory, folder, holder,
-    late_sync::LateSync, manifest,
+    late_sync::LateSync, manifest, written_transcript::FolderInMaking,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -36,6 +37,8 @@ pub struct ArchiveBuilder {
     replaces_unfinished: bool,
     /// How many transcripts were begun.
     begun: AtomicUsize,
+    /// What its transcripts know it by.
+    alive: Arc<()>,
     placed: Mutex<Placed>,
     /// What is written, and not yet durable.
     written: LateSync,
@@ -51,8 +54,6 @@ struct Placed {
     entries: Vec<TranscriptEntry>,
     /// The sizes of their files.
     bytes: u64,
-    /// How many places were tried.
-    tried: usize,
 }
 
 /// What an archive holds that was made.
@@ -88,17 +89,25 @@ impl ArchiveBuilder {
             if error.kind() == crate::log::ErrorKind::Locked {
                 return directory::not_finished(directory, DirectoryState::BeingMade);
             }
-            clear(directory, 0, was_there);
+            // Without the lock nothing in it is known to be one's own, but a lock in which nobody
+            // could write who has it.
+            if !was_there {
+                let lock = directory.join(LOCK);
+                if lock.symlink_metadata().is_ok_and(|of| of.is_file() && of.len() == 0) {
+                    let _ = fs::remove_file(lock);
+                }
+                let _ = fs::remove_dir(directory);
+            }
             Error::from(error)
         })?;
         // Who was faster may have finished meanwhile; now nobody else is at it.
         let replaces_unfinished = check(directory)? == Contents::Unfinished;
         if replaces_unfinished {
-            clear_unfinished(directory, placed(directory));
+            clear_unfinished(directory);
         }
         let marker = directory.join(UNFINISHED);
         DiskFiles.open(&marker, OpenMode::Create).map_err(|error| {
-            clear(directory, 0, was_there);
+            clear(directory, was_there);
             Error::io(error, "write").in_file(&marker)
         })?;
         Ok(Self {
@@ -106,6 +115,7 @@ impl ArchiveBuilder {
             was_there,
             replaces_unfinished,
             begun: AtomicUsize::new(0),
+            alive: Arc::new(()),
             placed: Mutex::default(),
             written: LateSync::default(),
             file_system: WholeSync::of(directory),
@@ -132,7 +142,7 @@ impl ArchiveBuilder {
     ) -> Result<TranscriptWriter<'b>> {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         let folder = folder(&self.directory.join(MAKING), number);
-        TranscriptWriter::create(folder, source, hud, counter)
+        TranscriptWriter::create(FolderInMaking::new(folder, &self.alive), source, hud, counter)
     }
 
     /// Adds a transcript behind those that were added before. O(its files): moves their folder.
@@ -144,8 +154,7 @@ impl ArchiveBuilder {
         // What a thread that panicked left is as whole as what a failed call leaves.
         let mut placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
         let place = folder(&self.directory, placed.entries.len());
-        placed.tried = placed.entries.len() + 1;
-        let entry = transcript.place(&self.directory.join(MAKING), &place, &self.written)?;
+        let entry = transcript.place(&self.alive, &place, &self.written)?;
         placed.entries.push(entry);
         placed.bytes += size(&place);
         Ok(())
@@ -166,11 +175,9 @@ impl ArchiveBuilder {
         self.written
             .sync(self.file_system.as_ref(), &self.directory)
             .map_err(|(error, path)| Error::io(error, "make the file durable").in_file(path))?;
-        let placed = std::mem::take(self.placed.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let Placed { entries, bytes, tried } = placed;
-        let written = manifest::write(&self.directory, &entries);
-        self.placed = Mutex::new(Placed { tried, ..Placed::default() });
-        written?;
+        let placed = self.placed.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Placed { entries, bytes } = std::mem::take(placed);
+        manifest::write(&self.directory, &entries)?;
         self.is_finished = true;
         // The list stands above it, so it does no harm where it cannot be removed.
         let _ = fs::remove_file(self.directory.join(UNFINISHED));
@@ -183,37 +190,36 @@ impl ArchiveBuilder {
 impl Drop for ArchiveBuilder {
     fn drop(&mut self) {
         if !self.is_finished {
-            let placed = self.placed.get_mut().unwrap_or_else(PoisonError::into_inner);
-            clear(&self.directory, placed.tried, self.was_there);
+            clear(&self.directory, self.was_there);
         }
     }
 }
 
-/// Removes what was begun in a directory that was empty or not there: so many folders that had
-/// their place, those that had not, and the files beside them. What went wrong before is what the caller has to know, so nothing is said of
-/// what cannot be removed; without its list it is not read.
-fn clear(directory: &Path, folders: usize, was_there: bool) {
-    clear_unfinished(directory, folders);
+/// Removes what was begun in a directory that was empty or not there, whose lock is held. What went
+/// wrong before is what the caller has to know, so nothing is said of what cannot be removed; without
+/// its list it is not read.
+fn clear(directory: &Path, was_there: bool) {
+    clear_unfinished(directory);
     let _ = fs::remove_file(directory.join(LOCK));
     if !was_there {
         let _ = fs::remove_dir(directory);
     }
 }
 
-/// As [`clear`], with the lock held on.
-fn clear_unfinished(directory: &Path, folders: usize) {
-    let placed = (0..folders).map(|index| folder(directory, index));
-    for folder in placed.chain([directory.join(MAKING)]) {
-        let _ = fs::remove_dir_all(folder);
-    }
-    for name in [MANIFEST, "archive.json.tmp", UNFINISHED] {
+/// As [`clear`], with the lock held on. Whoever is killed meanwhile leaves what says that it may be
+/// made anew.
+fn clear_unfinished(directory: &Path) {
+    for name in [MANIFEST, "archive.json.tmp"] {
         let _ = fs::remove_file(directory.join(name));
     }
-}
-
-/// How many folders have their place in a directory.
-fn placed(directory: &Path) -> usize {
-    (0..usize::MAX).take_while(|index| directory::is_there(&folder(directory, *index))).count()
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_own = |name: &OsStr| {
+        name == MAKING || name.len() >= 4 && name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+    };
+    for entry in entries.filter(|entry| is_own(&entry.file_name())) {
+        let _ = fs::remove_dir_all(entry.path());
+    }
+    let _ = fs::remove_file(directory.join(UNFINISHED));
 }
 
 /// What there is where an archive may be written.

@@ -65,7 +65,7 @@ impl LateSync {
         }
         // Not every system syncs a file that is open for reading alone.
         let sync_file =
-            |path: &Path| DiskFiles.open(path, OpenMode::Append).and_then(|file| file.sync());
+            |path: &Path| DiskFiles.open(path, OpenMode::Write).and_then(|file| file.sync());
         sync_all(files, sync_file)?;
         sync_all(directories, |path| DiskFiles.sync_dir(path))
     }

@@ -1,4 +1,4 @@
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// What may wait in memory before all of it is written. Less where it is tested.
-const MOST_UNSAVED: usize = if cfg!(debug_assertions) { 1 << 20 } else { 64 << 20 };
+const MOST_UNSAVED: usize = if cfg!(debug_assertions) { 1 << 20 } else { 16 << 20 };
 
 /// Where the frames of a transcript come from, and how they are rendered.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ pub struct TranscriptWriter<'b> {
     context_frames: u64,
     /// What counts for the viewer.
     tokenizer: String,
+    /// Whether something could not be written, so that what there is lacks it.
+    is_broken: bool,
     /// Behind what writes to it.
     folder: FolderInMaking,
 }
@@ -70,14 +72,13 @@ impl std::fmt::Debug for TranscriptWriter<'_> {
 
 impl<'b> TranscriptWriter<'b> {
     pub(super) fn create(
-        folder: PathBuf,
+        folder: FolderInMaking,
         source: TranscriptSource,
         hud: &'b Hud,
         counter: &Arc<dyn TokenCounter>,
     ) -> Result<Self> {
         let files = LateSync::default();
-        create_dirs(&files, &folder)?;
-        let folder = FolderInMaking::new(folder);
+        create_dirs(&files, folder.path())?;
         Ok(Self {
             frames: FramesWriter::create(&files, folder.path())?,
             exchanges: None,
@@ -92,6 +93,7 @@ impl<'b> TranscriptWriter<'b> {
             unknown_records: 0,
             context_frames: 0,
             tokenizer: hud.counter().id().to_owned(),
+            is_broken: false,
             folder,
         })
     }
@@ -104,7 +106,28 @@ impl<'b> TranscriptWriter<'b> {
     /// # Errors
     /// What the veil or the format has against the frame; [`ErrorKind::Limit`] for more sessions or
     /// messages than an archive holds, or a frame that could not be read back; [`ErrorKind::Io`].
+    /// Nothing more can be written then: [`ErrorKind::Conflict`].
     pub fn push(
+        &mut self,
+        record: Record,
+        rendered: Option<&Arc<FrameSnapshot>>,
+        now: Millis,
+    ) -> Result<()> {
+        self.unbroken()?;
+        let pushed = self.push_frame(record, rendered, now);
+        self.is_broken = pushed.is_err();
+        pushed
+    }
+
+    fn unbroken(&self) -> Result<()> {
+        if self.is_broken {
+            let message = "an earlier part of the transcript could not be written";
+            return Err(Error::new(ErrorKind::Conflict, message).in_file(self.folder.path()));
+        }
+        Ok(())
+    }
+
+    fn push_frame(
         &mut self,
         record: Record,
         rendered: Option<&Arc<FrameSnapshot>>,
@@ -159,14 +182,18 @@ impl<'b> TranscriptWriter<'b> {
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for exchanges that repeat more than an archive holds;
-    /// [`ErrorKind::Io`].
+    /// [`ErrorKind::Io`]. Nothing more can be written then: [`ErrorKind::Conflict`].
     pub fn push_exchange(&mut self, exchange: &RecordedExchange) -> Result<()> {
+        self.unbroken()?;
+        // It is whole again only where all of this is done.
+        self.is_broken = true;
         let mut writer = match self.exchanges.take() {
             Some(writer) => writer,
             None => ExchangesWriter::create(&self.files, self.folder.path())?,
         };
         writer.push(exchange)?;
         self.exchanges = Some(writer);
+        self.is_broken = false;
         self.recorded.push(exchange, &*self.counter);
         Ok(())
     }
@@ -175,8 +202,10 @@ impl<'b> TranscriptWriter<'b> {
     /// understood, and of the notes, the first is kept. O(what is not written yet).
     ///
     /// # Errors
-    /// What the format has against the tail of a session; [`ErrorKind::Io`].
+    /// What the format has against the tail of a session; [`ErrorKind::Conflict`] where something
+    /// could not be written before; [`ErrorKind::Io`].
     pub fn finish(self, report: &ImportReport) -> Result<WrittenTranscript> {
+        self.unbroken()?;
         let frame_table = self.frames.finish()?;
         let exchanges = self.exchanges.map(ExchangesWriter::finish).transpose()?;
         let recorded = self.recorded.provenance();

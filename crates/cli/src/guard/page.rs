@@ -98,6 +98,9 @@ fn why(of: &Watched<'_>) -> String {
     if prediction.lifetime == Lifetime::Uncertain {
         why.push_str("; may have expired");
     }
+    if of.is_unpaid {
+        why.push_str("; it failed");
+    }
     if let Some(said) = &of.diagnostics {
         let reason = if said.reason == "none" { "no difference" } else { &said.reason };
         why.push_str(" (");
@@ -109,7 +112,8 @@ fn why(of: &Watched<'_>) -> String {
 
 /// What was lost, and how the forecasts stand beside the reports.
 fn sums(watching: &Watching<'_>, watched: &[Watched<'_>], out: &mut Output) -> Outcome {
-    let forecasts = || watched.iter().filter_map(|of| Some((of, of.forecast()?)));
+    let paid = || watched.iter().filter(|of| !of.is_unpaid);
+    let forecasts = || paid().filter_map(|of| Some((of, of.forecast()?)));
     let count = forecasts().count() as u64;
     let sum = |figures: &mut dyn Iterator<Item = u64>| figures.fold(0, u64::saturating_add);
     let lost = sum(&mut forecasts().map(|(_, of)| of.lost));

@@ -34,17 +34,20 @@ pub(super) fn in_order<I: Send, O: Send>(
     thread::scope(|scope| {
         // The threads end with it.
         let give = give;
-        for _ in 0..threads {
+        let start = || {
             let thread = thread::Builder::new().name("reader".to_owned()).stack_size(STACK);
-            let started = thread.spawn_scoped(scope, move || {
+            thread.spawn_scoped(scope, move || {
                 while let Some((item, done)) = next(jobs) {
                     // Nobody waits for it where the command has ended.
                     if done.send(work(item)).is_err() {
                         break;
                     }
                 }
-            });
-            started.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
+            })
+        };
+        // Those that the system lets start do.
+        if (0..threads).filter_map(|_| start().ok()).count() == 0 {
+            return items.into_iter().try_for_each(|item| show(work(item)));
         }
         let mut waiting: VecDeque<Receiver<O>> = VecDeque::with_capacity(most);
         let mut show_next = |waiting: &mut VecDeque<Receiver<O>>| {

@@ -8,7 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use afterimage::json::{self, Object, ObjectExt, Value};
+use afterimage::{
+    json::{self, Object, ObjectExt, Value},
+    log::{PrivateFiles, write_atomic},
+};
 
 use super::{
     overlay,
@@ -95,10 +98,14 @@ impl Overlay {
             Failure::new(format!("cannot lay a folder over that of pi: {error}")).file(&folder)
         };
         // Of its owner alone, as `models.json` may hold keys.
-        let over = tempfile::Builder::new().prefix(stale::PREFIX).tempdir().map_err(failed)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(stale::PREFIX);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let over = builder.tempdir().map_err(failed)?;
         overlay::link_all(&folder, over.path(), MODELS).map_err(failed)?;
         let text = Value::from(models).to_string();
-        fs::write(over.path().join(MODELS), text).map_err(failed)?;
+        write_atomic(&PrivateFiles, over.path().join(MODELS), text.as_bytes())?;
         let over = OverlayFolder { over, folder };
         over.note_user(std::process::id());
         Ok(over)

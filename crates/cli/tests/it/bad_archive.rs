@@ -415,6 +415,41 @@ fn what_an_interrupt_leaves_the_next_run_takes_up() {
 }
 
 #[test]
+fn what_is_left_of_a_run_that_was_killed_while_it_cleared_up_is_removed_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("gaps");
+    for folder in ["0002/0001", "0900", "12345", "making/0007"] {
+        fs::create_dir_all(path.join(folder)).unwrap();
+    }
+    fs::write(path.join("0002/0001/texts.rec"), "half").unwrap();
+    fs::write(path.join("unfinished"), "").unwrap();
+    let name = path.to_str().unwrap();
+    let again = run(&["archive", CHAT, SESSIONS, "-o", name]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let mut left: Vec<String> = fs::read_dir(&path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["0001", "0002", "archive.json", "lock"]);
+}
+
+#[test]
+fn without_the_lock_nothing_is_removed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("locked");
+    fs::create_dir_all(path.join("lock")).unwrap();
+    fs::create_dir_all(path.join("making/0001")).unwrap();
+    fs::create_dir_all(path.join("0001")).unwrap();
+    fs::write(path.join("unfinished"), "").unwrap();
+    let refused = run(&["archive", CHAT, "-o", path.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    for there in ["unfinished", "making/0001", "0001", "lock"] {
+        assert!(path.join(there).exists(), "{there}");
+    }
+}
+
+#[test]
 fn what_is_not_known_to_be_unfinished_is_not_removed() {
     let scratch = tempfile::tempdir().unwrap();
     // A whole archive that lost its list, and a directory of somebody else.

@@ -15,6 +15,7 @@ mod every_command;
 mod export_otlp;
 mod fitting;
 mod golden;
+mod guard;
 mod journal;
 mod json_output;
 mod labels;

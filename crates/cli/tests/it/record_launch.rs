@@ -95,7 +95,8 @@ fn what_pi_writes_for_the_first_time_is_in_its_own_folder_afterwards() {
     let over = "cd \"$PI_CODING_AGENT_DIR\"";
     let script = format!(
         "{over}; echo new > auth.json; mkdir -p cache/a; echo c > cache/a/b; echo s > settings.tmp; \
-         mv settings.tmp settings.json; echo kept >> history; pwd; cat models.json; ls -a"
+         mv settings.tmp settings.json; echo kept >> history; pwd; cat models.json; ls -a; \
+         stat -c 'mode %a' . models.json"
     );
     let pi = stand_in(scratch.path(), "pi", &script);
     let home = scratch.path().join("home");
@@ -110,6 +111,8 @@ fn what_pi_writes_for_the_first_time_is_in_its_own_folder_afterwards() {
     let (out, err) = record(scratch.path(), &[&pi], &env);
     assert!(err.contains("a base URL of lan in models.json of pi stays as it is"), "{err}");
     assert!(out.contains("http://192.0.2.5/v1") && out.contains("/anthropic"), "{out}");
+    // It may hold keys.
+    assert!(out.ends_with("mode 700\nmode 600\n"), "{out}");
     let read = |name: &str| fs::read_to_string(home.join(name)).unwrap();
     assert_eq!(
         [read("auth.json"), read("cache/a/b"), read("settings.json"), read("history")],

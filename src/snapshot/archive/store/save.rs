@@ -28,7 +28,7 @@ impl SnapshotArchive {
     /// From then on the archive belongs to it: [`SnapshotArchive::append`] writes there.
     ///
     /// Ends the segment that takes frames. Everything is durable when this returns. Writes all text
-    /// and tables, with about a dozen syncs.
+    /// and tables, with six syncs, and one for each directory that it creates.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where the directory holds an archive, [`ErrorKind::Locked`] where
@@ -204,6 +204,8 @@ fn write_all(store: &StoreFiles, state: &State) -> Result<Vec<CommitRecord>> {
         commits.append(&commit(state, vec![*segment])?)?;
     }
     commits.sync()?;
+    // The names of the others come before that of the commits.
+    store.files.sync_dir(&store.directory).map_err(failed)?;
     store.files.rename(&new, &path).map_err(failed)?;
     store.files.sync_dir(&store.directory).map_err(failed)?;
     Ok(written)
