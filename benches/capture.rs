@@ -32,7 +32,6 @@ fn capture(criterion: &mut Criterion) {
         .collect();
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
     let counter = default_counter();
-    counter.count("The vocabulary is built at the first count.");
 
     let mut group = criterion.benchmark_group(format!("capture/{name}-{bytes}-bytes"));
     group.throughput(Throughput::Bytes(bytes as u64));

@@ -107,7 +107,7 @@ impl<W: io::Write> OtlpWriter<W> {
         Ok(())
     }
 
-    /// Ends the document.
+    /// Ends the document: writes its end, and flushes the writer.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).

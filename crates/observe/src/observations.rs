@@ -69,7 +69,7 @@ impl Observations {
     }
 
     /// Observations in a database file that is only read: as on media that cannot be written. A
-    /// file of an older version is read into memory.
+    /// file of an older version is read into memory. O(1) else.
     ///
     /// # Errors
     /// Those of [`SqliteStore::open`](super::SqliteStore::open).

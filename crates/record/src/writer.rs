@@ -187,7 +187,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Makes everything durable that was appended.
+    /// Makes everything durable that was appended. Cost: one sync of the file.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io): it is then unknown what the disk holds, and the writer

@@ -78,7 +78,8 @@ impl SessionDir {
         Ok(())
     }
 
-    /// What pruning would do. Nothing happens. O(snapshots).
+    /// What pruning would do. Nothing happens. O(snapshots), and lists the folders of the session where
+    /// the configuration lets go what is left over.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -99,8 +100,8 @@ impl SessionDir {
 
     /// Removes the snapshots that the policy lets go, as each new snapshot does, and what is left
     /// over. A snapshot that is based on one that goes is written anew before. Turns stay, whatever
-    /// their age: they are the history. O(snapshots), and writes those that are based on one that
-    /// goes.
+    /// their age: they are the history. Costs what [`SessionDir::prune_plan`] does, writes the snapshots that
+    /// are based on one that goes, and packs those that are to be packed.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), and what reading a snapshot gives that is to be

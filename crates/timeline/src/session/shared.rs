@@ -45,7 +45,7 @@ impl SharedSession {
         Ok(pushed)
     }
 
-    /// Works with the session itself, between the turns of others.
+    /// Works with the session itself, between the turns of others: waits for those that run.
     pub fn with<T>(&self, work: impl FnOnce(&mut SessionDir) -> T) -> T {
         work(&mut locked(&self.session))
     }
