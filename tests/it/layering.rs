@@ -82,6 +82,7 @@ const OUTSIDE: &[&str] = &[
     "session/",
     "session.rs",
     "transcript/input.rs",
+    "transcript/flight.rs",
     "transcript/folder.rs",
     "transcript/subagents.rs",
     "compress/command.rs",
