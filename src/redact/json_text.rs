@@ -251,7 +251,8 @@ impl Redactor {
 }
 
 /// Gives out the strings of written JSON, names of members too, the numbers that are members, and
-/// lists of log probabilities at their ends; one value or several in a row. `None` where it is no JSON by its brackets, strings and words.
+/// lists of log probabilities at their ends; one value or several in a row. `None` where it is no JSON
+/// by its brackets, strings and words.
 ///
 /// Takes a few words of memory for each level of its nesting, and time linear in the text.
 pub(super) fn walk<'t>(text: &'t str, mut each: impl FnMut(&Literal<'t, '_>)) -> Option<()> {

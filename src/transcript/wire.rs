@@ -183,6 +183,9 @@ impl WireReader {
                 }
                 if let Some(known) = self.after_operator.get_mut(&earlier.after_operator) {
                     known.retain(|known| *known != index);
+                    if known.is_empty() {
+                        self.after_operator.remove(&earlier.after_operator);
+                    }
                 }
                 next.was_answered = earlier.was_answered || earlier.answer.is_some();
                 // An answer outlives a later attempt at the same messages that failed.
