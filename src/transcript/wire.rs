@@ -151,11 +151,9 @@ impl WireReader {
             self.responses.insert(id, thread);
         }
         let request = self.threads.prints(request).next().unwrap_or_default();
-        let mut beginnings = own
-            .into_iter()
-            .rev()
-            .chain(base.into_iter().flat_map(|base| self.threads.prints(base)).take(LOOK_BACK));
-        let continued = beginnings.find_map(|print| self.ends.remove(&(api, print)));
+        let of_base = base.into_iter().flat_map(|base| self.threads.prints(base)).take(LOOK_BACK);
+        let continued =
+            own.into_iter().rev().chain(of_base).find_map(|print| self.ends.remove(&(api, print)));
         let continued = continued.or(with_other_operator);
         let index = continued.unwrap_or(self.conversations.len());
         if let Some(exchange) = recorded {
@@ -173,20 +171,10 @@ impl WireReader {
             answer,
             was_answered: false,
         };
+        self.forget_request_of(index);
         match self.conversations.get_mut(index) {
             Some(earlier) => {
                 sink.skip("earlier request");
-                // It may be known by another prompt of its operator.
-                let key = (earlier.api, earlier.request);
-                if self.ends.get(&key) == Some(&index) {
-                    self.ends.remove(&key);
-                }
-                if let Some(known) = self.after_operator.get_mut(&earlier.after_operator) {
-                    known.retain(|known| *known != index);
-                    if known.is_empty() {
-                        self.after_operator.remove(&earlier.after_operator);
-                    }
-                }
                 next.was_answered = earlier.was_answered || earlier.answer.is_some();
                 // An answer outlives a later attempt at the same messages that failed.
                 if !(is_failed && earlier.request == request && earlier.answer.is_some()) {
@@ -205,6 +193,22 @@ impl WireReader {
                 known.remove(0);
             }
             known.push(index);
+        }
+    }
+
+    /// No longer looks the last request of a conversation up, since another one goes on from it.
+    fn forget_request_of(&mut self, index: usize) {
+        let Some(earlier) = self.conversations.get(index) else { return };
+        // It may be known by another prompt of its operator.
+        let key = (earlier.api, earlier.request);
+        if self.ends.get(&key) == Some(&index) {
+            self.ends.remove(&key);
+        }
+        if let Some(known) = self.after_operator.get_mut(&earlier.after_operator) {
+            known.retain(|known| *known != index);
+            if known.is_empty() {
+                self.after_operator.remove(&earlier.after_operator);
+            }
         }
     }
 
