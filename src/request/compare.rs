@@ -4,6 +4,8 @@ use super::{CacheBreak, CacheFrom, Request, cache_break::breaks};
 use crate::{
     Result,
     export::{PrefixReport, PrefixRules, prefix_report},
+    hud::Owner,
+    id::FacetId,
     json::{Object, Path, PathElement, Value},
     tokens::TokenCounter,
     transcript::Api,
@@ -107,6 +109,20 @@ pub(super) fn is_marked(value: &Value) -> bool {
 }
 
 impl RequestDiff {
+    /// Who wrote what differs first: in the next request, or in the previous one where the next one
+    /// lacks it, as the last of its tools. O(tools that differ).
+    pub fn owner(&self) -> Option<Cow<'_, Owner>> {
+        let divergence = self.prefix.divergence.as_ref()?;
+        // What stands behind the tools cannot be the first difference where one of them is gone.
+        let is_before = matches!(divergence.path.elements().first(), Some(PathElement::Key(key)) if key == "model" || key == "tools");
+        let gone = self.tools.iter().find(|change| change.next.is_none() && !is_before);
+        if let Some(ToolChange { name, .. }) = gone {
+            let facet = FacetId::from(format!("tool:{name}"));
+            return Some(Cow::Owned(Owner::Recorded { facet, frame: None }));
+        }
+        divergence.owner.as_ref().or(divergence.previous_owner.as_ref()).map(Cow::Borrowed)
+    }
+
     /// Whether nothing differs.
     pub fn is_same(&self) -> bool {
         self.prefix.divergence.is_none()

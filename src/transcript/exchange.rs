@@ -13,14 +13,16 @@ use super::{
 };
 use crate::json::{self, Object, ObjectExt, Value};
 
-/// What is wrong with a response whose stream has no end. What had come of it is kept.
-const BROKEN_OFF: &str = "broken off: the stream has no end";
-/// As [`BROKEN_OFF`], where the provider sent an error in the place of the rest; its words follow.
-const ERROR_EVENT: &str = "broken off: the stream ended with an error event";
+/// What is wrong with a response whose stream has no end; why follows. What had come of it is kept.
+const BROKEN_OFF: &str = "broken off: ";
+/// Why, where nobody recorded it.
+const NO_END: &str = "the stream has no end";
+/// Why, where the provider sent an error in the place of the rest; its words follow.
+const ERROR_EVENT: &str = "the stream ended with an error event";
 
 /// Whether this is wrong with a response of which something came.
 pub(super) fn broke_off(failure: &str) -> bool {
-    failure == BROKEN_OFF || failure.starts_with(ERROR_EVENT)
+    failure.starts_with(BROKEN_OFF)
 }
 
 /// A request and what came back.
@@ -132,8 +134,8 @@ pub(super) fn read(
     let is_broken_here = is_broken_off && !is_kept;
     let failure = failure.or_else(|| {
         let broken_off = || match error_event(interaction).filter(|error| error.is_last) {
-            Some(error) => format!("{ERROR_EVENT}: {}", error.told),
-            None => BROKEN_OFF.to_owned(),
+            Some(error) => format!("{BROKEN_OFF}{ERROR_EVENT}: {}", error.told),
+            None => format!("{BROKEN_OFF}{}", interaction.cut.as_deref().unwrap_or(NO_END)),
         };
         is_broken_here.then(broken_off)
     });

@@ -105,8 +105,8 @@ fn a_cut_answer_is_never_taken_for_a_whole_one() {
     for (answer, expected) in [
         // The client has what it waits for, and leaves.
         (Some(whole.as_str()), None),
-        (Some(STREAM), Some("broken off: the stream has no end")),
-        (Some(json), Some("broken off: the stream has no end")),
+        (Some(STREAM), Some("broken off: the client went away")),
+        (Some(json), Some("broken off: the client went away")),
         (Some(&json[..40]), Some("no response: the client went away")),
         (None, Some("the client went away")),
     ] {
@@ -218,7 +218,10 @@ fn an_exchange_that_still_runs_is_left_out_until_it_has_ended() {
     drop(writer);
     let recording = read(scratch.path());
     let [_, second] = recording.exchanges() else { panic!() };
-    assert_eq!(failure(second), Some("the recorder ended before the answer did"));
+    assert_eq!(
+        failure(second),
+        Some("its end is not recorded: the recorder was stopped, or could not write")
+    );
 }
 
 #[test]
@@ -303,7 +306,7 @@ fn of_an_answer_that_broke_off_all_is_read_that_came_before() {
         drop(writer);
         let recording = read(scratch.path());
         let [exchange] = recording.exchanges() else { panic!("{:?}", recording.exchanges()) };
-        assert_eq!(failure(exchange), Some("broken off: the stream has no end"));
+        assert_eq!(failure(exchange), Some("broken off: the provider went away"));
         assert!(exchange.response.body.as_deref().unwrap().starts_with(STREAM));
         assert_eq!(exchange.response.cut, gone);
         let (_, history) = recording.sessions().next().unwrap();

@@ -120,7 +120,7 @@ impl Exchange {
         let cut = |reason: &str| Outcome::Cut { reason: reason.to_owned() };
         match (&self.end, &self.response) {
             (None, _) if self.is_live => Outcome::Running,
-            (None, _) => cut("the recorder ended before the answer did"),
+            (None, _) => cut(NO_END),
             (Some(End { cut: Some(reason), .. }), _) => cut(reason),
             (Some(_), None) => cut("no response was recorded"),
             (Some(end), _) if end.stored < end.bytes => cut(TOO_LONG),
@@ -142,6 +142,7 @@ impl Exchange {
     }
 }
 
+const NO_END: &str = "its end is not recorded: the recorder was stopped, or could not write";
 const LEFT_OUT: &str = "the request could not be redacted, and was left out";
 const BROKE_OFF: &str = "the request broke off";
 pub(crate) const TOO_LONG: &str = "the body is longer than what is stored of it";

@@ -30,12 +30,14 @@ pub(super) fn print(args: &args::Render, number: usize, side: Side, out: &mut Ou
     input::each(&args.input.of_all_sessions(), true, |source| {
         let session = args.input.session.as_deref();
         let listed = requests::with(source, number, session, &uncounted())?;
-        let line = number.checked_sub(1).and_then(|at| listed.exchanges().get(at)?.line);
+        let listed = number.checked_sub(1).and_then(|at| listed.exchanges().get(at));
         let recording = opened(source)?;
-        let Some(exchange) = exchange_at(&recording, line) else {
+        let Some(exchange) = exchange_at(&recording, listed.and_then(|listed| listed.line)) else {
             return Err(source.fail(format!("request {number} is no longer in the file")).into());
         };
-        let stored = Stored::of(source, &recording, exchange, number, side)?;
+        // Clients close the connection behind the last event of a stream.
+        let is_ended = listed.is_some_and(|listed| listed.response.cut.is_none());
+        let stored = Stored::of(source, &recording, exchange, number, (side, is_ended))?;
         out.write_all(&stored.bytes)?;
         out.flush()?;
         // What is printed must not be taken for the whole.
@@ -72,13 +74,14 @@ struct Stored {
 }
 
 impl Stored {
-    /// Says what is missing, and what could not be unpacked.
+    /// Says what is missing, and what could not be unpacked. With the side comes whether the answer
+    /// has its last event.
     fn of(
         source: &Source,
         recording: &Recording,
         exchange: &Exchange,
         number: usize,
-        side: Side,
+        (side, is_ended): (Side, bool),
     ) -> Outcome<Self> {
         let (what, body, encoding) = match side {
             Side::Request => ("request", recording.request(exchange), exchange.request_encoding()),
@@ -91,6 +94,8 @@ impl Stored {
             let why = cut.map(|cut| format!(": {cut}")).unwrap_or_default();
             return Err(source.fail(format!("request {number} has no response{why}")).into());
         }
+        let breaks_off = cut.is_some();
+        let cut = cut.filter(|_| !(is_ended && matches!(side, Side::Response)));
         if let Some(cut) = &cut {
             source.note(&format!("{what} {number} is cut, its end is missing: {cut}"));
         }
@@ -101,7 +106,7 @@ impl Stored {
         let error = match unpacked_start(bytes.clone(), &encoding, MAX_BYTES as u64) {
             Ok((bytes, None)) => return Ok(Self { bytes, is_cut }),
             // Of a body that broke off, what came before is unpacked.
-            Ok((bytes, Some(_))) if is_cut && !bytes.is_empty() => {
+            Ok((bytes, Some(_))) if breaks_off && !bytes.is_empty() => {
                 return Ok(Self { bytes, is_cut });
             }
             Ok((_, Some(error))) | Err(error) => error,

@@ -221,7 +221,8 @@ impl<'l> Listing<'l> {
         divergence: &Divergence,
         diff: &RequestDiff,
     ) -> String {
-        let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
+        let owner = diff.owner();
+        let owner = owner.as_deref();
         let label = owner.and_then(|owner| self.labels.of_owner(&exchange.session, owner));
         let named = |frame: &FrameSeq| match label.as_ref().map(Label::words) {
             Some(words) if !words.is_empty() => format!("frame {frame}, {words}"),
@@ -232,10 +233,12 @@ impl<'l> Listing<'l> {
                 let name = facet.as_str();
                 let within = name.strip_prefix("tool:").and_then(|tool| {
                     let change = diff.tools.iter().find(|change| change.name == tool)?;
-                    (!change.path.elements().is_empty()).then(|| change.path.to_string())
+                    let is_within = !change.path.elements().is_empty();
+                    let is_gone = change.next.is_none().then(|| "is gone".to_owned());
+                    is_gone.or_else(|| is_within.then(|| format!("at {}", change.path)))
                 });
                 match (within, frame) {
-                    (Some(path), _) => format!("{name} at {path}"),
+                    (Some(within), _) => format!("{name} {within}"),
                     (None, Some(frame)) => format!("{name}, {}", named(frame)),
                     (None, None) => name.to_owned(),
                 }
@@ -252,7 +255,8 @@ impl<'l> Listing<'l> {
     /// What differs from the request before, as JSON.
     pub(super) fn difference_json(&self, exchange: &Exchange, diff: &RequestDiff) -> Object {
         let divergence = diff.prefix.divergence.as_ref().map(|divergence| {
-            let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
+            let owner = diff.owner();
+            let owner = owner.as_deref();
             let mut json = object! {
                 "path": divergence.path.to_string(),
                 "byte": or_null(divergence.offset.map(|offset| offset as u64)),

@@ -170,3 +170,66 @@ fn each_stored_body_can_be_printed_whatever_it_is() {
         assert_eq!(run(refused).code, Some(2), "{refused:?}");
     }
 }
+
+/// Two requests of one conversation with these tools, answered by a stream with these last bytes;
+/// the client went away behind them.
+fn streamed_recording(folder: &Path, tools: [&str; 2], last: [&str; 2]) {
+    let (mut writer, _) = RecordingWriter::open_private(folder).unwrap();
+    let mut messages = "{\"role\":\"user\",\"content\":\"Open?\"}".to_owned();
+    for (tools, last) in tools.into_iter().zip(last) {
+        let start = Start { path: "/chat/completions".to_owned(), ..Start::now("POST", "openai") };
+        let id = writer.start(&start).unwrap();
+        let body = format!("{{\"model\":\"m\",\"tools\":[{tools}],\"messages\":[{messages}]}}");
+        writer.request(id, "openai", RequestBody::whole(body.as_bytes())).unwrap();
+        writer.response(id, &ResponseHead { status: 200, after_ms: 1, headers: vec![] }).unwrap();
+        let delta = "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes\"}}]}";
+        let answer = format!("data: {delta}\n\n{last}");
+        writer.part(id, answer.as_bytes()).unwrap();
+        let bytes = answer.len() as u64;
+        let cut = Some("the client went away".to_owned());
+        writer.end(id, &End { after_ms: 2, bytes, stored: bytes, cut }).unwrap();
+        messages.push_str(
+            ",{\"role\":\"assistant\",\"content\":\"Yes\"},{\"role\":\"user\",\"content\":\"On?\"}",
+        );
+    }
+}
+
+#[test]
+fn a_stream_is_whole_with_its_last_event_and_else_it_is_said_who_ended_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    streamed_recording(&folder, ["", ""], ["data: [DONE]\n\n", ""]);
+    let path = folder.to_str().unwrap();
+    let whole = run(&["render", "--response", "1", "--raw", path]);
+    assert_eq!((whole.code, whole.err.as_str()), (Some(0), ""));
+    assert!(whole.out.ends_with("[DONE]\n\n"), "{}", whole.out);
+    let cut = run(&["render", "--response", "2", "--raw", path]);
+    assert_eq!(cut.code, Some(1));
+    let said = "response 2 is cut, its end is missing: the client went away";
+    assert!(cut.err.contains(said), "{}", cut.err);
+    let listed = run(&["requests", path]).out;
+    assert!(listed.contains("failed: broken off: the client went away"), "{listed}");
+}
+
+#[test]
+fn the_last_tool_that_is_gone_owns_the_difference() {
+    let tool = |name: &str| {
+        format!(
+            "{{\"type\":\"function\",\"function\":{{\"name\":\"{name}\",\"parameters\":{{}}}}}}"
+        )
+    };
+    let (both, one) = (format!("{},{}", tool("tide"), tool("berth")), tool("tide"));
+    for (before, after) in [(both.as_str(), one.as_str()), (&both, "")] {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("recording");
+        streamed_recording(&folder, [before, after], ["data: [DONE]\n\n"; 2]);
+        let path = folder.to_str().unwrap();
+        let gone = if after.is_empty() { "tide" } else { "berth" };
+        let listed = run(&["requests", path]).out;
+        assert!(listed.contains(&format!("tool:{gone} is gone; ")), "{listed}");
+        let json = run(&["requests", "--json", path]).out;
+        let second: serde_json::Value = serde_json::from_str(json.lines().nth(1).unwrap()).unwrap();
+        let owner = &second["differs"]["at"]["owner"];
+        assert_eq!(*owner, serde_json::json!({"recorded": format!("tool:{gone}")}));
+    }
+}

@@ -91,12 +91,13 @@ async fn pass(
     }
     parts.version = hyper::Version::HTTP_11;
     parts.extensions.clear();
-    let body = RequestBody::new(body, of_request, watch.clone());
+    let (body, unsent) = RequestBody::new(body, of_request, watch.clone());
     let call = shared.clients.call();
     let (mut head, body) = match call.send(Request::from_parts(parts, body)).await {
         Ok(response) => response.into_parts(),
         Err(error) => {
             let reason = unanswered(&error);
+            unsent.record().await;
             EndReceipt::end(&mut recorder, Some(reason), &shared.patience).await;
             return refused((StatusCode::BAD_GATEWAY, reason));
         }

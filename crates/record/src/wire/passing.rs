@@ -1,6 +1,7 @@
 //! Bodies that are recorded as they pass.
 
 use std::{
+    future::poll_fn,
     pin::Pin,
     sync::{
         Arc,
@@ -14,35 +15,92 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::{
     sync::oneshot,
-    time::{Sleep, sleep},
+    time::{Sleep, sleep, timeout},
 };
 
 use super::{client::Call, watched::Watch};
-use crate::{RequestRecorder, ResponseRecorder};
+use crate::{RequestRecorder, ResponseRecorder, coding::MOST_STORED};
 
-/// The last bytes of an answer wait so long for the disk, and no longer.
+/// The last bytes of an answer wait so long for the disk, and no longer; what says that there is no
+/// answer waits so long for the rest of its request.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of a request on its way to the provider.
+/// The body of a request on its way to the provider. One that the provider never asked for goes to
+/// its [`UnsentBody`].
 pub(super) struct RequestBody {
+    /// `None` while it is dropped alone.
+    passing: Option<PassingRequest>,
+    unsent: Option<oneshot::Sender<PassingRequest>>,
+}
+
+/// A body that comes from the client.
+struct PassingRequest {
     body: Incoming,
     recorder: RequestRecorder,
     watch: Watch,
+    is_over: bool,
 }
 
+/// What nobody took of the body of a request.
+pub(super) struct UnsentBody(oneshot::Receiver<PassingRequest>);
+
 impl RequestBody {
-    pub(super) fn new(body: Incoming, recorder: RequestRecorder, watch: Watch) -> Self {
-        let mut passing = Self { body, recorder, watch };
+    pub(super) fn new(
+        body: Incoming,
+        recorder: RequestRecorder,
+        watch: Watch,
+    ) -> (Self, UnsentBody) {
+        let mut passing = PassingRequest { body, recorder, watch, is_over: false };
         // Nobody asks an empty body for its end.
         passing.end_if(passing.body.is_end_stream());
-        passing
+        let (unsent, rest) = oneshot::channel();
+        (Self { passing: Some(passing), unsent: Some(unsent) }, UnsentBody(rest))
     }
+}
 
+impl PassingRequest {
     fn end_if(&mut self, is_end: bool) {
+        self.is_over |= is_end;
         if is_end && self.recorder.end() {
             self.watch.next_request();
+        }
+    }
+
+    fn poll_frame(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame
+            && let Some(data) = frame.data_ref()
+        {
+            self.recorder.push(data);
+        }
+        self.is_over |= matches!(frame, Some(Err(_)));
+        // Behind trailers nobody asks for the end.
+        let is_last = match &frame {
+            None => true,
+            Some(frame) => frame.as_ref().is_ok_and(Frame::is_trailers),
+        };
+        let is_end = is_last || self.body.is_end_stream();
+        self.end_if(is_end);
+        Poll::Ready(frame)
+    }
+}
+
+impl UnsentBody {
+    /// Records what the client still sends of a request that no provider answers: as much as is
+    /// stored of one, while the client goes on.
+    pub(super) async fn record(self) {
+        let Ok(Ok(mut passing)) = timeout(PATIENCE, self.0).await else { return };
+        let mut left = MOST_STORED;
+        while left > 0 && !passing.is_over {
+            let next = poll_fn(|context| passing.poll_frame(context));
+            let Ok(Some(Ok(frame))) = timeout(PATIENCE, next).await else { return };
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            left = left.saturating_sub(length as u64);
         }
     }
 }
@@ -55,28 +113,26 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let Some(Ok(frame)) = &frame
-            && let Some(data) = frame.data_ref()
-        {
-            self.recorder.push(data);
-        }
-        // Behind trailers nobody asks for the end.
-        let is_last = match &frame {
-            None => true,
-            Some(frame) => frame.as_ref().is_ok_and(Frame::is_trailers),
-        };
-        let is_end = is_last || self.body.is_end_stream();
-        self.end_if(is_end);
-        Poll::Ready(frame)
+        self.passing.as_mut().map_or(Poll::Ready(None), |passing| passing.poll_frame(context))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.passing.as_ref().is_none_or(|passing| passing.body.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.passing.as_ref().map_or_else(SizeHint::default, |passing| passing.body.size_hint())
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if let (Some(passing), Some(unsent)) = (self.passing.take(), self.unsent.take())
+            && !passing.is_over
+        {
+            // Where there is an answer, nobody waits for it.
+            let _ = unsent.send(passing);
+        }
     }
 }
 
@@ -262,7 +318,7 @@ impl Body for ResponseBody {
 mod tests {
     use std::time::Instant;
 
-    use tokio::{runtime::Builder, time::timeout};
+    use tokio::runtime::Builder;
 
     use super::*;
 

@@ -80,7 +80,7 @@ fn a_recording_that_is_written_can_be_read_and_a_later_run_appends() {
     let recording = Recording::open(&folder).unwrap().unwrap();
     assert!(!recording.is_live());
     let outcomes: Vec<Outcome> = recording.exchanges().iter().map(Exchange::outcome).collect();
-    let reason = "the recorder ended before the answer did".to_owned();
+    let reason = "its end is not recorded: the recorder was stopped, or could not write".to_owned();
     assert_eq!(outcomes, [Outcome::Complete, Outcome::Cut { reason }, Outcome::Complete]);
     assert_eq!(check(&recording), [0, 2]);
 }

@@ -110,7 +110,7 @@ fn what_an_earlier_run_did_not_end_does_not_run() {
     second.start(&start(1)).unwrap();
     let recording = Recording::open(scratch.path().join("r")).unwrap().unwrap();
     let outcomes: Vec<Outcome> = recording.exchanges().iter().map(Exchange::outcome).collect();
-    let reason = "the recorder ended before the answer did".to_owned();
+    let reason = "its end is not recorded: the recorder was stopped, or could not write".to_owned();
     assert_eq!(outcomes, [Outcome::Cut { reason }, Outcome::Running]);
 }
 
