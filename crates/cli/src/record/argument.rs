@@ -1,6 +1,8 @@
 //! The arguments of a command, which may hold base URLs of the recorder.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, io::Write};
+
+use tempfile::NamedTempFile;
 
 /// An argument of the command.
 #[derive(Debug)]
@@ -8,10 +10,16 @@ pub(super) enum Argument {
     Plain(OsString),
     /// A text whose base URLs are known when the recorder listens.
     Pieces(Vec<Piece>),
+    /// The path of a private file with such a text, behind what stands before it: what others must
+    /// not read is in no argument.
+    File {
+        before: String,
+        pieces: Vec<Piece>,
+    },
 }
 
 /// A piece of such a text.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Piece {
     Text(String),
     /// The base URL of this route, in quotes.
@@ -24,16 +32,32 @@ impl Argument {
         Self::Pieces(vec![Piece::Text(before.into()), Piece::Base(route.into())])
     }
 
-    /// The argument, with the base URLs of routes.
-    pub(super) fn resolve(self, base: impl Fn(&str) -> Option<String>) -> OsString {
-        let pieces = match self {
-            Self::Plain(text) => return text,
-            Self::Pieces(pieces) => pieces,
+    /// The argument, with the base URLs of routes. The command needs its file, where it has one.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn resolve(
+        self,
+        base: impl Fn(&str) -> Option<String>,
+    ) -> std::io::Result<(OsString, Option<NamedTempFile>)> {
+        let resolve = |pieces: Vec<Piece>| -> String {
+            let resolved = pieces.into_iter().map(|piece| match piece {
+                Piece::Text(text) => text,
+                Piece::Base(route) => format!("\"{}\"", base(&route).unwrap_or_default()),
+            });
+            resolved.collect()
         };
-        let resolved = pieces.into_iter().map(|piece| match piece {
-            Piece::Text(text) => text,
-            Piece::Base(route) => format!("\"{}\"", base(&route).unwrap_or_default()),
-        });
-        resolved.collect::<String>().into()
+        Ok(match self {
+            Self::Plain(text) => (text, None),
+            Self::Pieces(pieces) => (resolve(pieces).into(), None),
+            Self::File { before, pieces } => {
+                let mut builder = tempfile::Builder::new();
+                let mut file = builder.prefix("afterimage-").suffix(".json").tempfile()?;
+                file.write_all(resolve(pieces).as_bytes())?;
+                let mut argument = OsString::from(before);
+                argument.push(file.path());
+                (argument, Some(file))
+            }
+        })
     }
 }

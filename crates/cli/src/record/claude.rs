@@ -44,7 +44,7 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
         ));
         return all;
     }
-    let given = last(arguments, SETTINGS);
+    let given = last_option(arguments, SETTINGS);
     let settings = match given.as_ref().map(|option| read_value(option.value)) {
         // What cannot be read there is for Claude Code to say.
         Some(None) => return all,
@@ -59,13 +59,20 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
     if !routes.is_given(ANTHROPIC) && !routes.redirect_if_possible(&origin, ANTHROPIC, url) {
         return all;
     }
-    let before = given.as_ref().map_or("", |option| option.before);
-    let led = Argument::Pieces(led(before, settings));
-    if let Some(option) = given {
-        all.splice(option.at..=option.at, [led]);
+    let pieces = with_base(settings);
+    let Some(OptionValue { at, before, value }) = given else {
+        let options = [Argument::Plain(SETTINGS.into()), Argument::Pieces(pieces)];
+        all.splice(0..0, options);
+        return all;
+    };
+    let before = before.to_owned();
+    let argument = if is_text(value) {
+        Argument::Pieces([vec![Piece::Text(before)], pieces].concat())
     } else {
-        all.splice(0..0, [Argument::Plain(SETTINGS.into()), led]);
-    }
+        // A file may hold keys, which every user of the machine could read in an argument.
+        Argument::File { before, pieces }
+    };
+    all.splice(at..=at, [argument]);
     all
 }
 
@@ -79,7 +86,7 @@ struct OptionValue<'a> {
 }
 
 /// The last option of this name.
-fn last<'a>(arguments: &'a [OsString], name: &str) -> Option<OptionValue<'a>> {
+fn last_option<'a>(arguments: &'a [OsString], name: &str) -> Option<OptionValue<'a>> {
     let texts = arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
     let (mut found, mut is_value) = (None, false);
     // Behind `--` stands a prompt.
@@ -99,11 +106,11 @@ fn last<'a>(arguments: &'a [OsString], name: &str) -> Option<OptionValue<'a>> {
 
 /// The settings that `--settings` gives: a text, or a file.
 fn read_value(value: &str) -> Option<Object> {
-    if value.trim_start().starts_with('{') {
-        parse(value.as_bytes())
-    } else {
-        read(Path::new(value))
-    }
+    if is_text(value) { parse(value.as_bytes()) } else { read(Path::new(value)) }
+}
+
+fn is_text(value: &str) -> bool {
+    value.trim_start().starts_with('{')
 }
 
 fn read(path: &Path) -> Option<Object> {
@@ -125,7 +132,7 @@ fn base_url(settings: &Object) -> Option<String> {
 /// The base URL in the files of a user and of a project, with its file. That of a project outranks
 /// that of the user.
 fn in_files(arguments: &[OsString]) -> Option<(String, String)> {
-    let sources = last(arguments, SOURCES).map(|option| option.value);
+    let sources = last_option(arguments, SOURCES).map(|option| option.value);
     let is_read = |source: &str| {
         sources.is_none_or(|sources| sources.split(',').any(|name| name.trim() == source))
     };
@@ -162,19 +169,19 @@ fn managed(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Settings as JSON, with the base URL of the recorder.
-fn led(before: &str, mut settings: Object) -> Vec<Piece> {
+fn with_base(mut settings: Object) -> Vec<Piece> {
     let mut env = match settings.shift_remove("env") {
         Some(Value::Object(env)) => env,
         _ => Object::new(),
     };
     env.shift_remove(BASE);
-    let begin = format!("{before}{{\"env\":{{\"{BASE}\":");
-    let end = format!("{}}}{}}}", further(&env), further(&settings));
+    let begin = format!("{{\"env\":{{\"{BASE}\":");
+    let end = format!("{}}}{}}}", further_members(&env), further_members(&settings));
     vec![Piece::Text(begin), Piece::Base(ANTHROPIC.to_owned()), Piece::Text(end)]
 }
 
 /// The members of an object, each behind a comma.
-fn further(object: &Object) -> String {
+fn further_members(object: &Object) -> String {
     let member =
         |(name, value): (&String, &Value)| format!(",{}:{value}", Value::from(name.as_str()));
     object.iter().map(member).collect()
@@ -209,7 +216,7 @@ mod tests {
     fn the_last_settings_before_a_prompt_count() {
         let of = |arguments: &[&str]| {
             let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-            last(&arguments, SETTINGS).map(|option| (option.at, option.value.to_owned()))
+            last_option(&arguments, SETTINGS).map(|option| (option.at, option.value.to_owned()))
         };
         assert_eq!(of(&["-p", "--settings"]), None);
         assert_eq!(of(&["--settings-file=a"]), None);

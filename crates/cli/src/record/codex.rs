@@ -13,7 +13,6 @@ use super::{
     routes::{OPENAI, Routes},
     toml_text::TomlText,
 };
-use crate::failure::Outcome;
 
 const OPENAI_KEY: &str = "openai_base_url";
 const PROVIDERS: &str = "model_providers";
@@ -22,7 +21,7 @@ const BASE: &str = "base_url";
 const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 
 /// The arguments of Codex with base URLs of the recorder.
-pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Outcome<Vec<Argument>> {
+pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argument> {
     let configuration = Configuration::read();
     let settings: Vec<Option<Setting<'_>>> = settings(arguments);
     // What the command line sets wins over the configuration.
@@ -30,10 +29,10 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Outcome<
     let mut first = Vec::new();
     let openai = match &configuration.openai {
         _ if is_set(OPENAI_KEY) => None,
-        Some(url) => Some(route(routes, OPENAI, url)?),
+        Some(url) => route(routes, OPENAI_KEY, OPENAI, url),
         // Only where nothing names another: that of its login is what it takes by itself.
         None if !routes.is_given(OPENAI) && has_chatgpt_login() => {
-            Some(routes.add("chatgpt", CHATGPT)?)
+            routes.add_if_possible("the login", "chatgpt", CHATGPT)
         }
         None => Some(OPENAI.to_owned()),
     };
@@ -50,8 +49,7 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Outcome<
         if is_set(&key) {
             continue;
         }
-        let origin = format!("{key} of Codex");
-        if let Some(route) = routes.add_if_possible(&origin, name, url) {
+        if let Some(route) = routes.add_if_possible(&of_codex(&key), name, url) {
             if can_be_in_key(name) {
                 set(format!("{key}="), &route);
             }
@@ -70,13 +68,10 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Outcome<
         first.splice(0..0, [Argument::Plain("-c".into()), text.into_argument()]);
     }
     for (argument, setting) in arguments.iter().zip(settings) {
-        let led = match setting {
-            Some(setting) => setting.lead(routes, &configured)?,
-            None => None,
-        };
-        first.push(led.unwrap_or_else(|| Argument::Plain(argument.clone())));
+        let redirected = setting.and_then(|setting| setting.redirect(routes, &configured));
+        first.push(redirected.unwrap_or_else(|| Argument::Plain(argument.clone())));
     }
-    Ok(first)
+    first
 }
 
 /// Whether a provider can be named in a key.
@@ -113,58 +108,56 @@ fn settings(arguments: &[OsString]) -> Vec<Option<Setting<'_>>> {
 }
 
 impl Setting<'_> {
-    /// The argument with base URLs of the recorder; `None` where it holds none.
-    fn lead(
+    /// The argument with base URLs of the recorder; `None` where it holds none, or one that the
+    /// recorder does not take.
+    fn redirect(
         &self,
         routes: &mut Routes,
         configured: &BTreeMap<String, String>,
-    ) -> Outcome<Option<Argument>> {
+    ) -> Option<Argument> {
         let parts: Vec<&str> = self.key.split('.').collect();
         let base = |routes: &mut Routes, name: &str| {
-            let route = route(routes, name, self.value.trim_matches(['"', '\'']))?;
-            Ok(Some(Argument::base(self.before, route)))
+            let route = route(routes, self.key, name, self.value.trim_matches(['"', '\'']))?;
+            Some(Argument::base(self.before, route))
         };
         match parts.as_slice() {
             [OPENAI_KEY] => base(routes, OPENAI),
             [PROVIDERS, name, BASE] => base(routes, name.trim_matches('"')),
             [PROVIDERS, name] => {
-                let Some(table) = self.table() else { return Ok(None) };
-                let base = base_of(routes, configured, name, &table)?;
+                let table = self.table()?;
+                let base = base_of(routes, configured, name, &table);
                 let mut text = TomlText::new(self.before);
                 provider(&mut text, &table, base.as_deref());
-                Ok(Some(text.into_argument()))
+                Some(text.into_argument())
             }
-            [PROVIDERS] => {
-                let Some(providers) = self.table() else { return Ok(None) };
-                self.lead_all(routes, configured, &providers)
-            }
-            _ => Ok(None),
+            [PROVIDERS] => Some(self.redirect_all(routes, configured, &self.table()?)),
+            _ => None,
         }
     }
 
     /// A table of all providers takes the place of what was set before, so it gets the base URLs of
     /// the configured ones too.
-    fn lead_all(
+    fn redirect_all(
         &self,
         routes: &mut Routes,
         configured: &BTreeMap<String, String>,
         providers: &toml::Table,
-    ) -> Outcome<Option<Argument>> {
-        let mut led = Vec::new();
+    ) -> Argument {
+        let mut all = Vec::new();
         for (name, value) in providers {
             let table = value.as_table().filter(|table| !table.is_empty());
-            let base = table.map(|table| base_of(routes, configured, name, table)).transpose()?;
-            led.push((name.as_str(), (Some(value), base.flatten())));
+            let base = table.and_then(|table| base_of(routes, configured, name, table));
+            all.push((name.as_str(), (Some(value), base)));
         }
         let others = configured.iter().filter(|(name, _)| !providers.contains_key(*name));
-        led.extend(others.map(|(name, route)| (name.as_str(), (None, Some(route.clone())))));
+        all.extend(others.map(|(name, route)| (name.as_str(), (None, Some(route.clone())))));
         let mut text = TomlText::new(self.before);
-        text.table(led, |text, (value, base)| match value {
+        text.table(all, |text, (value, base)| match value {
             Some(toml::Value::Table(table)) => provider(text, table, base.as_deref()),
             Some(other) => text.value(other),
             None => provider(text, &toml::Table::new(), base.as_deref()),
         });
-        Ok(Some(text.into_argument()))
+        text.into_argument()
     }
 
     /// The value as a table. An empty one takes away what is configured, and is left.
@@ -184,10 +177,10 @@ fn base_of(
     configured: &BTreeMap<String, String>,
     name: &str,
     table: &toml::Table,
-) -> Outcome<Option<String>> {
+) -> Option<String> {
     match table.get(BASE).and_then(toml::Value::as_str) {
-        Some(url) => route(routes, name, url).map(Some),
-        None => Ok(configured.get(name).cloned()),
+        Some(url) => route(routes, &format!("{PROVIDERS}.{name}.{BASE}"), name, url),
+        None => configured.get(name).cloned(),
     }
 }
 
@@ -202,15 +195,19 @@ fn provider(text: &mut TomlText, table: &toml::Table, base: Option<&str>) {
     });
 }
 
-/// The route to a base URL that Codex has for a provider.
-fn route(routes: &mut Routes, name: &str, url: &str) -> Outcome<String> {
+/// The route to a base URL that Codex has for a provider, under this key; `None` where the recorder
+/// does not take it.
+fn route(routes: &mut Routes, key: &str, name: &str, url: &str) -> Option<String> {
     if name != OPENAI {
-        return routes.add(name, url);
+        return routes.add_if_possible(&of_codex(key), name, url);
     }
-    if !routes.is_given(OPENAI) {
-        routes.redirect(OPENAI, url)?;
-    }
-    Ok(OPENAI.to_owned())
+    let is_led =
+        routes.is_given(OPENAI) || routes.redirect_if_possible(&of_codex(key), OPENAI, url);
+    is_led.then(|| OPENAI.to_owned())
+}
+
+fn of_codex(key: &str) -> String {
+    format!("{key} of Codex")
 }
 
 /// Whether Codex was logged in to by a `ChatGPT` account, and not by a key.

@@ -64,7 +64,7 @@ impl Launch {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let plain = || arguments.iter().cloned().map(Argument::Plain).collect();
         let (arguments, overlay) = match client {
-            Client::Codex => (codex::arguments(arguments, routes)?, None),
+            Client::Codex => (codex::arguments(arguments, routes), None),
             Client::Pi => (plain(), Some(pi::Overlay::of(routes)?)),
             Client::Claude => (claude::arguments(arguments, routes), None),
             Client::Other => (plain(), None),
@@ -78,7 +78,14 @@ impl Launch {
     pub(super) fn run(self, wire: &Wire) -> Outcome {
         let base = |route: &str| wire.base_url(route).map(str::to_owned);
         let mut command = Command::new(&self.program);
-        command.args(self.arguments.into_iter().map(|argument| argument.resolve(base)));
+        let mut files = Vec::new();
+        for argument in self.arguments {
+            let (argument, file) = argument
+                .resolve(base)
+                .map_err(|error| Failure::new(format!("cannot write a temporary file: {error}")))?;
+            command.arg(argument);
+            files.extend(file);
+        }
         for (variable, route) in &self.variables {
             command.env(variable, base(route).unwrap_or_default());
         }
@@ -107,6 +114,7 @@ impl Launch {
         if let Some(over) = over {
             over.restore();
         }
+        drop(files);
         passed?;
         match code(status.map_err(failed)?) {
             0 => Ok(()),

@@ -117,19 +117,13 @@ impl Routes {
     }
 
     /// Makes the route of a known provider lead to another base URL. A variable that led there leads
-    /// where it did, by a route of its own.
-    pub(super) fn redirect(&mut self, name: &str, url: &str) -> Outcome {
-        self.lead(name, upstream(name, url)?);
-        Ok(())
-    }
-
-    /// As [`Routes::redirect`]; false where the recorder does not take the base URL, as of
+    /// where it did, by a route of its own. False where the recorder does not take the base URL, as of
     /// [`Routes::add_if_possible`].
     pub(super) fn redirect_if_possible(&mut self, origin: &str, name: &str, url: &str) -> bool {
-        possible(origin, url).map(|upstream| self.lead(name, upstream)).is_some()
+        possible(origin, url).map(|upstream| self.redirect(name, upstream)).is_some()
     }
 
-    fn lead(&mut self, name: &str, upstream: Upstream) {
+    fn redirect(&mut self, name: &str, upstream: Upstream) {
         let Some(found) = self.all.iter_mut().find(|(route, _)| route.name() == name) else {
             return;
         };

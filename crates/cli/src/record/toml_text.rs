@@ -91,7 +91,7 @@ mod tests {
         .unwrap();
         let mut text = TomlText::new("value = ");
         text.value(&toml::Value::Table(table.clone()));
-        let written = text.into_argument().resolve(|_| None).into_string().unwrap();
+        let written = text.into_argument().resolve(|_| None).unwrap().0.into_string().unwrap();
         assert!(!written.contains('\n'), "{written}");
         let read: toml::Table = written.parse().unwrap();
         // One that is no number equals nothing.

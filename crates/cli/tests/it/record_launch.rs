@@ -247,7 +247,9 @@ fn base_of_claude(out: &str) -> (Option<Value>, String) {
     let variable = lines.next().unwrap().to_owned();
     let all: Vec<&str> = lines.collect();
     let at = all.iter().rposition(|line| *line == "--settings");
-    let settings = at.map(|at| serde_json::from_str(all[at + 1]).unwrap());
+    // A file is printed behind its mode.
+    let text = at.map(|at| all[at..].iter().find(|line| line.starts_with('{')).unwrap());
+    let settings = text.map(|text| serde_json::from_str(text).unwrap());
     (settings, variable)
 }
 
@@ -260,7 +262,8 @@ struct ClaudeHome {
 impl ClaudeHome {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        let script = "echo $ANTHROPIC_BASE_URL; printf '%s\\n' \"$@\"";
+        let script = "echo $ANTHROPIC_BASE_URL; for argument; do if [ -f \"$argument\" ]; then \
+                      ls -l \"$argument\"; cat \"$argument\"; echo; else echo \"$argument\"; fi; done";
         let program = stand_in(scratch.path(), "claude", script);
         for folder in ["home", "project/.git", "project/.claude", "project/src"] {
             fs::create_dir_all(scratch.path().join(folder)).unwrap();
@@ -349,6 +352,34 @@ fn settings_on_the_command_line_of_claude_code_are_kept() {
 }
 
 #[test]
+fn what_a_file_of_settings_of_claude_code_holds_is_in_no_argument() {
+    let claude = ClaudeHome::new();
+    claude.put("home/settings.json", &names("https://gateway.example/user"));
+    // Longer than an argument may be, too.
+    let long = "x".repeat(200_000);
+    claude.put("more.json", &format!(r#"{{"env":{{"ANTHROPIC_AUTH_TOKEN":"{long}"}}}}"#));
+    let more = claude.scratch.path().join("more.json");
+    let option = format!("--settings={}", more.display());
+    for arguments in [&["--settings", more.to_str().unwrap()][..], &[&option]] {
+        let recording = claude.scratch.path().join("recording");
+        let args = ["record", "-o", recording.to_str().unwrap(), "--", &claude.program];
+        let mut recorder = afterimage(&[&args[..], arguments].concat());
+        recorder.env("CLAUDE_CONFIG_DIR", claude.scratch.path().join("home"));
+        let output = recorder.output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let out = String::from_utf8(output.stdout).unwrap();
+        let path = out.lines().find_map(|line| Some(line.split_once("afterimage-")?.1));
+        let name = format!("afterimage-{}", path.unwrap());
+        if arguments.len() == 2 {
+            assert!(out.contains("-rw-------") && out.contains(&long), "{}", out.len());
+        } else {
+            assert!(out.contains("--settings=/") && !out.contains(&long), "{}", out.len());
+        }
+        assert!(!std::env::temp_dir().join(name).exists());
+    }
+}
+
+#[test]
 fn settings_of_claude_code_that_lead_elsewhere_are_told_of() {
     let claude = ClaudeHome::new();
     claude.put("home/settings.json", &names("http://192.0.2.5/v1"));
@@ -409,6 +440,30 @@ fn codex_and_pi_are_led_to_their_providers_and_not_to_what_variables_name() {
     for (provider, ends) in [("openai", "/openai/v1"), ("anthropic", "/anthropic")] {
         let base = models["providers"][provider]["baseUrl"].as_str().unwrap();
         assert!(base.ends_with(ends), "{base}");
+    }
+}
+
+#[test]
+fn a_base_url_of_codex_that_is_not_taken_stays_as_it_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let home = scratch.path().to_str().unwrap();
+    let codex = stand_in(scratch.path(), "codex", "printf '%s\\n' \"$@\"");
+    let lan = "http://192.0.2.5:11434/v1";
+    for (configuration, given) in [
+        (format!("openai_base_url = \"{lan}\""), None),
+        (format!("model_providers.box.base_url = \"{lan}\""), None),
+        (String::new(), Some(format!("openai_base_url={lan}"))),
+        (String::new(), Some(format!("model_providers.box.base_url=\"{lan}\""))),
+        (String::new(), Some(format!("model_providers.box={{base_url=\"{lan}\",name=\"b\"}}"))),
+        (String::new(), Some(format!("model_providers={{box={{base_url=\"{lan}\"}}}}"))),
+    ] {
+        fs::write(scratch.path().join("config.toml"), configuration).unwrap();
+        let given = given.as_deref();
+        let command = [&[codex.as_str()][..], given.map_or(&[], |_| &["-c"]), given.as_slice()];
+        let (out, err) = record(scratch.path(), &command.concat(), &[("CODEX_HOME", home)]);
+        assert!(err.contains("of Codex stays as it is, and calls there are not recorded"), "{err}");
+        assert!(!out.contains("openai_base_url=\"http://127.0.0.1") || !err.contains("openai_"));
+        assert!(given.is_none() || out.contains(lan), "{out}");
     }
 }
 
