@@ -1,7 +1,7 @@
 //! What two requests share, and what of it is in the cache.
 
 use super::{
-    FirstDifference, Lifetime, SentRequest,
+    FirstDifference, Lifetime, SentRequest, UnservedEntry,
     layout::{End, Layout},
     lookup::{Entry, entries, in_steps, places},
     rules::{Breakpoints, ModelRules, Section},
@@ -115,6 +115,30 @@ impl Comparison {
         let entries = entries(layout, rules, scale);
         let served = entries.iter().filter(|entry| is_served(entry));
         served.map(|entry| scale.of(entry.end.tokens)).max().unwrap_or(0)
+    }
+
+    /// Why the longest entry of the request before is not served, where the next one shares it.
+    pub(super) fn unserved(
+        &self,
+        rules: &ModelRules,
+        scale: &Scale,
+        limit: usize,
+        (previous, next): (Option<&SentRequest<'_>>, &SentRequest<'_>),
+    ) -> Option<UnservedEntry> {
+        let Entry { end, is_long } = entries(self.previous.as_ref()?, rules, scale).pop()?;
+        if end.leaves > self.counts.same.min(limit) {
+            return None;
+        }
+        if age(rules, is_long, gap(previous, next)) == Lifetime::Expired {
+            return Some(UnservedEntry::Expired);
+        }
+        let places = places(&self.next, rules);
+        let is_behind = |place: &usize| *place > end.leaves;
+        match places.contains(&end.leaves) {
+            true => None,
+            false if places.iter().any(is_behind) => Some(UnservedEntry::OutOfReach),
+            false => Some(UnservedEntry::NotAskedFor),
+        }
     }
 
     /// Whether what the request before left can still be there: what it asked to keep longest.

@@ -33,6 +33,6 @@ mod volatile;
 pub use diagnostics::ProviderDiagnostics;
 pub use difference::{ChangeKind, FirstDifference};
 pub use predict::{Guard, RefusedRequest, SentRequest};
-pub use prediction::{CacheForecast, Lifetime, NoForecast, Prediction};
+pub use prediction::{CacheForecast, Lifetime, NoForecast, Prediction, UnservedEntry};
 pub use rules::{Basis, CacheRules, ModelRules, Setting};
 pub use volatile::Volatile;

@@ -254,6 +254,7 @@ impl Guard {
                 (read, Some(read))
             }
         };
+        let unserved = comparison.unserved(rules, &scale, limit.leaves, (previous, next));
         let (write, write_long) = if rules.bills_writes() {
             let entries = entries(&comparison.next, rules, &scale);
             let (short, long) = written(&entries, read, &scale);
@@ -287,6 +288,7 @@ impl Guard {
             write_long,
             write_surcharge: surcharge / PARTS,
             lost,
+            unserved,
             certainty: if scale.is_fitted() { Certainty::Calibrated } else { Certainty::Estimated },
             price: price.and_then(|(price, prices)| Some(money(price.of(&usage)?, prices))),
             loss: price.map(|(price, prices)| money(price.lost(lost, &usage), prices)),

@@ -46,6 +46,8 @@ pub struct CacheForecast {
     pub write_surcharge: u64,
     /// The tokens that the request before left in the cache and that are not served.
     pub lost: u64,
+    /// Why the longest entry that the request before left is not served, where its text is the same.
+    pub unserved: Option<UnservedEntry>,
     /// How the tokens were counted: [`Certainty::Calibrated`] where they were fitted to what was
     /// reported of the request before.
     pub certainty: Certainty,
@@ -53,6 +55,29 @@ pub struct CacheForecast {
     pub price: Option<Money>,
     /// What of that is paid because of what was lost.
     pub loss: Option<Money>,
+}
+
+/// Why an entry of the cache is not served to a request that begins with its text.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnservedEntry {
+    /// Its time has passed.
+    Expired,
+    /// The places at which the request asks for entries are too far behind it.
+    OutOfReach,
+    /// The request asks for no entry there or behind it.
+    NotAskedFor,
+}
+
+impl UnservedEntry {
+    /// For people.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Expired => "the cache keeps nothing for so long",
+            Self::OutOfReach => "what it adds is longer than the cache looks back for an entry",
+            Self::NotAskedFor => "its marks for the cache are others",
+        }
+    }
 }
 
 /// Whether an entry of the cache can still be there.
@@ -149,9 +174,9 @@ impl Prediction {
             return Some(format!("`{}` changed: {}", of.cause, of.from.billed()));
         }
         match (self.lifetime, &self.cache) {
-            (Lifetime::Expired, _) => Some("the cache keeps nothing for so long".to_owned()),
+            (Lifetime::Expired, _) => Some(UnservedEntry::Expired.words().to_owned()),
             (_, Ok(forecast)) if forecast.lost > 0 => {
-                Some("its marks for the cache are others".to_owned())
+                forecast.unserved.map(|unserved| unserved.words().to_owned())
             }
             _ => None,
         }

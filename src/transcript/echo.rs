@@ -1,5 +1,8 @@
 use crate::json::Value;
 
+/// A text of fewer bytes says nothing of the answer that it is in.
+const LEAST: usize = 16;
+
 /// What an answer says: its text, and the ids of its calls. A request that goes on repeats that,
 /// whatever else the client leaves out or writes anew.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,10 +30,38 @@ impl Echo {
         echo
     }
 
-    /// Whether one text is in the other, beside the same calls: clients trim answers, leave
-    /// reasoning out of them, or put it in.
+    /// Whether both have the same calls or, without calls, one text is in the other: clients trim
+    /// answers, leave reasoning out of them, or put it in. A short text may be in any other.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let (own, others) = (self.text.trim(), other.text.trim());
-        self.calls == other.calls && (own.contains(others) || others.contains(own))
+        let is_in = |text: &str, whole: &str| text.len() >= LEAST && whole.contains(text);
+        let is_same_text =
+            !own.is_empty() && own == others || is_in(own, others) || is_in(others, own);
+        self.calls == other.calls && (!self.calls.is_empty() || is_same_text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn echo(text: &str, calls: &[&str]) -> Echo {
+        Echo { text: text.to_owned(), calls: calls.iter().map(|id| (*id).to_owned()).collect() }
+    }
+
+    #[test]
+    fn answers_are_alike_by_their_calls_or_by_texts_that_are_long_enough() {
+        let long = "the tide turns at four";
+        for (one, other, is_like) in [
+            (echo("", &["a"]), echo("I look it up.", &["a"]), true),
+            (echo("", &["a"]), echo("", &["b"]), false),
+            (echo(" yes\n", &[]), echo("yes", &[]), true),
+            (echo("y", &[]), echo("yes", &[]), false),
+            (echo("", &[]), echo("yes", &[]), false),
+            (echo("", &[]), echo("", &[]), false),
+            (echo(long, &[]), echo("<think>so</think> the tide turns at four", &[]), true),
+        ] {
+            assert_eq!((one.is_like(&other), other.is_like(&one)), (is_like, is_like), "{one:?}");
+        }
     }
 }

@@ -13,16 +13,16 @@ use crate::{
     record::{Exchange, Outcome, Recording, RequestBodies, unpacked, unpacked_start},
 };
 
-/// The bodies of a recording may have so many bytes together,
+/// The bodies of a recording may have so many bytes together, however short it is.
 const FREE: u64 = 1 << 30;
-/// or this many for each byte of the recording.
+/// They may have this many for each byte of the recording.
 const MOST_RATIO: u64 = 1024;
 /// How many requests are at hand for those that go on from them: as many as conversations are followed.
 const KEPT: usize = 16;
 const MOST_UNPACKED: u64 = MAX_BYTES as u64;
-/// A recording of so many bytes is long, a shorter one where it is tested,
+/// A recording of so many bytes is long; a shorter one where it is tested.
 const LONG: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 256 << 10 };
-/// and so many of its exchanges are unpacked ahead.
+/// So many exchanges of a long recording are unpacked ahead.
 const AHEAD: usize = 4;
 
 /// Opens the recording in a folder.

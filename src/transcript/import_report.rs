@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// What an import saw besides the frames that it gave.
 #[non_exhaustive]
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
     /// Records that are known and that no frame holds, by kind: the first 200 kinds, and `other`.
     /// [`ImportReport::is_unsent`] says which of them the model never saw.

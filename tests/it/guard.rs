@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use afterimage::{
     bill::Prices,
-    guard::{CacheRules, Guard, Lifetime, NoForecast, RefusedRequest, SentRequest},
+    guard::{CacheRules, Guard, Lifetime, NoForecast, RefusedRequest, SentRequest, UnservedEntry},
     id::Millis,
     json,
     request::{Recording, Request},
@@ -169,6 +169,47 @@ fn a_lifetime_needs_both_times_and_a_rule() {
     assert_eq!(lifetime(was.at(at(9)), is.at(at(0))), Lifetime::Unknown);
     let gone = guard().predict(Some(&was.at(at(0))), &is.at(at(301))).unwrap();
     assert_eq!(gone.cause().unwrap(), "the cache keeps nothing for so long");
+}
+
+/// A request of Claude Opus 5 with a mark that lasts an hour on its system prompt, and with this many
+/// blocks of a message, of which these are marked.
+fn blocks(count: usize, marked: &[usize]) -> Value {
+    let block = |at: usize| {
+        let text = format!("{at} {}", "word ".repeat(300));
+        let mut block = object!({ "type": "text", "text": text });
+        if marked.contains(&at) {
+            block["cache_control"] = object!({ "type": "ephemeral" });
+        }
+        block
+    };
+    let content: Vec<Value> = (0..count).map(block).collect();
+    object!({ "model": "claude-opus-5", "max_tokens": 9,
+            "system": [{ "type": "text", "text": "word ".repeat(2_000),
+                         "cache_control": { "type": "ephemeral", "ttl": "1h" } }],
+            "messages": [{ "role": "user", "content": content }] })
+}
+
+#[test]
+fn why_an_entry_is_not_served_is_told_apart() {
+    let at = |minute: i64| Millis::new(minute * 60_000);
+    for (was, is, minutes, expected) in [
+        // The system prompt is kept for an hour, and the message for five minutes.
+        ((9, [8]), (10, &[9][..]), 10, Some(UnservedEntry::Expired)),
+        ((9, [8]), (10, &[9]), 4, None),
+        ((9, [8]), (40, &[39]), 4, Some(UnservedEntry::OutOfReach)),
+        ((9, [8]), (28, &[27]), 4, None),
+        ((9, [8]), (10, &[]), 4, Some(UnservedEntry::NotAskedFor)),
+    ] {
+        let bodies = [blocks(was.0, &was.1), blocks(is.0, is.1)];
+        let requests = recorded("messages", &bodies);
+        let (was, is) = (SentRequest::new(&requests[0]), SentRequest::new(&requests[1]));
+        let prediction = guard().predict(Some(&was.at(at(0))), &is.at(at(minutes))).unwrap();
+        assert_eq!((prediction.difference.as_ref(), prediction.breaks.len()), (None, 0));
+        let forecast = prediction.cache.as_ref().unwrap();
+        assert_eq!(forecast.unserved, expected, "{is:?}");
+        assert_eq!(forecast.lost > 0, expected.is_some());
+        assert_eq!(prediction.cause().is_some(), expected.is_some());
+    }
 }
 
 #[test]

@@ -88,6 +88,17 @@ impl Failure {
     }
 }
 
+/// The first of two outcomes that stops the command. The other one is said, where it has a failure.
+pub(crate) fn first_stop(first: Outcome, second: Outcome) -> Outcome {
+    match (first, second) {
+        (Err(first), Err(Stop::Failure(second) | Stop::Output(second))) => {
+            second.report();
+            Err(first)
+        }
+        (first, second) => first.and(second),
+    }
+}
+
 impl Stop {
     /// The same stop of a command that reads something else, with its own advice.
     pub(crate) fn advised(self, advice: &'static str) -> Self {

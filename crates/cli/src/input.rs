@@ -25,7 +25,7 @@ use indexmap::IndexSet;
 
 use crate::{
     args::Input,
-    failure::{Failure, Outcome, Stop},
+    failure::{Failure, Outcome, Stop, first_stop},
 };
 pub(crate) use counted::{Progress, is_stdin};
 pub(crate) use folder::{FolderContents, Found, FoundKind};
@@ -253,8 +253,7 @@ impl<'r> Reading<'r> {
             failure.report();
             self.outcome = Err(Stop::Reported);
         }
-        self.outcome?;
-        reported?;
+        first_stop(self.outcome, reported)?;
         if let (Some(branch), false) = (&self.input.branches.branch, self.is_branch_found) {
             let failure = Failure::new(format!("there is no frame of a record {branch:?}"));
             return Err(failure

@@ -35,7 +35,7 @@ use self::{
 };
 use crate::{
     args::Color,
-    failure::{Failure, Outcome},
+    failure::{Failure, Outcome, first_stop},
     output::{Output, note},
     text::counted,
 };
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Record) -> Outcome {
         }
     };
     let reported = redaction.map_or(Ok(()), |redaction| redaction.report());
-    outcome.and(reported)
+    first_stop(outcome, reported)
 }
 
 fn note_counts(args: &Record, wire: &Wire) {

@@ -133,7 +133,7 @@ impl<S> Printed<S> {
 /// another file those whose answers end their sessions, unless it is quiet.
 pub(crate) fn held(source: &Source, recording: &Recording, is_quiet: bool) -> HashSet<usize> {
     if recording.format() == TranscriptFormat::Recording {
-        let running = source.report().running.unwrap_or(u64::MAX);
+        let running = source.running().unwrap_or(u64::MAX);
         let follows = |of: &&Exchange| of.line.is_some_and(|line| line > running);
         return recording.exchanges().iter().filter(follows).map(|of| of.number).collect();
     }

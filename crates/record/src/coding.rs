@@ -14,15 +14,17 @@ const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 const AFTER: u8 = 2;
 const IN_PARTS: u8 = 3;
-/// The level of a body that begins a conversation, and of one that begins its chain anew: that is one
-/// of sixteen, and most of what a recording takes.
+/// The level of a body that begins a conversation.
 const LEVEL: i32 = 9;
+/// That of one that begins its chain anew: one of sixteen, and most of what a recording takes.
 const LEVEL_ANEW: i32 = 17;
-/// That of a long one, of one that repeats an earlier one, and of one for which an answer waits.
+/// That of a long one.
 const LEVEL_LONG: i32 = 3;
+/// That of one that repeats an earlier one.
 const LEVEL_AFTER: i32 = 3;
+/// That of one for which an answer waits.
 const LEVEL_QUICK: i32 = 1;
-/// A body from this length on is long: the higher level would take a second for 20 MB.
+/// A body from this length on is long: of a shorter one the highest level takes a quarter of a second.
 const LONG: usize = 1 << 20;
 /// The largest window: a decoder of zstd takes no larger one by itself.
 const MOST_WINDOW: u32 = 27;
@@ -45,7 +47,7 @@ pub(crate) struct StoredBody {
 /// How much is done to make a body small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effort {
-    /// The most: few are packed so.
+    /// The most, where no answer waits: of what begins a chain anew.
     Smallest,
     /// What it takes.
     Small,

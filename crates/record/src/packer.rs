@@ -33,13 +33,13 @@ impl Packer {
         let most = usize::try_from(MOST_STORED).unwrap_or(usize::MAX);
         let bytes = body.bytes.get(..most).unwrap_or(body.bytes);
         let body = &RequestBody { bytes, total: body.total, ended: body.ended };
-        if effort != Effort::Small || body.bytes.len() > MOST_BASE {
+        if effort > Effort::Small || body.bytes.len() > MOST_BASE {
             let effort = effort.max(Effort::Quick);
             return PackedBody { content: coding::to_bytes(body, None, effort), planned: None };
         }
         let planned = self.bases.plan(lane, body.bytes);
         let base = planned.base.as_ref().map(|base| (base.position, &*base.body));
-        let effort = if planned.begins_anew() { Effort::Smallest } else { effort };
+        let effort = if planned.begins_anew() { effort } else { Effort::Small };
         let content = coding::to_bytes(body, base, effort);
         let is_after = coding::describe(&content).is_ok_and(|stored| stored.base.is_some());
         PackedBody { content, planned: Some(planned.carried_out(is_after)) }

@@ -128,7 +128,7 @@ impl RecordingWriter {
     /// # Errors
     /// Those of [`RecordingWriter::start`].
     pub fn request(&mut self, of: ExchangeId, lane: &str, body: RequestBody<'_>) -> Result<()> {
-        let packed = self.packer.pack(lane, &body, Effort::Small);
+        let packed = self.packer.pack(lane, &body, Effort::Smallest);
         let position = self.packed(of, &packed.content)?;
         self.packer.keep(lane, position, body.bytes, packed);
         Ok(())

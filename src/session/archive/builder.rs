@@ -213,13 +213,26 @@ fn clear_unfinished(directory: &Path) {
         let _ = fs::remove_file(directory.join(name));
     }
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let is_own = |name: &OsStr| {
-        name == MAKING || name.len() >= 4 && name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
-    };
-    for entry in entries.filter(|entry| is_own(&entry.file_name())) {
+    for entry in entries.filter(|entry| entry.file_name() == MAKING || is_transcript(entry)) {
         let _ = fs::remove_dir_all(entry.path());
     }
     let _ = fs::remove_file(directory.join(UNFINISHED));
+}
+
+/// Whether this is the folder of a transcript or of a session: it has a number, and holds nothing but
+/// files of records and such folders. Folders of others have numbers too.
+fn is_transcript(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let is_number = name.len() >= 4 && name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+    let is_records = |name: &OsStr| Path::new(name).extension().is_some_and(|of| of == "rec");
+    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let Some(mut entries) = fs::read_dir(entry.path()).ok().filter(|_| is_number && is_folder)
+    else {
+        return false;
+    };
+    entries.all(|entry| {
+        entry.is_ok_and(|entry| is_records(&entry.file_name()) || is_transcript(&entry))
+    })
 }
 
 /// What there is where an archive may be written.

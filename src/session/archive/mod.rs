@@ -74,7 +74,8 @@ pub use written_transcript::WrittenTranscript;
 const MANIFEST: &str = "archive.json";
 /// What is there while a directory is being made: who finds it without a list may make it anew.
 const UNFINISHED: &str = "unfinished";
-/// The folder of the transcripts that are being written; each gets its place when all are.
+/// The folder of the transcripts that are being written; each gets its place when it is whole, and
+/// those before it have theirs.
 const MAKING: &str = "making";
 /// The frames of a transcript.
 const FRAMES: &str = "frames.rec";

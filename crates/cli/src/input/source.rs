@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    cell::RefCell,
     collections::VecDeque,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
@@ -49,6 +50,8 @@ pub(crate) struct Source {
     pub(crate) is_one_of_several: bool,
     branches: Branches,
     redaction: Option<Redaction>,
+    /// What the import said when that was asked for last, with what was shown of it.
+    redacted_report: RefCell<Option<(ImportReport, ImportReport)>>,
 }
 
 /// Why a file that nobody named is passed over.
@@ -162,6 +165,7 @@ impl Source {
             is_one_of_several: false,
             branches: Branches::Told,
             redaction: None,
+            redacted_report: RefCell::default(),
         }
     }
 
@@ -193,6 +197,7 @@ impl Source {
             is_one_of_several: false,
             branches: Branches::Told,
             redaction: None,
+            redacted_report: RefCell::default(),
         };
         if let Some(other) = format.filter(|format| *format != own) {
             source.note(&format!("it was archived as {own}, and is not read anew as {other}"));
@@ -336,10 +341,22 @@ impl Source {
     /// What the import says of what was read.
     pub(crate) fn report(&self) -> Cow<'_, ImportReport> {
         let report = self.own_report();
-        match &self.redaction {
-            Some(redaction) => Cow::Owned(redaction.import_report(report)),
-            None => Cow::Borrowed(report),
+        let Some(redaction) = &self.redaction else { return Cow::Borrowed(report) };
+        // What is asked for again is one place, however often.
+        let mut redacted = self.redacted_report.borrow_mut();
+        match &*redacted {
+            Some((own, shown)) if own == report => Cow::Owned(shown.clone()),
+            _ => {
+                let shown = redaction.import_report(report);
+                *redacted = Some((report.clone(), shown.clone()));
+                Cow::Owned(shown)
+            }
         }
+    }
+
+    /// How many of what was read still runs, where the import says it.
+    pub(crate) fn running(&self) -> Option<u64> {
+        self.own_report().running
     }
 
     /// As [`Source::report`], with any secret in it.

@@ -102,7 +102,7 @@ pub(super) fn pack(
     while let Ok(Some(request)) = incoming.recv() {
         let waited = request.since.elapsed();
         let effort = if shared.held.load(Ordering::Relaxed) == 0 {
-            Effort::Small
+            Effort::Smallest
         } else if waited >= PACKED {
             Effort::AsIs
         } else if waited >= COMPARED || request.bytes.len() > MOST_COMPARED {

@@ -498,7 +498,7 @@ mod tests {
         /// Hands over a request that was packed for an opening; where it was stored.
         fn packed(&mut self, of: u64, opening: u64) -> Placement {
             let body = crate::RequestBody::whole(b"asked");
-            let content = Packer::default().pack("p", &body, Effort::Small).content;
+            let content = Packer::default().pack("p", &body, Effort::Smallest).content;
             let (stored, wait) = mpsc::channel();
             self.thread.take(Note::Coming(of));
             self.thread.take(Note::Packed(PackedRequest { of, content, opening, stored }));

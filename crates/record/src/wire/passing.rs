@@ -92,16 +92,20 @@ impl PassingRequest {
 
 impl UnsentBody {
     /// Records what the client still sends of a request that no provider answers: as much as is
-    /// stored of one, while the client goes on.
+    /// stored of one, and as comes soon.
     pub(super) async fn record(self) {
-        let Ok(Ok(mut passing)) = timeout(PATIENCE, self.0).await else { return };
-        let mut left = MOST_STORED;
-        while left > 0 && !passing.is_over {
-            let next = poll_fn(|context| passing.poll_frame(context));
-            let Ok(Some(Ok(frame))) = timeout(PATIENCE, next).await else { return };
-            let length = frame.data_ref().map_or(0, Bytes::len);
-            left = left.saturating_sub(length as u64);
-        }
+        let rest = async {
+            let Ok(mut passing) = self.0.await else { return };
+            let mut left = MOST_STORED;
+            while left > 0 && !passing.is_over {
+                let next = poll_fn(|context| passing.poll_frame(context)).await;
+                let Some(Ok(frame)) = next else { return };
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                left = left.saturating_sub(length as u64);
+            }
+        };
+        // What does not come is no reason to keep the client waiting.
+        let _ = timeout(PATIENCE, rest).await;
     }
 }
 

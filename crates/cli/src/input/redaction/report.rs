@@ -44,9 +44,8 @@ impl RedactionReporter {
         if is_report {
             return Ok(Self { file });
         }
-        let failure =
-            Failure::new("expected a report of a redaction or no file in its place, found another");
-        Err(failure.file(path).hint("`--redact-report` writes to another file").into())
+        let failure = Failure::new("the file is there, and is no report of a redaction");
+        Err(failure.file(path).hint("name another file with `--redact-report`").into())
     }
 
     /// Says what was found, in a few lines.
