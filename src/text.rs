@@ -63,7 +63,7 @@ pub(crate) const RESERVED_TAGS: [&str; 6] =
 
 /// The tag that a display name makes: ASCII lower case, with everything but letters, digits, `_`
 /// and `-` replaced by `_`. A name that makes one of the built-in tags gets `facet_` before it, so
-/// that no facet can look like a turn of the agent, a call or a result.
+/// that no facet can look like a turn of the agent, a call or a result. O(length of the name).
 ///
 /// ```
 /// use afterimage::text::tag_name;

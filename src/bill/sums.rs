@@ -122,7 +122,7 @@ pub struct UsageSums {
 }
 
 impl UsageSums {
-    /// Adds an exchange.
+    /// Adds an exchange: a look-up of its model and one of its session.
     pub fn add(&mut self, exchange: &ReportedExchange) {
         self.total.add(exchange);
         self.by_model.entry(exchange.model.clone()).or_default().add(exchange);

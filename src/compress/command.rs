@@ -66,7 +66,7 @@ impl CommandEngine {
     pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(120);
 
     /// An engine that runs `program` with `arguments`, without a shell. Its id is the program's
-    /// name.
+    /// name. Copies the arguments.
     pub fn new<A: AsRef<OsStr>>(
         program: impl AsRef<OsStr>,
         arguments: impl IntoIterator<Item = A>,

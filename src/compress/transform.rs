@@ -129,7 +129,8 @@ impl CompressionTransform {
     /// protected frames until they are sealed. See [`CompressionTransform::first_unsealed`], and
     /// [`CompressionTransform::plan_sealing`], which seals them.
     ///
-    /// Runs in time proportional to what is new: O(1) where nothing is.
+    /// O(1) where nothing is new, and else linear in what is. Above the water mark it is linear in the
+    /// frames that are in no range yet too, and in the blocks in effect.
     ///
     /// # Errors
     /// [`ErrorKind::Sequence`](crate::ErrorKind::Sequence) where the history is another one. Nothing

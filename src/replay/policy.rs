@@ -85,6 +85,8 @@ impl ReplayPolicy {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     ///
+    /// O(length of the name).
+    ///
     /// # Errors
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where no policy has the name, or a figure is none
     /// of its own; the message lists what is known.

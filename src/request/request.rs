@@ -109,6 +109,7 @@ impl Provenance {
 
     /// Of a request that was joined with what it goes on from: `messages`, how many were joined,
     /// `missing`, the response from which on something is missing, or null, and `wrong`, if any.
+    /// Copies both texts.
     pub fn resolved_json(&self) -> Option<Value> {
         let Self::Resolved { messages, missing, wrong } = self else { return None };
         let mut object = Object::new();

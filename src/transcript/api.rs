@@ -84,7 +84,7 @@ impl Api {
     }
 
     /// The API of a request to `uri`, a path or an address, where that alone tells it. Requests that
-    /// count tokens or are put off have none.
+    /// count tokens or are put off have none. O(length of the address).
     ///
     /// ```
     /// use afterimage::transcript::Api;

@@ -66,7 +66,7 @@ impl Money {
     }
 
     /// The amount that a decimal number states, as JSON and TOML write it (`0.25`, `5e-06`), rounded
-    /// to 10^-12. `None` where it is negative, larger than 2^53, or no number.
+    /// to 10^-12. `None` where it is negative, larger than 2^53, or no number. O(text).
     pub fn from_decimal(text: &str, currency: Currency) -> Option<Self> {
         pico(text).map(|pico| Self { pico, currency })
     }

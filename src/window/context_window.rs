@@ -338,17 +338,19 @@ impl ContextWindow {
     pub(super) fn take_effect(&mut self, epoch: Option<Epoch>) {
         let Some(epoch) = epoch else { return };
         self.ledger.outdate();
-        let blocks = epoch.blocks.iter().filter_map(|id| self.transform.block(id));
-        let ranges: Vec<_> =
-            blocks.map(|block| (Arc::clone(&block.id), block.from..=block.to)).collect();
         // A compaction of another program may begin or end inside of what was dropped together.
         self.unsettle();
+        let Self { changes, replaced, transform, .. } = self;
+        let known = transform.blocks_by_id();
         // A block that a branch undid was dropped with it.
-        let Self { changes, transform, .. } = self;
         changes.retain(|_, change| {
             let block = change.dropped().and_then(|dropped| dropped.block.as_deref());
-            block.is_none_or(|id| transform.block(id).is_some())
+            block.is_none_or(|id| known.contains_key(id))
         });
+        replaced.retain(|id, _| known.contains_key(&**id));
+        let blocks = epoch.blocks.iter().filter_map(|id| known.get(&**id));
+        let ranges: Vec<_> =
+            blocks.map(|block| (Arc::clone(&block.id), block.from..=block.to)).collect();
         let mut first = epoch.from;
         for (id, range) in ranges {
             let over = self.take_back(range);
@@ -357,8 +359,6 @@ impl ContextWindow {
                 self.replaced.insert(id, over);
             }
         }
-        let Self { replaced, transform, .. } = self;
-        replaced.retain(|id, _| transform.block(id).is_some());
         self.note(first, epoch.blocks);
     }
 

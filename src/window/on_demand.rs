@@ -1,5 +1,7 @@
 use std::ops::RangeInclusive;
 
+use foldhash::HashSet;
+
 use super::{ContextWindow, change::Change};
 use crate::{
     Result,
@@ -117,7 +119,7 @@ impl ContextWindow {
     /// [`CompressionTransform::undo`](crate::compress::CompressionTransform::undo) does. What stood
     /// in its place before stands there again: frames, shortened ones too, or blocks. The next
     /// context begins a new epoch there. Where there is no room for what came back, that context
-    /// shortens and leaves out as ever. At worst O(n²) in what stands for frames.
+    /// shortens and leaves out as ever. O(n log n) in the blocks and in what stands for frames.
     ///
     /// # Errors
     /// Those of [`CompressionTransform::undo`](crate::compress::CompressionTransform::undo). Nothing
@@ -129,9 +131,10 @@ impl ContextWindow {
         let replaced: Vec<Change> =
             outer.iter().filter_map(|id| self.replaced.remove(id.as_str())).flatten().collect();
         self.take_effect(Some(epoch));
+        let in_effect: HashSet<&str> = self.transform.blocks().map(|block| &*block.id).collect();
         let is_there = |change: &Change| {
             let block = change.dropped().and_then(|dropped| dropped.block.as_deref());
-            block.is_none_or(|id| self.transform.blocks().any(|block| *block.id == *id))
+            block.is_none_or(|id| in_effect.contains(id))
         };
         let replaced: Vec<Change> = replaced.into_iter().filter(is_there).collect();
         replaced.into_iter().for_each(|change| self.enter(change));

@@ -116,22 +116,22 @@ impl CheckpointDelta {
         self.document.front_matter()?.get(key)
     }
 
-    /// The header's `delta`: the id.
+    /// The header's `delta`: the id. O(fields of the header).
     pub fn id(&self) -> Option<&str> {
         self.header("delta")
     }
 
-    /// The header's `created`.
+    /// The header's `created`. O(fields of the header).
     pub fn created(&self) -> Option<&str> {
         self.header("created")
     }
 
-    /// The header's `from`: the checkpoint that the delta is applied to.
+    /// The header's `from`: the checkpoint that the delta is applied to. O(fields of the header).
     pub fn from(&self) -> Option<&str> {
         self.header("from")
     }
 
-    /// The header's `to`: the checkpoint that it leads to.
+    /// The header's `to`: the checkpoint that it leads to. O(fields of the header).
     pub fn to(&self) -> Option<&str> {
         self.header("to")
     }

@@ -111,7 +111,7 @@ pub fn diff(a: &Checkpoint, b: &Checkpoint, options: &DiffOptions) -> Result<Che
     })
 }
 
-/// Refuses a time that nobody could read from a header.
+/// Refuses a time that nobody could read from a header. O(text).
 ///
 /// # Errors
 /// `Markdown` where [`is_timestamp`] says no.

@@ -113,7 +113,7 @@ fn plain(value: &str) -> String {
 }
 
 /// The line of a header that says this, without a line end: on one line, without quotes inside, and
-/// in quotes where it would be read as something else.
+/// in quotes where it would be read as something else. O(key and value).
 pub fn header_line(key: &str, value: &str) -> String {
     format!("{key}: {}", quoted(&super::diff::header_value(value)))
 }

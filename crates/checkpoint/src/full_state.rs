@@ -74,17 +74,17 @@ impl Checkpoint {
         self.document.text()
     }
 
-    /// The id: the header's `checkpoint`, else the name that it was given.
+    /// The id: the header's `checkpoint`, else the name that it was given. O(fields of the header).
     pub fn id(&self) -> Option<&str> {
         self.header("checkpoint").or(self.name.as_deref())
     }
 
-    /// The header's `created`.
+    /// The header's `created`. O(fields of the header).
     pub fn created(&self) -> Option<&str> {
         self.header("created")
     }
 
-    /// The header's `parent`: the id of the checkpoint before.
+    /// The header's `parent`: the id of the checkpoint before. O(fields of the header).
     pub fn parent(&self) -> Option<&str> {
         self.header("parent")
     }

@@ -79,7 +79,7 @@ pub fn row<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     row
 }
 
-/// The two lines that a table begins with.
+/// The two lines that a table begins with. O(titles).
 pub fn head(titles: &[&str]) -> [String; 2] {
     [row(titles), format!("|{}", "---|".repeat(titles.len()))]
 }

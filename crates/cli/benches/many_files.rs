@@ -1,13 +1,22 @@
-//! Archiving 1,000 sessions of 16 kB, beside `stats` of them and reading their bytes; `stats` of one
-//! of them, which is the start of the program; and `stats` of larger files, beside reading those.
+//! Archiving 1,000 sessions of 16 kB, beside `stats` of them; and `stats` of larger files. The
+//! baselines read the bytes of the same files, and parse their JSON on as many threads as the program
+//! has, without anything else.
 //!
 //! Archives are written to the folder for temporary files: `TMPDIR=/dev/shm` leaves the disk out.
 //! `AFTERIMAGE_BENCH_MEGABYTES` says how large the larger files are together: 64 without it.
 //! `AFTERIMAGE_BENCH_SESSIONS` limits how many sessions there are, and megabytes.
+//! `AFTERIMAGE_BENCH_PROGRAM` names another build of the program.
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used)]
 
-use std::{fmt::Write, fs, hint::black_box, path::Path, process::Command};
+use std::{
+    fmt::Write,
+    fs,
+    hint::black_box,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -51,8 +60,28 @@ fn read(folder: &Path) -> usize {
     files.map(|file| black_box(fs::read(file.unwrap().path()).unwrap()).len()).sum()
 }
 
+/// Parses all files on as many threads as there are cores, and keeps nothing.
+fn parse(folder: &Path) {
+    let files: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let bytes = fs::read(file).unwrap();
+                    black_box(serde_json::from_slice::<serde_json::Value>(&bytes).unwrap());
+                }
+            });
+        }
+    });
+}
+
 fn run(command: &str, arguments: &[&Path]) {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_afterimage"));
+    let program = std::env::var_os("AFTERIMAGE_BENCH_PROGRAM")
+        .unwrap_or_else(|| env!("CARGO_BIN_EXE_afterimage").into());
+    let mut program = Command::new(program);
     let output = program.arg(command).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -65,6 +94,9 @@ fn many(criterion: &mut Criterion) {
     group.bench_function(BenchmarkId::new("reading the bytes", sessions), |bench| {
         bench.iter(|| read(folder.path()));
     });
+    group.bench_function(BenchmarkId::new("parsing the JSON", sessions), |bench| {
+        bench.iter(|| parse(folder.path()));
+    });
     group.bench_function(BenchmarkId::new("stats", sessions), |bench| {
         bench.iter(|| run("stats", &[folder.path()]));
     });
@@ -75,9 +107,6 @@ fn many(criterion: &mut Criterion) {
             made
         });
     });
-    let one = folder.path().join("0000.json");
-    group.throughput(Throughput::Bytes(fs::metadata(&one).unwrap().len()));
-    group.bench_function("stats of one", |bench| bench.iter(|| run("stats", &[&one])));
     group.finish();
 }
 
@@ -88,6 +117,9 @@ fn large(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(read(folder.path()) as u64)).sample_size(10);
     group.bench_function(BenchmarkId::new("reading the bytes", megabytes), |bench| {
         bench.iter(|| read(folder.path()));
+    });
+    group.bench_function(BenchmarkId::new("parsing the JSON", megabytes), |bench| {
+        bench.iter(|| parse(folder.path()));
     });
     group.bench_function(BenchmarkId::new("stats", megabytes), |bench| {
         bench.iter(|| run("stats", &[folder.path()]));

@@ -65,7 +65,7 @@ impl Hash for Names {
 }
 
 impl SessionName {
-    /// A name.
+    /// A name. O(its length): reads it, and makes its token.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for the empty text, [`ErrorKind::Limit`] past [`MAX_SESSION_NAME`].

@@ -6,6 +6,9 @@ use crate::{Error, ErrorKind, Result};
 /// The name of the file that is locked.
 const NAME: &str = "lock";
 
+/// How often a lock file is opened again that another one replaced before it was locked.
+const ATTEMPTS: usize = 4;
+
 /// How much of who holds the lock is read.
 const HOLDER: usize = 1024;
 
@@ -40,8 +43,9 @@ impl Holder {
 /// dropped and when the process does, however that happens. That the file exists means nothing: it
 /// stays, with the line of who held the lock last.
 ///
-/// It keeps out other holders of the lock, in this process too, and nobody else. On a network file
-/// system it is worth what that system's locks are worth.
+/// It keeps out other holders of the lock, in this process too, and nobody else. Whoever removes the
+/// file or the directory while it is locked removes the lock. On a network file system it is worth
+/// what that system's locks are worth.
 #[derive(Debug)]
 #[must_use = "the lock ends when this is dropped"]
 pub struct DirLock {
@@ -51,9 +55,15 @@ pub struct DirLock {
 impl DirLock {
     /// Takes the lock of a directory that is there, without waiting.
     ///
+    /// Where somebody replaces the directory or the lock file in the meantime, it locks the file that
+    /// is there now: with the lock of a file that is gone, two holders could write at once.
+    ///
+    /// Cost: O(1), a few calls of the system.
+    ///
     /// # Errors
     /// [`ErrorKind::Locked`] where another holder has it, saying who where that can be read
-    /// (Windows lets nobody read a locked file); [`ErrorKind::Io`]. Both name the lock file.
+    /// (Windows lets nobody read a locked file), and where the lock file is replaced again and again;
+    /// [`ErrorKind::Io`]. All name the lock file.
     pub fn acquire(
         files: &dyn Files,
         directory: impl AsRef<Path>,
@@ -61,13 +71,19 @@ impl DirLock {
     ) -> Result<Self> {
         let path = directory.as_ref().join(NAME);
         let failed = |error| Error::io(error, "cannot lock").in_file(&path);
-        let file = files.open(&path, OpenMode::Append).map_err(failed)?;
-        if !file.try_lock().map_err(failed)? {
-            let message = format!("already in use by {}", held_by(&*file));
-            return Err(Error::new(ErrorKind::Locked, message).in_file(&path));
+        for _ in 0..ATTEMPTS {
+            let file = files.open(&path, OpenMode::Append).map_err(failed)?;
+            if !file.try_lock().map_err(failed)? {
+                let message = format!("already in use by {}", held_by(&*file));
+                return Err(Error::new(ErrorKind::Locked, message).in_file(&path));
+            }
+            if file.is_at(&path).map_err(failed)? {
+                describe(files, &path, &*file, holder).map_err(failed)?;
+                return Ok(Self { _file: file });
+            }
         }
-        describe(files, &path, &*file, holder).map_err(failed)?;
-        Ok(Self { _file: file })
+        let message = "another program replaces the lock file whenever it is opened: stop that one";
+        Err(Error::new(ErrorKind::Locked, message).in_file(&path))
     }
 }
 

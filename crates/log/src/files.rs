@@ -115,6 +115,17 @@ pub trait OpenFile: fmt::Debug + Send + Sync {
     /// What the system refuses.
     fn try_lock(&self) -> io::Result<bool>;
 
+    /// Whether `path` still leads to this file, and not to another one or to nothing.
+    ///
+    /// Where this is not implemented, true.
+    ///
+    /// # Errors
+    /// What the system refuses; that nothing has the name is no error.
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let _ = path;
+        Ok(true)
+    }
+
     /// The first offset from `from` on where bytes may have been written: between them is a hole,
     /// which takes no room on the disk and reads as zeros. `None` where nothing but a hole follows.
     ///

@@ -428,6 +428,13 @@ impl OpenFile for MemoryFile {
         self.holds_lock.store(true, Ordering::Relaxed);
         Ok(true)
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        match self.disk.disk().file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            content => Ok(content? == self.content),
+        }
+    }
 }
 
 impl Drop for MemoryFile {

@@ -66,7 +66,7 @@ impl Mappers {
         Self { mappers: BTreeMap::new(), triggers: BTreeMap::new() }
     }
 
-    /// With another mapper for events of a type.
+    /// With another mapper for events of a type. O(log n) in the types.
     pub fn with(
         mut self,
         event_type: &str,
@@ -77,7 +77,8 @@ impl Mappers {
     }
 
     /// With a function for events of a type that changes the state itself: the deltas are those by
-    /// which it then differs.
+    /// which it then differs. O(log n) in the types; each such event then costs a comparison of the
+    /// state before it with the state after it.
     pub fn automatic(
         self,
         event_type: &str,
@@ -90,7 +91,7 @@ impl Mappers {
         })
     }
 
-    /// With a snapshot after every turn that has an event of a type.
+    /// With a snapshot after every turn that has an event of a type. O(log n) in the types.
     pub fn snapshot_on(mut self, event_type: &str, reason: SnapshotReason) -> Self {
         self.triggers.insert(event_type.to_owned(), reason);
         self

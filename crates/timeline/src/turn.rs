@@ -100,7 +100,7 @@ impl TurnRecord {
         self
     }
 
-    /// The turn with these deltas. Its events then only say what they come from.
+    /// The turn with these deltas. Its events then only say what they come from. O(deltas).
     pub fn with_deltas(self, deltas: impl IntoIterator<Item = Delta>) -> Self {
         Self { deltas: deltas.into_iter().collect(), given: true, ..self }
     }

@@ -2,7 +2,8 @@
 //!
 //! `capture FILE [FRAMES]`: the file has texts with a NUL between them. The loop formats each text
 //! into one string, counts it by four UTF-16 units a token, looks for `<`, and keeps the id of its
-//! facet with its range. Without a second argument there are 10,000 frames.
+//! facet with its range. A second loop does the same with the frames that a capture gets, and drops
+//! each when it is done with it. Without a second argument there are 10,000 frames.
 //!
 //! Both run in processes of their own first, where all that is kept takes pages from the system.
 //! Then they run again and again in one process, which uses its memory again. `ONLY=fresh` ends
@@ -18,7 +19,7 @@ use afterimage::{
     id::{FacetId, FacetType, Millis, Role},
     snapshot::group_chunks_by_role,
     tokens::{Chars4, TokenCounter},
-    veil::{Facet, FacetOp, Frame, History, Source},
+    veil::{Facet, FacetChange, FacetOp, Frame, History, Source},
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -38,13 +39,14 @@ fn once<T>(make: impl FnOnce() -> T) {
     println!("{time} {pages}");
 }
 
-const FRESH: [&str; 3] = ["plain loop", "capture", "capture, with its archive"];
+const FRESH: [&str; 4] =
+    ["plain loop", "plain loop over frames", "capture", "capture, with its archive"];
 
 /// Measures each in processes of its own, one after the other in each round: whatever is kept is
 /// then kept in memory that the process did not have before.
 fn fresh(file: &str, count: usize, rounds: u32) {
     let program = std::env::current_exe().expect("this program");
-    let mut best = [(f64::MAX, 0); 3];
+    let mut best = [(f64::MAX, 0); FRESH.len()];
     for _ in 0..rounds {
         for (name, best) in FRESH.iter().zip(&mut best) {
             let mut command = std::process::Command::new(&program);
@@ -122,6 +124,28 @@ fn plain_vectorised(
         all.push_str(if is_agent { "\n\n</my_turn>" } else { "" });
         let tokens = Chars4.count(&all[start..]);
         kept.push((id.clone(), start, all.len(), tokens));
+    }
+    (all, kept)
+}
+
+/// As [`plain_vectorised`], over the frames that a capture gets, which it drops like a capture does.
+#[inline(never)]
+fn plain_over_frames(frames: Vec<Frame>) -> (String, Vec<(FacetId, usize, usize, usize)>) {
+    let (mut all, mut kept) = (String::new(), Vec::new());
+    for frame in frames {
+        let is_agent = frame.source == Source::Agent;
+        for op in &frame.ops {
+            let FacetChange::Add(facet) = &op.change else { continue };
+            let start = all.len();
+            all.push_str(if is_agent { "<my_turn>\n\n" } else { "" });
+            match memchr::memchr(b'<', facet.content.as_bytes()) {
+                None => all.push_str(&facet.content),
+                Some(_) => all.push_str(&facet.content.replace('<', "&lt;")),
+            }
+            all.push_str(if is_agent { "\n\n</my_turn>" } else { "" });
+            let tokens = Chars4.count(&all[start..]);
+            kept.push((facet.id.clone(), start, all.len(), tokens));
+        }
     }
     (all, kept)
 }
@@ -211,10 +235,15 @@ fn main() {
         None => {}
         Some("profile") => {
             black_box(plain_vectorised(black_box(&texts), &ids));
+            black_box(plain_over_frames(frames(&texts)));
             black_box(captured(frames(&texts)));
             return;
         }
         Some("plain loop") => return once(|| plain_vectorised(black_box(&texts), &ids)),
+        Some("plain loop over frames") => {
+            let frames = frames(&texts);
+            return once(|| plain_over_frames(frames));
+        }
         Some("capture") => {
             let frames = frames(&texts);
             return once(|| captured(frames));
@@ -243,6 +272,14 @@ fn main() {
     best("plain loop, counted in blocks", &mut || {
         let start = seconds();
         let made = black_box(plain_vectorised(black_box(&texts), &ids));
+        let time = seconds() - start;
+        drop(made);
+        time
+    });
+    best("plain loop over frames", &mut || {
+        let frames = frames(&texts);
+        let start = seconds();
+        let made = black_box(plain_over_frames(frames));
         let time = seconds() - start;
         drop(made);
         time

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use foldhash::HashMap;
+
 use super::{CompressionTransform, Epoch, range::Covers};
 use crate::{
     Error, ErrorKind, Result,
@@ -62,6 +64,22 @@ impl CompressionTransform {
         }
         let in_effect = self.applied.values().find(|block| *block.id == *id);
         in_effect.or_else(|| self.applied.values().find_map(|block| find(block, id)))
+    }
+
+    /// All blocks by their ids, in effect or inside of one that is: for whoever looks up many.
+    /// O(blocks).
+    pub(crate) fn blocks_by_id(&self) -> HashMap<&str, &Arc<CompressionBlock>> {
+        fn gather<'b>(
+            block: &'b Arc<CompressionBlock>,
+            found: &mut HashMap<&'b str, &'b Arc<CompressionBlock>>,
+        ) {
+            found.entry(&*block.id).or_insert(block);
+            block.blocks().iter().for_each(|inner| gather(inner, found));
+        }
+        let in_effect = self.applied.values().map(|block| (&*block.id, block));
+        let mut found: HashMap<_, _> = in_effect.collect();
+        self.applied.values().for_each(|block| gather(block, &mut found));
+        found
     }
 
     /// Gives back the memory of the originals of a block in effect, once `archive` holds the same

@@ -91,7 +91,7 @@ pub fn five_grams(said: &str, text: &str) -> (usize, usize) {
 pub struct Runs([HashSet<String>; 5]);
 
 impl Runs {
-    /// The runs of a text.
+    /// The runs of a text. O(words).
     pub fn of(text: &str) -> Self {
         let words: Vec<&str> = text.split_whitespace().collect();
         Self(std::array::from_fn(|index| runs(&words, index + 1)))

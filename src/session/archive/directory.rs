@@ -26,6 +26,12 @@ pub enum DirectoryState {
 }
 
 /// What a directory is.
+///
+/// Where an archive was begun and has no list, this takes the lock of the directory for a moment, to
+/// learn whether somebody holds it. The lock file is then created where it is missing, and names this
+/// program where nobody holds it; whoever begins to make an archive at that moment is refused.
+///
+/// Cost: a few calls of the system, whatever the directory holds.
 pub fn state(directory: &Path) -> DirectoryState {
     // A link or a pipe of that name is refused when it is read, with the reason.
     if kind_of(&directory.join(MANIFEST)).is_some_and(|kind| !kind.is_dir()) {

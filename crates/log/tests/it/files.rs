@@ -3,15 +3,19 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{BufRead, BufReader},
+    ffi::OsString,
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use afterimage_log::{
-    Damage, DamageReason, DirLock, DiskFiles, Error, ErrorKind, FileKind, Files, Holder, OpenMode,
-    Position, RecordFile, RecordWriter, Recovery, ScanEntry, TornEnd, create_dirs,
+    Damage, DamageReason, DirLock, DiskFiles, Error, ErrorKind, FileKind, Files, Holder, OpenFile,
+    OpenMode, Position, RecordFile, RecordWriter, Recovery, ScanEntry, TornEnd, create_dirs,
     testing::{Fault, MemoryFiles, UnsyncedBytes},
     write_atomic,
 };
@@ -683,6 +687,65 @@ fn the_second_holder_of_a_lock_is_told_who_is_first() {
         let error = DirLock::acquire(files, directory, &Holder::new("third")).unwrap_err();
         assert_eq!(error.message(), format!("already in use by second, process {pid}"));
     }
+}
+
+/// A disk on which somebody removes the lock file this often, after it is opened and before it is
+/// locked.
+#[derive(Debug)]
+struct Replacing<F>(F, AtomicU32);
+
+impl<F: Files> Files for Replacing<F> {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn OpenFile>> {
+        let file = self.0.open(path, mode)?;
+        let is_left = |left: u32| left.checked_sub(1);
+        if self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left).is_ok() {
+            self.0.remove(path)?;
+        }
+        Ok(file)
+    }
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        self.0.truncate(path, length)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.0.remove(path)
+    }
+    fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        self.0.list(directory)
+    }
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.0.create_dir(path)
+    }
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        self.0.sync_dir(directory)
+    }
+}
+
+fn check_replaced_locks<F: Files + Clone>(files: &F, directory: &Path) {
+    let first = Holder::new("first");
+    let replaced = Replacing(files.clone(), AtomicU32::new(1));
+    let lock = DirLock::acquire(&replaced, directory, &first).unwrap();
+    let error = DirLock::acquire(files, directory, &Holder::new("second")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "the file that is there is locked: {error}");
+    drop(lock);
+    let replaced = Replacing(files.clone(), AtomicU32::new(u32::MAX));
+    let error = DirLock::acquire(&replaced, directory, &first).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked);
+    assert!(error.message().contains("replaces the lock file"), "{error}");
+    assert_eq!(error.place().file, Some(directory.join("lock")));
+}
+
+#[test]
+fn a_lock_file_that_is_replaced_before_it_is_locked_locks_nothing() {
+    check_replaced_locks(&MemoryFiles::new(), Path::new("."));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_lock_file_on_a_disk_that_is_replaced_locks_nothing() {
+    check_replaced_locks(&DiskFiles, tempfile::tempdir().unwrap().path());
 }
 
 /// Where the process that is killed takes its lock; no test of its own.

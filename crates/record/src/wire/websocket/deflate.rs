@@ -18,7 +18,8 @@ pub struct Deflate {
 
 impl Deflate {
     /// What both sides agreed on: how the client packs, and how the server does. `None` where
-    /// messages are not packed. Takes the `Sec-WebSocket-Extensions` of the server's answer.
+    /// messages are not packed. Takes the `Sec-WebSocket-Extensions` of the server's answer. O(its
+    /// length).
     ///
     /// ```
     /// use afterimage_record::wire::websocket::Deflate;
