@@ -259,7 +259,7 @@ impl Common {
         let common = rules.iter().enumerate().filter(|(_, rule)| !is_told(rule));
         let (numbers, patterns): (Vec<usize>, Vec<&str>) =
             common.map(|(number, rule)| (number, rule.expression.text.as_str())).unzip();
-        let keywords = format!("(?i-u:{})", words.join("|"));
+        let keywords = format!("(?i:{})", words.join("|"));
         let keywords = Compiler::new().compile("all keywords", &keywords)?.regex;
         Ok(Some(Self { keywords, regex: expression::together(&patterns)?, numbers }))
     }

@@ -554,7 +554,7 @@ keywords = ["berth_"]
 id = "crane-key"
 regex = '''(?i)[\w.-]{0,50}?(?:crane)(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}([[:alnum:]]{14}\b|\${?[a-z_0-9]+}?)'''
 secretGroup = 1
-keywords = ["crane"]
+keywords = ["crane", "Schlüssel"]
 [[rules.allowlists]]
 regexTarget = "line"
 regexes = ['''{{[^}]*}}''']
