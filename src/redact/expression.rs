@@ -42,6 +42,15 @@ pub(super) struct Expression {
     pub(super) regex: Regex,
 }
 
+/// An expression that matches a text.
+pub(super) fn literal(text: &str) -> String {
+    let escaped = text.chars().map(|c| match c {
+        c if c.is_ascii_punctuation() && !matches!(c, '<' | '>') => format!("\\{c}"),
+        c => c.to_string(),
+    });
+    escaped.collect()
+}
+
 /// All expressions at once.
 pub(super) fn together(expressions: &[&str]) -> Result<Arc<Regex>> {
     let config = Regex::config().nfa_size_limit(Some(MOST_OF_ALL)).hybrid_cache_capacity(16 << 20);

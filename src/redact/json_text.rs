@@ -193,7 +193,7 @@ impl Redactor {
     /// ```
     pub fn body<'t>(&mut self, text: &'t str, place: &str) -> Cow<'t, str> {
         match StreamForm::of(text) {
-            Some(form) => self.stream(text, form, &place),
+            Some(form) => self.stream(text, form, false, &place),
             None => self.at(text, &place),
         }
     }
@@ -308,7 +308,8 @@ pub(super) fn walk<'t>(text: &'t str, mut each: impl FnMut(&Literal<'t, '_>)) ->
                 at = end;
                 continue;
             }
-            b':' => {}
+            // Between values of the outermost level none stands.
+            b':' => drop(open.last()?),
             byte if byte.is_ascii_whitespace() => {}
             _ => return None,
         }

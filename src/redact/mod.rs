@@ -23,6 +23,7 @@
 
 mod bare;
 mod broken;
+mod cut;
 mod expression;
 mod frames;
 mod json_text;

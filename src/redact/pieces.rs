@@ -181,21 +181,29 @@ fn hash(of: impl Hash) -> u64 {
 
 impl Redactor {
     /// Redacts the pieces of each part as the text that they are together: a placeholder stands in
-    /// the piece in which its secret began, and what the others had of it is gone.
+    /// the piece in which its secret began, and what the others had of it is gone. Of a stream that broke off any part may have done so.
     pub(super) fn parts(
         &mut self,
         parts: &Parts,
+        is_cut: bool,
         place: &dyn fmt::Display,
         found: &mut Vec<Replacement>,
     ) {
-        parts.list.iter().for_each(|part| self.part(part, place, found));
+        parts.list.iter().for_each(|part| self.part(part, is_cut, place, found));
     }
 
-    fn part(&mut self, part: &Part, place: &dyn fmt::Display, found: &mut Vec<Replacement>) {
+    fn part(
+        &mut self,
+        part: &Part,
+        is_cut: bool,
+        place: &dyn fmt::Display,
+        found: &mut Vec<Replacement>,
+    ) {
         let is_alone = part.form == PieceForm::Delta || part.pieces.len() == 1;
         let whole = part.whole(is_alone);
         let secrets = match self.named(&part.name, &whole, place) {
             Some(placeholder) => vec![(0..whole.len(), placeholder)],
+            None if is_cut => self.find_any_cut(&whole, place),
             None => self.find_any(&whole, place),
         };
         // Each piece may be a text of its own, too.

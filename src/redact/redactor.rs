@@ -20,7 +20,7 @@ pub(super) const MARK: &str = "[redacted:";
 /// Use one redactor for all that belongs together. Texts that were redacted stay as they are.
 #[derive(Debug)]
 pub struct Redactor {
-    rules: RedactionRules,
+    pub(super) rules: RedactionRules,
     /// The secrets, and which of those found each is.
     known: HashMap<Box<str>, usize>,
     report: RedactionReport,
@@ -105,41 +105,34 @@ impl Redactor {
     }
 
     fn find_by_rules(&mut self, text: &str, place: &dyn fmt::Display) -> Vec<Replacement> {
-        let mut found = Vec::new();
         let rules = self.rules.clone();
-        // What stands behind a secret is looked at as if it began there: a placeholder will.
-        let (mut begin, mut from) = (0, 0);
-        while let Some(rest) = text.get(begin..).filter(|rest| from <= rest.len()) {
-            let Some(whole) = rules.regex.search(&Input::new(rest).range(from..)) else { break };
-            let Some(rule) = rules.rules.get(whole.pattern().as_usize()) else { break };
-            let regex = &rule.expression.regex;
-            let mut captures = regex.create_captures();
-            let input = Input::new(rest).range(whole.range()).anchored(Anchored::Yes);
-            regex.search_captures(&input, &mut captures);
-            let group = match rule.group {
-                Some(group) => captures.get_group(group),
-                None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
-            };
-            let span = group.unwrap_or_else(|| whole.span());
-            let is_quoted = (1..=QUOTED_GROUPS).any(|group| captures.get_group(group).is_some());
-            let secret = rest.get(span.start..span.end).unwrap_or_default();
-            let around = rest.get(whole.range()).unwrap_or_default();
-            let is_called =
-                !is_quoted && rest.get(span.end..).is_some_and(|rest| rest.starts_with('('));
-            let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called;
-            if is_new && rule.takes(rest, around, secret, is_quoted) {
-                let placeholder = self.placeholder(&rule.id, secret, place);
-                found.push((begin + span.start..begin + span.end, placeholder));
-                (begin, from) = (begin + span.end, 0);
-            } else {
-                from = span.start.max(next_char(rest, whole.start()));
-            }
+        let mut found = Vec::new();
+        for (range, rule) in rules.matches(text) {
+            let secret = text.get(range.clone()).unwrap_or_default();
+            let rule = rules.rules.get(rule).map_or("", |rule| rule.id.as_str());
+            let placeholder = self.placeholder(rule, secret, place);
+            found.push((range, placeholder));
         }
         found
     }
 
-    /// The placeholder of a secret that a rule found.
+    /// The placeholder of a secret that a rule found, which is then found bare too.
     fn placeholder(&mut self, rule: &str, secret: &str, place: &dyn fmt::Display) -> String {
+        let is_known = self.known.contains_key(secret);
+        let placeholder = self.unlearnt(rule, secret, place);
+        if !is_known {
+            self.bare.learn(rule, secret);
+        }
+        placeholder
+    }
+
+    /// The placeholder of what is to be found nowhere else: half of a secret may be a word.
+    pub(super) fn unlearnt(
+        &mut self,
+        rule: &str,
+        secret: &str,
+        place: &dyn fmt::Display,
+    ) -> String {
         let known = self.known.get(secret).copied();
         let is_first =
             known.and_then(|at| self.report.found.get(at)).is_none_or(|of| of.times == 0);
@@ -154,7 +147,6 @@ impl Redactor {
         let number = self.report.found.len();
         let placeholder = format!("{MARK}{rule}:{}]", number + 1);
         self.known.insert(secret.into(), number);
-        self.bare.learn(rule, secret);
         self.report.found.push(Redaction {
             rule: rule.to_owned(),
             placeholder: placeholder.clone(),
@@ -208,7 +200,7 @@ impl Redactor {
         place: &dyn fmt::Display,
     ) -> Option<String> {
         let plain = plain_name(name);
-        let is_secret = |rule: &Rule| rule.is_named(&plain) && rule.is_value(held, true);
+        let is_secret = |rule: &Rule| rule.is_named(name, &plain) && rule.is_value(held, true);
         let rule = self.rules.rules.iter().find(|rule| is_secret(rule))?;
         let rule = (!held.contains(MARK)).then(|| rule.id.clone())?;
         Some(self.placeholder(&rule, held, place))
@@ -248,6 +240,45 @@ impl Redactor {
             }
             value => value,
         }
+    }
+}
+
+impl RedactionRules {
+    /// The secrets that rules find in a text, in order, each with its rule. They do not overlap.
+    pub(super) fn matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+        let mut found = Vec::new();
+        let (all, numbers) = self.for_text(text);
+        // What stands behind a secret is looked at as if it began there: a placeholder will.
+        let (mut begin, mut from) = (0, 0);
+        while let Some(rest) = text.get(begin..).filter(|rest| from <= rest.len()) {
+            let Some(whole) = all.search(&Input::new(rest).range(from..)) else { break };
+            let number = whole.pattern().as_usize();
+            let number = numbers.map_or(Some(number), |numbers| numbers.get(number).copied());
+            let Some(number) = number else { break };
+            let Some(rule) = self.rules.get(number) else { break };
+            let regex = &rule.expression.regex;
+            let mut captures = regex.create_captures();
+            let input = Input::new(rest).range(whole.range()).anchored(Anchored::Yes);
+            regex.search_captures(&input, &mut captures);
+            let group = match rule.group {
+                Some(group) => captures.get_group(group),
+                None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
+            };
+            let span = group.unwrap_or_else(|| whole.span());
+            let is_quoted = (1..=QUOTED_GROUPS).any(|group| captures.get_group(group).is_some());
+            let secret = rest.get(span.start..span.end).unwrap_or_default();
+            let around = rest.get(whole.range()).unwrap_or_default();
+            let is_called =
+                !is_quoted && rest.get(span.end..).is_some_and(|rest| rest.starts_with('('));
+            let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called;
+            if is_new && rule.takes(rest, around, secret, is_quoted) {
+                found.push((begin + span.start..begin + span.end, number));
+                (begin, from) = (begin + span.end, 0);
+            } else {
+                from = span.start.max(next_char(rest, whole.start()));
+            }
+        }
+        found
     }
 }
 

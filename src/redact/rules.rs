@@ -5,7 +5,10 @@ use std::sync::Arc;
 use regex_automata::meta::Regex;
 use serde::Deserialize;
 
-use super::expression::{self, Compiler, Expression};
+use super::{
+    cut::Forms,
+    expression::{self, Compiler, Expression},
+};
 use crate::{Error, ErrorKind, Result};
 
 /// The rules that come along, which say their date themselves.
@@ -42,7 +45,8 @@ const STAND_INS: &str = concat!(
 /// A rule has an `id` and one of `regex`, `keys` and `members`. Of a `regex` the group
 /// `secretGroup`, else the first group that took part, else the whole match is the secret. `keys`
 /// are names of members and variables whose value is one; `-`, `_` and case do not count, and
-/// something may stand before them. `members` are names of members of JSON that are secret as a
+/// something may stand before them; `exceptKeys` matches those that tell nothing, in the form
+/// `cache_key`. `members` are names of members of JSON that are secret as a
 /// whole. What has less `entropy`, in bits for each character, is none, nor what is shorter than
 /// `least`.
 ///
@@ -70,6 +74,19 @@ pub struct RedactionRules {
     pub(super) rules: Arc<[Rule]>,
     /// All of them at once. A copy would begin with empty caches.
     pub(super) regex: Arc<Regex>,
+    /// What is looked for in most texts: fewer expressions take less time.
+    common: Option<Arc<Common>>,
+    pub(super) forms: Arc<Forms>,
+}
+
+/// The rules that are told by no keyword, where others are.
+#[derive(Debug)]
+struct Common {
+    /// Finds any keyword of the others.
+    keywords: Regex,
+    regex: Arc<Regex>,
+    /// The numbers of the rules.
+    numbers: Vec<usize>,
 }
 
 /// The longest text that is a secret without a form of its own.
@@ -83,6 +100,8 @@ pub(super) struct Rule {
     pub(super) group: Option<usize>,
     /// The names that tell it, without `-` and `_`, in lower case.
     pub(super) names: Vec<String>,
+    /// Names that end as those do and tell nothing, as [`snake_name`] has them.
+    except: Option<Regex>,
     /// Whether members with these names are secret as a whole, whatever is in them.
     is_whole: bool,
     entropy: f64,
@@ -115,6 +134,7 @@ struct TomlRule {
     regex: Option<String>,
     #[serde(default)]
     keys: Vec<String>,
+    except_keys: Option<String>,
     #[serde(default)]
     members: Vec<String>,
     secret_group: Option<usize>,
@@ -201,7 +221,8 @@ impl RedactionRules {
     fn of(rules: Vec<Rule>) -> Result<Self> {
         let patterns: Vec<&str> = rules.iter().map(|rule| rule.expression.text.as_str()).collect();
         let regex = expression::together(&patterns)?;
-        Ok(Self { rules: rules.into(), regex })
+        let common = Common::of(&rules)?.map(Arc::new);
+        Ok(Self { rules: rules.into(), regex, common, forms: Arc::default() })
     }
 
     /// These rules, and after them others. Compiles all of them anew.
@@ -212,9 +233,35 @@ impl RedactionRules {
         Self::of(self.rules.iter().chain(others.rules.iter()).cloned().collect())
     }
 
+    /// The expressions to be looked for in a text, and the numbers of their rules where these are not
+    /// all of them.
+    pub(super) fn for_text(&self, text: &str) -> (&Regex, Option<&[usize]>) {
+        match self.common.as_deref().filter(|common| !common.keywords.is_match(text)) {
+            Some(common) => (&common.regex, Some(&common.numbers)),
+            None => (&self.regex, None),
+        }
+    }
+
     /// The ids of the rules, in order. O(rules) for all of them.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|rule| rule.id.as_str())
+    }
+}
+
+impl Common {
+    fn of(rules: &[Rule]) -> Result<Option<Self>> {
+        let is_told = |rule: &&Rule| !rule.keywords.is_empty();
+        let words = rules.iter().filter(is_told).flat_map(|rule| &rule.keywords);
+        let words: Vec<String> = words.map(|word| expression::literal(word)).collect();
+        if words.is_empty() {
+            return Ok(None);
+        }
+        let common = rules.iter().enumerate().filter(|(_, rule)| !is_told(rule));
+        let (numbers, patterns): (Vec<usize>, Vec<&str>) =
+            common.map(|(number, rule)| (number, rule.expression.text.as_str())).unzip();
+        let keywords = format!("(?i:{})", words.join("|"));
+        let keywords = Compiler::new().compile("all keywords", &keywords)?.regex;
+        Ok(Some(Self { keywords, regex: expression::together(&patterns)?, numbers }))
     }
 }
 
@@ -222,6 +269,8 @@ impl Rule {
     fn of(toml: TomlRule, compiler: &mut Compiler) -> Result<Self> {
         let TomlRule { id, regex, keys, members, secret_group, entropy, least, keywords, .. } =
             toml;
+        let except = toml.except_keys.map(|written| compiler.compile(&id, &written));
+        let except = except.transpose()?.map(|expression| expression.regex);
         let is_whole = !members.is_empty();
         let names: Vec<String> = keys.iter().chain(&members).map(|name| plain_name(name)).collect();
         let least = least.unwrap_or(if names.is_empty() { 1 } else { 4 });
@@ -245,7 +294,18 @@ impl Rule {
         }
         let keywords = keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
         let group = secret_group;
-        Ok(Self { id, expression, group, names, is_whole, entropy, least, keywords, allowed })
+        Ok(Self {
+            id,
+            expression,
+            group,
+            names,
+            except,
+            is_whole,
+            entropy,
+            least,
+            keywords,
+            allowed,
+        })
     }
 
     /// Whether what the rule matched in `text` is a secret.
@@ -253,6 +313,7 @@ impl Rule {
         // What is called or looked into is code.
         let is_code = !self.names.is_empty() && !is_quoted && is_dotted(secret);
         !is_code
+            && !self.is_excepted(name_at_start(found))
             && secret.chars().count() >= self.least
             && entropy(secret) >= self.entropy
             && !self.allowed.iter().any(|allowed| allowed.holds(found, secret))
@@ -288,9 +349,13 @@ impl Rule {
         is_quoted || has(char::is_ascii_digit) && has(|c| !c.is_ascii_digit())
     }
 
-    /// Whether a member of this name, as [`plain_name`] has it, holds a secret.
-    pub(super) fn is_named(&self, plain: &str) -> bool {
-        self.names.iter().any(|name| plain.ends_with(name.as_str()))
+    /// Whether a member of this name holds a secret; `plain` is the name as [`plain_name`] has it.
+    pub(super) fn is_named(&self, name: &str, plain: &str) -> bool {
+        self.names.iter().any(|name| plain.ends_with(name.as_str())) && !self.is_excepted(name)
+    }
+
+    fn is_excepted(&self, name: &str) -> bool {
+        self.except.as_ref().is_some_and(|except| except.is_match(snake_name(name).as_str()))
     }
 }
 
@@ -316,6 +381,26 @@ impl Allowed {
             by_regex() || by_word()
         }
     }
+}
+
+/// The name that a match of a rule with names begins with.
+fn name_at_start(found: &str) -> &str {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    found.split(|c| !is_of_name(c)).next().unwrap_or_default()
+}
+
+/// A name in lower case, with `_` between its words: `cacheKey` and `CACHE-KEY` are `cache_key`.
+fn snake_name(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    let mut is_after_lower = false;
+    for c in name.chars() {
+        if c.is_uppercase() && is_after_lower {
+            snake.push('_');
+        }
+        is_after_lower = c.is_lowercase() || c.is_ascii_digit();
+        snake.extend(if c == '-' { '_' } else { c }.to_lowercase());
+    }
+    snake
 }
 
 /// A name without `-` and `_`, in lower case.

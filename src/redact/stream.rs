@@ -48,6 +48,7 @@ impl Redactor {
         &mut self,
         text: &'t str,
         form: StreamForm,
+        is_cut: bool,
         place: &dyn fmt::Display,
     ) -> Cow<'t, str> {
         let mut found = Found::default();
@@ -59,6 +60,12 @@ impl Redactor {
             let at = start - data.len();
             let is_event =
                 form.data(line).is_some() && data.trim_start().starts_with(['{', '[', '"']);
+            let is_last = start == text.len() && !line.ends_with('\n');
+            if is_cut && is_last && form.data(line).is_some() && walk(data, |_| {}).is_none() {
+                // It goes on from pieces before it, and does not say from which.
+                found.secrets.push((at..start, String::new()));
+                continue;
+            }
             if !is_event || walk(data, |_| {}).is_none() {
                 let whole = self.find(data, place).into_iter();
                 found.secrets.extend(whole.map(|(of, to)| (at + of.start..at + of.end, to)));
@@ -80,7 +87,7 @@ impl Redactor {
                 parts.add(indexes.key(literal), literal.name, form, (range, said));
             });
         }
-        self.parts(&parts, place, &mut found.secrets);
+        self.parts(&parts, is_cut, place, &mut found.secrets);
         let found = found.into_replacements(text);
         if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, &found)) }
     }

@@ -266,6 +266,215 @@ fn headers_commands_and_the_environment_give_no_secret_away() {
     }
 }
 
+/// What is left of a text, which a second time changes nothing of.
+fn kept(text: &str) -> String {
+    let mut redactor = redactor();
+    let kept = redactor.body(text, "").into_owned();
+    assert_eq!(redactor.body(&kept, ""), kept, "{text}");
+    kept
+}
+
+#[track_caller]
+fn assert_taken_out(secret: &str, text: &str) {
+    let kept = kept(text);
+    assert!(!kept.contains(secret) && kept.contains("[redacted:"), "{secret} of {text}: {kept}");
+}
+
+#[test]
+fn a_password_in_quotes_ends_where_they_do() {
+    for (secret, command) in [
+        ("w|rd", "curl -u 'bob:pa$$;w|rd' https://a.example"),
+        ("w<rd", "tool --password='pa<w<rd' x"),
+        ("b;c", "tool --password 'a&b;c' x"),
+        ("t7&x", "tool --db-password='p t7&x' x"),
+        ("hunter2", "curl -H 'a: b; c' -u bob:hunter2 https://a.example"),
+        ("hunter2", "curl -s \\\n  -u bob:hunter2 https://a.example"),
+        ("sdf9", "curl -u bob:pa$$sdf9 https://a.example"),
+        ("w|rd", "PGPASSWORD='pa$$;w|rd' psql"),
+        ("w0rd9", "PGPASSWORD=pa$$w0rd9 psql"),
+    ] {
+        // In a string of JSON, and in one within a string; broken off before their ends, too.
+        for quote in ['\'', '"'] {
+            let command = command.replace('\'', &quote.to_string());
+            let once = serde_json::json!({ "command": command }).to_string();
+            let twice = serde_json::json!({ "arguments": once }).to_string();
+            for text in [&command, &once, &twice] {
+                assert_taken_out(secret, text);
+                assert_taken_out(secret, &format!("It ran {}", text.trim_end_matches('}')));
+            }
+        }
+    }
+}
+
+#[test]
+fn passwords_of_known_programs_are_found() {
+    for (secret, command) in [
+        ("tides", "mysql -u root -ptides db"),
+        ("ti des", "mysqldump -u root -p'ti des' db"),
+        ("tide7", "mariadb -h db.example -ptide7"),
+        ("s3cr3t", "docker login -p s3cr3t registry.example"),
+        ("tidily", "podman login -u ada -p tidily"),
+        ("ti|des", "helm registry login -u ada -p 'ti|des' a.example"),
+        ("tides", "az login --service-principal -u ada -p tides"),
+        ("tides", "redis-cli -h db.example -a tides ping"),
+        ("ti;des", "redis-cli -a \"ti;des\" ping"),
+        ("tides", "sshpass -p tides ssh a.example"),
+        ("ti&d s", "sshpass -p 'ti&d s' ssh a.example"),
+        ("tide7", "machine a.example login ada password tide7"),
+        ("tides", "machine a.example\n  login ada\n  password tides\n"),
+    ] {
+        assert_taken_out(secret, command);
+        assert_taken_out(secret, &serde_json::json!({ "command": command }).to_string());
+    }
+    for text in [
+        "mysql -u root -p db",
+        "mysql -u root -p$DB_PASS db",
+        "mysql -u root -p\"$DB_PASS\" db",
+        "mysql -u root < dump && mkdir -pv a",
+        "docker run --name mysql -p3306:3306 mysql",
+        "docker login --password-stdin",
+        "docker login -u ada -p \"$PASS\"",
+        "docker run -p 8080:80 a",
+        "redis-cli -a $REDIS ping",
+        "tool --no-password hostname1",
+        "Give --password instead of it, or --token ACCESS_TOKEN.",
+        "machine learning password reset",
+    ] {
+        assert_eq!(kept(text), text);
+    }
+}
+
+#[test]
+fn a_key_is_told_by_what_it_is_named_after() {
+    let hex = "0f8b3c9d1e7a6b5c4d3e2f1a0b9c8d7e";
+    for value in [hex, "q8Zr/3Kd+Wm4Tz8Lp5Vb3Nc6Hy1Js0GfA5Ub9Eo3P="] {
+        for name in
+            ["OPENAI_KEY", "datadog-key", "stabilityKey", "MY_TOKEN", "A_SECRET", "A_PASSWD"]
+        {
+            for text in [
+                format!("{name}={value}"),
+                format!("export {name}=\"{value}\""),
+                format!("{name}: {value}"),
+                format!("\"{name}\": \"{value}\""),
+                format!("{{\"{name}\": \"{value}\"}}"),
+            ] {
+                assert_taken_out(&value[..12], &text);
+            }
+        }
+        for name in
+            ["key", "cache_key", "sortKey", "PRIMARY_KEY", "prompt_cache_key", "Sec-WebSocket-Key"]
+        {
+            for text in [
+                format!("{name}={value}"),
+                format!("{name}: {value}"),
+                format!("{{\"{name}\": \"{value}\"}}"),
+            ] {
+                assert_eq!(kept(&text), text);
+            }
+        }
+    }
+    for text in [
+        "primary_key=id",
+        "sort_key: name",
+        "openai_key: user_profile_settings_v2_main",
+        "key=9c1185a5c5e9fc54612808977ee8f548b2258d31",
+        "lib_key=/usr/lib/x86_64/libtides.so.12345",
+        "tracking_key: 550e8400-e29b-41d4-a716-446655440000",
+    ] {
+        assert_eq!(kept(text), text);
+    }
+}
+
+#[test]
+fn a_token_of_three_parts_is_found() {
+    let token = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs";
+    assert_eq!(kept(&format!("run('{token}')")), "run('[redacted:discord-token:1]')");
+    let code = "some_long_module_identifier.helper.another_long_function_identifier_x";
+    assert_eq!(kept(code), code);
+}
+
+#[test]
+fn a_password_that_somebody_says_is_found() {
+    for (secret, text) in [
+        ("hunter22", "my password is hunter22!"),
+        ("hunter22", "The password for the server is hunter22."),
+        ("hunter22", "the password: hunter22!"),
+        ("hunter22", "the password is **hunter22**"),
+        ("swordfish", "my password is \"swordfish\""),
+        ("swordfish", "the password is `swordfish`"),
+        ("tr0ub4dor", "My pw is tr0ub4dor&3, ok?"),
+        ("ti_de!x", "the passphrase is ti_de!x"),
+    ] {
+        assert_taken_out(secret, text);
+        assert_taken_out(secret, &serde_json::json!({ "content": text }).to_string());
+    }
+    for text in [
+        "the password is wrong",
+        "the password is incorrect!",
+        "password is \"required\"",
+        "the password is case-sensitive",
+        "the password is base64-encoded",
+        "The password is at least 8 characters",
+        "the password is $PASSWORD",
+        "the password is stored in /etc/x1",
+        "if password is None:",
+        "password is <your password>",
+        "Password is too short (8)",
+    ] {
+        assert_eq!(kept(text), text);
+    }
+}
+
+#[test]
+fn the_beginning_of_a_secret_at_the_end_of_a_cut_text_is_taken_out() {
+    for (text, expected) in [
+        ("The key is sk-ant-ap", "The key is [redacted:anthropic-key:1]"),
+        ("id AKIAQZ7", "id [redacted:aws-key-id:1]"),
+        ("x ghp_ab", "x [redacted:github-token:1]"),
+        ("bot 123456789:AA9876", "bot [redacted:telegram-token:1]"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMII", "[redacted:private-key:1]"),
+        ("{\"password\": \"hunt", "{\"password\": \"[redacted:password:1]"),
+        ("{\\\"token\\\": \\\"tok3", "{\\\"token\\\": \\\"[redacted:token:1]"),
+        ("tool --password \"a&b", "tool --password \"[redacted:command-password:1]"),
+        ("postgres://ada:tide-7-c", "postgres://ada:[redacted:url-password:1]"),
+        ("mail ada@harb", "mail [redacted:email:1]"),
+        ("OPENAI_KEY=0f8b3c", "OPENAI_KEY=[redacted:key:1]"),
+        // What is whole is found as ever.
+        ("PGPASSWORD=tide-7-calm", "PGPASSWORD=[redacted:environment:1]"),
+    ] {
+        assert_eq!(redactor().cut_body(text, ""), expected);
+        let body = format!("{{\"content\":[{{\"text\":\"{}", text.replace('\n', "\\n"));
+        let kept = redactor().cut_body(&body, "").into_owned();
+        assert!(kept.contains("[redacted:"), "{kept}");
+        assert_eq!(redactor().cut_body(&kept, ""), kept);
+    }
+    for text in [
+        "and then the harbour",
+        "I will use s",
+        "It costs 12345678",
+        "see https://a.example/x",
+        "Hello world.",
+        "{\"password\": \"\"}",
+        "a line\n-----",
+        "a sum 0123456789abcdef",
+    ] {
+        assert_eq!(redactor().cut_body(text, ""), text);
+    }
+}
+
+#[test]
+fn a_cut_stream_says_no_beginning_of_a_secret_and_no_half_event() {
+    let whole = stream("The key is sk-ant-api03-Lq", 4);
+    let cut =
+        format!("{whole}data: {{\"type\":\"content_block_delta\",\"delta\":{{\"text\":\"9vT2");
+    let kept = redactor().cut_body(&cut, "").into_owned();
+    let (events, half) = kept.rsplit_once("\n\n").unwrap();
+    assert_eq!(half, "data:");
+    assert_eq!(said(&format!("{events}\n\n")), "The key is [redacted:anthropic-key:1]");
+    let whole = stream("Nothing of this is a secret.", 4);
+    assert_eq!(redactor().cut_body(&whole, ""), whole);
+}
+
 #[test]
 fn what_was_told_once_is_found_where_it_stands_bare() {
     let mut redactor = redactor();
@@ -345,7 +554,7 @@ keywords = ["berth_"]
 id = "crane-key"
 regex = '''(?i)[\w.-]{0,50}?(?:crane)(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}([[:alnum:]]{14}\b|\${?[a-z_0-9]+}?)'''
 secretGroup = 1
-keywords = ["crane"]
+keywords = ["crane", "Schlüssel"]
 [[rules.allowlists]]
 regexTarget = "line"
 regexes = ['''{{[^}]*}}''']

@@ -110,7 +110,14 @@ impl Redaction {
         let place = |what: &str| format!("exchange {}, {what}", exchange.line);
         let request = redactor.body(&exchange.request, &place("request")).into_owned();
         let response = exchange.response.as_deref();
-        let response = response.map(|body| redactor.body(body, &place("response")).into_owned());
+        // Of an answer that broke off half of a secret may be there.
+        let is_cut = exchange.cut.is_some() || exchange.failure.is_some();
+        let response = response.map(|body| {
+            let place = place("response");
+            let body =
+                if is_cut { redactor.cut_body(body, &place) } else { redactor.body(body, &place) };
+            body.into_owned()
+        });
         let failure = exchange.failure.as_deref();
         let failure = failure.map(|text| redactor.body(text, &place("failure")).into_owned());
         let mut text = |text: &mut Option<String>, what: &str, line: u64| {

@@ -247,6 +247,47 @@ fn the_message_of_an_error_is_redacted_before_it_is_cut() {
 }
 
 #[test]
+fn half_of_a_key_at_the_end_of_a_cut_answer_is_not_shown() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let (mut writer, _) = RecordingWriter::open_private(&folder).unwrap();
+    let delta = |text: &str| {
+        let data = json!({"type": "content_block_delta", "index": 0,
+            "delta": {"type": "text_delta", "text": text}});
+        format!("data: {data}\n\n")
+    };
+    let (key, half) = ("The key is sk-ant-ap", "data: {\"delta\":{\"text\":\"i03-Lq9vT2");
+    let stream = [&delta("The key is sk-"), &delta("ant-ap"), half].concat();
+    let text = format!("{{\"content\":[{{\"type\":\"text\",\"text\":\"{key}");
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"Open?"}]}"#;
+    for answer in [&stream, &text] {
+        let start = Start { path: "/messages".to_owned(), ..Start::now("POST", "anthropic") };
+        let id = writer.start(&start).unwrap();
+        writer.request(id, "anthropic", RequestBody::whole(body.as_bytes())).unwrap();
+        let head = ResponseHead { status: 200, after_ms: 1, headers: Vec::new() };
+        writer.response(id, &head).unwrap();
+        writer.part(id, answer.as_bytes()).unwrap();
+        let (bytes, cut) = (answer.len() as u64, Some("the provider went away".to_owned()));
+        writer.end(id, &End { after_ms: 2, bytes, stored: bytes, cut }).unwrap();
+    }
+    drop(writer);
+    let folder = folder.to_str().unwrap();
+    for number in ["1", "2"] {
+        let args = ["render", "--response", number, "--redact", folder];
+        for args in [&args[..], &[&args[..], &["--json"]].concat()] {
+            let printed = run(args);
+            let all = format!("{}{}", printed.out, printed.err);
+            assert!(all.contains("[redacted:anthropic-key:1]"), "{args:?}: {all}");
+            assert!(!all.contains("ant-ap") && !all.contains("Lq9v"), "{args:?}: {all}");
+        }
+    }
+    for command in [&["frames", "--json"][..], &["render"], &["requests", "--json"]] {
+        let printed = run(&[command, &["--redact", folder]].concat()).out;
+        assert!(!printed.contains("ant-ap") && !printed.contains("Lq9v"), "{command:?}: {printed}");
+    }
+}
+
+#[test]
 fn a_report_in_a_file_has_each_secret_and_none_of_its_letters() {
     let scratch = tempfile::tempdir().unwrap();
     let session = session(scratch.path());
