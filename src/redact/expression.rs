@@ -52,7 +52,7 @@ pub(super) fn literal(text: &str) -> String {
 }
 
 /// All expressions at once.
-pub(super) fn together(expressions: &[&str]) -> Result<Arc<Regex>> {
+pub(super) fn compile_all(expressions: &[&str]) -> Result<Arc<Regex>> {
     let config = Regex::config().nfa_size_limit(Some(MOST_OF_ALL)).hybrid_cache_capacity(16 << 20);
     let regex = Regex::builder().configure(config).build_many(expressions);
     regex.map(Arc::new).map_err(|error| unreadable("all together", &error))
@@ -61,6 +61,9 @@ pub(super) fn together(expressions: &[&str]) -> Result<Arc<Regex>> {
 fn unreadable(of: &str, error: &BuildError) -> Error {
     let reason = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
     let reason = match error.size_limit() {
+        Some(most) if most < MOST_OF_ONE => {
+            format!("it and the rules before it take more than {} MiB", MOST_OF_ALL >> 20)
+        }
         Some(most) => format!("it takes more than {} MiB", most >> 20),
         None => reason,
     };
@@ -68,19 +71,29 @@ fn unreadable(of: &str, error: &BuildError) -> Error {
     Error::new(ErrorKind::Shape, message)
 }
 
-/// An expression of Go's as Rust reads it: `\b`, `\d` and `\w` are those of ASCII, which also can be
-/// found fast and take little memory, and a brace that begins no repetition stands for itself.
+/// An expression of Go's as Rust reads it: `\b`, `\d`, `\s` and `\w` are those of ASCII, which also can
+/// be found fast and take little memory, a class holds no other, and a brace that begins no repetition
+/// stands for itself.
 fn rust_form(written: &str) -> String {
     let mut text = String::with_capacity(written.len() + 16);
     let mut rest = written;
-    // How many classes are open; one may stand within another.
-    let mut classes = 0_usize;
+    let mut is_in_class = false;
     while let Some(c) = rest.chars().next() {
         let copied = match c {
+            '\\' if rest.starts_with(r"\Q") => {
+                let quoted = rest.get(2..).unwrap_or_default();
+                let (quoted, others) = quoted.split_once(r"\E").unwrap_or((quoted, ""));
+                text.push_str(&literal(quoted));
+                rest = others;
+                continue;
+            }
             '\\' => {
                 let escape = escape(rest);
                 text.push_str(match escape {
-                    r"\b" if classes == 0 => r"(?-u:\b)",
+                    r"\b" if !is_in_class => r"(?-u:\b)",
+                    r"\B" if !is_in_class => r"(?-u:\B)",
+                    r"\s" => r"[\t\n\f\r ]",
+                    r"\S" => r"[^\t\n\f\r ]",
                     r"\d" => "[0-9]",
                     r"\D" => "[^0-9]",
                     r"\w" => "[0-9A-Za-z_]",
@@ -90,18 +103,23 @@ fn rust_form(written: &str) -> String {
                 rest = rest.get(escape.len()..).unwrap_or_default();
                 continue;
             }
-            '[' if classes > 0 && rest.starts_with("[:") => {
+            '[' if is_in_class && rest.starts_with("[:") => {
                 rest.find(":]").map_or(1, |end| end + 2)
             }
+            // Rust would read classes within classes, and what two classes share.
+            '[' | '&' | '~' if is_in_class => {
+                text.push('\\');
+                1
+            }
             '[' => {
-                classes += 1;
+                is_in_class = true;
                 class_start(rest)
             }
             ']' => {
-                classes = classes.saturating_sub(1);
+                is_in_class = false;
                 1
             }
-            '{' if classes == 0 => repetition(rest).unwrap_or_else(|| {
+            '{' if !is_in_class => repetition(rest).unwrap_or_else(|| {
                 text.push('\\');
                 1
             }),
@@ -157,10 +175,29 @@ mod tests {
             (r"[{}][^]{]{2}[[:alnum:]{]{", r"[{}][^]{]{2}[[:alnum:]{]\{"),
             (r"\x{41}\p{Greek}\P{L}\pL{", r"\x{41}\p{Greek}\P{L}\pL\{"),
             (r"\\{2}\\{", r"\\{2}\\\{"),
-            (r"\b[\w.-]{2,5}\W\D\B", r"(?-u:\b)[[0-9A-Za-z_].-]{2,5}[^0-9A-Za-z_][^0-9]\B"),
+            (r"\b[\w.-]{2,5}\W\D", r"(?-u:\b)[[0-9A-Za-z_].-]{2,5}[^0-9A-Za-z_][^0-9]"),
+            (r"\B[^[\]&&~]\s[a[b]c]", r"(?-u:\B)[^\[\]\&\&\~][\t\n\f\r ][a\[b]c]"),
+            (r"a\Q[b].\E+", r"a\[b\]\.+"),
             ("ä{é\\", "ä\\{é\\"),
         ] {
             assert_eq!(rust_form(written), expected);
+        }
+    }
+
+    #[test]
+    fn an_expression_finds_what_it_finds_in_go() {
+        for (written, found, not_found) in [
+            (r"^[a[b]c]$", "[c]", "ac"),
+            (r"^[^[\]]+$", "a&b", "a[b"),
+            (r"^[&&a]+$", "&a", "b"),
+            (r"^\s$", "\t", "\u{a0}"),
+            (r"^\S$", "\u{a0}", " "),
+            (r"^\Q(a)\E$", "(a)", "a"),
+            (r"a\B", "ab", "a b"),
+        ] {
+            let expression = Compiler::new().compile("rule", written).unwrap();
+            let finds = |text: &str| expression.regex.is_match(text);
+            assert_eq!((finds(found), finds(not_found)), (true, false), "{written}");
         }
     }
 

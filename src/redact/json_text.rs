@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Redactor,
-    log_lists::{Found, is_of_log_probabilities},
+    log_lists::{GatheredReplacements, is_log_list, is_of_log_probabilities},
     redactor::{Replacement, STEP, short_name},
     stream::StreamForm,
 };
@@ -55,7 +55,7 @@ impl<'t> Open<'t> {
         };
         let name = last.member().unwrap_or_default();
         let is_in_delta = last.is_in_delta || name == "delta";
-        let is_in_logs = last.is_in_logs || is_of_log_probabilities(name);
+        let is_in_logs = is_of_log_probabilities(name) || last.is_in_logs && is_log_list(name);
         Self { step, above: last.path_hash(), is_in_delta, is_in_logs, start }
     }
 
@@ -210,7 +210,7 @@ impl Redactor {
         }
         // What is found is counted: first it is known that all of it is JSON.
         walk(text, |_| {})?;
-        let mut found = Found::default();
+        let mut found = GatheredReplacements::default();
         walk(text, |literal| match literal.kind {
             LiteralKind::LogList => found.log_lists.push(literal.range.clone()),
             _ => found.secrets.extend(self.find_in_literal(text, literal, place)),

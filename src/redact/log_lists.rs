@@ -11,15 +11,31 @@ pub(super) fn is_of_log_probabilities(name: &str) -> bool {
     name.ends_with("logprobs") || matches!(name, "logprobsResult" | "completion_probabilities")
 }
 
+/// Whether a list with this name is one of log probabilities, where it stands in a member that holds
+/// some. The schema of a tool has lists of other names there.
+pub(super) fn is_log_list(name: &str) -> bool {
+    matches!(
+        name,
+        "content"
+            | "refusal"
+            | "tokens"
+            | "token_logprobs"
+            | "top_logprobs"
+            | "text_offset"
+            | "topCandidates"
+            | "chosenCandidates"
+    )
+}
+
 /// What of written JSON is to be replaced, while it is gathered.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct GatheredReplacements {
     pub(super) secrets: Vec<Replacement>,
     /// Lists of log probabilities, some within others.
     pub(super) log_lists: Vec<Range<usize>>,
 }
 
-impl Found {
+impl GatheredReplacements {
     /// The replacements in order. Where there is a placeholder, now or from before, the lists of log
     /// probabilities are empty; else all bytes stay.
     pub(super) fn into_replacements(self, text: &str) -> Vec<Replacement> {
@@ -77,7 +93,7 @@ fn empty(value: &mut Value, is_of_log_list: bool) {
         Value::Array(items) if is_of_log_list => items.clear(),
         Value::Array(items) => items.iter_mut().for_each(|item| empty(item, false)),
         Value::Object(members) => members.iter_mut().for_each(|(name, value)| {
-            empty(value, is_of_log_list || is_of_log_probabilities(name));
+            empty(value, is_of_log_probabilities(name) || is_of_log_list && is_log_list(name));
         }),
         _ => {}
     }

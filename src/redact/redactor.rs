@@ -25,6 +25,8 @@ pub struct Redactor {
     known: HashMap<Box<str>, usize>,
     report: RedactionReport,
     bare: BareSecrets,
+    /// The greatest number of a placeholder that was there before.
+    taken: usize,
 }
 
 /// A part of a text with what takes its place.
@@ -35,7 +37,28 @@ impl Redactor {
     /// taken. O(rules).
     pub fn new(rules: &RedactionRules) -> Self {
         let (rules, known, report) = (rules.clone(), HashMap::new(), RedactionReport::default());
-        Self { rules, known, report, bare: BareSecrets::default() }
+        Self { rules, known, report, bare: BareSecrets::default(), taken: 0 }
+    }
+
+    /// Gives no secret a placeholder that stands in this text already, nor one with a smaller number:
+    /// what was redacted before has secrets that nobody knows. Call it before anything is found.
+    /// O(text).
+    ///
+    /// ```
+    /// use afterimage::redact::{RedactionRules, Redactor};
+    ///
+    /// let mut redactor = Redactor::new(&RedactionRules::embedded()?);
+    /// redactor.count_behind("PGPASSWORD=[redacted:environment:4] psql");
+    /// assert_eq!(redactor.text("PGPASSWORD=tide-7-calm", ""), "PGPASSWORD=[redacted:environment:5]");
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    pub fn count_behind(&mut self, text: &str) {
+        for (at, _) in text.match_indices(MARK) {
+            let rest = text.get(at + MARK.len()..).unwrap_or_default();
+            let placeholder = rest.split(']').next().unwrap_or_default();
+            let number = placeholder.rsplit(':').next().and_then(|number| number.parse().ok());
+            self.taken = self.taken.max(number.unwrap_or_default());
+        }
     }
 
     /// Begins a second pass over the same texts: the report begins anew, and what is known stays. So
@@ -145,7 +168,7 @@ impl Redactor {
             return redaction.placeholder.clone();
         }
         let number = self.report.found.len();
-        let placeholder = format!("{MARK}{rule}:{}]", number + 1);
+        let placeholder = format!("{MARK}{rule}:{}]", self.taken.saturating_add(number + 1));
         self.known.insert(secret.into(), number);
         self.report.found.push(Redaction {
             rule: rule.to_owned(),

@@ -220,7 +220,7 @@ impl RedactionRules {
 
     fn of(rules: Vec<Rule>) -> Result<Self> {
         let patterns: Vec<&str> = rules.iter().map(|rule| rule.expression.text.as_str()).collect();
-        let regex = expression::together(&patterns)?;
+        let regex = expression::compile_all(&patterns)?;
         let common = Common::of(&rules)?.map(Arc::new);
         Ok(Self { rules: rules.into(), regex, common, forms: Arc::default() })
     }
@@ -261,7 +261,7 @@ impl Common {
             common.map(|(number, rule)| (number, rule.expression.text.as_str())).unzip();
         let keywords = format!("(?i:{})", words.join("|"));
         let keywords = Compiler::new().compile("all keywords", &keywords)?.regex;
-        Ok(Some(Self { keywords, regex: expression::together(&patterns)?, numbers }))
+        Ok(Some(Self { keywords, regex: expression::compile_all(&patterns)?, numbers }))
     }
 }
 

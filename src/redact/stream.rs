@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use super::{
     Redactor,
     json_text::{LiteralKind, decoded, walk},
-    log_lists::Found,
+    log_lists::GatheredReplacements,
     pieces::{Indexes, Parts, PieceForm},
     redactor::replaced,
 };
@@ -51,7 +51,7 @@ impl Redactor {
         is_cut: bool,
         place: &dyn fmt::Display,
     ) -> Cow<'t, str> {
-        let mut found = Found::default();
+        let mut found = GatheredReplacements::default();
         let mut parts = Parts::default();
         let mut start = 0;
         for line in text.split_inclusive('\n') {

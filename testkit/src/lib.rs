@@ -11,6 +11,7 @@ pub mod lossy_proxy;
 pub mod nats_server;
 pub mod policies;
 pub mod recount;
+pub mod secrets;
 pub mod series;
 pub mod small_disk;
 pub mod validators;

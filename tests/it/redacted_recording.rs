@@ -13,7 +13,9 @@ use afterimage::{
     transcript::Transcript,
 };
 
-use crate::redact::{assert_none_of, planted, redactor, stream, text};
+use afterimage_testkit::secrets::{planted, text};
+
+use crate::redact::{assert_none_of, redactor, stream};
 
 /// As the program does it.
 struct By(Redactor);

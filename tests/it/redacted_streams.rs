@@ -335,6 +335,14 @@ fn log_probabilities_say_nothing_of_a_secret_and_stay_where_there_is_none() {
         let sent = body("Nothing of this is a secret.");
         assert!(matches!(redactor().body(&sent, ""), Cow::Borrowed(_)), "{name}");
     }
+    // A tool that takes such a member has a schema with lists.
+    let schema = serde_json::json!({"logprobs": {"type": ["integer", "null"], "enum": [1, 2]}});
+    let tool = serde_json::json!({"model": "m", "metadata": KEY, "tools": [{"type": "function",
+        "function": {"name": "ask", "parameters": {"type": "object", "properties": schema}}}]});
+    let kept = redactor().body(&tool.to_string(), "").into_owned();
+    assert!(kept.contains(&schema.to_string()) && !kept.contains(KEY), "{kept}");
+    let value = afterimage::json::read(tool.to_string().as_bytes()).unwrap();
+    assert!(redactor().value(value, "").to_string().contains(&schema.to_string()));
     // A placeholder from before is of a text that the lists may still say.
     let sent = chat("It was [redacted:anthropic-key:1].").to_string();
     assert!(redactor().body(&sent, "").contains("\"content\":[]"));

@@ -41,8 +41,11 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Record) -> Outcome {
-    let redaction = Redaction::of(&args.redaction)?;
-    note_bodies(args, redaction.is_some());
+    // What cannot be read is told of when it is opened to be written.
+    let before = Recording::open(&args.output).ok().flatten();
+    let redaction = Redaction::of(&args.redaction, before.as_ref())?;
+    note_bodies(args, redaction.is_some(), before.as_ref());
+    drop(before);
     let client = Client::of(&args.command);
     let mut routes = Routes::of(args, client.ignores_variables())?;
     let launch = Launch::of(&args.command, client, &mut routes)?;
@@ -90,10 +93,10 @@ fn lost(outcome: Outcome, error: &Error) -> Outcome {
 }
 
 /// Says before all else what is done with bodies.
-fn note_bodies(args: &Record, is_redacted: bool) {
+fn note_bodies(args: &Record, is_redacted: bool, before: Option<&Recording>) {
     let bodies = if !is_redacted {
         "bodies as they are, with any secret in them"
-    } else if has_plain_bodies(args) {
+    } else if before.is_some_and(has_plain_bodies) {
         "bodies with placeholders for the secrets that the rules find; bodies of earlier runs stay \
          there as they are, with any secret in them"
     } else {
@@ -106,11 +109,9 @@ fn note_bodies(args: &Record, is_redacted: bool) {
     ));
 }
 
-/// Whether an earlier run wrote bodies as they are into the same folder.
-fn has_plain_bodies(args: &Record) -> bool {
-    // What cannot be read is told of when it is opened to be written.
-    let recording = Recording::open(&args.output).ok().flatten();
-    recording.is_some_and(|of| of.exchanges().iter().any(|exchange| !exchange.start.is_redacted))
+/// Whether an earlier run wrote bodies as they are.
+fn has_plain_bodies(before: &Recording) -> bool {
+    before.exchanges().iter().any(|exchange| !exchange.start.is_redacted)
 }
 
 fn recorder(args: &Record, redaction: Option<Redaction>) -> Outcome<Recorder> {

@@ -41,7 +41,7 @@ pub(crate) fn prepare(files: &Arc<dyn Files>, folder: &Path) -> Result<Arc<dyn F
     Ok(within(Arc::clone(files), folder))
 }
 
-/// Takes the rights of everybody but the owner from a folder that is there.
+/// Takes the rights of everybody but the owner from a folder that is there, and from its files.
 ///
 /// # Errors
 /// [`ErrorKind::Io`].
@@ -53,11 +53,22 @@ pub(crate) fn close_to_others(folder: &Path) -> Result<()> {
 #[cfg(unix)]
 fn close(folder: &Path) -> io::Result<()> {
     use std::{fs, os::unix::fs::PermissionsExt};
-    let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
-    if mode.trailing_zeros() >= 6 {
-        return Ok(());
+    let close = |path: &Path, to: u32| {
+        let mode = fs::metadata(path)?.permissions().mode() & 0o7777;
+        if mode.trailing_zeros() >= 6 {
+            return Ok(());
+        }
+        fs::set_permissions(path, fs::Permissions::from_mode(to))
+    };
+    close(folder, 0o700)?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        // A link would lead to the file of somebody else.
+        if entry.file_type()?.is_file() {
+            close(&entry.path(), 0o600)?;
+        }
     }
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+    Ok(())
 }
 
 #[cfg(not(unix))]

@@ -161,11 +161,12 @@ Columns of the table:
   WRITE     the tokens that are billed as written
   REPORTED  those that were
   LOST      the tokens that the request before left in the cache and that are not served
-  LOSS      what is paid because of that
+  PRICE     what the input costs
+  LOSS      what is paid because of what was lost
   WHY       the first thing that differs, what takes the cache, or that its time has passed;
             in brackets what the provider itself said
 
-A terminal of less than 110 columns lacks TIME, LOST, and what is written.
+A terminal of less than 120 columns lacks TIME, LOST, PRICE, and what is written.
 
 Tokens are the provider's, fitted to what it reported of the request before. Caches are best effort:
 a forecast says what the published rules allow.

@@ -64,7 +64,8 @@ impl Overlay {
             for url in urls(provider) {
                 let origin = format!("a base URL of {name} in models.json of pi");
                 let given = routes.is_given(name).then(|| name.clone());
-                if let Some(route) = given.or_else(|| routes.add_if_possible(&origin, name, url)) {
+                if let Some(route) = given.or_else(|| routes.add_by_host_if_possible(&origin, url))
+                {
                     bases.push((url.to_owned(), route));
                 }
             }

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use afterimage::{record::Redact, redact::Redactor};
+use afterimage::{
+    record::{Recording, Redact},
+    redact::Redactor,
+};
 
 use crate::{
     args,
@@ -18,11 +21,14 @@ pub(super) struct Redaction {
 }
 
 impl Redaction {
-    /// The redaction that is asked for, if any is.
-    pub(super) fn of(args: &args::Redaction) -> Outcome<Option<Self>> {
-        Ok(redactor(args)?.map(|(redactor, reporter)| Self {
-            redactor: Arc::new(Mutex::new(redactor)),
-            reporter: Arc::new(reporter),
+    /// The redaction that is asked for, if any is. Its placeholders are others than those that are in
+    /// the recording already.
+    pub(super) fn of(args: &args::Redaction, before: Option<&Recording>) -> Outcome<Option<Self>> {
+        Ok(redactor(args)?.map(|(mut redactor, reporter)| {
+            if let Some(recording) = before {
+                count_behind(&mut redactor, recording);
+            }
+            Self { redactor: Arc::new(Mutex::new(redactor)), reporter: Arc::new(reporter) }
         }))
     }
 
@@ -35,6 +41,23 @@ impl Redaction {
         let redactor = self.redactor();
         self.reporter.say(redactor.report());
         self.reporter.write(redactor.report())
+    }
+}
+
+fn count_behind(redactor: &mut Redactor, recording: &Recording) {
+    let mut requests = recording.bodies();
+    for exchange in recording.exchanges().iter().filter(|exchange| exchange.start.is_redacted) {
+        let response = exchange.response.as_ref().map(|head| &head.headers);
+        let headers = exchange.start.headers.iter().chain(response.into_iter().flatten());
+        headers.for_each(|(_, value)| redactor.count_behind(value));
+        redactor.count_behind(&exchange.start.path);
+        // What cannot be read has no placeholder that anybody reads.
+        if let Ok(body) = requests.request(exchange) {
+            redactor.count_behind(&String::from_utf8_lossy(body));
+        }
+        if let Ok(body) = recording.response(exchange) {
+            redactor.count_behind(&String::from_utf8_lossy(body.bytes()));
+        }
     }
 }
 

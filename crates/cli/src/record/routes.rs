@@ -96,9 +96,14 @@ impl Routes {
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
             .collect();
+        self.push(&name, upstream)
+    }
+
+    /// Adds a route with this name, or with a number behind it.
+    fn push(&mut self, name: &str, upstream: Upstream) -> String {
         let is_taken = |name: &str| self.all.iter().any(|(route, _)| route.name() == name);
         let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let mut names = std::iter::once(name.clone()).chain(numbered);
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
         let name = names.find(|name| !is_taken(name)).unwrap_or_default();
         self.all.push((Route::new(&name, upstream.clone()), upstream));
         name
@@ -114,6 +119,21 @@ impl Routes {
     ) -> Option<String> {
         let upstream = possible(origin, url)?;
         Some(self.route(name, upstream))
+    }
+
+    /// As [`Routes::add_if_possible`], of a client that looks for the provider's host in its base URL:
+    /// the route is named by that host.
+    pub(super) fn add_by_host_if_possible(&mut self, origin: &str, url: &str) -> Option<String> {
+        let upstream = possible(origin, url)?;
+        let is_kept = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+        let host: String = upstream.host().chars().filter(is_kept).collect();
+        let is_it = |(route, other): &&(Route, Upstream)| {
+            *other == upstream && route.name().starts_with(&*host)
+        };
+        if let Some((route, _)) = self.all.iter().find(is_it) {
+            return Some(route.name().to_owned());
+        }
+        Some(self.push(&host, upstream))
     }
 
     /// Makes the route of a known provider lead to another base URL. A variable that led there leads

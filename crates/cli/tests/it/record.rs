@@ -377,7 +377,7 @@ fn pi_gets_a_folder_with_other_base_urls() {
     let pi = stand_in(scratch.path(), "pi", script);
     let home = scratch.path().join("home");
     fs::create_dir(&home).unwrap();
-    let models = r#"{"providers":{"local":{"baseUrl":"http://127.0.0.1:1/v1","apiKey":"k","models":[{"id":"m","baseUrl":"http://127.0.0.1:2/w"}]},"openai":{"apiKey":"o"}}}"#;
+    let models = r#"{"providers":{"local":{"baseUrl":"http://127.0.0.1:1/v1","apiKey":"k","models":[{"id":"m","baseUrl":"http://127.0.0.1:2/w"}]},"deep":{"baseUrl":"https://api.deepseek.com/v1"},"own":{"baseUrl":"https://api.openai.com/v1"},"openai":{"apiKey":"o"}}}"#;
     fs::write(home.join("models.json"), models).unwrap();
     fs::write(home.join("auth.json"), "{\"auth\":1}").unwrap();
     let folder = scratch.path().join("recording");
@@ -393,8 +393,11 @@ fn pi_gets_a_folder_with_other_base_urls() {
     let found: Value = serde_json::from_str(found).unwrap();
     let providers = &found["providers"];
     for (url, end) in [
-        (&providers["local"]["baseUrl"], "/local/v1"),
-        (&providers["local"]["models"][0]["baseUrl"], "/local-2/w"),
+        // pi chooses members of a request by the host in the base URL.
+        (&providers["local"]["baseUrl"], "/127.0.0.1/v1"),
+        (&providers["local"]["models"][0]["baseUrl"], "/127.0.0.1-2/w"),
+        (&providers["deep"]["baseUrl"], "/api.deepseek.com/v1"),
+        (&providers["own"]["baseUrl"], "/api.openai.com/v1"),
         (&providers["openai"]["baseUrl"], "/openai/v1"),
         (&providers["anthropic"]["baseUrl"], "/anthropic"),
     ] {
@@ -561,13 +564,15 @@ fn a_redacted_recording_holds_no_secret_and_the_provider_gets_it_all_the_same() 
     let args = ["record", "--redact", "-o", path, "--upstream", &url];
     let args = [&args[..], &of_report, &["--"]].concat();
     let child = [program.to_str().unwrap(), "record::child_tells_a_secret", "--exact"];
-    let output = afterimage(&[&args[..], &child].concat())
-        .env(BASE, "OPENAI_BASE_URL")
-        .env_remove("OPENAI_BASE_URL")
-        .output()
-        .unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{err}");
+    let record = || {
+        let mut recorder = afterimage(&[&args[..], &child].concat());
+        let recorder = recorder.env(BASE, "OPENAI_BASE_URL").env_remove("OPENAI_BASE_URL");
+        let output = recorder.output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{err}");
+        err
+    };
+    let err = record();
     let first = err.lines().next().unwrap();
     assert!(first.contains("bodies with placeholders for the secrets"), "{first}");
     assert!(err.contains("redacted 1 secret in 1 place: 1 "), "{err}");
@@ -587,6 +592,10 @@ fn a_redacted_recording_holds_no_secret_and_the_provider_gets_it_all_the_same() 
     for text in [printed.out, listed, run(&["render", "--response", "1", path]).out] {
         assert!(!text.contains(SECRET), "{text}");
     }
+    // The next run does not know what the placeholders of this one stand for.
+    assert!(run(&["render", "--request", "1", path]).out.contains("anthropic-key:1]"));
+    record();
+    assert!(run(&["render", "--request", "2", path]).out.contains("anthropic-key:2]"));
 }
 
 /// A recording of a WebSocket: a warm-up, a request that goes on from it, and one that goes on from

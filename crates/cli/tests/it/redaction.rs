@@ -4,6 +4,7 @@
 use std::{fs, path::Path};
 
 use afterimage::record::{End, RecordingWriter, RequestBody, ResponseHead, Start};
+use afterimage_testkit::secrets::{planted, text};
 use serde_json::{Value, json};
 
 use crate::support::run;
@@ -147,6 +148,59 @@ fn no_secret_is_in_an_archive_and_one_of_an_archive_is_taken_out() {
     out(&["archive", "-o", whole, &session]);
     assert!(out(&["render", whole]).contains(KEY));
     assert_without_secrets(&out(&["render", "--redact", whole]), "an archive");
+}
+
+#[test]
+fn two_hundred_planted_secrets_are_in_no_archive_export_or_print() {
+    let scratch = tempfile::tempdir().unwrap();
+    let planted = planted(200);
+    let lines = planted.iter().enumerate().map(|(at, one)| {
+        let content = match at % 2 {
+            0 => json!(text(one)),
+            _ => json!([{"type": "tool_result", "tool_use_id": format!("t{at}"), "content": text(one)}]),
+        };
+        json!({"type": "user", "sessionId": "s", "uuid": format!("u{at}"),
+            "message": {"role": "user", "content": content}})
+    });
+    let path = scratch.path().join("planted.jsonl");
+    fs::write(&path, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let session = path.to_str().unwrap();
+    let archive = scratch.path().join("archive").to_str().unwrap().to_owned();
+    out(&["archive", "--redact", "-o", &archive, session]);
+    let mut texts = vec![String::from_utf8_lossy(&bytes_under(Path::new(&archive))).into_owned()];
+    for command in [
+        &["render"][..],
+        &["render", "--as", "messages"],
+        &["frames", "--json"],
+        &["export", "--otlp"],
+    ] {
+        texts.push(out(&[command, &[&archive]].concat()));
+        texts.push(out(&[command, &["--redact", session]].concat()));
+    }
+    for (secret, around) in &planted {
+        let escaped = Value::from(secret.as_str()).to_string();
+        for text in &texts {
+            let is_in = text.contains(secret.as_str()) || text.contains(escaped.trim_matches('"'));
+            assert!(!is_in, "{secret} of {around:?}");
+        }
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_told_also_where_a_file_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let session = session(scratch.path());
+    let report = scratch.path().join("gone/report.json");
+    let report = report.to_str().unwrap();
+    let refused = scratch.path().join("refused.jsonl");
+    fs::write(&refused, "no transcript").unwrap();
+    let refused = refused.to_str().unwrap();
+    for files in [&[session.as_str()][..], &[&session, refused]] {
+        let told = run(&[&["stats", "--redact-report", report][..], files].concat());
+        assert_eq!(told.code, Some(2), "{}", told.err);
+        assert!(told.err.contains("gone/report.json"), "{}", told.err);
+        assert_eq!(told.err.contains("refused.jsonl"), files.len() > 1, "{}", told.err);
+    }
 }
 
 #[test]

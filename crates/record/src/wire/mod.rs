@@ -71,10 +71,12 @@ pub struct Route {
 
 impl Route {
     /// A provider under a name, which stands in the path and in the recording. Of the name only
-    /// letters, digits and `-` are kept. O(length of the name).
+    /// letters, digits, `-` and `.` are kept. O(length of the name).
     pub fn new(name: &str, upstream: Upstream) -> Self {
-        let is_kept = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
-        Self { name: name.chars().filter(is_kept).collect(), upstream }
+        let is_kept = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+        let name: String = name.chars().filter(is_kept).collect();
+        // A client would take `..` for a way up.
+        Self { name: name.trim_matches('.').to_owned(), upstream }
     }
 
     /// The name.

@@ -54,6 +54,16 @@ impl Upstream {
         self.is_tls
     }
 
+    /// The host, without its port.
+    pub fn host(&self) -> &str {
+        let end = match self.authority.rfind(':') {
+            // Colons stand in an address of IPv6 too.
+            Some(colon) if !self.authority.ends_with(']') => colon,
+            _ => self.authority.len(),
+        };
+        self.authority.get(..end).unwrap_or_default()
+    }
+
     /// The path of the base URL, without a slash at its end.
     pub(super) fn path(&self) -> &str {
         &self.path

@@ -105,6 +105,13 @@ fn the_owner_alone_can_read_a_recording() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let (mut writer, _) = RecordingWriter::open_private(&folder).unwrap();
     write(&mut writer, 0).unwrap();
+    drop(writer);
+    // Somebody opens it to others, and a later run closes it again.
+    for entry in fs::read_dir(&folder).unwrap() {
+        fs::set_permissions(entry.unwrap().path(), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let (mut writer, _) = RecordingWriter::open_private(&folder).unwrap();
+    write(&mut writer, 1).unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
     for entry in fs::read_dir(&folder).unwrap() {
