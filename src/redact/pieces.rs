@@ -181,7 +181,8 @@ fn hash(of: impl Hash) -> u64 {
 
 impl Redactor {
     /// Redacts the pieces of each part as the text that they are together: a placeholder stands in
-    /// the piece in which its secret began, and what the others had of it is gone. Of a stream that broke off any part may have done so.
+    /// the piece in which its secret began, and what the others had of it is gone. Of a stream that
+    /// broke off any part may have done so.
     pub(super) fn parts(
         &mut self,
         parts: &Parts,

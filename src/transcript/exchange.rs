@@ -134,7 +134,7 @@ pub(super) fn read(
     let is_broken_here = is_broken_off && !is_kept;
     let failure = failure.or_else(|| {
         let broken_off = || match error_event(interaction).filter(|error| error.is_last) {
-            Some(error) => format!("{BROKEN_OFF}{ERROR_EVENT}: {}", error.told),
+            Some(error) => format!("{BROKEN_OFF}{ERROR_EVENT}: {}", error.summary),
             None => format!("{BROKEN_OFF}{}", interaction.cut.as_deref().unwrap_or(NO_END)),
         };
         is_broken_here.then(broken_off)
@@ -183,7 +183,7 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
     };
     let error = response.get("error").filter(|error| !error.is_null())?;
     if let Some(error) = error_event(interaction) {
-        return Some(format!("error {}", error.told));
+        return Some(format!("error {}", error.summary));
     }
     let kind = error.str_at("type").or_else(|| error.str_at("code")).or_else(|| error.as_str());
     Some(kind.map_or_else(|| "an error".to_owned(), |kind| format!("error {kind}")))
@@ -192,11 +192,11 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
 /// Why nothing is known of a response.
 fn nothing_of(interaction: &Interaction) -> String {
     if let Some(error) = error_event(interaction) {
-        let ErrorEvent { told, is_alone, .. } = error;
+        let ErrorEvent { summary, is_alone, .. } = error;
         return if is_alone {
-            format!("the stream is nothing but an error event: {told}")
+            format!("the stream is nothing but an error event: {summary}")
         } else {
-            format!("a stream of events without an answer, with an error event: {told}")
+            format!("a stream of events without an answer, with an error event: {summary}")
         };
     }
     match (&interaction.cut, &interaction.response) {

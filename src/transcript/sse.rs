@@ -44,7 +44,7 @@ pub(super) fn has_data(stream: &str) -> bool {
 /// An error that an event of a stream tells of.
 pub(super) struct ErrorEvent {
     /// Its kind, and the first line of its message, whole: what is redacted must not be cut before.
-    pub(super) told: String,
+    pub(super) summary: String,
     /// Whether no event follows it.
     pub(super) is_last: bool,
     /// Whether the stream has no other event.
@@ -70,7 +70,7 @@ pub(super) fn error(stream: &str) -> Option<ErrorEvent> {
     let message = message.map(|message| message.lines().next().unwrap_or_default().to_owned());
     let said: Vec<String> = kind.into_iter().chain(message).collect();
     Some(ErrorEvent {
-        told: if said.is_empty() { "without a message".to_owned() } else { said.join(": ") },
+        summary: if said.is_empty() { "without a message".to_owned() } else { said.join(": ") },
         is_last: at + 1 == events.len(),
         is_alone: events.len() == 1,
     })

@@ -12,7 +12,7 @@ use crate::json::Value;
 pub(super) struct Threads {
     all: Vec<Thread>,
     /// The lists that were hashed last.
-    recent: VecDeque<Hashed>,
+    recent: VecDeque<HashedMessages>,
     /// How many messages were hashed, for tests.
     #[cfg(test)]
     hashed: usize,
@@ -22,7 +22,7 @@ pub(super) struct Threads {
 const RECENT: usize = 4;
 
 /// A list of messages with their hashes.
-struct Hashed {
+struct HashedMessages {
     messages: Vec<Arc<Value>>,
     hashes: Vec<MessageHash>,
 }
@@ -145,7 +145,8 @@ impl Threads {
         hashes.extend(messages.iter().skip(hashes.len()).map(|message| MessageHash::of(message)));
         if !messages.is_empty() {
             self.recent.truncate(RECENT - 1);
-            self.recent.push_front(Hashed { messages: messages.to_vec(), hashes: hashes.clone() });
+            self.recent
+                .push_front(HashedMessages { messages: messages.to_vec(), hashes: hashes.clone() });
         }
         hashes
     }
@@ -230,7 +231,7 @@ impl Threads {
     }
 }
 
-impl Hashed {
+impl HashedMessages {
     /// How many messages, the first ones, are the same values as those of another list.
     fn shared(&self, messages: &[Arc<Value>]) -> usize {
         let both = self.messages.iter().zip(messages);

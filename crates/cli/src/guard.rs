@@ -201,7 +201,7 @@ impl Watching<'_> {
             let earlier = answered_last(recording, exchange.number);
             let earlier = earlier.map(|of| Ok((of, recent.of(recording, of.number)?)));
             let earlier: Vec<_> = earlier.collect::<afterimage::Result<_>>()?;
-            previous = alike::alike(recording, &earlier, &request);
+            previous = alike::find_continued(recording, &earlier, &request);
         }
         let before = match previous {
             Some(of) => Some((of, recent.of(recording, of.number)?)),

@@ -73,8 +73,9 @@ pub(crate) fn read(
     reading.end()
 }
 
-/// As [`read`], with progress, in two steps: `work` runs for several files at once, `show` for one after the other,
-/// in their order. Of files whose reading depends on those before them both run in turn.
+/// As [`read`], with progress, in two steps: `work` runs for several files at once, `show` for one
+/// after the other, in their order. Of files whose reading depends on those before them both run in
+/// turn.
 pub(crate) fn each_at_once<T: Send>(
     input: &Input,
     refused: InputRefusal,

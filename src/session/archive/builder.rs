@@ -39,7 +39,7 @@ pub struct ArchiveBuilder {
     begun: AtomicUsize,
     /// What its transcripts know it by.
     alive: Arc<()>,
-    placed: Mutex<Placed>,
+    placed: Mutex<PlacedTranscripts>,
     /// What is written, and not yet durable.
     written: LateSync,
     /// The file system of the directory, where it can be synced as a whole.
@@ -50,7 +50,7 @@ pub struct ArchiveBuilder {
 
 /// The transcripts that have their place.
 #[derive(Debug, Default)]
-struct Placed {
+struct PlacedTranscripts {
     entries: Vec<TranscriptEntry>,
     /// The sizes of their files.
     bytes: u64,
@@ -176,7 +176,7 @@ impl ArchiveBuilder {
             .sync(self.file_system.as_ref(), &self.directory)
             .map_err(|(error, path)| Error::io(error, "make the file durable").in_file(path))?;
         let placed = self.placed.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Placed { entries, bytes } = std::mem::take(placed);
+        let PlacedTranscripts { entries, bytes } = std::mem::take(placed);
         manifest::write(&self.directory, &entries)?;
         self.is_finished = true;
         // The list stands above it, so it does no harm where it cannot be removed.

@@ -13,7 +13,7 @@ const LEAST_ANSWER: usize = 16;
 
 /// Which of the earlier requests `next` goes on from: one whose answer it holds, or most of whose
 /// messages; of several the one with the most, the latest of these. O(their bodies).
-pub(super) fn alike<'r>(
+pub(super) fn find_continued<'r>(
     recording: &Recording,
     earlier: &[(&'r Exchange, Rc<Request>)],
     next: &Request,

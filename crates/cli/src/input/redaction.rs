@@ -29,9 +29,9 @@ pub(crate) use report::RedactionReporter;
 
 /// The redactor of all files of a command, so that one secret has one placeholder.
 #[derive(Clone)]
-pub(super) struct Redaction(Arc<Mutex<Redacting>>);
+pub(super) struct Redaction(Arc<Mutex<RedactionState>>);
 
-struct Redacting {
+struct RedactionState {
     redactor: Redactor,
     /// The names of sessions, each with the one that is shown. A name is one place, however many
     /// records have it.
@@ -45,7 +45,7 @@ impl Redaction {
         let redactor = redactor(&input.redaction)?;
         Ok(redactor.map(|(redactor, reporter)| {
             let sessions = HashMap::new();
-            Self(Arc::new(Mutex::new(Redacting { redactor, sessions, reporter })))
+            Self(Arc::new(Mutex::new(RedactionState { redactor, sessions, reporter })))
         }))
     }
 
@@ -68,24 +68,24 @@ impl Redaction {
                 }
             }
         }
-        let mut redacting = self.redacting();
-        redacting.redactor.start_second_pass();
-        redacting.sessions.clear();
+        let mut state = self.state();
+        state.redactor.start_second_pass();
+        state.sessions.clear();
     }
 
-    fn redacting(&self) -> MutexGuard<'_, Redacting> {
+    fn state(&self) -> MutexGuard<'_, RedactionState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A path as it is shown and archived.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         let shown = path.display().to_string();
-        self.redacting().redactor.text(&shown, "the path of a file").into_owned().into()
+        self.state().redactor.text(&shown, "the path of a file").into_owned().into()
     }
 
     /// The name of a session as it is shown and archived.
     pub(super) fn session(&self, name: &Arc<str>) -> Arc<str> {
-        let Redacting { redactor, sessions, .. } = &mut *self.redacting();
+        let RedactionState { redactor, sessions, .. } = &mut *self.state();
         if let Some(shown) = sessions.get(name) {
             return Arc::clone(shown);
         }
@@ -100,13 +100,13 @@ impl Redaction {
     pub(super) fn record(&self, record: Record) -> afterimage::Result<Record> {
         let Record { session, frame } = record;
         let session = self.session(&session);
-        let frame = self.redacting().redactor.frame(frame)?;
+        let frame = self.state().redactor.frame(frame)?;
         Ok(Record { session, frame })
     }
 
     /// An exchange, but for the name of its session.
     pub(super) fn exchange(&self, exchange: &mut RecordedExchange) {
-        let redactor = &mut self.redacting().redactor;
+        let redactor = &mut self.state().redactor;
         let place = |what: &str| format!("exchange {}, {what}", exchange.line);
         let request = redactor.body(&exchange.request, &place("request")).into_owned();
         let response = exchange.response.as_deref();
@@ -139,7 +139,7 @@ impl Redaction {
 
     /// What an import says of a file.
     pub(super) fn import_report(&self, report: &ImportReport) -> ImportReport {
-        let redactor = &mut self.redacting().redactor;
+        let redactor = &mut self.state().redactor;
         let mut text = |text: &str| redactor.text(text, "what was odd in a file").into_owned();
         let mut report = report.clone();
         for kinds in [&mut report.skipped, &mut report.unlisted] {
@@ -154,7 +154,7 @@ impl Redaction {
 
     /// Says what was found, unless that is to be silent, and writes it where that is asked for.
     pub(super) fn report(&self, is_silent: bool) -> Outcome {
-        let Redacting { redactor, reporter, .. } = &*self.redacting();
+        let RedactionState { redactor, reporter, .. } = &*self.state();
         if !is_silent {
             reporter.say(redactor.report());
         }

@@ -100,8 +100,8 @@ impl SessionDir {
 
     /// Removes the snapshots that the policy lets go, as each new snapshot does, and what is left
     /// over. A snapshot that is based on one that goes is written anew before. Turns stay, whatever
-    /// their age: they are the history. Costs what [`SessionDir::prune_plan`] does, writes the snapshots that
-    /// are based on one that goes, and packs those that are to be packed.
+    /// their age: they are the history. Costs what [`SessionDir::prune_plan`] does, writes the
+    /// snapshots that are based on one that goes, and packs those that are to be packed.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), and what reading a snapshot gives that is to be
