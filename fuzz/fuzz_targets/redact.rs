@@ -19,6 +19,8 @@ const SECRET: &str = "sk-ant-api03-9fKq2LmZx7Bv4Nw8Rt1Yc6Hd3Js5Pg0Qa2We4Ty6Ui8Op
 enum Input {
     Body(String),
     Broken(String),
+    /// Text before the secret, and how much of that came before the body broke off.
+    Cut(String, u8),
     /// Deltas of a stream that say the secret between these texts, cut into pieces of this length.
     Split(String, String, u8),
     /// Text before and behind the secret in a string of JSON.
@@ -40,6 +42,14 @@ fuzz_target!(|input: Input| {
         }
         Input::Broken(text) => {
             let _ = redactor.broken_body(&text, "body");
+        }
+        Input::Cut(before, length) => {
+            let came = &SECRET[..12 + usize::from(length) % (SECRET.len() - 12)];
+            let said = string(&format!("{before} {came}"));
+            let text = format!("{{\"content\":{}", said.trim_end_matches('"'));
+            let redacted = redactor.cut_body(&text, "body");
+            assert!(!redacted.contains(came), "{redacted}");
+            let _ = redactor.cut_body(&before, "body");
         }
         Input::Split(before, behind, length) => {
             let said: Vec<char> = format!("{before} {SECRET} {behind}").chars().collect();

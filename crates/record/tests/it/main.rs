@@ -2,8 +2,11 @@
 
 mod crash;
 mod faults;
+mod growing;
 mod recorder;
 mod size;
 mod support;
 #[cfg(feature = "wire")]
 mod wire;
+
+use afterimage_json as json;
