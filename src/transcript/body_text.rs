@@ -154,6 +154,11 @@ impl BodyText {
         shared_start(self.chunks(), other.chunks())
     }
 
+    /// How many bytes two texts have alike from these offsets on. What they share is not looked at.
+    pub(crate) fn shared_from(&self, from: usize, other: &Self, other_from: usize) -> usize {
+        shared_start(self.chunks_from(from), other.chunks_from(other_from))
+    }
+
     /// Whether the last bytes of two texts are the same, from these offsets on. What they share is
     /// not looked at.
     pub(crate) fn ends_alike(&self, from: usize, other: &Self, other_from: usize) -> bool {
@@ -171,6 +176,15 @@ impl BodyText {
 
     fn chunks(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.pieces.iter().map(|piece| piece.as_str().as_bytes())
+    }
+
+    fn chunks_from(&self, from: usize) -> impl Iterator<Item = &[u8]> {
+        let mut left = from;
+        self.chunks().map(move |chunk| {
+            let skipped = left.min(chunk.len());
+            left -= skipped;
+            chunk.get(skipped..).unwrap_or_default()
+        })
     }
 
     fn joined(&self) -> Arc<str> {

@@ -8,6 +8,8 @@ use crate::json::{self, Object, Value};
 
 /// How many bodies are known at a time: sessions that run beside each other take turns.
 const KNOWN: usize = 4;
+/// So many times a name is looked at that may be that of the conversation.
+const MOST_NAMES: usize = 8;
 
 /// Where the items of the conversation stand in the body of a request, and what stands around them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,29 +52,33 @@ impl BodyPlaces {
         Some((Self { list: start..end, items }, SharedBody::default()))
     }
 
-    /// As [`BodyPlaces::of`], where the body has at least the beginning of the list from `before`.
+    /// As [`BodyPlaces::of`], where the body has at least the beginning of the list from `before`,
+    /// also behind another head.
     fn continued(
         body: &BodyText,
         key: &str,
         (text, known): (&BodyText, &Self),
     ) -> Option<(Self, SharedBody)> {
-        let same = body.shared_start(text);
-        let start = known.list.start;
-        if same <= start {
-            return None;
-        }
+        let before = known.list.start;
+        let is_same_start = body.shared_start(text) > before;
+        let start = if is_same_start { before } else { list_start(&body.to_shared(), key)? };
+        let same = before + body.shared_from(start, text, before);
         // A number may go on after what is shared; what ends with a quote or a bracket does not.
         let last = |item: &Range<usize>| text.byte(item.end.saturating_sub(1));
         let is_closed = |item: &Range<usize>| matches!(last(item), Some(b'}' | b']' | b'"'));
         let is_shared =
             |item: &Range<usize>| item.end < same || (item.end == same && is_closed(item));
         let shared = known.items.partition_point(is_shared);
-        let known_items = known.items.get(..shared)?;
+        if shared == 0 && !is_same_start {
+            return None;
+        }
+        let moved = |item: &Range<usize>| item.start - before + start..item.end - before + start;
+        let known_items: Vec<Range<usize>> = known.items.get(..shared)?.iter().map(moved).collect();
         // From the byte before what is new: the bracket, or the end of an item.
         let from = known_items.last().map_or(start, |last| last.end - 1);
         let rest = body.part(from..body.len())?;
         let (more, end) = listed(&rest, from, shared == 0)?;
-        let is_head = body.ends_alike(end, text, known.list.end);
+        let is_head = is_same_start && body.ends_alike(end, text, known.list.end);
         if !is_head {
             let after = ["{", rest.get(end - from..)?].concat();
             let members = json::children_after(&after, 0..after.len(), 1);
@@ -80,8 +86,7 @@ impl BodyPlaces {
                 return None;
             }
         }
-        let mut items = Vec::with_capacity(shared + more.len());
-        items.extend_from_slice(known_items);
+        let mut items = known_items;
         items.extend(more);
         Some((Self { list: start..end, items }, SharedBody { items: shared, is_head }))
     }
@@ -92,6 +97,24 @@ impl BodyPlaces {
         let after = body.part(self.list.end..body.len()).unwrap_or_default();
         [&*before, "[]", &*after].concat()
     }
+}
+
+/// Where the list of a member begins, the first of its name, by what stands before it alone; `None`
+/// where that cannot be told so.
+fn list_start(body: &str, key: &str) -> Option<usize> {
+    let name = format!("\"{key}\"");
+    let blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
+    // Values before it may have such members too.
+    body.match_indices(&name).take(MOST_NAMES).find_map(|(at, _)| {
+        let (head, rest) = body.split_at_checked(at)?;
+        let value = rest.get(name.len()..)?.trim_start_matches(blank).strip_prefix(':')?;
+        let value = value.trim_start_matches(blank);
+        let head = [head, &name, ":[]}"].concat();
+        let members = json::children(&head, 0..head.len());
+        let last = members.last()?;
+        let is_member = last.key.as_deref() == Some(key) && last.value.end + 1 == head.len();
+        (is_member && value.starts_with('[')).then(|| body.len() - value.len())
+    })
 }
 
 /// The elements of a list of which `rest` holds what comes after its bracket, or after one of its
@@ -202,7 +225,20 @@ impl ReadBodies {
                 best = Some((same, at));
             }
         }
-        best.map(|(_, at)| at)
+        best.map(|(_, at)| at).or_else(|| self.longest_list(text, key))
+    }
+
+    /// The known body whose conversation begins most like that of a text, which has another head.
+    fn longest_list(&self, text: &BodyText, key: &str) -> Option<usize> {
+        let of_key = |(_, known): &(usize, &ReadBody)| known.key == key;
+        let mut known = self.known.iter().enumerate().filter(of_key).peekable();
+        known.peek()?;
+        let start = list_start(&text.to_shared(), key)?;
+        let shared =
+            |known: &ReadBody| text.shared_from(start, &known.text, known.places.list.start);
+        // Of several the last one.
+        let best = known.map(|(at, known)| (shared(known), at)).rev();
+        best.max_by_key(|(same, _)| *same).filter(|(same, _)| *same > 1).map(|(_, at)| at)
     }
 }
 
@@ -251,6 +287,20 @@ mod tests {
         for count in 1..=100 {
             let items: Vec<String> = (0..count).map(item).collect();
             let text = body("", &items, ",\"tools\":[]");
+            assert_eq!(read(&mut bodies, &text), whole(&text));
+        }
+        assert_eq!(bodies.parsed, 100);
+    }
+
+    #[test]
+    fn a_conversation_behind_a_head_that_changes_is_parsed_once() {
+        let mut bodies = ReadBodies::default();
+        let item = |at: usize| format!("{{\"role\":\"user\",\"content\":\"{at}\"}}");
+        for count in 1..=100_usize {
+            let items: Vec<String> = (0..count).map(item).collect();
+            // Its length changes too.
+            let head = format!(",\"metadata\":{{\"messages\":[\"{}\"]}}", count.pow(2));
+            let text = body(&head, &items, ",\"tools\":[]");
             assert_eq!(read(&mut bodies, &text), whole(&text));
         }
         assert_eq!(bodies.parsed, 100);
