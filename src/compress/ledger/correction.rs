@@ -3,7 +3,7 @@
 use super::{
     rule::RULES,
     sentence::{holds, is_question, lower, words},
-    topic::{is_same_word, orders, subjects, topic},
+    topic::{is_same_word, names, orders, subjects, topic},
 };
 
 /// The words by which a sentence corrects what was said before.
@@ -88,6 +88,8 @@ const ALLOWING: [&str; 14] = [
     "allowed now",
     "go ahead and",
 ];
+
+const DENYING: [&str; 6] = ["never", "don't", "do not", "avoid", "not", "no"];
 
 /// How a sentence corrects what was said before; `after_no` says that the sentence before it is a
 /// mere `No.`
@@ -178,7 +180,7 @@ pub(super) fn takes_back(sentence: &str, correction: Correction, earlier: &str, 
         of.iter().filter(|word| with.iter().any(|other| is_same_word(word, other))).count()
     };
     let of_old = || shared(&old, &topic(sentence));
-    let is_denying = holds(&lower(earlier), &["never", "don't", "do not", "avoid", "not", "no"]);
+    let is_denying = holds(&lower(earlier), &DENYING);
     match correction {
         Correction::Revokes => {
             let mut new = topic(sentence);
@@ -199,13 +201,30 @@ pub(super) fn takes_back(sentence: &str, correction: Correction, earlier: &str, 
                     && !given_up.is_empty()
                     && shared(&given_up, &old) == given_up.len();
             }
+            // `You can edit b.py after all`, whatever was not to be done to it.
+            let is_allowing = || holds(&lower(sentence), &ALLOWING) && !is_limited(sentence);
+            let speaks_of_all = || {
+                let (old, new) = (names(earlier), names(sentence));
+                !old.is_empty() && old.iter().all(|name| new.contains(name))
+            };
+            if correction == Correction::Replaces && is_denying && is_allowing() && speaks_of_all()
+            {
+                return true;
+            }
             let shared = of_old();
             // Few shared words tell of the same where it was said just before.
             let is_said = correction == Correction::Contradicts && age != Age::Old;
             shared * 2 > old.len() || is_said && shared * 3 >= old.len() && shared > 0
         }
-        Correction::Allows => old.len() > 1 && of_old() * 4 >= old.len() * 3,
+        Correction::Allows => {
+            !is_limited(sentence) && old.len() > 1 && of_old() * 4 >= old.len() * 3
+        }
     }
+}
+
+/// Whether a sentence allows one thing and no other: `you can edit it, but not move it`.
+fn is_limited(sentence: &str) -> bool {
+    lower(sentence).split_once(" but ").is_some_and(|(_, limit)| holds(limit, &DENYING))
 }
 
 /// What a sentence gives up: `use X instead of Y`, `use X, not Y`.
@@ -269,6 +288,10 @@ mod tests {
             ("You can moor at night now.", "Never moor at night.", Age::Old),
             ("You no longer need to ask before mooring.", "Always ask before mooring.", Age::Old),
             ("Actually, ask for at most 3 berths.", "Ask for at most 5 berths.", Age::Old),
+            ("Forget that about b.rs.", "Never touch b.rs.", Age::Old),
+            ("You may touch b.rs now.", "Never touch b.rs.", Age::Old),
+            ("You may now touch b.rs.", "Never touch b.rs.", Age::Recent),
+            ("You can edit b.rs after all.", "Never touch b.rs.", Age::Old),
         ] {
             assert!(takes(later, earlier, age), "{later} | {earlier}");
         }
@@ -279,6 +302,11 @@ mod tests {
             ("You can go home now.", "Never moor at night.", Age::Recent),
             ("Use steel instead of hemp.", "Always use metres.", Age::Recent),
             ("Send one order instead.", "Always wait after every order.", Age::Same),
+            ("Forget that about b.rs.", "Always use port 8080.", Age::Recent),
+            ("Forget that about b.rs.", "I prefer hemp.", Age::Recent),
+            ("You may touch a.rs now.", "Never touch b.rs.", Age::Recent),
+            ("You can edit a.rs after all.", "Never touch b.rs.", Age::Recent),
+            ("You can edit b.rs, but not move it.", "Never move b.rs.", Age::Recent),
         ] {
             assert!(!takes(later, earlier, age), "{later} | {earlier}");
         }

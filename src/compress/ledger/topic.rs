@@ -74,12 +74,25 @@ const EMPTY: [&str; 62] = [
 /// The words that tell what a sentence is about.
 pub(super) fn topic(sentence: &str) -> Vec<String> {
     let lower = lower(sentence);
-    let words = words(&lower).into_iter();
-    let telling = words.filter(|word| {
+    let is_telling = |word: &&str| {
         let is_long = word.chars().count() > 2 || word.contains(|c: char| c.is_ascii_digit());
         is_long && !EMPTY.contains(word) && !RULES.contains(word)
-    });
-    telling.map(str::to_owned).collect()
+    };
+    let mut telling: Vec<String> =
+        words(&lower).into_iter().filter(is_telling).map(str::to_owned).collect();
+    // A name may have nothing but short parts: `b.py`.
+    telling.extend(names(sentence).into_iter().filter(|name| !words(name).iter().any(&is_telling)));
+    telling
+}
+
+/// The names in a sentence, in small letters: what has a sign within, as paths have.
+pub(super) fn names(sentence: &str) -> Vec<String> {
+    let lower = lower(sentence);
+    let plain =
+        lower.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let is_name =
+        |word: &&str| word.contains(['.', '/', '_', '\\']) && word.contains(char::is_alphabetic);
+    plain.filter(is_name).map(str::to_owned).collect()
 }
 
 /// Whether two words are one, endings aside.
