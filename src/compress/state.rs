@@ -21,7 +21,7 @@ pub struct CompressionState {
 }
 
 impl CompressionState {
-    /// The wire form.
+    /// The wire form. O(frames).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("replacedBy", &*self.replaced_by);

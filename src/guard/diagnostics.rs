@@ -58,7 +58,7 @@ impl ProviderDiagnostics {
         Some(Self { reason: reason.to_owned(), missed })
     }
 
-    /// The wire form.
+    /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("reason", self.reason.as_str());

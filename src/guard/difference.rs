@@ -139,7 +139,7 @@ impl FirstDifference {
         }
     }
 
-    /// The difference in a sentence, without the stop at its end.
+    /// The difference in a sentence, without the stop at its end. O(length of the path).
     pub fn words(&self) -> String {
         let name = self.owner.as_str();
         let what = match (name.split_once(':'), &self.role) {

@@ -165,7 +165,7 @@ impl fmt::Display for NoForecast {
 
 impl Prediction {
     /// Why the cache serves less than the request before left there, in a few words; `None` where it
-    /// serves all of it.
+    /// serves all of it. O(length of the words).
     pub fn cause(&self) -> Option<String> {
         if let Some(difference) = &self.difference {
             return Some(difference.words());

@@ -123,7 +123,7 @@ impl Report {
 }
 
 /// The model that answered with a frame, where its source says so; a name that a client put in for
-/// itself, as `<synthetic>`, is none.
+/// itself, as `<synthetic>`, is none. O(events of the frame).
 pub fn answering_model(frame: &Frame) -> Option<String> {
     let said = (frame.source == Source::Agent).then(|| Report::of(frame).model).flatten();
     said.filter(|model| !model.is_empty() && !model.starts_with('<'))

@@ -42,7 +42,7 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// What the system refuses.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// The names in a directory, sorted by their bytes.
+    /// The names in a directory, sorted by their bytes. O(names · log names).
     ///
     /// # Errors
     /// What the system refuses.
@@ -85,7 +85,7 @@ pub trait OpenFile: fmt::Debug + Send + Sync {
     /// What the system refuses; [`io::ErrorKind::Interrupted`] is to be tried again.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes all of `bytes` at the end of the file.
+    /// Writes all of `bytes` at the end of the file. O(bytes).
     ///
     /// # Errors
     /// What the system refuses; a part of `bytes` may have been written.

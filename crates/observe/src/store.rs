@@ -49,7 +49,7 @@ pub trait StoreReader {
     /// see [`ObservationStore`].
     fn account_of(&self, agent: &str) -> Result<Option<Account>>;
 
-    /// All accounts, by name.
+    /// All accounts, by name. O(accounts · log).
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
@@ -73,7 +73,7 @@ pub trait StoreReader {
     fn infos(&self, account: &str) -> Result<Vec<ObservationInfo>>;
 
     /// The answers that are kept beside observations of an account, without their payloads, by
-    /// name.
+    /// name. Reads the rows of that account.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
@@ -87,7 +87,7 @@ pub trait StoreReader {
     /// see [`ObservationStore`].
     fn aside(&self, account: &str, name: &str) -> Result<Option<RejectedAnswer>>;
 
-    /// The figures of all tools, by name. Those of whole summaries have the empty name.
+    /// The figures of all tools, by name. Those of whole summaries have the empty name. O(tools).
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
@@ -125,7 +125,8 @@ pub trait StoreWriter: StoreReader {
     /// see [`ObservationStore`].
     fn put_stale(&mut self, account: &str, name: &str, stale: &[StaleMark]) -> Result<()>;
 
-    /// Forgets the observations of an account: that of this name, or all. Says how many there were.
+    /// Forgets the observations of an account: that of this name, or all. Says how many there were:
+    /// O(these).
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
@@ -140,7 +141,7 @@ pub trait StoreWriter: StoreReader {
     fn put_aside(&mut self, account: &str, aside: &RejectedAnswer) -> Result<()>;
 
     /// Forgets what is kept beside the observation of this name, or beside all of an account. Says
-    /// how many answers there were.
+    /// how many answers there were: O(these).
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):

@@ -243,7 +243,7 @@ impl Recorder {
     }
 
     /// Begins an exchange. Of one whose recorders are dropped before their ends, what is missing is
-    /// marked.
+    /// marked. O(its headers); the disk is written by another thread.
     pub fn exchange(&self, start: Start) -> (RequestRecorder, ResponseRecorder) {
         let of = self.line.next.fetch_add(1, Ordering::Relaxed);
         let lane = Arc::from(start.provider.as_str());

@@ -109,7 +109,7 @@ impl RecordingWriter {
         &self.place
     }
 
-    /// Begins an exchange.
+    /// Begins an exchange. Appends one record: O(its headers).
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), and from then on
@@ -160,7 +160,7 @@ impl RecordingWriter {
         self.packed(of, &coding::in_parts(total, stored, ended)).map(drop)
     }
 
-    /// Appends what comes before the body of the response.
+    /// Appends what comes before the body of the response: O(its headers).
     ///
     /// # Errors
     /// Those of [`RecordingWriter::start`].
@@ -178,7 +178,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Ends an exchange.
+    /// Ends an exchange. Appends one record.
     ///
     /// # Errors
     /// Those of [`RecordingWriter::start`].

@@ -79,7 +79,7 @@ impl Share {
         Self { pico, ..self }
     }
 
-    /// The wire form: every figure but the price.
+    /// The wire form: every figure but the price. O(figures).
     pub fn to_json(&self) -> Object {
         object! {
             "input": self.input,
