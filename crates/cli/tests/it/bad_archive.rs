@@ -422,6 +422,9 @@ fn what_is_left_of_a_run_that_was_killed_while_it_cleared_up_is_removed_too() {
         fs::create_dir_all(path.join(folder)).unwrap();
     }
     fs::write(path.join("0002/0001/texts.rec"), "half").unwrap();
+    // A folder of somebody else's has a number too.
+    fs::create_dir_all(path.join("2025/0101")).unwrap();
+    fs::write(path.join("2025/0101/photo"), "mine").unwrap();
     fs::write(path.join("unfinished"), "").unwrap();
     let name = path.to_str().unwrap();
     let again = run(&["archive", CHAT, SESSIONS, "-o", name]);
@@ -431,7 +434,8 @@ fn what_is_left_of_a_run_that_was_killed_while_it_cleared_up_is_removed_too() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["0001", "0002", "archive.json", "lock"]);
+    assert_eq!(left, ["0001", "0002", "2025", "archive.json", "lock"]);
+    assert_eq!(fs::read_to_string(path.join("2025/0101/photo")).unwrap(), "mine");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::{
-    io::{Read, Write},
+    io::{BufReader, Read, Write},
     net::{Shutdown, TcpListener},
     path::Path,
     sync::{Arc, Mutex, mpsc},
+    time::Duration,
 };
 
 use afterimage_log::{Files, testing::MemoryFiles};
@@ -14,7 +15,7 @@ use afterimage_record::{
     wire::{Route, Upstream, Wire},
 };
 
-use super::support::{Provider, Recorded};
+use super::support::{Message, Provider, Recorded};
 
 #[test]
 fn a_provider_that_refuses_gives_a_bad_gateway() {
@@ -28,6 +29,31 @@ fn a_provider_that_refuses_gives_a_bad_gateway() {
     // Nothing took the body, and it is kept all the same.
     let request = recording.request(&recording.exchanges()[0]).unwrap();
     assert_eq!(request.whole(), Some(&b"{\"input\": 1}"[..]));
+}
+
+#[test]
+fn a_client_that_sends_slowly_need_not_send_all_to_hear_that_nobody_takes_it() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut recorded = Recorded::with(&format!("http://{free}"), Limits::default());
+    let head = recorded.head("POST", "/responses");
+    let mut stream = recorded.connect();
+    stream.write_all(format!("{head}Content-Length: 1000\r\n\r\n").as_bytes()).unwrap();
+    let mut sending = stream.try_clone().unwrap();
+    // All of it would take a minute and a half.
+    let (stop, stopped) = mpsc::channel::<()>();
+    let sender = std::thread::spawn(move || {
+        while stopped.recv_timeout(Duration::from_millis(100)).is_err() {
+            if sending.write_all(b"x").is_err() {
+                break;
+            }
+        }
+    });
+    let got = Message::read(&mut BufReader::new(stream)).unwrap();
+    assert_eq!(got.status(), 502);
+    stop.send(()).ok();
+    sender.join().unwrap();
+    let recording = recorded.stop();
+    assert!(recording.request(&recording.exchanges()[0]).unwrap().cut().is_some());
 }
 
 #[test]
