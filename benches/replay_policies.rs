@@ -4,8 +4,11 @@
 //! are counted, and the same on every run.
 //!
 //! Each line is a policy at a budget; `AFTERIMAGE_BENCH_SWEEP=1` tries other marks of `Budget` too.
-//! `AFTERIMAGE_BENCH_FILES=N` takes every Nth file. Sessions that cost more by blocks than without a
-//! budget are listed at the end of each budget.
+//! `AFTERIMAGE_BENCH_FILES=N` takes every Nth file, `AFTERIMAGE_BENCH_POLICIES=A,B` these policies
+//! alone. Sessions that cost more by blocks than without a budget are listed at the end of each
+//! budget. `floor` is no policy: it is the least that requests cost which fill [`FILL`] of the room.
+//! They write what came since the request before, once, and read the rest from the cache. No summary,
+//! no epoch and no ledger costs anything.
 
 #[path = "../tests/it/support/sessions.rs"]
 mod sessions;
@@ -21,6 +24,9 @@ use afterimage::{
     window::Budget,
 };
 use sessions::{GROUPS, Session, sessions};
+
+/// The share of the room that the floor fills, in thousandths.
+const FILL: u64 = 630;
 
 fn main() {
     let root = afterimage_testkit::data::beside("data");
@@ -56,7 +62,12 @@ fn main() {
         let sliding = play(budget, &ReplayPolicy::Sliding);
         let raw = play(budget, &ReplayPolicy::Unlimited);
         let beside = (&sliding[..], &raw[..]);
-        for name in ReplayPolicy::NAMES {
+        print_floor(tokens, &all, &floors(&all, &counter, budget), (&sliding, &raw));
+        let is_asked = |name: &&str| {
+            let asked = variable("AFTERIMAGE_BENCH_POLICIES");
+            asked.is_none_or(|asked| asked.split(',').any(|asked| asked == *name))
+        };
+        for name in ReplayPolicy::NAMES.into_iter().filter(is_asked) {
             let Ok(policy) = ReplayPolicy::by_name(name, &budget) else { continue };
             let played = play(budget, &policy);
             print(name, tokens, &all, &played, beside);
@@ -125,6 +136,59 @@ fn play(
     sessions.iter().map(play).collect()
 }
 
+/// What each session costs at least, in thousandths of a token of plain input, and how many tokens
+/// came for the first time.
+fn floors(
+    sessions: &[Session],
+    counter: &Arc<dyn TokenCounter>,
+    budget: Budget,
+) -> Vec<(u64, u64)> {
+    let hud = Hud::builder(counter.clone()).format(Arc::new(NativeFormat)).build();
+    let most = budget.room() * FILL / 1000;
+    let floor = |session: &Session| {
+        let unlimited = ReplayPolicy::Unlimited;
+        let mut replay = Replay::new(hud.clone(), budget, unlimited, Arc::new(OutlineEngine));
+        let (mut before, mut cost, mut new) = (ReplayFigures::default(), 0, 0);
+        for frame in &session.frames {
+            replay.push(frame.clone(), Millis::new(0)).unwrap();
+            let now = replay.figures();
+            let read = now.tokens_cached - before.tokens_cached;
+            let written = now.tokens_sent - before.tokens_sent - read;
+            cost += written * 1250 + read.min(most) * 100;
+            new += written;
+            before = now;
+        }
+        (cost, new)
+    };
+    sessions.iter().map(floor).collect()
+}
+
+/// The floor of all sessions, of those that are larger than the room, and of each group.
+fn print_floor(
+    budget: u64,
+    sessions: &[Session],
+    floors: &[(u64, u64)],
+    (sliding, raw): (&[ReplayFigures], &[ReplayFigures]),
+) {
+    let print = |name: &str, is_taken: &dyn Fn(usize) -> bool| {
+        let taken = || (0..sessions.len()).filter(|at| is_taken(*at));
+        let cost = taken().map(|at| floors[at].0).sum::<u64>() as f64 / 1000.0;
+        let new: u64 = taken().map(|at| floors[at].1).sum();
+        let billed = |of: &[ReplayFigures]| taken().map(|at| of[at].billed_tokens()).sum::<u64>();
+        let (sliding, raw) = (billed(sliding).max(1) as f64, billed(raw).max(1) as f64);
+        println!(
+            "floor {name:<48} {budget:>7} new {new:>11} billed {cost:>11.0} {:>8.3} {:>7.3}",
+            cost / sliding,
+            cost / raw
+        );
+    };
+    print("all", &|_| true);
+    print("larger than the room", &|at| raw[at].full_sent > 0);
+    for (group, name) in GROUPS.iter().enumerate() {
+        print(name, &|at| sessions[at].group == group);
+    }
+}
+
 /// Names the sessions that cost more than without a budget.
 fn list_dearer(sessions: &[Session], played: &[ReplayFigures], raw: &[ReplayFigures]) {
     for ((session, of), raw) in sessions.iter().zip(played).zip(raw) {
@@ -142,17 +206,22 @@ fn print(
     played: &[ReplayFigures],
     (sliding, raw): (&[ReplayFigures], &[ReplayFigures]),
 ) {
-    let sum = |of: &[ReplayFigures], group: Option<usize>| {
+    let unlimited = raw;
+    let sum = |of: &[ReplayFigures], group: Option<usize>, is_larger: bool| {
         let mut sum = ReplayFigures::default();
-        let own = sessions.iter().zip(of);
-        let own = own.filter(|(session, _)| group.is_none_or(|group| session.group == group));
-        own.for_each(|(_, figures)| sum += *figures);
+        let own = sessions.iter().zip(of).zip(unlimited);
+        let own = own.filter(|((session, _), raw)| {
+            group.is_none_or(|group| session.group == group) && (!is_larger || raw.full_sent > 0)
+        });
+        own.for_each(|((_, figures), _)| sum += *figures);
         sum
     };
     let groups = GROUPS.iter().enumerate();
-    let groups = groups.map(|(group, name)| (format!("    {name}"), Some(group)));
-    for (name, group) in std::iter::once((name.to_owned(), None)).chain(groups) {
-        let (of, sliding, raw) = (sum(played, group), sum(sliding, group), sum(raw, group));
+    let groups = groups.map(|(group, name)| (format!("    {name}"), Some(group), false));
+    let all = [(name.to_owned(), None, false), ("    larger than the room".to_owned(), None, true)];
+    for (name, group, is_larger) in all.into_iter().chain(groups) {
+        let sum = |of| sum(of, group, is_larger);
+        let (of, sliding, raw) = (sum(played), sum(sliding), sum(raw));
         if of.turns == 0 {
             continue;
         }

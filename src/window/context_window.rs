@@ -215,7 +215,11 @@ impl ContextWindow {
         loop {
             if let Some(job) = self.transform.next_job(history, now)? {
                 let has_ledger = self.budget.ledger > 0;
-                let job = if has_ledger { self.with_ledger(history, job) } else { job };
+                let job = if has_ledger {
+                    self.with_ledger(history, job)
+                } else {
+                    job.with_context(self.standing_words(history), 0)
+                };
                 return Ok(NextStep::Job(self.last.give(job)));
             }
             if self.transform.is_under_way() {

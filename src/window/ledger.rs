@@ -2,15 +2,12 @@
 
 mod save;
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{ContextWindow, change::Change};
 use crate::{
     Result,
-    compress::{CompressionJob, Ledger, LedgerLine, Passage, Step},
+    compress::{CompressionBlock, CompressionJob, Elsewhere, Ledger, LedgerLine, Passage, Step},
     id::{FacetId, FacetType, FrameSeq, Millis, Role},
     snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
     veil::{Facet, History, Saliency},
@@ -118,11 +115,10 @@ impl ContextWindow {
         if let Some(behind) = behind.filter(|_| limit > 0) {
             self.leave_branches(history);
             self.read_ledger(history, behind);
-            let lines = self.ledger.read.lines(
-                limit.saturating_sub(AROUND),
-                &self.shown_words(),
-                &**self.hud.counter(),
-            );
+            let limit = limit.saturating_sub(AROUND);
+            let blocks = self.standing_blocks();
+            let elsewhere = self.elsewhere(&blocks);
+            let lines = self.ledger.read.lines(limit, &elsewhere, &**self.hud.counter());
             self.ledger.written = self.write_ledger(history, behind, lines, now)?;
         }
         let written = self.ledger.written.as_ref();
@@ -149,11 +145,9 @@ impl ContextWindow {
         let steps = self.transform.steps();
         let end = steps.partition_point(|step| step.sequence <= behind);
         read_steps(&mut read, history, steps.get(..end).unwrap_or_default());
-        let lines = read.lines(
-            self.budget.ledger.saturating_sub(AROUND),
-            &self.shown_words(),
-            &**self.hud.counter(),
-        );
+        let limit = self.budget.ledger.saturating_sub(AROUND);
+        let blocks = self.standing_blocks();
+        let lines = read.lines(limit, &self.elsewhere(&blocks), &**self.hud.counter());
         let written = match self.budget.ledger {
             0 => None,
             _ => self.write_ledger(history, behind, lines, now)?,
@@ -184,11 +178,22 @@ impl ContextWindow {
         read_steps(&mut ledger.read, history, steps.get(..end).unwrap_or_default());
     }
 
-    /// The frames of the user's words that stand in the context themselves.
-    fn shown_words(&self) -> HashSet<FrameSeq> {
+    /// What the context says besides the ledger: the user's words that stand there themselves, and
+    /// what these blocks say.
+    fn elsewhere<'b>(&self, blocks: &'b [Arc<CompressionBlock>]) -> Elsewhere<'b> {
         let steps = self.transform.steps();
         let kept = self.transform.task().into_iter().chain(self.transform.instruction());
-        kept.filter_map(|at| steps.get(at).map(|step| step.sequence)).collect()
+        let frames = kept.filter_map(|at| steps.get(at).map(|step| step.sequence)).collect();
+        let blocks = blocks.iter().map(|block| block.snapshot.text()).collect();
+        Elsewhere { frames, blocks }
+    }
+
+    /// The blocks that the context shows.
+    fn standing_blocks(&self) -> Vec<Arc<CompressionBlock>> {
+        let is_shown = |block: &&Arc<CompressionBlock>| {
+            !matches!(self.change_of(block.from), Some(Change::Dropped(_)))
+        };
+        self.transform.blocks().filter(is_shown).cloned().collect()
     }
 
     /// The user's words that stand in the context themselves, as they stand there.

@@ -288,3 +288,19 @@ fn what_was_shortened_and_left_out_under_a_block_comes_back_with_its_frames() {
     let undone = loaded.render(&mut history, &request, &OutlineEngine, NOW).unwrap();
     assert_eq!(undone.context.to_json(), before.context.to_json());
 }
+
+#[test]
+fn words_in_a_range_are_no_first_words_where_those_stand_before_it() {
+    // Without a ledger each block says how things stand.
+    let budget = Budget { ledger: 0, ..Budget::new(100_000) };
+    let mut window = ContextWindow::new(native(), budget, budget.compression());
+    let mut history = captured(&native(), &turns(12));
+    let range = FrameSeq::new(8)..=FrameSeq::new(31);
+    window.compress_range(&mut history, range, NOW).unwrap();
+    let request = RenderRequest::default();
+    window.render(&mut history, &request, &OutlineEngine, NOW).unwrap();
+    let block = window.transform().blocks().next().unwrap();
+    let text = block.snapshot.text();
+    assert!(text.contains("User, newest first:"), "{text}");
+    assert!(!text.contains("Asked first:") && !text.contains("Asked last:"), "{text}");
+}

@@ -7,9 +7,10 @@ use crate::support::compressing::{native, turns};
 use std::{collections::BTreeSet, sync::Arc};
 
 use afterimage::{
-    compress::{CompressionBlock, OutlineEngine},
+    compress::{CompressionBlock, CompressionJob, FnEngine, OutlineEngine},
     hud::RenderRequest,
     id::{FacetType, FrameSeq, Millis},
+    tokens::TokenCounter,
     veil::{Facet, FacetOp, Frame, History, Source},
     window::{Budget, ContextWindow, FittedContext},
 };
@@ -131,6 +132,50 @@ fn an_instruction_that_another_followed_goes_into_blocks_of_blocks_and_comes_bac
         }
     });
     assert!(came_back > 0, "{came_back}");
+}
+
+/// A turn in which the agent decides, and a hundred in which it does not.
+fn decided(turn: u64) -> Vec<Frame> {
+    let mut frames = long_turns(100);
+    let of_agent = |frame: &&mut Frame| frame.source == Source::Agent;
+    let frame = frames.iter_mut().filter(of_agent).nth(turn as usize).unwrap();
+    let text = "The root cause is the tide table of 2019.";
+    frame.ops.insert(0, FacetOp::add(Facet::new("decided", FacetType::EVENT, text)));
+    frames
+}
+
+#[test]
+fn a_decision_that_no_block_says_any_more_stands_in_the_ledger() {
+    let decision = "The root cause is the tide table of 2019.";
+    // An engine that drops what was decided, and one that tells it.
+    for tells in [false, true] {
+        let said = if tells { decision } else { "Sectors were looked into." };
+        let summarise = |_: &CompressionJob, _: &dyn TokenCounter| Ok::<_, String>(said.to_owned());
+        let engine = FnEngine::new("short", summarise).unchecked();
+        let (hud, mut history) = (native(), History::new());
+        let mut window = window(Budget::new(1_600));
+        let mut with_blocks = 0;
+        for frame in decided(3) {
+            hud.capture(&mut history, frame, NOW).unwrap();
+            let fitted =
+                window.render(&mut history, &RenderRequest::default(), &engine, NOW).unwrap();
+            let messages = fitted.context.messages().iter();
+            let text: Vec<_> = messages.map(|message| message.content()).collect();
+            let is_covered = window.transform().blocks().any(|block| {
+                let originals = block.expand().unwrap();
+                originals.iter().any(|passage| passage.snapshot.text().contains(decision))
+            });
+            let in_ledger = fitted.ledger.iter().any(|line| line.text.contains(decision));
+            let in_blocks =
+                window.transform().blocks().any(|of| of.snapshot.text().contains(decision));
+            if is_covered {
+                with_blocks += 1;
+                assert!(text.join("\n").contains(decision));
+                assert_eq!(in_ledger, !in_blocks);
+            }
+        }
+        assert!(with_blocks > 50, "{with_blocks}");
+    }
 }
 
 /// A window like another one, to try things on.

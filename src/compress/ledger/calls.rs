@@ -177,6 +177,7 @@ impl Ledger {
         if let Some(chronicle) = chronicle {
             call.places.iter().for_each(|place| chronicle.result(*place, text, class, &ids));
         }
+        self.decisions.result_comes(class == Class::Failed);
         if let Some(asked) = call.asks.take() {
             self.running.retain(|running| !running.ids.contains(&asked));
         }

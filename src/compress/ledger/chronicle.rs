@@ -4,16 +4,13 @@ use std::collections::HashSet;
 
 use super::{
     act::{self, Act, CallSubject},
-    decision,
-    outcome::{Class, shortened},
+    decisions::Decisions,
+    outcome::Class,
     replies::Replies,
     section::SectionLine,
     speaker::Speaker,
 };
 use crate::id::FrameSeq;
-
-/// The bytes of what was decided.
-const DECISION: usize = 240;
 
 /// What happened, in order.
 #[derive(Debug, Default)]
@@ -25,11 +22,8 @@ pub(crate) struct Chronicle {
     is_same_message: bool,
     /// What the user said, with the frames.
     pub(super) words: Vec<(FrameSeq, String)>,
-    pub(super) decisions: Vec<(FrameSeq, String)>,
+    pub(super) decisions: Decisions,
     pub(super) replies: Replies,
-    /// So many decisions were made before the user spoke last, and before the last result.
-    answered: usize,
-    settled: usize,
 }
 
 impl Chronicle {
@@ -47,23 +41,14 @@ impl Chronicle {
                 }
             }
             Speaker::User => {
-                // What the user rejects was not decided.
-                if decision::rejects(text) {
-                    self.decisions.truncate(self.answered);
-                }
-                (self.answered, self.settled) = (self.decisions.len(), self.decisions.len());
+                self.decisions.user_speaks(text);
                 self.replies.user_speaks();
                 self.words.push((frame, text.trim().to_owned()));
                 self.is_same_message = true;
             }
             Speaker::Agent => {
                 self.replies.agent_speaks(frame, text);
-                if decision::retracts(text) {
-                    self.decisions.truncate(self.answered);
-                    self.settled = self.settled.min(self.answered);
-                }
-                let new = decision::decisions(text).map(|said| (frame, shortened(said, DECISION)));
-                self.decisions.extend(new);
+                self.decisions.agent_speaks(frame, text);
             }
             Speaker::Program | Speaker::Operator => {}
         }
@@ -81,11 +66,7 @@ impl Chronicle {
         if let Some(act) = self.calls.get_mut(place) {
             act.take_outcome(text, class, ids);
         }
-        // What was decided for a call that failed was not right.
-        if class == Class::Failed {
-            self.decisions.truncate(self.settled);
-        }
-        self.settled = self.decisions.len();
+        self.decisions.result_comes(class == Class::Failed);
     }
 
     /// Notes the names that the newest messages use: calls about them are told before others.

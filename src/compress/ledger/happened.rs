@@ -1,6 +1,6 @@
 //! What a chronicle says, newest first.
 
-use std::collections::HashSet;
+use std::ops::Range;
 
 use super::{Chronicle, Section, SectionLine, excerpt::excerpt, replies::telling};
 use crate::{id::FrameSeq, text::flat, tokens::TokenCounter};
@@ -11,20 +11,19 @@ impl Chronicle {
         &self.words
     }
 
-    /// What happened, section by section, newest first; `but_ends` leaves out what the user said
-    /// first and last. `room` are the tokens of the whole.
+    /// What happened, section by section, newest first. Where the agent's last words are told beside
+    /// it, `between` says which of the user's words are not. `room` are the tokens of the whole.
     pub(in crate::compress) fn candidates(
         &self,
-        but_ends: bool,
+        between: Option<Range<usize>>,
         room: usize,
         counter: &dyn TokenCounter,
     ) -> Vec<SectionLine> {
         let mut lines = Vec::new();
-        let ends = usize::from(but_ends);
-        let between = ends..self.words.len().saturating_sub(ends).max(ends);
-        let words = self.words.get(between).unwrap_or_default().iter().rev();
+        let (all, is_block) = (0..self.words.len(), between.is_none());
+        let words = self.words.get(between.unwrap_or(all)).unwrap_or_default().iter().rev();
         lines.extend(words.map(|(frame, said)| quoted(*frame, said, room, counter)));
-        let open = self.replies.open().filter(|_| !but_ends);
+        let open = self.replies.open().filter(|_| is_block);
         let answers = open.iter().chain(self.replies.newest_first());
         lines.extend(answers.map(|(frame, said)| {
             let mut line = SectionLine::new(Section::Answers, *frame, said);
@@ -33,12 +32,8 @@ impl Chronicle {
             line.spare = usize::from(!line.shorter.is_empty());
             line
         }));
-        let mut told = HashSet::new();
-        let reasons = self.decisions.iter().rev().filter(|(_, said)| told.insert(said.as_str()));
-        lines.extend(
-            reasons
-                .map(|(frame, said)| SectionLine::new(Section::Decisions, *frame, said.as_str())),
-        );
+        let decisions = self.decisions.newest_first();
+        lines.extend(decisions.map(|of| SectionLine::new(Section::Decisions, of.frame, &*of.text)));
         lines.extend(self.acts());
         lines
     }

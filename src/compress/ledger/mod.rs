@@ -17,6 +17,8 @@ mod constraint;
 mod contents;
 mod correction;
 mod decision;
+mod decisions;
+mod elsewhere;
 mod envelope;
 mod excerpt;
 mod filling;
@@ -45,6 +47,7 @@ mod trailer;
 
 pub(crate) use answer::{brief, worth_keeping};
 pub(crate) use chronicle::Chronicle;
+pub(crate) use elsewhere::Elsewhere;
 pub(super) use excerpt::{LEFT_OUT, ends, excerpt};
 pub(super) use filling::{Filling, take, write};
 pub(super) use happened::quoted;

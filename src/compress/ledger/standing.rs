@@ -1,9 +1,7 @@
 //! What a ledger says, by its worth.
 
-use std::collections::HashSet;
-
 use super::{
-    Ledger, LedgerLine, LeftOut, Section, SectionLine,
+    Elsewhere, Ledger, LedgerLine, LeftOut, Section, SectionLine,
     envelope::unwrapped,
     excerpt::{LEFT_OUT, ends, excerpt},
     filling::{Filling, take, written},
@@ -13,7 +11,7 @@ use super::{
     rule,
     state::Noted,
 };
-use crate::{id::FrameSeq, tokens::TokenCounter};
+use crate::tokens::TokenCounter;
 
 /// The bytes of what the agent said last, where there is room and where there is less.
 const SPEECH: usize = 900;
@@ -30,12 +28,13 @@ const MORE: usize = 6;
 
 impl Ledger {
     /// The sections of a ledger by their worth.
-    pub(in crate::compress) const WORTH: [Section; 8] = [
+    pub(in crate::compress) const WORTH: [Section; 9] = [
         Section::Rules,
         Section::LastError,
         Section::Plan,
         Section::Changed,
         Section::OpenErrors,
+        Section::Decisions,
         Section::Speech,
         Section::Read,
         Section::Solved,
@@ -46,16 +45,16 @@ impl Ledger {
     /// where nothing is known or nothing fits. O(n log n) in what is known; lines are counted as
     /// far as they may fit.
     pub fn text(&self, limit: u64, counter: &dyn TokenCounter) -> Option<String> {
-        let lines = self.lines(limit, &HashSet::new(), counter);
+        let lines = self.lines(limit, &Elsewhere::default(), counter);
         let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
-    /// The lines of [`Ledger::text`], without the rules of frames that are `shown` anyway.
+    /// The lines of [`Ledger::text`], without what the context says `elsewhere`.
     pub(crate) fn lines(
         &self,
         limit: u64,
-        shown: &HashSet<FrameSeq>,
+        elsewhere: &Elsewhere<'_>,
         counter: &dyn TokenCounter,
     ) -> Vec<LedgerLine> {
         let whole = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -63,17 +62,23 @@ impl Ledger {
         let limit = whole - (whole / 16).min(Section::LISTS.len() * MORE);
         let mut filling = Filling::new(limit, true, counter);
         let mut lines = self.candidates(limit.saturating_mul(2), counter);
-        lines.retain(|line| !is_elsewhere(line, shown));
+        lines.extend(self.decision_lines());
+        lines.retain(|line| !elsewhere.says(line));
         // Lines that tell how many are left out are told with those that do not fit.
         let (before, mut lines): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|line| LeftOut::of_text(&line.text).is_some());
         let mut others = Vec::new();
         for section in Self::WORTH {
-            let share = if section == Section::Rules { limit / 2 } else { limit / 4 };
+            let share = match section {
+                Section::Rules => limit / 2,
+                Section::Decisions => limit / 6,
+                _ => limit / 4,
+            };
             others.extend(filling.fill(take(&mut lines, section), share));
         }
-        // What was only read is the least of it.
+        // What was only read is the least of it. Of decisions the newest are enough.
         let read = take(&mut others, Section::Read);
+        take(&mut others, Section::Decisions);
         let mut others = filling.fill(others, limit);
         others.extend(read.into_iter().chain(before));
         others.extend(filling.settle());
@@ -123,6 +128,12 @@ impl Ledger {
             lines.push(line);
         }
         lines
+    }
+
+    /// What the agent decided or found, the newest first.
+    fn decision_lines(&self) -> impl Iterator<Item = SectionLine> {
+        let decisions = self.decisions.newest_first();
+        decisions.map(|of| SectionLine::new(Section::Decisions, of.frame, &*of.text))
     }
 
     /// The steps that are not done: those in work, and then the others, of a long plan those near
@@ -258,17 +269,6 @@ impl Ledger {
     fn age_of(&self, error: &Failure) -> &'static str {
         let is_old = self.changed_at.is_some_and(|changed| changed > error.frame);
         if is_old { " (before the last change)" } else { "" }
-    }
-}
-
-/// Whether the context says a line elsewhere, or something that is later than it.
-fn is_elsewhere(line: &SectionLine, shown: &HashSet<FrameSeq>) -> bool {
-    let is_shown = line.frame.is_some_and(|frame| shown.contains(&frame));
-    match line.section {
-        Section::Rules | Section::Plan => is_shown,
-        // The user said something since.
-        Section::Speech => shown.iter().any(|frame| Some(*frame) > line.frame),
-        _ => false,
     }
 }
 

@@ -4,6 +4,7 @@ use super::{
     action,
     chronicle::Chronicle,
     correction::{self, Age},
+    decisions::Decisions,
     excerpt::ends,
     obstacle,
     open_call::{Failure, Running, Waiting},
@@ -33,6 +34,9 @@ const REPLACED: usize = 120;
 /// So many of what the agent found missing are remembered, and so many bytes of each.
 const MOST_OBSTACLES: usize = 6;
 const OBSTACLE: usize = 240;
+
+/// So many decisions are remembered.
+const MOST_DECISIONS: usize = 32;
 
 /// What of the agent's last words is remembered, in bytes.
 const LAST_WORDS: usize = 1_200;
@@ -87,6 +91,9 @@ pub struct Ledger {
     /// What the agent found missing, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) obstacles: Vec<Noted>,
+    /// What the agent decided or found.
+    #[serde(default, skip_serializing_if = "Decisions::is_empty")]
+    pub(super) decisions: Decisions,
     /// The frame of the last call that changed a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) changed_at: Option<FrameSeq>,
@@ -192,6 +199,7 @@ impl Ledger {
             && self.last_error.is_none()
             && self.plan.is_empty()
             && self.obstacles.is_empty()
+            && self.decisions.is_empty()
             && self.said.is_none()
     }
 
@@ -291,11 +299,14 @@ impl Ledger {
         match speaker {
             Speaker::User => {
                 self.first_words.get_or_insert(frame);
+                self.decisions.user_speaks(text);
                 self.take_rules(frame, text);
                 self.last_words = Some(frame);
                 self.command = None;
             }
             Speaker::Agent => {
+                self.decisions.agent_speaks(frame, text);
+                self.decisions.keep_newest(MOST_DECISIONS);
                 let text = if self.log.is_sure() { without_blocks(text) } else { text.to_owned() };
                 self.said = Some(Noted::new(frame, ends(&text, LAST_WORDS)));
                 self.take_obstacles(frame, &text);

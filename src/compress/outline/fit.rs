@@ -92,7 +92,9 @@ impl Room<'_> {
         let but_last = self.filling.left().saturating_sub(limit / 8 + TITLE);
         self.fill(Section::First, (limit / 2).min(but_last));
         self.fill(Section::Last, limit / 3);
-        for section in Ledger::WORTH.into_iter().filter(|section| *section != Section::Solved) {
+        // What happened is told later.
+        let is_state = |of: &Section| !matches!(of, Section::Solved | Section::Decisions);
+        for section in Ledger::WORTH.into_iter().filter(is_state) {
             let share = match section {
                 Section::OpenErrors => limit / 24,
                 Section::Speech => limit / 20,

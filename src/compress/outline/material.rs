@@ -56,9 +56,14 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
     if job.ledger.is_some() {
         // Where things stand is said behind the blocks.
-        return chronicle.candidates(false, limit, counter);
+        return chronicle.candidates(None, limit, counter);
     }
+    // What the user said first and last may stand in the context besides the range.
     let words = chronicle.words();
+    let stands = || job.words.iter().map(|words| words.from);
+    let first = words.first().filter(|said| stands().all(|frame| frame >= said.0));
+    let last = words.last().filter(|said| stands().all(|frame| frame <= said.0));
+    let last = last.filter(|_| first.is_none() || words.len() > 1);
     let mut lines = Vec::new();
     let quote = |section, (frame, said): &(FrameSeq, String), share: usize, most: usize| {
         let text = excerpt(said, share.max(SHORT.min(most)), counter);
@@ -67,8 +72,7 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
         line.shorter.extend(shorter.filter(|text| !text.is_empty()));
         line
     };
-    lines.extend(words.first().map(|said| quote(Section::First, said, limit / 4, limit / 3)));
-    let last = words.last().filter(|_| words.len() > 1);
+    lines.extend(first.map(|said| quote(Section::First, said, limit / 4, limit / 3)));
     lines.extend(last.map(|said| quote(Section::Last, said, limit / 8, limit / 4)));
     lines.retain(|line: &SectionLine| !line.text.is_empty());
     let quoted: Vec<String> = lines.iter().map(|line| flat(&line.text)).collect();
@@ -79,7 +83,9 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
         line.section != Section::Rules || !quoted.iter().any(|text| says(text, rule))
     });
     lines.extend(state);
-    lines.extend(chronicle.candidates(true, limit, counter));
+    let from = usize::from(first.is_some());
+    let between = from..(words.len() - usize::from(last.is_some())).max(from);
+    lines.extend(chronicle.candidates(Some(between), limit, counter));
     lines
 }
 

@@ -110,7 +110,7 @@ fn of_frames_between(
     let known = job.before.as_deref().or(job.ledger.as_deref());
     let (mut ledger, mut chronicle) = (known.cloned().unwrap_or_default(), Chronicle::default());
     run.iter().for_each(|passage| ledger.read_into(passage, Some(&mut chronicle)));
-    chronicle.candidates(false, limit, counter)
+    chronicle.candidates(None, limit, counter)
 }
 
 /// A line with the frame that stands at its end: `said [12]`.
