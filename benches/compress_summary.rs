@@ -16,7 +16,7 @@ use afterimage::{
     tokens::{Memo, TokenCounter, default_counter},
     veil::History,
 };
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 const TOKENS: u64 = 100_000;
 
@@ -53,13 +53,24 @@ fn benches(c: &mut Criterion) {
     for ratio in [10, 20] {
         let mut job = CompressionJob::new(passages.clone(), 0);
         job.token_limit = job.original_tokens / ratio;
-        group.bench_function(format!("{}/{ratio}:1", job.original_tokens), |b| {
+        // As in a session, where the counter has seen the text; and with one that has seen nothing.
+        group.bench_function(format!("{}/{ratio}:1/warm", job.original_tokens), |b| {
             b.iter(|| OutlineEngine.summarize(black_box(&job), &*counter).unwrap());
+        });
+        group.bench_function(format!("{}/{ratio}:1/cold", job.original_tokens), |b| {
+            let summarize = |exact: Arc<dyn TokenCounter>| {
+                OutlineEngine.summarize(black_box(&job), &*exact).unwrap()
+            };
+            b.iter_batched(default_counter, summarize, BatchSize::PerIteration);
         });
     }
     let text = CompressionJob::new(passages, 0).text();
     let exact = default_counter();
-    group.bench_function("count the text", |b| b.iter(|| exact.count(black_box(&text))));
+    group.bench_function("count the text/warm", |b| b.iter(|| exact.count(black_box(&text))));
+    group.bench_function("count the text/cold", |b| {
+        let count = |exact: Arc<dyn TokenCounter>| exact.count(black_box(&text));
+        b.iter_batched(default_counter, count, BatchSize::PerIteration);
+    });
     group.finish();
 }
 

@@ -3,6 +3,7 @@
 //!
 //! `cargo bench --bench compress_survival` prints a table; with `-- PATTERN RATIO` it prints what
 //! the engine writes of the sessions whose name contains the pattern, and what that loses.
+//! `AFTERIMAGE_BENCH_WAY` names one of the ways to compress.
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -17,13 +18,14 @@ use afterimage::{
 };
 use survival::{Moment, Session, words, work};
 
-type Way = fn(&Moment<'_>, &CompressionJob, &dyn TokenCounter) -> String;
+type Way = fn(&Moment<'_>, &CompressionJob, u64, &Arc<dyn TokenCounter>) -> Option<String>;
 
-const WAYS: [(&str, Way); 4] = [
-    ("outline", |_, job, counter| outline(job, counter)),
-    ("extract", survival::extract::extract),
-    ("bare list", |_, job, counter| survival::bare_list(job, counter)),
-    ("last messages", |_, job, counter| survival::last_messages(job, counter)),
+const WAYS: [(&str, Way); 5] = [
+    ("outline", |_, job, _, counter| OutlineEngine.summarize(job, counter).ok()),
+    ("window", |moment, _, ratio, counter| moment.window(ratio, counter)),
+    ("extract", |moment, job, _, counter| Some(survival::extract::extract(moment, job, counter))),
+    ("bare list", |_, job, _, counter| Some(survival::bare_list(job, counter))),
+    ("last messages", |_, job, _, counter| Some(survival::last_messages(job, counter))),
 ];
 
 /// What is measured, in the order of [`measure`].
@@ -83,7 +85,7 @@ fn table(sessions: &[Session], counter: &Arc<dyn TokenCounter>) {
                 let group = survival::GROUPS.iter().position(|group| *group == session.group);
                 for moment in survival::moments(session) {
                     let job = moment.job(ratio);
-                    let summary = way(&moment, &job, counter);
+                    let Some(summary) = way(&moment, &job, ratio, counter) else { continue };
                     let measured = measure(&moment, &job, &summary, counter);
                     for (row, found) in rows.iter_mut().zip(measured) {
                         row[group.unwrap()].add(found);
@@ -153,7 +155,9 @@ fn measure(
 fn show(session: &Session, ratio: u64, counter: &Arc<dyn TokenCounter>) {
     for moment in survival::moments(session) {
         let job = moment.job(ratio);
-        let summary = outline(&job, counter);
+        let ways = std::env::var("AFTERIMAGE_BENCH_WAY").unwrap_or_default();
+        let (_, way) = WAYS.iter().find(|(name, _)| name.contains(&*ways)).unwrap();
+        let Some(summary) = way(&moment, &job, ratio, counter) else { continue };
         let (tokens, limit) = (counter.count(&summary), job.token_limit);
         println!(
             "=== {}: {} tokens, limit {limit}, {tokens} used",
@@ -181,10 +185,6 @@ fn show(session: &Session, ratio: u64, counter: &Arc<dyn TokenCounter>) {
             }
         }
     }
-}
-
-fn outline(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
-    OutlineEngine.summarize(job, counter).unwrap()
 }
 
 /// The tokens of each section of a summary, by what stands as a heading in it.

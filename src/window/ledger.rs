@@ -117,7 +117,7 @@ impl ContextWindow {
             self.read_ledger(history, behind);
             let limit = limit.saturating_sub(AROUND);
             let blocks = self.standing_blocks();
-            let elsewhere = self.elsewhere(&blocks);
+            let elsewhere = self.elsewhere(history, &blocks);
             let lines = self.ledger.read.lines(limit, &elsewhere, &**self.hud.counter());
             self.ledger.written = self.write_ledger(history, behind, lines, now)?;
         }
@@ -147,7 +147,7 @@ impl ContextWindow {
         read_steps(&mut read, history, steps.get(..end).unwrap_or_default());
         let limit = self.budget.ledger.saturating_sub(AROUND);
         let blocks = self.standing_blocks();
-        let lines = read.lines(limit, &self.elsewhere(&blocks), &**self.hud.counter());
+        let lines = read.lines(limit, &self.elsewhere(history, &blocks), &**self.hud.counter());
         let written = match self.budget.ledger {
             0 => None,
             _ => self.write_ledger(history, behind, lines, now)?,
@@ -180,12 +180,13 @@ impl ContextWindow {
 
     /// What the context says besides the ledger: the user's words that stand there themselves, and
     /// what these blocks say.
-    fn elsewhere<'b>(&self, blocks: &'b [Arc<CompressionBlock>]) -> Elsewhere<'b> {
-        let steps = self.transform.steps();
-        let kept = self.transform.task().into_iter().chain(self.transform.instruction());
-        let frames = kept.filter_map(|at| steps.get(at).map(|step| step.sequence)).collect();
-        let blocks = blocks.iter().map(|block| block.snapshot.text()).collect();
-        Elsewhere { frames, blocks }
+    fn elsewhere<'b>(
+        &self,
+        history: &History,
+        blocks: &'b [Arc<CompressionBlock>],
+    ) -> Elsewhere<'b> {
+        let texts = blocks.iter().map(|block| block.snapshot.text()).collect();
+        Elsewhere::new(&self.standing_words(history), texts)
     }
 
     /// The blocks that the context shows.

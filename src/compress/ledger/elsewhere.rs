@@ -1,25 +1,37 @@
-use std::collections::HashSet;
-
-use super::{Section, SectionLine};
-use crate::id::FrameSeq;
+use super::{Section, SectionLine, rule};
+use crate::{compress::Passage, id::FrameSeq, text::flat};
 
 /// What a context says besides the ledger, which need not say it again.
 #[derive(Debug, Default)]
 pub(crate) struct Elsewhere<'c> {
-    /// The frames whose words stand in the context themselves.
-    pub(crate) frames: HashSet<FrameSeq>,
+    /// The user's words that stand in the context themselves, as they stand there.
+    words: Vec<(FrameSeq, String)>,
     /// What the blocks say.
-    pub(crate) blocks: Vec<&'c str>,
+    blocks: Vec<&'c str>,
 }
 
-impl Elsewhere<'_> {
+impl<'c> Elsewhere<'c> {
+    /// These words of the user stand in the context besides these blocks. O(n) in their texts.
+    pub(crate) fn new(words: &[Passage], blocks: Vec<&'c str>) -> Self {
+        let word = |of: &Passage| (of.from, flat(of.snapshot.text()));
+        Self { words: words.iter().map(word).collect(), blocks }
+    }
+
     /// Whether the context says a line elsewhere, or something that is later than it.
     pub(super) fn says(&self, line: &SectionLine) -> bool {
-        let is_shown = line.frame.is_some_and(|frame| self.frames.contains(&frame));
+        let is_said = |said: &str| {
+            let of_frame = self.words.iter().filter(|(frame, _)| Some(*frame) == line.frame);
+            of_frame.into_iter().any(|(_, text)| rule::is_said(text, said))
+        };
         match line.section {
-            Section::Rules | Section::Plan => is_shown,
+            // The middle of long words is left out, and may hold the rule or the step.
+            Section::Rules => is_said(line.shorter.first().unwrap_or(&line.text).trim_matches('"')),
+            Section::Plan => match line.shorter.get(1) {
+                Some(step) => is_said(step),
+                None => self.words.iter().any(|(frame, _)| Some(*frame) == line.frame),
+            },
             // The user said something since.
-            Section::Speech => self.frames.iter().any(|frame| Some(*frame) > line.frame),
+            Section::Speech => self.words.iter().any(|(frame, _)| Some(*frame) > line.frame),
             Section::Decisions => self.blocks.iter().any(|block| block.contains(&line.text)),
             _ => false,
         }

@@ -53,6 +53,7 @@ pub(super) use filling::{Filling, take, write};
 pub(super) use happened::quoted;
 pub(super) use left_out::LeftOut;
 pub(crate) use outcome::is_failure;
+pub(super) use rule::is_said;
 pub(crate) use rule::rules;
 pub use section::LedgerLine;
 pub(super) use section::{Section, SectionLine};

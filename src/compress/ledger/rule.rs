@@ -321,6 +321,19 @@ pub(super) fn with_code(text: &str, rule: &str) -> String {
     whole.unwrap_or(rule).to_owned()
 }
 
+/// So many blanks stand in what of a rule leads to its command.
+const LEADING: usize = 3;
+
+/// Whether a text holds a rule: as it is, or its command with the words that lead to it.
+pub(in crate::compress) fn is_said(text: &str, rule: &str) -> bool {
+    let command = rule.find("```").and_then(|at| {
+        let lead = rule.get(..at)?.trim_end();
+        let from = lead.rmatch_indices(' ').nth(LEADING).map_or(0, |(at, _)| at + 1);
+        rule.get(from..)
+    });
+    text.contains(rule) || command.is_some_and(|command| text.contains(command))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -388,5 +401,14 @@ mod tests {
         assert_eq!(with_code(text, rule), "Run exactly this command:\n\n```sh\nmake tide\n```");
         let other = "Never do this: x.\n```sh\nmake\n```";
         assert_eq!(with_code(other, rules(other).next().unwrap()), "Never do this: x.");
+    }
+
+    #[test]
+    fn a_rule_whose_command_is_quoted_is_not_said_again() {
+        let rule = "When all is done, end with exactly this command: ```sh make tide ```";
+        assert!(is_said("x […] end with exactly this command: ```sh make tide ``` […]", rule));
+        assert!(!is_said("x […] end with exactly this command: ```sh make flood ```", rule));
+        assert!(!is_said("make tide", rule));
+        assert!(is_said("Yes. Never push. No.", "Never push."));
     }
 }

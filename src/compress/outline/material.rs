@@ -8,7 +8,7 @@ use super::{
 use crate::{
     compress::{
         CompressionJob,
-        ledger::{Chronicle, Section, SectionLine, excerpt},
+        ledger::{Chronicle, Section, SectionLine, excerpt, is_said},
     },
     id::FrameSeq,
     text::flat,
@@ -17,9 +17,6 @@ use crate::{
 
 /// The tokens of a request that is quoted whole in a small room too.
 const SHORT: usize = 24;
-
-/// So many blanks stand in what of a rule leads to its command.
-const LEADING: usize = 3;
 
 /// What a job has to say.
 pub(super) struct Material {
@@ -80,35 +77,11 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     state.retain(|line| {
         // What another rule was replaced by stands as a rule too.
         let rule = line.text.trim_matches('"');
-        line.section != Section::Rules || !quoted.iter().any(|text| says(text, rule))
+        line.section != Section::Rules || !quoted.iter().any(|text| is_said(text, rule))
     });
     lines.extend(state);
     let from = usize::from(first.is_some());
     let between = from..(words.len() - usize::from(last.is_some())).max(from);
     lines.extend(chronicle.candidates(Some(between), limit, counter));
     lines
-}
-
-/// Whether a text holds a rule: as it is, or its command with the words that lead to it.
-fn says(text: &str, rule: &str) -> bool {
-    let command = rule.find("```").and_then(|at| {
-        let lead = rule.get(..at)?.trim_end();
-        let from = lead.rmatch_indices(' ').nth(LEADING).map_or(0, |(at, _)| at + 1);
-        rule.get(from..)
-    });
-    text.contains(rule) || command.is_some_and(|command| text.contains(command))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rule_whose_command_is_quoted_is_not_said_again() {
-        let rule = "When all is done, end with exactly this command: ```sh make tide ```";
-        assert!(says("x […] end with exactly this command: ```sh make tide ``` […]", rule));
-        assert!(!says("x […] end with exactly this command: ```sh make flood ```", rule));
-        assert!(!says("make tide", rule));
-        assert!(says("Yes. Never push. No.", "Never push."));
-    }
 }

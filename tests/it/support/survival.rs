@@ -16,13 +16,14 @@ use std::{
 
 pub(crate) use afterimage::replay::survival::{identifiers, words, work};
 use afterimage::{
-    compress::{CompressionJob, Passage},
-    hud::{Hud, NativeFormat},
+    compress::{CompressionJob, CompressionOptions, OutlineEngine, Passage},
+    hud::{Hud, NativeFormat, RenderRequest},
     id::{Millis, Role},
     snapshot::PartRef,
     tokens::TokenCounter,
     transcript::Transcript,
-    veil::{Frame, History},
+    veil::{Branch, Compaction, Frame, History},
+    window::{Budget, ContextWindow},
 };
 
 /// The groups of recordings that are measured.
@@ -152,6 +153,40 @@ impl Moment<'_> {
             CompressionJob::new(self.compressed.to_vec(), 0).with_tail(self.tail.to_vec());
         job.token_limit = job.original_tokens / ratio;
         job
+    }
+
+    /// What a window says in place of the compressed messages where that, its words, ledger and
+    /// blocks together, may have one token for `ratio` tokens of the original. Empty where it does
+    /// not fit; `None` where the recording tells of a compaction or a branch, whose summary a window
+    /// takes over.
+    pub(crate) fn window(&self, ratio: u64, counter: &Arc<dyn TokenCounter>) -> Option<String> {
+        let hud = hud(counter);
+        let last = self.tail.last().or(self.compressed.last()).unwrap().to;
+        let mut history = History::new();
+        for frame in self.session.frames.iter().take_while(|frame| frame.sequence <= last) {
+            if Compaction::of(frame).unwrap().is_some() || Branch::of(frame).unwrap().is_some() {
+                return None;
+            }
+            hud.capture(&mut history, frame.clone(), Millis::new(0)).unwrap();
+        }
+        let request = RenderRequest::default();
+        let whole = hud.render(&history, &request, Millis::new(0)).unwrap().tokens().total;
+        let original = self.job(ratio).original_tokens;
+        let limit = original / ratio;
+        let budget =
+            Budget { recent: u64::MAX, ..Budget::once(whole.saturating_sub(original) + limit) };
+        let options = CompressionOptions { protected_frames: PROTECTED, ..budget.compression() };
+        let mut window = ContextWindow::new(hud, budget, options);
+        let fitted = window.render(&mut history, &request, &OutlineEngine, Millis::new(0));
+        let Ok(fitted) = fitted else { return Some(String::new()) };
+        let of_tail: HashSet<usize> =
+            self.tail.iter().filter_map(|of| fitted.context.message_of(of.from)).collect();
+        let messages = fitted.context.messages().iter().enumerate();
+        let stands = messages
+            .filter(|(at, message)| message.role() != Role::System && !of_tail.contains(at));
+        let texts: Vec<String> =
+            stands.map(|(_, message)| message.content().into_owned()).collect();
+        Some(texts.join("\n"))
     }
 
     /// Whether commands stand in what the agent says, and their output in the user's messages.
