@@ -51,7 +51,7 @@ pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub use ledger::{Ledger, LedgerLine};
-pub(crate) use ledger::{brief, is_failure, rules, worth_keeping};
+pub(crate) use ledger::{brief, command_subject, is_failure, rules, worth_keeping};
 pub use net::NetOps;
 pub use options::CompressionOptions;
 pub use outline::OutlineEngine;
@@ -64,4 +64,4 @@ pub use transform::{
 };
 pub(crate) use unit::Unit;
 pub(crate) use walk::Step;
-pub(crate) use words::said_by_user;
+pub(crate) use words::{command_of, said_by_user};

@@ -90,4 +90,5 @@ mod transcripts;
 mod unforgeable;
 mod untyped;
 mod window;
+mod window_text_logs;
 mod working_summary;

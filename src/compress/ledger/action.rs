@@ -139,6 +139,11 @@ pub(super) fn of_command(command: &str) -> Action {
     action
 }
 
+/// What a command in an agent's text is about, in one line.
+pub(crate) fn command_subject(command: &str) -> String {
+    of_command(command).subject
+}
+
 fn value_of(text: &str) -> Option<Value> {
     let text = text.trim();
     let mut named = parameters(text).peekable();

@@ -43,6 +43,7 @@ mod text_log;
 mod topic;
 mod trailer;
 
+pub(crate) use action::command_subject;
 pub(crate) use answer::{brief, worth_keeping};
 pub(crate) use chronicle::Chronicle;
 pub(super) use excerpt::{LEFT_OUT, ends, excerpt};
@@ -55,4 +56,4 @@ pub use section::LedgerLine;
 pub(super) use section::{Section, SectionLine};
 pub(super) use speaker::{Speaker, is_of_program, may_be_words};
 pub use state::Ledger;
-pub(super) use text_log::TextLog;
+pub(super) use text_log::{TextLog, command_in};
