@@ -50,8 +50,10 @@ pub use engine::{Engine, Summary, SummaryRequest};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
+pub(crate) use ledger::{
+    FileRead, ShownLines, brief, command_subject, is_failure, rules, worth_keeping,
+};
 pub use ledger::{Ledger, LedgerLine};
-pub(crate) use ledger::{brief, command_subject, is_failure, rules, worth_keeping};
 pub use net::NetOps;
 pub use options::CompressionOptions;
 pub use outline::OutlineEngine;

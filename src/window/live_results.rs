@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{ContextWindow, change::Change, shrink::tokens_of};
 use crate::{
-    compress::{command_of, command_subject, is_failure},
+    compress::{FileRead, ShownLines, command_of, command_subject, is_failure},
     hud::RenderedContext,
     id::{FacetId, FrameSeq},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
@@ -14,8 +14,21 @@ use crate::{
 /// Results of fewer tokens stay: a line would hardly say less.
 const LEAST_TOKENS: u64 = 200;
 
+/// A text of more bytes is more than a note.
+const NOTE: usize = 400;
+
 /// What runs a command that stands in the agent's text.
 const SHELL: &str = "shell";
+
+/// How much of a frame the context shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shown {
+    /// A line for each result.
+    Line,
+    /// All but the middle.
+    Ends,
+    Whole,
+}
 
 /// A frame with results that the context holds.
 pub(super) struct LiveResults {
@@ -24,6 +37,7 @@ pub(super) struct LiveResults {
     pub(super) at: usize,
     /// The tokens that it takes now.
     pub(super) tokens: u64,
+    pub(super) shown: Shown,
     pub(super) may_go: bool,
     pub(super) answers: Vec<AnsweredCall>,
     pub(super) text: Arc<str>,
@@ -37,6 +51,12 @@ pub(super) struct AnsweredCall {
     pub(super) call: Option<ToolCall>,
     /// Tool and arguments: what two calls share that ask for the same.
     pub(super) asks: Option<String>,
+    /// The file that it reads.
+    pub(super) read: Option<FileRead>,
+    /// The lines of it that the result shows, where these can be told.
+    pub(super) lines: Option<ShownLines>,
+    /// Whether the result says that what an earlier one showed is still so, and does not show it.
+    pub(super) is_unchanged: bool,
 }
 
 impl LiveResults {
@@ -62,11 +82,14 @@ impl ContextWindow {
         held.dedup();
         let mut frames = FramesLookedAt { history, frames: HashMap::new() };
         let results = held.into_iter().filter_map(|frame| {
-            let (is_masked, shortened) = match self.change_of(frame) {
+            let (shown, shortened) = match self.change_of(frame) {
                 // Dropped with others.
                 Some(Change::Dropped(_)) => return None,
-                Some(Change::Shortened { what, .. }) => (what.is_masked(), Some(what.tokens)),
-                None => (false, None),
+                Some(Change::Shortened { what, .. }) if what.is_masked() => {
+                    (Shown::Line, Some(what.tokens))
+                }
+                Some(Change::Shortened { what, .. }) => (Shown::Ends, Some(what.tokens)),
+                None => (Shown::Whole, None),
             };
             let snapshot = history.snapshot(frame)?;
             let steps = self.transform.steps();
@@ -75,13 +98,13 @@ impl ContextWindow {
                 return None;
             }
             let tokens = shortened.unwrap_or_else(|| tokens_of(&snapshot));
-            let may_go = !is_masked && tokens >= LEAST_TOKENS && !steps.get(at)?.stays;
+            let may_go = shown > Shown::Line && tokens >= LEAST_TOKENS && !steps.get(at)?.stays;
             let answers = match self.transform.command_answered(at) {
                 Some(command) => vec![AnsweredCall::in_text(history, command, snapshot.text())],
                 None => frames.answers_in(frame),
             };
             let text = Arc::from(snapshot.text());
-            Some(LiveResults { frame, at, tokens, may_go, answers, text })
+            Some(LiveResults { frame, at, tokens, shown, may_go, answers, text })
         });
         results.collect()
     }
@@ -110,16 +133,18 @@ impl FramesLookedAt<'_> {
     fn answer(&mut self, pair: &Pair) -> Option<AnsweredCall> {
         let result = self.frame(pair.result.frame)?;
         let result = part(&result, pair.result.number)?;
-        let (result, is_failed) =
-            (Some(result.id.clone()), result.is_failed() || is_failure(text_of(result)));
+        let text = text_of(result);
         let call = self.frame(pair.call.frame);
         let call = call.as_deref().and_then(|frame| part(frame, pair.call.number)?.call());
         let asks = call.as_ref().map(|call| {
             let parameters = call.parameters.map(ToString::to_string).unwrap_or_default();
             format!("{} {}{parameters}", call.name, call.arguments.unwrap_or_default())
         });
-        let call = call.as_ref().map(ToolCall::of);
-        Some(AnsweredCall { result, is_failed, call, asks })
+        let read = call.as_ref().and_then(FileRead::of_call);
+        let made = call.as_ref().map(ToolCall::of);
+        let answer = AnsweredCall::new(made, asks, read, text);
+        let is_failed = answer.is_failed || result.is_failed();
+        Some(AnsweredCall { result: Some(result.id.clone()), is_failed, ..answer })
     }
 
     fn frame(&mut self, frame: FrameSeq) -> Option<Arc<Frame>> {
@@ -133,6 +158,18 @@ impl FramesLookedAt<'_> {
 }
 
 impl AnsweredCall {
+    fn new(
+        call: Option<ToolCall>,
+        asks: Option<String>,
+        read: Option<FileRead>,
+        text: &str,
+    ) -> Self {
+        let lines = read.as_ref().and_then(|read| read.shown(text));
+        let is_unchanged = read.is_some() && text.len() < NOTE && text.contains("unchanged");
+        let (result, is_failed) = (None, is_failure(text));
+        Self { result, is_failed, call, asks, read, lines, is_unchanged }
+    }
+
     /// What a program answered to the command in the agent's text that the frame with this index
     /// holds.
     fn in_text(history: &History, command: usize, text: &str) -> Self {
@@ -148,7 +185,7 @@ impl AnsweredCall {
             let heading = text.lines().next().filter(|line| line.starts_with('['));
             format!("{SHELL} {command}\n{}", heading.unwrap_or_default())
         });
-        Self { result: None, is_failed: is_failure(text), call, asks }
+        Self::new(call, asks, command.and_then(FileRead::of_command), text)
     }
 }
 

@@ -1,10 +1,14 @@
 //! Results of tools as one line each: what a context loses at the least cost, and so loses first.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use super::{ContextWindow, change::Change, live_results::LiveResults};
+use super::{
+    ContextWindow,
+    change::Change,
+    live_results::{AnsweredCall, LiveResults, Shown},
+};
 use crate::{
-    compress::{brief, is_failure},
+    compress::{ShownLines, brief, is_failure},
     snapshot::ToolOutput,
     veil::History,
 };
@@ -17,23 +21,17 @@ const OUTCOME: std::ops::RangeInclusive<usize> = 80..=480;
 
 impl ContextWindow {
     /// Masks results that say nothing new: those that stand once more in a later frame, and those
-    /// of a call that a later one repeats with success. Says whether there were any.
+    /// of a call that a later one repeats with success, or reads more of the same file. Says whether
+    /// there were any.
     pub(super) fn mask_repeated(&mut self, history: &History, live: &[LiveResults]) -> bool {
         let end = self.transform.steps().len().saturating_sub(NEWEST);
-        let (mut texts, mut asked) = (HashSet::new(), HashSet::new());
+        let mut later = LaterResults::default();
         let mut repeated = Vec::new();
         for results in live.iter().rev() {
-            let is_new_text = texts.insert(&results.text);
-            let is_asked_again = !results.answers.is_empty()
-                && results
-                    .answers
-                    .iter()
-                    .all(|answer| answer.asks.as_ref().is_some_and(|asks| asked.contains(asks)));
-            if results.may_go && results.at < end && (!is_new_text || is_asked_again) {
+            if results.may_go && results.at < end && later.repeat(results) {
                 repeated.push(results);
             }
-            let done = results.answers.iter().filter(|answer| !answer.is_failed);
-            asked.extend(done.filter_map(|answer| answer.asks.as_ref()));
+            later.take(results);
         }
         let masks: Vec<Change> =
             repeated.into_iter().rev().filter_map(|of| self.masked(history, of)).collect();
@@ -92,5 +90,55 @@ impl ContextWindow {
         let snapshot = history.snapshot(of.frame)?;
         let change = Change::mask(of.frame, &snapshot, &**self.hud.counter(), line)?;
         change.shortened().is_some_and(|what| what.tokens < of.tokens).then_some(change)
+    }
+}
+
+/// What the frames show that come after one.
+#[derive(Default)]
+struct LaterResults<'l> {
+    /// How much is shown of each text, at most.
+    texts: HashMap<&'l str, Shown>,
+    /// The same of the results of calls that succeeded, by what they asked.
+    asked: HashMap<&'l str, Shown>,
+    /// The lines of files.
+    reads: HashMap<&'l str, Vec<(Shown, ShownLines)>>,
+}
+
+impl<'l> LaterResults<'l> {
+    fn take(&mut self, results: &'l LiveResults) {
+        if results.shown == Shown::Line {
+            return;
+        }
+        let note = |shown: &mut Shown| *shown = results.shown.max(*shown);
+        note(self.texts.entry(&results.text).or_insert(results.shown));
+        let is_done = |answer: &&AnsweredCall| !answer.is_failed && !answer.is_unchanged;
+        for answer in results.answers.iter().filter(is_done) {
+            if let Some(asks) = &answer.asks {
+                note(self.asked.entry(asks).or_insert(results.shown));
+            }
+            if let Some((read, lines)) = answer.read.as_ref().zip(answer.lines) {
+                self.reads.entry(read.of()).or_default().push((results.shown, lines));
+            }
+        }
+    }
+
+    /// Whether they show what a frame shows, or what its calls asked for.
+    fn repeat(&self, results: &LiveResults) -> bool {
+        let is_same_text =
+            self.texts.get(&*results.text).is_some_and(|shown| *shown >= results.shown);
+        let is_repeated = |answer: &AnsweredCall| {
+            let asked = answer.asks.as_ref().and_then(|asks| self.asked.get(asks.as_str()));
+            // What a command did before is out of date, even where not all of the new is shown.
+            asked.is_some_and(|shown| answer.read.is_none() || *shown >= results.shown)
+                || self.cover(answer, results.shown)
+        };
+        is_same_text || !results.answers.is_empty() && results.answers.iter().all(is_repeated)
+    }
+
+    /// Whether a later result shows all lines of the file that an answer shows.
+    fn cover(&self, answer: &AnsweredCall, shown: Shown) -> bool {
+        let Some((read, lines)) = answer.read.as_ref().zip(answer.lines) else { return false };
+        let reads = self.reads.get(read.of()).map(Vec::as_slice).unwrap_or_default();
+        reads.iter().any(|(how, later)| *how >= shown && later.cover(&lines))
     }
 }
