@@ -110,7 +110,7 @@ fn write(
 #[cfg(test)]
 mod tests {
     use crate::{
-        id::Millis,
+        id::{ChunkType, Millis},
         snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, Part, PartRef},
         tokens::Chars4,
     };
@@ -147,5 +147,20 @@ mod tests {
         let long = "much ".repeat(20);
         assert_eq!(masked(&[(&*long, None), (&*long, None)]).unwrap().text(), "[50]");
         assert!(masked(&[("ok", Some("a"))]).is_none());
+    }
+
+    #[test]
+    fn tags_around_an_output_stay_and_white_space_in_it_goes() {
+        let mut builder = FrameSnapshotBuilder::new(&Chars4);
+        let long = "much ".repeat(20);
+        let formatting = || ChunkOptions::new().chunk_type(ChunkType::FORMATTING);
+        builder.add_content("<said>", formatting());
+        builder.add_content(&long, ChunkOptions::new().facet("said"));
+        builder.add_content("\n", formatting());
+        builder.add_content(&long, ChunkOptions::new().facet("more"));
+        builder.add_content("</said>", formatting());
+        let snapshot = builder.build(Millis::new(0));
+        let masked = snapshot.masked(&Chars4, |output| format!("[{}]", output.tokens)).unwrap();
+        assert_eq!(masked.text(), "<said>[51]</said>");
     }
 }

@@ -280,6 +280,10 @@ fn what_was_masked_stands_again_as_it_was_once_a_block_is_undone() {
     let (mut other, mut beside) = again(&window, &frames);
     for (window, history) in [(&mut window, &mut history), (&mut other, &mut beside)] {
         window.undo(history, &id).unwrap();
+        // The lines came back with the frames: no plan had to mask them once more.
+        for frame in [2, mid] {
+            assert!(window.expand(history, &format!("masked-{frame}")).is_ok(), "{frame}");
+        }
         let after = render(window, history);
         assert_eq!(after.context.to_json(), before.context.to_json());
         assert_eq!(after.shortened, before.shortened);
