@@ -401,3 +401,17 @@ fn a_replay_is_the_same_each_time() {
         assert_eq!(one.figures(), other.figures());
     }
 }
+
+#[test]
+fn the_last_error_of_a_log_without_calls_is_measured() {
+    let logs: Vec<&Session> = SESSIONS.iter().filter(|session| session.group == 3).collect();
+    let mut wanted = 0;
+    for session in &logs {
+        let mut replay = blocks(Budget::new(4_000)).measure_survival();
+        for frame in &session.frames {
+            replay.push(frame.clone(), NOW).unwrap();
+        }
+        wanted += replay.figures().survival.last_error.wanted;
+    }
+    assert!(logs.is_empty() || wanted > 0, "{} logs", logs.len());
+}
