@@ -50,7 +50,9 @@ pub use engine::{Engine, Summary, SummaryRequest};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
-pub(crate) use ledger::{Elsewhere, brief, is_failure, rules, worth_keeping};
+pub(crate) use ledger::{
+    Elsewhere, FileRead, ShownLines, brief, command_subject, is_failure, rules, worth_keeping,
+};
 pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;
 pub use options::CompressionOptions;
@@ -64,4 +66,4 @@ pub use transform::{
 };
 pub(crate) use unit::Unit;
 pub(crate) use walk::Step;
-pub(crate) use words::said_by_user;
+pub(crate) use words::{command_of, said_by_user};

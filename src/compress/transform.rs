@@ -314,6 +314,12 @@ impl CompressionTransform {
         self.walk.is_words(index)
     }
 
+    /// Of a frame that holds nothing but what a program answered to a command in the agent's text,
+    /// the index of the frame of that command. `None` of every other frame.
+    pub(crate) fn command_answered(&self, index: usize) -> Option<usize> {
+        self.walk.command_answered(index)
+    }
+
     /// The last block in effect that this transform made, and not another program.
     pub(crate) fn last_own_block(&self) -> Option<&Arc<CompressionBlock>> {
         self.applied.values().rev().find(|block| !self.imported.contains(&block.id))

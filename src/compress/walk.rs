@@ -257,6 +257,11 @@ impl Walk {
         self.words.holds(index)
     }
 
+    /// The frame of the command in the agent's text that a frame answers, if it holds nothing else.
+    pub(super) fn command_answered(&self, index: usize) -> Option<usize> {
+        self.words.answers(index)
+    }
+
     /// Whether a block of blocks may take a frame in as it is.
     pub(super) fn may_go(&self, index: usize) -> bool {
         let is_apart =

@@ -1,40 +1,74 @@
-use super::ledger::{Speaker, TextLog, is_of_program, may_be_words};
+use super::ledger::{Speaker, TextLog, command_in, is_of_program, may_be_words};
 use crate::{
-    id::Role,
+    id::{ChunkType, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
     veil::Source,
 };
 
-/// Where the user's words stand in a history: told by the frame's source and by its parts, not by
-/// the role alone. Each frame is looked at once.
+/// Where the user's words stand in a history, and where the output of commands stands in the user's
+/// place: told by the frame's source and by its parts, not by the role alone. Each frame is looked at
+/// once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WordPlaces {
     /// The indices of the frames with words of the user, in order.
     all: Vec<usize>,
+    /// The indices of the frames that hold nothing but a program's answer to a command in the
+    /// agent's text, in order, each with the index of the frame of that command.
+    outputs: Vec<(usize, usize)>,
+    /// The frame of the agent's last command.
+    command: usize,
     log: TextLog,
 }
 
 impl WordPlaces {
     /// Looks at the next frame; says whether it holds words of the user.
     pub(super) fn read(&mut self, index: usize, source: &Source, snapshot: &FrameSnapshot) -> bool {
-        let mut is_words = false;
-        for chunk in snapshot.chunks() {
-            let role = chunk.role().unwrap_or(Role::User);
+        let (mut is_words, mut is_output, mut is_more) = (false, false, false);
+        let formatting = Some(ChunkType::FORMATTING.as_str());
+        for chunk in snapshot.chunks().filter(|chunk| chunk.chunk_type() != formatting) {
             match chunk.part() {
-                PartRef::Call { .. } => self.log.sees_call(),
-                PartRef::Text
-                    if may_be_words(chunk.chunk_type()) && !chunk.content().trim().is_empty() =>
-                {
-                    let speaker = self.log.hears(role, chunk.content());
+                PartRef::Text if chunk.content().trim().is_empty() => {}
+                PartRef::Text if may_be_words(chunk.chunk_type()) => {
+                    let role = chunk.role().unwrap_or(Role::User);
+                    let waits = self.log.waits();
+                    let speaker = self.hears(source, role, chunk.content());
+                    let is_answer = waits && speaker == Speaker::Program;
                     is_words |= speaker == Speaker::User && *source == Source::User;
+                    is_output |= is_answer;
+                    is_more |= !is_answer;
+                    if self.log.waits() {
+                        self.command = index;
+                    }
                 }
-                _ => {}
+                PartRef::Call { .. } => {
+                    self.log.sees_call();
+                    is_more = true;
+                }
+                _ => is_more = true,
             }
         }
         if is_words {
             self.all.push(index);
         }
+        if is_output && !is_more {
+            self.outputs.push((index, self.command));
+        }
         is_words
+    }
+
+    /// Who says a text. The environment answers a command that waits, as a program does.
+    fn hears(&mut self, source: &Source, role: Role, text: &str) -> Speaker {
+        if *source == Source::Environment && role == Role::User && self.log.waits() {
+            self.log.is_answered();
+            return Speaker::Program;
+        }
+        self.log.hears(role, text)
+    }
+
+    /// The frame of the command in the agent's text that a frame answers, if it holds nothing else.
+    pub(super) fn answers(&self, index: usize) -> Option<usize> {
+        let at = self.outputs.binary_search_by_key(&index, |(output, _)| *output).ok()?;
+        self.outputs.get(at).map(|(_, command)| *command)
     }
 
     /// Whether a frame holds words of the user.
@@ -64,4 +98,14 @@ pub(crate) fn said_by_user(snapshot: &FrameSnapshot) -> impl Iterator<Item = &st
             && !is_of_program(chunk.content())
     });
     texts.map(ChunkRef::content)
+}
+
+/// The last command in what the agent says in a frame.
+pub(crate) fn command_of(snapshot: &FrameSnapshot) -> Option<&str> {
+    let is_said = |chunk: &ChunkRef<'_>| {
+        matches!(chunk.part(), PartRef::Text)
+            && may_be_words(chunk.chunk_type())
+            && chunk.role() == Some(Role::Assistant)
+    };
+    snapshot.chunks().filter(is_said).filter_map(|chunk| command_in(chunk.content())).next_back()
 }

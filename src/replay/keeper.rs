@@ -118,7 +118,7 @@ impl Keeper {
     pub(super) fn begin_turn(&mut self, asking: &Asking<'_>) -> Result<()> {
         if let Self::Masking(masking, _, transform) = self {
             transform.look(asking.history)?;
-            masking.follow(asking, transform.units());
+            masking.follow(asking, transform);
         }
         Ok(())
     }

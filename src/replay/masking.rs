@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{keeper::Asking, survival::words::is_of_program};
+use super::keeper::Asking;
 use crate::{
-    compress::Unit,
+    compress::CompressionTransform,
     id::FrameSeq,
     snapshot::{FrameSnapshot, PartRef, Substitution, SubstitutionKind, ToolOutput},
     veil::{History, Source},
@@ -43,14 +43,15 @@ impl Masking {
         Arc::new(self.shortened.get(from..).unwrap_or_default().to_vec())
     }
 
-    /// Another turn begins: masks what became old, if that is a whole batch. Only frames of `units`
-    /// are masked; others stay as they are.
-    pub(super) fn follow(&mut self, asking: &Asking<'_>, units: &[Unit]) {
+    /// Another turn begins: masks what became old, if that is a whole batch. Only frames of
+    /// units are masked; others stay as they are.
+    pub(super) fn follow(&mut self, asking: &Asking<'_>, transform: &CompressionTransform) {
         let Asking { history, hud, .. } = *asking;
-        let frames = history.frames();
+        let (frames, units) = (history.frames(), transform.units());
         self.turn += 1;
         for index in self.seen..frames.len() {
-            if let Some(sequence) = frames.sequence(index).filter(|_| has_output(history, index)) {
+            let sequence = frames.sequence(index);
+            if let Some(sequence) = sequence.filter(|_| has_output(history, transform, index)) {
                 self.waiting.push((self.turn, sequence));
             }
         }
@@ -89,19 +90,16 @@ impl Masking {
     }
 }
 
-/// Whether a frame holds what a tool gave: a result, or words of the environment or of a program.
-fn has_output(history: &History, index: usize) -> bool {
+/// Whether a frame holds what a tool gave: a result, words of the environment, or what a program
+/// answered to a command in the agent's text.
+fn has_output(history: &History, transform: &CompressionTransform, index: usize) -> bool {
     let frames = history.frames();
     let Some(snapshot) = frames.snapshot(index).filter(|snapshot| !snapshot.is_empty()) else {
         return false;
     };
-    let is_output = match frames.source(index) {
-        Some(Source::Environment) => true,
-        // Where commands stand in text, their output comes in the user's place.
-        Some(Source::User) => is_of_program(snapshot.text()),
-        _ => false,
-    };
-    is_output || snapshot.chunks().any(|chunk| matches!(chunk.part(), PartRef::Result { .. }))
+    frames.source(index) == Some(Source::Environment)
+        || transform.command_answered(index).is_some()
+        || snapshot.chunks().any(|chunk| matches!(chunk.part(), PartRef::Result { .. }))
 }
 
 fn tokens_of(snapshot: &FrameSnapshot) -> u64 {

@@ -5,7 +5,10 @@ use super::{
     shorten::{nesting, without_structure},
     tiling::Tiling,
 };
-use crate::{id::FacetId, tokens::TokenCounter};
+use crate::{
+    id::{ChunkType, FacetId},
+    tokens::TokenCounter,
+};
 
 /// What a tool gave, as a snapshot shows it.
 pub(crate) struct ToolOutput<'a> {
@@ -19,7 +22,7 @@ pub(crate) struct ToolOutput<'a> {
 
 impl FrameSnapshot {
     /// The snapshot with one line in the place of each result, and of what is inside of it; of a
-    /// snapshot without results, in the place of all of it. `line` says what the line says.
+    /// snapshot without results, in the place of all of it but the tags of the format. `line` says what the line says.
     /// `None` where that makes it no shorter.
     ///
     /// A line belongs to the result's facet and is its part, so that it still answers its call.
@@ -40,7 +43,8 @@ impl FrameSnapshot {
             let structure = chunk.rare.as_ref().and_then(|rare| rare.structure.as_ref());
             let parent = structure.and_then(|structure| structure.parent);
             let is_inside = parent.is_some_and(|parent| outputs.get(parent) == Some(&true));
-            let is_output = !has_results || is_inside || is_result(chunk);
+            let is_output =
+                is_inside || if has_results { is_result(chunk) } else { !is_markup(chunk, whole) };
             let goes_on = is_inside || !has_results;
             open = match open {
                 // A result may be several chunks in a row.
@@ -68,6 +72,11 @@ impl FrameSnapshot {
         let masked = tiling.build(self.captured_at, Some(exact), self.identity.clone());
         (masked.total_tokens < self.total_tokens).then_some(masked)
     }
+}
+
+/// Whether a chunk is what a format writes around texts: a tag, and no white space between two.
+fn is_markup(chunk: &Chunk, whole: &str) -> bool {
+    chunk.chunk_type == Some(ChunkType::FORMATTING) && !chunk.range.of(whole).trim().is_empty()
 }
 
 fn is_result(chunk: &Chunk) -> bool {
@@ -101,7 +110,7 @@ fn write(
 #[cfg(test)]
 mod tests {
     use crate::{
-        id::Millis,
+        id::{ChunkType, Millis},
         snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, Part, PartRef},
         tokens::Chars4,
     };
@@ -138,5 +147,20 @@ mod tests {
         let long = "much ".repeat(20);
         assert_eq!(masked(&[(&*long, None), (&*long, None)]).unwrap().text(), "[50]");
         assert!(masked(&[("ok", Some("a"))]).is_none());
+    }
+
+    #[test]
+    fn tags_around_an_output_stay_and_white_space_in_it_goes() {
+        let mut builder = FrameSnapshotBuilder::new(&Chars4);
+        let long = "much ".repeat(20);
+        let formatting = || ChunkOptions::new().chunk_type(ChunkType::FORMATTING);
+        builder.add_content("<said>", formatting());
+        builder.add_content(&long, ChunkOptions::new().facet("said"));
+        builder.add_content("\n", formatting());
+        builder.add_content(&long, ChunkOptions::new().facet("more"));
+        builder.add_content("</said>", formatting());
+        let snapshot = builder.build(Millis::new(0));
+        let masked = snapshot.masked(&Chars4, |output| format!("[{}]", output.tokens)).unwrap();
+        assert_eq!(masked.text(), "<said>[51]</said>");
     }
 }

@@ -1,21 +1,17 @@
 //! Results of tools as one line each: what a context loses at the least cost, and so loses first.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::HashMap;
 
-use super::{ContextWindow, change::Change};
+use super::{
+    ContextWindow,
+    change::Change,
+    live_results::{AnsweredCall, LiveResults, Shown},
+};
 use crate::{
-    compress::{brief, is_failure},
-    hud::RenderedContext,
-    id::FrameSeq,
-    snapshot::{ChunkRef, PartRef, ToolOutput},
-    veil::{Facet, FacetChange, Frame, History, ToolCall, calls_and_results},
+    compress::{ShownLines, brief, is_failure},
+    snapshot::ToolOutput,
+    veil::History,
 };
-
-/// Results of fewer tokens stay: a line would hardly say less.
-const LEAST_TOKENS: u64 = 200;
 
 /// The newest frames stay as they are: the agent has not answered them yet.
 const NEWEST: usize = 2;
@@ -23,45 +19,19 @@ const NEWEST: usize = 2;
 /// What the line says of an output, in bytes: about a quarter of a short one.
 const OUTCOME: std::ops::RangeInclusive<usize> = 80..=480;
 
-/// A frame with results that the context holds.
-pub(super) struct LiveResults {
-    frame: FrameSeq,
-    /// Its index in the history.
-    at: usize,
-    /// The tokens that it takes now.
-    tokens: u64,
-    may_go: bool,
-    answers: Vec<AnsweredCall>,
-    text: Arc<str>,
-}
-
-/// A result with the call that it answers.
-struct AnsweredCall {
-    result: Arc<Facet>,
-    call: Option<ToolCall>,
-    /// Tool and arguments: what two calls share that ask for the same.
-    asks: Option<String>,
-}
-
 impl ContextWindow {
     /// Masks results that say nothing new: those that stand once more in a later frame, and those
-    /// of a call that a later one repeats with success. Says whether there were any.
+    /// of a call that a later one repeats with success, or reads more of the same file. Says whether
+    /// there were any.
     pub(super) fn mask_repeated(&mut self, history: &History, live: &[LiveResults]) -> bool {
         let end = self.transform.steps().len().saturating_sub(NEWEST);
-        let (mut texts, mut asked) = (HashSet::new(), HashSet::new());
+        let mut later = LaterResults::default();
         let mut repeated = Vec::new();
         for results in live.iter().rev() {
-            let is_new_text = texts.insert(&results.text);
-            let is_asked_again = !results.answers.is_empty()
-                && results
-                    .answers
-                    .iter()
-                    .all(|answer| answer.asks.as_ref().is_some_and(|asks| asked.contains(asks)));
-            if results.may_go && results.at < end && (!is_new_text || is_asked_again) {
+            if results.may_go && results.at < end && later.repeat(results) {
                 repeated.push(results);
             }
-            let done = results.answers.iter().filter(|answer| !answer.is_failed());
-            asked.extend(done.filter_map(|answer| answer.asks.as_ref()));
+            later.take(results);
         }
         let masks: Vec<Change> =
             repeated.into_iter().rev().filter_map(|of| self.masked(history, of)).collect();
@@ -98,78 +68,17 @@ impl ContextWindow {
         is_any
     }
 
-    /// The frames with results that the context holds, in order. Costs time in these.
-    pub(super) fn live_results(
-        &self,
-        history: &History,
-        context: &RenderedContext,
-    ) -> Vec<LiveResults> {
-        let steps = self.transform.steps();
-        let mut frames: HashMap<FrameSeq, Arc<Frame>> = HashMap::new();
-        let mut results = |frame: FrameSeq, tokens: u64, is_masked: bool| {
-            let snapshot = history.snapshot(frame)?;
-            let is_result = |chunk: ChunkRef<'_>| matches!(chunk.part(), PartRef::Result { .. });
-            if !snapshot.chunks().any(is_result) {
-                return None;
-            }
-            let at = steps.binary_search_by_key(&frame, |step| step.sequence).ok()?;
-            let may_go = !is_masked && tokens >= LEAST_TOKENS && !steps.get(at)?.stays;
-            let mut part = |frame: FrameSeq, number: u32| {
-                let found = match frames.get(&frame) {
-                    Some(found) => found,
-                    None => frames.entry(frame).or_insert(history.get(frame)?),
-                };
-                parts(found).get(number as usize).map(|facet| Arc::new((*facet).clone()))
-            };
-            let pairs = history.pairs().in_frame(frame).iter();
-            let answer = |pair: &crate::veil::Pair| {
-                let result = part(pair.result.frame, pair.result.number)?;
-                let call = part(pair.call.frame, pair.call.number);
-                let call = call.as_deref().and_then(Facet::call);
-                let asks = call.as_ref().map(|call| {
-                    let parameters = call.parameters.map(ToString::to_string).unwrap_or_default();
-                    format!("{} {}{parameters}", call.name, call.arguments.unwrap_or_default())
-                });
-                let call = call.as_ref().map(ToolCall::of);
-                Some(AnsweredCall { result, call, asks })
-            };
-            let answers = pairs.filter_map(answer).collect();
-            let text = Arc::from(snapshot.text());
-            Some(LiveResults { frame, at, tokens, may_go, answers, text })
-        };
-        let mut live: Vec<LiveResults> = Vec::new();
-        let mut held: Vec<FrameSeq> = context.frame_to_message().map(|(frame, _)| frame).collect();
-        held.extend(self.changes.values().filter_map(Change::shortened).map(|what| what.frame));
-        held.sort_unstable();
-        held.dedup();
-        for frame in held {
-            let shortened = self.change_of(frame).map(|change| change.shortened());
-            let found = match shortened {
-                // Dropped with others.
-                Some(None) => None,
-                Some(Some(what)) => results(frame, what.tokens, what.is_masked()),
-                None => {
-                    let tokens = history.snapshot(frame).map(|of| super::shrink::tokens_of(&of));
-                    results(frame, tokens.unwrap_or_default(), false)
-                }
-            };
-            live.extend(found);
-        }
-        live
-    }
-
     /// A frame with one line for each of its results: tool, subject, outcome, size, and the id that
     /// expands it. `None` where that saves nothing.
     fn masked(&self, history: &History, of: &LiveResults) -> Option<Change> {
         let line = |id: &str, output: ToolOutput<'_>| {
-            let answer = of.answers.iter().find(|answer| {
-                output.facet.is_some_and(|facet| answer.result.id.as_str() == facet)
-            });
+            let answer = of.answer_in(output.facet);
             let call = answer.and_then(|answer| answer.call.as_ref());
             let subject = call.and_then(|call| call.subject.as_deref());
             let tool = call.map(|call| format!("{} ", call.tool)).unwrap_or_default();
             let subject = subject.map(|subject| format!("{subject} ")).unwrap_or_default();
-            let is_failed = answer.map_or_else(|| is_failure(output.text), AnsweredCall::is_failed);
+            let is_failed =
+                answer.map_or_else(|| is_failure(output.text), |answer| answer.is_failed);
             let most = usize::try_from(output.tokens).unwrap_or(usize::MAX);
             let most = most.clamp(*OUTCOME.start(), *OUTCOME.end());
             let outcome = brief(output.text, is_failed, &subject, most);
@@ -184,24 +93,52 @@ impl ContextWindow {
     }
 }
 
-impl AnsweredCall {
-    fn is_failed(&self) -> bool {
-        fn text(facet: &Facet) -> &str {
-            let inside = || facet.shown_children().map(text).find(|text| !text.is_empty());
-            Some(&*facet.content)
-                .filter(|text| !text.is_empty())
-                .or_else(inside)
-                .unwrap_or_default()
-        }
-        self.result.is_failed() || is_failure(text(&self.result))
-    }
+/// What the frames show that come after one.
+#[derive(Default)]
+struct LaterResults<'l> {
+    /// How much is shown of each text, at most.
+    texts: HashMap<&'l str, Shown>,
+    /// The same of the results of calls that succeeded, by what they asked.
+    asked: HashMap<&'l str, Shown>,
+    /// The lines of files.
+    reads: HashMap<&'l str, Vec<(Shown, ShownLines)>>,
 }
 
-/// The calls and results of a frame, as [`PartPlace::number`](crate::veil::PartPlace) counts them.
-fn parts(frame: &Frame) -> Vec<&Facet> {
-    let added = frame.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(facet) => Some(&**facet),
-        _ => None,
-    });
-    calls_and_results(added)
+impl<'l> LaterResults<'l> {
+    fn take(&mut self, results: &'l LiveResults) {
+        if results.shown == Shown::Line {
+            return;
+        }
+        let note = |shown: &mut Shown| *shown = results.shown.max(*shown);
+        note(self.texts.entry(&results.text).or_insert(results.shown));
+        let is_done = |answer: &&AnsweredCall| !answer.is_failed && !answer.is_unchanged;
+        for answer in results.answers.iter().filter(is_done) {
+            if let Some(asks) = &answer.asks {
+                note(self.asked.entry(asks).or_insert(results.shown));
+            }
+            if let Some((read, lines)) = answer.read.as_ref().zip(answer.lines) {
+                self.reads.entry(read.of()).or_default().push((results.shown, lines));
+            }
+        }
+    }
+
+    /// Whether they show what a frame shows, or what its calls asked for.
+    fn repeat(&self, results: &LiveResults) -> bool {
+        let is_same_text =
+            self.texts.get(&*results.text).is_some_and(|shown| *shown >= results.shown);
+        let is_repeated = |answer: &AnsweredCall| {
+            let asked = answer.asks.as_ref().and_then(|asks| self.asked.get(asks.as_str()));
+            // What a command did before is out of date, even where not all of the new is shown.
+            asked.is_some_and(|shown| answer.read.is_none() || *shown >= results.shown)
+                || self.cover(answer, results.shown)
+        };
+        is_same_text || !results.answers.is_empty() && results.answers.iter().all(is_repeated)
+    }
+
+    /// Whether a later result shows all lines of the file that an answer shows.
+    fn cover(&self, answer: &AnsweredCall, shown: Shown) -> bool {
+        let Some((read, lines)) = answer.read.as_ref().zip(answer.lines) else { return false };
+        let reads = self.reads.get(read.of()).map(Vec::as_slice).unwrap_or_default();
+        reads.iter().any(|(how, later)| *how >= shown && later.cover(&lines))
+    }
 }

@@ -57,6 +57,7 @@ mod context_window;
 mod keep_rank;
 mod last_context;
 mod ledger;
+mod live_results;
 mod mask;
 mod on_demand;
 mod plan;

@@ -9,7 +9,7 @@ use crate::{
     compress::CompressionBlock,
     hud::{Message, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
-    snapshot::{ChunkRef, FrameSnapshot, PartRef},
+    snapshot::FrameSnapshot,
     veil::History,
 };
 
@@ -26,16 +26,16 @@ impl ContextWindow {
         let mut shortened = Vec::new();
         let new = steps.iter().skip(self.looked_at);
         let frames = history.frames();
-        for (step, frame) in new.zip(frames.slice(self.looked_at..frames.len())) {
+        let slice = frames.slice(self.looked_at..frames.len());
+        for ((at, step), frame) in (self.looked_at..).zip(new).zip(slice) {
             self.tokens_looked_at += step.tokens;
             let is_needed = self.tokens_looked_at > room_is_short && !step.stays;
             let Some(snapshot) = frame.rendered_snapshot.as_ref().filter(|_| is_needed) else {
                 continue;
             };
-            let is_result = |chunk: ChunkRef<'_>| matches!(chunk.part(), PartRef::Result { .. });
             let is_replaced = self.transform.compression_state(frame.sequence).is_some();
             let is_large = tokens_of(snapshot) > most.saturating_add(most / 2);
-            if is_large && !is_replaced && snapshot.chunks().any(is_result) {
+            if is_large && !is_replaced && self.holds_results(at, snapshot) {
                 let counter = &**self.hud.counter();
                 shortened.extend(Change::shorten_results(frame.sequence, snapshot, most, counter));
             }

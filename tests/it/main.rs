@@ -90,4 +90,6 @@ mod transcripts;
 mod unforgeable;
 mod untyped;
 mod window;
+mod window_reads;
+mod window_text_logs;
 mod working_summary;

@@ -139,7 +139,19 @@ pub(super) fn of_command(command: &str) -> Action {
     action
 }
 
-fn value_of(text: &str) -> Option<Value> {
+/// What a command in an agent's text is about, in one line.
+pub(crate) fn command_subject(command: &str) -> String {
+    of_command(command).subject
+}
+
+/// Reads the arguments of a call that are an object.
+pub(super) fn of_object(tool: &str, value: &Value) -> Action {
+    let mut action = Action::default();
+    of_members(tool, value, &mut action);
+    action
+}
+
+pub(super) fn value_of(text: &str) -> Option<Value> {
     let text = text.trim();
     let mut named = parameters(text).peekable();
     if named.peek().is_some() {
@@ -171,16 +183,7 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
         of_patch(patch, action);
         return;
     }
-    let command = COMMANDS.iter().find_map(|key| match value.get(key)? {
-        Value::Array(words) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            // `bash -lc SCRIPT` runs the script.
-            let script = words.iter().position(|word| matches!(*word, "-c" | "-lc"));
-            let from = script.map_or(0, |at| at + 1);
-            Some(words.get(from..)?.join(" "))
-        }
-        value => value.as_str().map(str::to_owned),
-    });
+    let command = command_in(value);
     match (path, command) {
         (Some(path), command) => {
             let has = |keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
@@ -240,6 +243,20 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
                 && EDITS.iter().any(|key| value.get(key).is_some());
         }
     }
+}
+
+/// The command in the arguments of a call.
+pub(super) fn command_in(value: &Value) -> Option<String> {
+    COMMANDS.iter().find_map(|key| match value.get(key)? {
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            // `bash -lc SCRIPT` runs the script.
+            let script = words.iter().position(|word| matches!(*word, "-c" | "-lc"));
+            let from = script.map_or(0, |at| at + 1);
+            Some(words.get(from..)?.join(" "))
+        }
+        value => value.as_str().map(str::to_owned),
+    })
 }
 
 /// A document in an argument: its title, and its sections.

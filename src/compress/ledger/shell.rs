@@ -121,7 +121,7 @@ fn without_documents(command: &str) -> Vec<&str> {
 }
 
 /// The simple commands of a line as words; quotes keep words together.
-fn split(line: &str) -> Vec<Vec<String>> {
+pub(super) fn split(line: &str) -> Vec<Vec<String>> {
     let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let mut quote: Option<char> = None;
     let mut chars = line.chars().peekable();

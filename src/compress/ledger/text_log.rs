@@ -48,7 +48,7 @@ impl TextLog {
     }
 
     /// Whether the agent's last text holds a command that nobody answered.
-    pub(super) fn waits(&self) -> bool {
+    pub(in crate::compress) fn waits(&self) -> bool {
         self.waits
     }
 
@@ -81,7 +81,7 @@ impl TextLog {
     }
 
     /// Notes that a program answered in another way than in the user's words.
-    pub(super) fn is_answered(&mut self) {
+    pub(in crate::compress) fn is_answered(&mut self) {
         self.waits = false;
     }
 
@@ -133,7 +133,7 @@ fn is_prose(line: &str) -> bool {
 
 /// The command in the agent's text, in a log without calls: the last fenced block that is meant for
 /// a shell or names no language.
-fn command_in(text: &str) -> Option<&str> {
+pub(in crate::compress) fn command_in(text: &str) -> Option<&str> {
     let mut rest = text;
     let mut found = None;
     while let Some((_, after)) = rest.split_once("```") {

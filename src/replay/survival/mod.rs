@@ -5,7 +5,7 @@
 //! |---|---|
 //! | first message, later words | runs of five words of the user |
 //! | rules | sentences of the user with words such as never, must, only, don't |
-//! | last error | the line of the last result that tells of one, whole |
+//! | last error | the line of the last result that tells of one, whole; in a log without calls, of what answers a fenced block of the agent |
 //! | open items | those of the last plan that a call wrote down |
 //! | files changed | by calls that name a file and say what is new, or by a patch |
 
@@ -77,12 +77,13 @@ impl Survival {
             share
         };
         let (first, later) = said.split_at(said.len().min(1));
+        let is_text_only = work::has_commands_in_text(messages);
         Self {
             texts: 1,
             first_message: grams(first),
             later_words: grams(later),
             rules: each(&mut words::rules(&said).into_iter()),
-            last_error: each(&mut work::last_error(messages, false).into_iter()),
+            last_error: each(&mut work::last_error(messages, is_text_only).into_iter()),
             open_items: each(&mut work::open_items(messages).into_iter()),
             files_changed: each(&mut work::files_changed(messages).into_iter()),
         }

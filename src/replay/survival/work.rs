@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     compress::Passage,
+    id::Role,
     json::{self, Value},
     snapshot::PartRef,
 };
@@ -119,20 +120,45 @@ pub fn open_items(messages: &[Passage]) -> Vec<String> {
 }
 
 /// The line of the last result that tells of an error. O(text).
+///
+/// In a session where commands stand in what the agent says (`is_text_only`), what speaks as the user
+/// right after a fenced block of the agent is a result too.
 pub fn last_error(messages: &[Passage], is_text_only: bool) -> Option<String> {
-    let chunks = messages
-        .iter()
-        .flat_map(|message| message.snapshot.chunks().map(move |chunk| (message.role, chunk)));
-    let results = chunks.filter(|(role, chunk)| match chunk.part() {
-        PartRef::Result { .. } => true,
-        PartRef::Text => is_text_only && *role == crate::id::Role::User,
-        _ => false,
-    });
-    let lines: Vec<Option<String>> = results
-        .skip(usize::from(is_text_only))
-        .map(|(_, chunk)| error_line(chunk.content()))
-        .collect();
-    lines.into_iter().flatten().next_back()
+    let mut last = None;
+    let mut is_answer = false;
+    for message in messages {
+        for chunk in message.snapshot.chunks() {
+            let is_result = match chunk.part() {
+                PartRef::Result { .. } => true,
+                PartRef::Text => is_answer && message.role == Role::User,
+                _ => false,
+            };
+            if is_result {
+                last = error_line(chunk.content()).or(last);
+            }
+        }
+        is_answer = is_text_only && has_block(message);
+    }
+    last
+}
+
+/// Whether commands stand in what the agent says, and their output in the user's messages: there is
+/// neither a call nor a result, and most messages of the agent hold a fenced block. O(text).
+pub fn has_commands_in_text(messages: &[Passage]) -> bool {
+    let has_part = |message: &Passage| {
+        let mut chunks = message.snapshot.chunks();
+        chunks.any(|chunk| matches!(chunk.part(), PartRef::Call { .. } | PartRef::Result { .. }))
+    };
+    let of_agent = || messages.iter().filter(|message| message.role == Role::Assistant);
+    let blocks = of_agent().filter(|message| has_block(message)).count();
+    blocks * 2 > of_agent().count() && !messages.iter().any(has_part)
+}
+
+/// Whether a message of the agent holds a fenced block.
+fn has_block(message: &Passage) -> bool {
+    let lines = || message.snapshot.text().lines();
+    message.role == Role::Assistant
+        && lines().filter(|line| line.trim_start().starts_with("```")).nth(1).is_some()
 }
 
 /// The line of a result that tells what failed: the last line of a traceback, else the first line
@@ -152,4 +178,52 @@ fn error_line(result: &str) -> Option<String> {
         return lines.iter().rev().find(is_error).map(|line| (*line).to_owned());
     }
     lines.first().filter(|line| is_error(line)).map(|line| (*line).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        id::{FrameSeq, Millis},
+        snapshot::{ChunkOptions, FrameSnapshotBuilder, Part},
+        tokens::Chars4,
+    };
+
+    fn passage(at: usize, role: Role, text: &str, part: Part) -> Passage {
+        let mut builder = FrameSnapshotBuilder::new(&Chars4);
+        builder.add_content(text, ChunkOptions::new().role(role).part(part));
+        let (from, snapshot) = (FrameSeq::new(at as u64), builder.build(Millis::new(0)));
+        Passage { from, to: from, role, source: None, snapshot: Arc::new(snapshot) }
+    }
+
+    fn log(said: &[&str]) -> Vec<Passage> {
+        let role = |at: usize| if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
+        let passage = |(at, text): (usize, &&str)| passage(at, role(at), text, Part::Text);
+        said.iter().enumerate().map(passage).collect()
+    }
+
+    const RUN: &str = "I run it.\n```bash\npython tide.py\n```";
+    const BROKEN: &str = "<returncode>1</returncode>\nTraceback (most recent call last):\n\
+        ValueError: the tide is 7";
+
+    #[test]
+    fn a_log_without_calls_has_the_last_error_of_what_answers_a_block() {
+        let messages = log(&["Error: fix it", RUN, BROKEN, RUN, "done", "Good.", "Error: no"]);
+        assert!(has_commands_in_text(&messages));
+        let error = last_error(&messages, true);
+        assert_eq!(error.as_deref(), Some("ValueError: the tide is 7"));
+        assert_eq!(last_error(&messages, false), None);
+    }
+
+    #[test]
+    fn in_a_chat_and_in_a_log_with_calls_nothing_the_user_says_is_a_result() {
+        let chat = log(&["How?", RUN, "And?", "So.", "And?", "So.", "Error: it breaks"]);
+        assert!(!has_commands_in_text(&chat));
+        let mut calls = log(&["Fix it", RUN, BROKEN]);
+        calls.push(passage(3, Role::User, "ok", Part::Result { id: None }));
+        assert!(!has_commands_in_text(&calls));
+        assert!(!has_commands_in_text(&[]));
+    }
 }
