@@ -116,7 +116,9 @@ impl ArchiveReader {
     /// not known. Their text may have been dropped.
     ///
     /// Runs in time proportional to the chunks found, and O(log n) for each segment that holds
-    /// some. The first call after opening a stored archive reads the tables of all segments.
+    /// some. The first call lists the facets of all segments with their chunks, which takes time
+    /// proportional to the chunks and the sorted facets of the archive; a later call does so for the
+    /// segments that were sealed since. In a stored archive the first call reads all tables for it.
     ///
     /// # Errors
     /// Those of reading a store.
