@@ -2,15 +2,15 @@
 //! all frames.
 //!
 //! One facet is of the recordings, with all its chunks close together; the others come every
-//! 10,000, 1,000 and 100 frames, so their hits show how the time grows. `AFTERIMAGE_BENCH_FRAMES`
-//! limits the sizes: see `support/frames.rs`.
+//! 10,000, 1,000 and 100 frames, so their hits show how the time grows. The first question lists the
+//! facets of all segments; it is asked of a new archive each time, of 100,000 frames at most. `AFTERIMAGE_BENCH_FRAMES` limits the sizes: see `support/frames.rs`.
 
 mod support;
 
 use std::hint::black_box;
 
 use afterimage::snapshot::get_snapshot_facets;
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use support::frames::{Frames, sizes};
 
 fn facet(criterion: &mut Criterion) {
@@ -33,6 +33,19 @@ fn facet(criterion: &mut Criterion) {
                 |bench| bench.iter(|| archive.chunks_of(black_box(&facet)).unwrap()),
             );
             assert_eq!(list.find_chunks(&facet).len(), hits);
+            if count <= 100_000 {
+                group.sample_size(10);
+                group.bench_function(
+                    BenchmarkId::new(format!("first question, {name}, {hits} hits"), count),
+                    |bench| {
+                        bench.iter_batched_ref(
+                            || frames.archive(count),
+                            |archive| archive.chunks_of(black_box(&facet)).unwrap().len(),
+                            BatchSize::PerIteration,
+                        );
+                    },
+                );
+            }
             group.sample_size(20);
             group.bench_function(
                 BenchmarkId::new(format!("list, {name}, {hits} hits"), count),
