@@ -116,9 +116,9 @@ impl ArchiveReader {
     /// not known. Their text may have been dropped.
     ///
     /// Runs in time proportional to the chunks found, and O(log n) for each segment that holds
-    /// some. The first call lists the facets of all segments with their chunks, which takes time
-    /// proportional to the chunks and the sorted facets of the archive; a later call does so for the
-    /// segments that were sealed since. In a stored archive the first call reads all tables for it.
+    /// some. The first call on an archive of a history, or on one that was opened, lists the facets
+    /// of all segments with their chunks, in time proportional to the chunks and the sorted facets.
+    /// A stored archive reads all its tables for it. A push does the same for a segment that it seals.
     ///
     /// # Errors
     /// Those of reading a store.
