@@ -28,8 +28,7 @@ LINE = re.compile(r"\s*([\d,]+) \([^)]*\)\s+(\S+?):(.*)")
 
 
 def part_of(file, function):
-    own = re.search(r"(?:^|/)(?:src|crates/\w+/src)/(?!iter|vec|raw|sync|ptr|slice|num|str)", file)
-    is_own = own and not re.search(r"rustc|registry|core/src|alloc/src|std/src", file)
+    is_own = "/src/" in file and not re.search(r"/rustc/|/registry/", file)
     for text in ([file] if is_own else []) + [file.rpartition("/")[2], function]:
         for name, pattern in PARTS:
             if re.search(pattern, text):
