@@ -35,7 +35,7 @@ const TURNS: &str = r#"{"actor":"player","deltas":[{"target":"player","operation
 const OUT: &str = "OUT";
 
 /// The command lines: SMALL and LARGE are sessions of 1 kB and 16 kB, FOLDER is where they are,
-/// HARBOUR has the frames of a session of 6 kB, and TRAFFIC has recorded requests.
+/// HARBOUR has the frames of a session of 10 kB, and TRAFFIC has recorded requests.
 const COMMANDS: &[&str] = &[
     "demo",
     "frames SMALL",
