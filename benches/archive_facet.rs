@@ -2,16 +2,20 @@
 //! all frames.
 //!
 //! One facet is of the recordings, with all its chunks close together; the others come every
-//! 10,000, 1,000 and 100 frames, so their hits show how the time grows. `AFTERIMAGE_BENCH_FRAMES`
-//! limits the sizes: see `support/frames.rs`.
+//! 10,000, 1,000 and 100 frames, so their hits show how the time grows. The first question to the
+//! archive of a history lists the facets of all segments: `archive_facet_first` asks a new history
+//! each time, and a later one beside it, and a plain loop over the ids of all facets. `AFTERIMAGE_BENCH_FRAMES` limits the sizes: see `support/frames.rs`.
 
 mod support;
 
 use std::hint::black_box;
 
 use afterimage::snapshot::get_snapshot_facets;
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use support::frames::{Frames, sizes};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use support::{
+    frames::{Frames, sizes},
+    loops,
+};
 
 fn facet(criterion: &mut Criterion) {
     let frames = Frames::load();
@@ -44,5 +48,31 @@ fn facet(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, facet);
+fn first(criterion: &mut Criterion) {
+    const FRAMES: usize = 10_000;
+    let (name, texts) = support::tau_bench(FRAMES);
+    let ids = loops::ids(&texts);
+    let facet = ids[FRAMES / 2].to_string();
+    let archive = || loops::captured(loops::frames(&texts)).archive().unwrap();
+    let mut group = criterion.benchmark_group(format!("archive_facet_first/{name}"));
+    group.bench_function(BenchmarkId::new("plain loop over ids", FRAMES), |bench| {
+        bench.iter(|| black_box(&ids).iter().filter(|id| **id == *facet).count());
+    });
+    let asked = archive();
+    assert!(!asked.chunks_of(&facet).unwrap().is_empty());
+    group.bench_function(BenchmarkId::new("a later question", FRAMES), |bench| {
+        bench.iter(|| asked.chunks_of(black_box(&facet)).unwrap().len());
+    });
+    group.sample_size(10);
+    group.bench_function(BenchmarkId::new("the first question", FRAMES), |bench| {
+        bench.iter_batched_ref(
+            archive,
+            |archive| archive.chunks_of(black_box(&facet)).unwrap().len(),
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, facet, first);
 criterion_main!(benches);

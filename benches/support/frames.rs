@@ -13,6 +13,7 @@
 //! The sizes are 10,000, 100,000 and 1,000,000 frames. `AFTERIMAGE_BENCH_FRAMES=10000` leaves out
 //! what is larger: a million frames take some seconds to set up, and with their list, some
 //! gigabytes of memory (up to sixteen where they are pushed).
+//! `AFTERIMAGE_BENCH_RECORDINGS=A-openai-chat/tau-bench` leaves out all other recordings.
 
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub(crate) fn sizes() -> Vec<u64> {
 /// Frames that never end.
 pub(crate) struct Frames {
     /// Where the text is from.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     corpus: Vec<Vec<RenderedChunk>>,
 }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod frames;
+pub(crate) mod loops;
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use afterimage::{
     json::{Object, Value},
     tokens::{CountedText, TokenCounter},
     transcript::Transcript,
-    veil::{Facet, FacetOp, Frame, Source, Veil, VisibleFacets},
+    veil::{Facet, FacetChange, FacetOp, Frame, Source, Veil, VisibleFacets},
 };
 
 /// One session: its frames, each with what it shows.
@@ -20,20 +21,57 @@ pub(crate) struct Session {
 }
 
 /// The recorded sessions, or generated ones where no recordings are there; with their name.
-pub(crate) fn corpus() -> (&'static str, Vec<Session>) {
+pub(crate) fn corpus() -> (String, Vec<Session>) {
     let recorded: Vec<Session> = recordings().iter().flat_map(|path| sessions_of(path)).collect();
-    if recorded.is_empty() { ("generated", vec![generated(2_000)]) } else { ("recorded", recorded) }
+    if recorded.is_empty() {
+        return ("generated".to_owned(), vec![generated(2_000)]);
+    }
+    let name = chosen().map_or_else(|| "recorded".to_owned(), |folder| folder.replace('/', "-"));
+    (name, recorded)
+}
+
+/// The folder of recordings to use instead of all, such as `A-openai-chat/tau-bench`.
+fn chosen() -> Option<String> {
+    std::env::var("AFTERIMAGE_BENCH_RECORDINGS").ok()
 }
 
 /// The recorded transcripts.
 pub(crate) fn recordings() -> Vec<PathBuf> {
+    let all = || {
+        ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"]
+            .map(str::to_owned)
+            .into()
+    };
+    let groups: Vec<String> = chosen().map_or_else(all, |folder| vec![folder]);
     let root = afterimage_testkit::data::beside("data");
     let mut files = Vec::new();
-    for group in ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"] {
+    for group in groups {
         walk(&root.join(group), &mut files);
     }
     files.sort();
     files
+}
+
+/// The texts of the facets of tau-bench, or generated ones where no recordings are there: so many
+/// that they come again and again, and with what they are of.
+pub(crate) fn tau_bench(count: usize) -> (&'static str, Vec<String>) {
+    let mut files = Vec::new();
+    walk(&afterimage_testkit::data::beside("data/A-openai-chat/tau-bench"), &mut files);
+    let recorded: Vec<Session> = files.iter().flat_map(|path| sessions_of(path)).collect();
+    let (name, sessions) = if recorded.is_empty() {
+        ("generated", vec![generated(2_000)])
+    } else {
+        ("tau-bench", recorded)
+    };
+    let frames = sessions.into_iter().flat_map(|session| session.frames);
+    let texts: Vec<String> = frames
+        .flat_map(|(frame, _)| frame.ops)
+        .filter_map(|op| match op.change {
+            FacetChange::Add(facet) if !facet.content.is_empty() => Some(facet.content.clone()),
+            _ => None,
+        })
+        .collect();
+    (name, texts.iter().cycle().take(count).cloned().collect())
 }
 
 fn walk(directory: &Path, files: &mut Vec<PathBuf>) {

@@ -10,17 +10,21 @@
 //! before that. After it the whole context is rendered, and again after one push, beside joining
 //! the same texts; and all chunks are grouped by role, beside a plain loop over a list of roles.
 //!
-//! `profile` as a third argument captures the frames once and reads no clock, for callgrind.
+//! `profile` as a third argument does each once and reads no clock, for callgrind.
+
+#[path = "../../../benches/support/loops.rs"]
+mod loops;
 
 use std::{hint::black_box, sync::Arc};
 
 use afterimage::{
     hud::{Hud, Merge, RenderRequest},
     id::{FacetId, FacetType, Millis, Role},
-    snapshot::group_chunks_by_role,
-    tokens::{Chars4, TokenCounter},
-    veil::{Facet, FacetChange, FacetOp, Frame, History, Source},
+    snapshot::{RangeView, group_chunks_by_role},
+    tokens::Chars4,
+    veil::{Facet, FacetOp, Frame, History},
 };
+use loops::{captured, frames, ids, plain_loop, plain_loop_over_frames};
 use rustix::time::{ClockId, clock_gettime};
 
 /// How often the system gave this process a page of memory.
@@ -74,21 +78,6 @@ fn seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-fn frames(texts: &[String]) -> Vec<Frame> {
-    (0..)
-        .zip(texts)
-        .map(|(sequence, text)| {
-            let (source, facet_type) = match sequence % 3 {
-                0 => (Source::User, FacetType::EVENT),
-                1 => (Source::Agent, FacetType::SPEECH),
-                _ => (Source::Environment, FacetType::EVENT),
-            };
-            let facet = Facet::new(format!("facet-{sequence}"), facet_type, text.as_str());
-            Frame::new(sequence, source).with(FacetOp::add(facet))
-        })
-        .collect()
-}
-
 #[inline(never)]
 fn plain(texts: &[String], ids: &[FacetId]) -> (String, Vec<(FacetId, usize, usize, usize)>) {
     let (mut all, mut kept) = (String::new(), Vec::new());
@@ -108,56 +97,24 @@ fn plain(texts: &[String], ids: &[FacetId]) -> (String, Vec<(FacetId, usize, usi
 }
 
 #[inline(never)]
-fn plain_vectorised(
-    texts: &[String],
-    ids: &[FacetId],
-) -> (String, Vec<(FacetId, usize, usize, usize)>) {
-    let (mut all, mut kept) = (String::new(), Vec::new());
-    for ((index, text), id) in texts.iter().enumerate().zip(ids) {
-        let start = all.len();
-        let is_agent = index % 3 == 1;
-        all.push_str(if is_agent { "<my_turn>\n\n" } else { "" });
-        match memchr::memchr(b'<', text.as_bytes()) {
-            None => all.push_str(text),
-            Some(_) => all.push_str(&text.replace('<', "&lt;")),
-        }
-        all.push_str(if is_agent { "\n\n</my_turn>" } else { "" });
-        let tokens = Chars4.count(&all[start..]);
-        kept.push((id.clone(), start, all.len(), tokens));
-    }
-    (all, kept)
-}
-
-/// As [`plain_vectorised`], over the frames that a capture gets, which it drops like a capture does.
-#[inline(never)]
-fn plain_over_frames(frames: Vec<Frame>) -> (String, Vec<(FacetId, usize, usize, usize)>) {
-    let (mut all, mut kept) = (String::new(), Vec::new());
-    for frame in frames {
-        let is_agent = frame.source == Source::Agent;
-        for op in &frame.ops {
-            let FacetChange::Add(facet) = &op.change else { continue };
-            let start = all.len();
-            all.push_str(if is_agent { "<my_turn>\n\n" } else { "" });
-            match memchr::memchr(b'<', facet.content.as_bytes()) {
-                None => all.push_str(&facet.content),
-                Some(_) => all.push_str(&facet.content.replace('<', "&lt;")),
-            }
-            all.push_str(if is_agent { "\n\n</my_turn>" } else { "" });
-            let tokens = Chars4.count(&all[start..]);
-            kept.push((facet.id.clone(), start, all.len(), tokens));
-        }
-    }
-    (all, kept)
+fn context(hud: &Hud, history: &History, merge: Merge) -> usize {
+    let request = RenderRequest { merge, ..RenderRequest::default() };
+    hud.render(history, &request, Millis::new(0)).expect("a context").messages().len()
 }
 
 #[inline(never)]
-fn captured(frames: Vec<Frame>) -> History {
-    let hud = Hud::new(Arc::new(Chars4));
-    let mut history = History::new();
-    for frame in frames {
-        hud.capture(&mut history, frame, Millis::new(0)).expect("the frame is sound");
-    }
-    history
+fn by_role(view: &RangeView<'_>) -> usize {
+    view.by_role().count(Role::User)
+}
+
+/// Does everything once, for a tool that counts what each function takes.
+fn profile(texts: &[String], ids: &[FacetId]) {
+    black_box(plain_loop(black_box(texts), ids));
+    black_box(plain_loop_over_frames(frames(texts)));
+    let history = black_box(captured(frames(texts)));
+    black_box(context(&Hud::new(Arc::new(Chars4)), &history, Merge::PerFrame));
+    let archive = history.archive().expect("one tokenizer");
+    black_box(by_role(&archive.range(0.into()..=u64::MAX.into()).expect("a range")));
 }
 
 /// What is asked of a history that is there.
@@ -184,7 +141,7 @@ fn asked(texts: &[String], best: &mut dyn FnMut(&str, &mut dyn FnMut() -> f64)) 
     timed("group a list of chunks by role", &mut || {
         group_chunks_by_role(view.chunks()).get(Role::User).len()
     });
-    timed("group all chunks by role", &mut || view.by_role().count(Role::User));
+    timed("group all chunks by role", &mut || by_role(&view));
     let roles: Vec<Option<Role>> = view.chunks().map(|chunk| chunk.role()).collect();
     println!("{} chunks", roles.len());
     timed("plain loop over a list of roles", &mut || {
@@ -195,10 +152,7 @@ fn asked(texts: &[String], best: &mut dyn FnMut(&str, &mut dyn FnMut() -> f64)) 
         groups[0].len()
     });
     for merge in [Merge::PerFrame, Merge::AdjacentRoles] {
-        let request = RenderRequest { merge, ..RenderRequest::default() };
-        timed(&format!("whole context, {merge:?}"), &mut || {
-            hud.render(&history, &request, now).expect("a context").messages().len()
-        });
+        timed(&format!("whole context, {merge:?}"), &mut || context(&hud, &history, merge));
     }
     let request = RenderRequest::default();
     let mut context = hud.render(&history, &request, now).expect("a context");
@@ -228,21 +182,16 @@ fn main() {
         .map(|pair| pair.join("\n"))
         .collect();
     let texts: Vec<String> = pairs.iter().cycle().take(count).cloned().collect();
-    let ids: Vec<FacetId> = (0..count).map(|at| FacetId::from(format!("facet-{at}"))).collect();
+    let ids = ids(&texts);
     let bytes: usize = texts.iter().map(String::len).sum();
     println!("{count} frames of {} bytes", bytes / count);
     match arguments.next().as_deref() {
         None => {}
-        Some("profile") => {
-            black_box(plain_vectorised(black_box(&texts), &ids));
-            black_box(plain_over_frames(frames(&texts)));
-            black_box(captured(frames(&texts)));
-            return;
-        }
-        Some("plain loop") => return once(|| plain_vectorised(black_box(&texts), &ids)),
+        Some("profile") => return profile(&texts, &ids),
+        Some("plain loop") => return once(|| plain_loop(black_box(&texts), &ids)),
         Some("plain loop over frames") => {
             let frames = frames(&texts);
-            return once(|| plain_over_frames(frames));
+            return once(|| plain_loop_over_frames(frames));
         }
         Some("capture") => {
             let frames = frames(&texts);
@@ -271,7 +220,7 @@ fn main() {
     });
     best("plain loop, counted in blocks", &mut || {
         let start = seconds();
-        let made = black_box(plain_vectorised(black_box(&texts), &ids));
+        let made = black_box(plain_loop(black_box(&texts), &ids));
         let time = seconds() - start;
         drop(made);
         time
@@ -279,7 +228,7 @@ fn main() {
     best("plain loop over frames", &mut || {
         let frames = frames(&texts);
         let start = seconds();
-        let made = black_box(plain_over_frames(frames));
+        let made = black_box(plain_loop_over_frames(frames));
         let time = seconds() - start;
         drop(made);
         time

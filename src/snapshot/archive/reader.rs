@@ -116,7 +116,9 @@ impl ArchiveReader {
     /// not known. Their text may have been dropped.
     ///
     /// Runs in time proportional to the chunks found, and O(log n) for each segment that holds
-    /// some. The first call after opening a stored archive reads the tables of all segments.
+    /// some. The first call on an archive of a history, or on one that was opened, lists the facets
+    /// of all segments with their chunks, in time proportional to the chunks and the sorted facets.
+    /// A stored archive reads all its tables for it. A push does the same for a segment that it seals.
     ///
     /// # Errors
     /// Those of reading a store.

@@ -34,6 +34,7 @@ mod residency;
 mod session;
 mod sessions;
 mod sessions_scale;
+mod stats_scale;
 mod terminal;
 mod trace;
 mod usage;

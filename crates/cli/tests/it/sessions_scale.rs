@@ -7,7 +7,7 @@ use std::{
     fmt::Write as _,
     fs,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
 };
 
 /// A session of so many answers, with reported usage.
@@ -42,13 +42,6 @@ fn folder(sessions: u64, answers: u64) -> tempfile::TempDir {
     folder
 }
 
-/// The most memory that a program has had at once so far, in KiB.
-fn peak(child: &Child) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix(" kB")?.parse().ok()
-}
-
 /// Lists the sessions of a folder. How many there are, and the most memory that it took, in KiB;
 /// `None` where the system does not tell.
 fn listed(folder: &Path, cache: &Path) -> (usize, Option<u64>) {
@@ -56,13 +49,7 @@ fn listed(folder: &Path, cache: &Path) -> (usize, Option<u64>) {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("afterimage"));
     command.args(["sessions", "--json"]).arg(folder).env("AFTERIMAGE_CACHE", cache);
     command.stdout(fs::File::create(&lines).unwrap()).stderr(Stdio::inherit());
-    let mut child = command.spawn().unwrap();
-    let mut most = None;
-    while child.try_wait().unwrap().is_none() {
-        most = most.max(peak(&child));
-        std::thread::yield_now();
-    }
-    assert!(child.wait().unwrap().success());
+    let most = support::peak_of(command.spawn().unwrap());
     let listed = fs::read_to_string(&lines).unwrap().lines().count();
     (listed, most)
 }

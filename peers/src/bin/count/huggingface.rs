@@ -1,8 +1,10 @@
-//! o200k as Hugging Face's `tokenizers` has it: a vocabulary with the merges that lead to each token.
+//! o200k and cl100k as Hugging Face's `tokenizers` has them: a vocabulary with the merges that lead
+//! to each token.
 
 use std::collections::HashMap;
 
 use splintr::pretrained::{PretrainedVocab, patterns};
+use tiktoken_rs::CoreBPE;
 use tokenizers::{
     SplitDelimiterBehavior, Tokenizer,
     models::bpe::BPE,
@@ -12,9 +14,6 @@ use tokenizers::{
         split::{Split, SplitPattern},
     },
 };
-
-/// The tokens of the vocabulary that are no special ones.
-const TOKENS: u32 = 199_998;
 
 /// The character that stands for a byte: itself where it is printed, else one from 256 on.
 fn characters() -> Vec<char> {
@@ -42,11 +41,18 @@ fn halves(token: &[u8], ranks: &HashMap<Vec<u8>, u32>) -> Option<(Vec<u8>, Vec<u
     (parts.len() == 2).then(|| (parts[0].to_vec(), parts[1].to_vec()))
 }
 
-/// The tokenizer, of the tokens that `tiktoken-rs` has.
 pub fn o200k() -> Tokenizer {
-    let source = tiktoken_rs::o200k_base_singleton();
+    tokenizer(tiktoken_rs::o200k_base_singleton(), 199_998, PretrainedVocab::O200kBase)
+}
+
+pub fn cl100k() -> Tokenizer {
+    tokenizer(tiktoken_rs::cl100k_base_singleton(), 100_256, PretrainedVocab::Cl100kBase)
+}
+
+/// The tokenizer of the first `count` tokens that `tiktoken-rs` has: all but the special ones.
+fn tokenizer(source: &CoreBPE, count: u32, pattern: PretrainedVocab) -> Tokenizer {
     let token = |rank: u32| source.decode_bytes(&[rank]).expect("a token");
-    let tokens: Vec<Vec<u8>> = (0..TOKENS).map(token).collect();
+    let tokens: Vec<Vec<u8>> = (0..count).map(token).collect();
     let ranks: HashMap<Vec<u8>, u32> = tokens.iter().cloned().zip(0..).collect();
     let characters = characters();
     let written =
@@ -63,8 +69,9 @@ pub fn o200k() -> Tokenizer {
         .ignore_merges(true)
         .build()
         .expect("a model");
-    let pattern = patterns(PretrainedVocab::O200kBase).expect("a pattern")[0];
-    let pattern = SplitPattern::Regex(pattern.to_owned());
+    let pattern = patterns(pattern).expect("a pattern")[0];
+    // `$` is the end of each line to the engine of `tokenizers`, and of the text to the others.
+    let pattern = SplitPattern::Regex(pattern.replace('$', r"\z"));
     let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false).expect("a pattern");
     let bytes = ByteLevel::new(false, false, false);
     let mut tokenizer = Tokenizer::new(model);

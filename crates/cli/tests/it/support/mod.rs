@@ -4,7 +4,10 @@
 #[cfg(unix)]
 pub(crate) mod terminal;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::Child,
+};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -22,6 +25,22 @@ pub(crate) fn afterimage(args: &[&str]) -> Command {
         command.env_remove(variable);
     }
     command
+}
+
+/// Waits for a program to end well. The most memory that it had at once, in KiB; `None` where the
+/// system does not tell.
+pub(crate) fn peak_of(mut child: Child) -> Option<u64> {
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = None;
+    while child.try_wait().unwrap().is_none() {
+        most = most.max(std::fs::read_to_string(&status).ok().and_then(|status| {
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+            line.trim().strip_suffix(" kB")?.parse().ok()
+        }));
+        std::thread::yield_now();
+    }
+    assert!(child.wait().unwrap().success());
+    most
 }
 
 /// What came of a run: exit code, standard output, standard error.
