@@ -1,17 +1,20 @@
 //! The archive against the plain list of snapshots, for every question.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use crate::support::compressing::{captured, hud};
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use afterimage::{
     ErrorKind,
-    id::{FrameSeq, Millis, Role},
+    id::{FacetType, FrameSeq, Millis, Role},
     snapshot::{
         ArchiveOptions, ArchiveReader, ChunkInfo, ChunkOptions, ChunkRef, FrameSnapshot,
         FrameSnapshotBuilder, Part, SnapshotArchive, Totals, extract_snapshot_range,
         find_chunks_by_facet, get_snapshot_facets, group_chunks_by_role,
     },
     tokens::Chars4,
+    veil::{Facet, FacetOp, Frame, Source},
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -309,4 +312,28 @@ fn readers_beside_the_writer_never_see_half_a_frame() {
         }
         done.store(true, std::sync::atomic::Ordering::Release);
     });
+}
+
+#[test]
+fn each_of_the_first_questions_finds_its_facet_in_an_archive_of_a_history() {
+    const FRAMES: u64 = 2_000;
+    let frames: Vec<Frame> = (0..FRAMES)
+        .map(|at| {
+            let own =
+                Facet::new(format!("own-{at}"), FacetType::EVENT, format!("text {at} ").repeat(60));
+            let frame = Frame::new(at, Source::User).with(FacetOp::add(own));
+            let tenth = Facet::new(format!("t-{}", at / 10), FacetType::EVENT, "tenth");
+            if at % 10 == 0 { frame.with(FacetOp::add(tenth)) } else { frame }
+        })
+        .collect();
+    let archive = captured(&hud(), &frames).archive().unwrap();
+    // More questions than share the indexing, from one end to the other and back.
+    for question in 0..40 {
+        let at = if question % 2 == 0 { question * 50 } else { FRAMES - 1 - question * 50 };
+        let found = archive.chunks_of(&format!("own-{at}")).unwrap();
+        assert_eq!(found.len(), 1, "question {question}");
+        assert_eq!(found[0].sequence(), Some(FrameSeq::new(at)), "question {question}");
+        assert_eq!(archive.chunks_of(&format!("t-{}", at / 10)).unwrap().len(), 1);
+        assert!(archive.chunks_of(&format!("own-{}", FRAMES + question)).unwrap().is_empty());
+    }
 }

@@ -116,9 +116,10 @@ impl ArchiveReader {
     /// not known. Their text may have been dropped.
     ///
     /// Runs in time proportional to the chunks found, and O(log n) for each segment that holds
-    /// some. The first call on an archive of a history, or on one that was opened, lists the facets
-    /// of all segments with their chunks, in time proportional to the chunks and the sorted facets.
-    /// A stored archive reads all its tables for it. A push does the same for a segment that it seals.
+    /// some. Each of the first 16 calls on an archive of a history lists the facets of a sixteenth
+    /// of the segments, in time proportional to their chunks and sorted facets, and searches the
+    /// names of the others. The first call on an archive that was opened reads all its tables and
+    /// lists all facets. A push lists those of a segment that it seals.
     ///
     /// # Errors
     /// Those of reading a store.
@@ -153,7 +154,7 @@ impl ArchiveReader {
         }
         let last = segments(from, to).end.saturating_sub(1);
         let hash = names::hash(facet);
-        for segment in self.state.segments_of(names::print(hash), from.segment, last) {
+        for segment in self.state.segments_of(facet, names::print(hash), from.segment, last) {
             let tables = self.state.tables(segment)?;
             let chunks = self.state.chunks_of(segment, facet, hash)?;
             let first =

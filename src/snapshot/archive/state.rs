@@ -20,6 +20,10 @@ use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::FrameSnapshot};
 /// From so many bytes of text on, room for a whole segment is reserved at once.
 const RESERVE_FROM: u64 = 12 << 20;
 
+/// So many questions about facets share the indexing of all segments in memory: none of them takes
+/// much longer than a search.
+const QUESTIONS: u32 = 16;
+
 /// What an archive holds at one moment. Cloning shares everything.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
@@ -298,9 +302,10 @@ impl State {
         after.saturating_sub(1) as u32
     }
 
-    /// Adds the segments to the index that it lacks: those that were opened from a store. Nobody
-    /// waits for a lock while one is read.
+    /// Adds segments to the index that it lacks: all that are in a store, and a part of those in
+    /// memory, which are soon searched. Nobody waits for a lock while one is read.
     fn fill_index(&self) {
+        let mut left = self.open_segment().div_ceil(QUESTIONS);
         loop {
             let read = self.index.read().unwrap_or_else(PoisonError::into_inner);
             let segment = read.segments;
@@ -310,7 +315,11 @@ impl State {
             }
             // What is not in memory is only passed through, and need not stay.
             let tables = match self.sealed.get(segment).map(|entry| &entry.tables) {
-                Some(TablesOf::Memory(tables)) => Ok(Arc::clone(tables)),
+                Some(TablesOf::Memory(_)) if left == 0 => return,
+                Some(TablesOf::Memory(tables)) => {
+                    left -= 1;
+                    Ok(Arc::clone(tables))
+                }
                 Some(TablesOf::Store(cell)) => match cell.get() {
                     Some(tables) => Ok(Arc::clone(tables)),
                     None => self.read_tables(segment),
@@ -360,7 +369,7 @@ impl State {
 
     /// The segments from `first` to `last` that may hold chunks of the facet with this print,
     /// rising.
-    pub(super) fn segments_of(&self, print: u32, first: u32, last: u32) -> Vec<u32> {
+    pub(super) fn segments_of(&self, facet: &str, print: u32, first: u32, last: u32) -> Vec<u32> {
         let open = self.open_segment();
         self.fill_index();
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
@@ -377,8 +386,21 @@ impl State {
             found.extend(unknown);
             found.sort_unstable();
         }
+        let lacking = index.segments.max(first)..open.min(last.saturating_add(1));
+        drop(index);
+        found.extend(lacking.filter(|segment| self.may_hold(*segment, facet)));
         found.extend((open == last).then_some(open));
         found
+    }
+
+    /// Whether a segment holds the facet, as far as that is known without reading it.
+    fn may_hold(&self, segment: u32, facet: &str) -> bool {
+        let tables = match self.sealed.get(segment).map(|entry| &entry.tables) {
+            Some(TablesOf::Memory(tables)) => Some(tables),
+            Some(TablesOf::Store(cell)) => cell.get(),
+            None => None,
+        };
+        tables.is_none_or(|tables| tables.facets.iter().any(|of| of == facet))
     }
 }
 
