@@ -176,8 +176,9 @@ impl Ledger {
         };
         if let Some(chronicle) = chronicle {
             call.places.iter().for_each(|place| chronicle.result(*place, text, class, &ids));
+        } else {
+            self.decisions.result_comes(class == Class::Failed);
         }
-        self.decisions.result_comes(class == Class::Failed);
         if let Some(asked) = call.asks.take() {
             self.running.retain(|running| !running.ids.contains(&asked));
         }

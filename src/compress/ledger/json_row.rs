@@ -130,14 +130,16 @@ fn element(
 ) -> Option<String> {
     match value {
         Value::Object(object) => {
-            let mut cells = cells(object, said, depth);
-            let others = object.iter().filter(|(key, value)| {
+            let is_own = |(key, value): &(&_, &Value)| {
                 !same.iter().any(|(same_key, same)| same_key == key && same == value)
-            });
-            let others: Object = others.map(|(key, value)| (key.clone(), value.clone())).collect();
-            if !same.is_empty() && !others.is_empty() {
-                cells = self::cells(&others, said, depth);
-            }
+            };
+            let cells = if same.is_empty() || !object.iter().any(|member| is_own(&member)) {
+                cells(object, said, depth)
+            } else {
+                let own = object.iter().filter(is_own);
+                let own: Object = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+                cells(&own, said, depth)
+            };
             choose(&cells, most).or_else(|| {
                 let first = cells.iter().min_by_key(|cell| cell.worth)?;
                 Some(cut(first.parts.first()?, most))

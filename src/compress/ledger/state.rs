@@ -299,14 +299,19 @@ impl Ledger {
         match speaker {
             Speaker::User => {
                 self.first_words.get_or_insert(frame);
-                self.decisions.user_speaks(text);
+                if chronicle.is_none() {
+                    self.decisions.user_speaks(text);
+                }
                 self.take_rules(frame, text);
                 self.last_words = Some(frame);
                 self.command = None;
             }
             Speaker::Agent => {
-                self.decisions.agent_speaks(frame, text);
-                self.decisions.keep_newest(MOST_DECISIONS);
+                // A chronicle tells of decisions itself.
+                if chronicle.is_none() {
+                    self.decisions.agent_speaks(frame, text);
+                    self.decisions.keep_newest(MOST_DECISIONS);
+                }
                 let text = if self.log.is_sure() { without_blocks(text) } else { text.to_owned() };
                 self.said = Some(Noted::new(frame, ends(&text, LAST_WORDS)));
                 self.take_obstacles(frame, &text);
