@@ -21,9 +21,9 @@ pub(crate) struct ToolOutput<'a> {
 }
 
 impl FrameSnapshot {
-    /// The snapshot with one line in the place of each result, and of what is inside of it; of a
-    /// snapshot without results, in the place of all of it but the tags of the format. `line` says what the line says.
-    /// `None` where that makes it no shorter.
+    /// The snapshot with one line in place of each result and what is inside of it. Without
+    /// results, one line stands for all but the tags of the format. `line` writes that line. `None`
+    /// where the snapshot gets no shorter.
     ///
     /// A line belongs to the result's facet and is its part, so that it still answers its call.
     pub(crate) fn masked(
@@ -43,8 +43,13 @@ impl FrameSnapshot {
             let structure = chunk.rare.as_ref().and_then(|rare| rare.structure.as_ref());
             let parent = structure.and_then(|structure| structure.parent);
             let is_inside = parent.is_some_and(|parent| outputs.get(parent) == Some(&true));
-            let is_output =
-                is_inside || if has_results { is_result(chunk) } else { !is_markup(chunk, whole) };
+            let is_output = is_inside
+                || match chunk.range.of(whole).trim() {
+                    _ if has_results => is_result(chunk),
+                    // White space between two outputs goes with them; it begins none.
+                    "" => open.is_some(),
+                    _ => chunk.chunk_type != Some(ChunkType::FORMATTING),
+                };
             let goes_on = is_inside || !has_results;
             open = match open {
                 // A result may be several chunks in a row.
@@ -72,11 +77,6 @@ impl FrameSnapshot {
         let masked = tiling.build(self.captured_at, Some(exact), self.identity.clone());
         (masked.total_tokens < self.total_tokens).then_some(masked)
     }
-}
-
-/// Whether a chunk is what a format writes around texts: a tag, and no white space between two.
-fn is_markup(chunk: &Chunk, whole: &str) -> bool {
-    chunk.chunk_type == Some(ChunkType::FORMATTING) && !chunk.range.of(whole).trim().is_empty()
 }
 
 fn is_result(chunk: &Chunk) -> bool {
@@ -109,6 +109,7 @@ fn write(
 
 #[cfg(test)]
 mod tests {
+    use super::ToolOutput;
     use crate::{
         id::{ChunkType, Millis},
         snapshot::{ChunkOptions, FrameSnapshot, FrameSnapshotBuilder, Part, PartRef},
@@ -162,5 +163,24 @@ mod tests {
         let snapshot = builder.build(Millis::new(0));
         let masked = snapshot.masked(&Chars4, |output| format!("[{}]", output.tokens)).unwrap();
         assert_eq!(masked.text(), "<said>[51]</said>");
+    }
+
+    #[test]
+    fn white_space_begins_no_output() {
+        let mut builder = FrameSnapshotBuilder::new(&Chars4);
+        let long = "much ".repeat(20);
+        let formatting = || ChunkOptions::new().chunk_type(ChunkType::FORMATTING);
+        builder.add_content("<said>", formatting());
+        builder.add_content(&long, ChunkOptions::new().facet("said"));
+        builder.add_content("</said>", formatting());
+        builder.add_content("\n", formatting());
+        builder.add_content(&long, ChunkOptions::new().facet("more"));
+        let snapshot = builder.build(Millis::new(0));
+        let line = |output: ToolOutput<'_>| format!("[{}]", output.facet.unwrap_or("none"));
+        let masked = snapshot.masked(&Chars4, line).unwrap();
+        assert_eq!(masked.text(), "<said>[said]</said>\n[more]");
+        let last = masked.chunks().next_back().unwrap();
+        assert_eq!(last.chunk_type(), None);
+        assert!(last.facet_ids().eq(["more"]));
     }
 }
