@@ -36,7 +36,8 @@ impl WordPlaces {
                     is_words |= speaker == Speaker::User && *source == Source::User;
                     is_output |= is_answer;
                     is_more |= !is_answer;
-                    if self.log.waits() {
+                    // The operator may speak between a command and its output.
+                    if speaker == Speaker::Agent && self.log.waits() {
                         self.command = index;
                     }
                 }
@@ -56,9 +57,10 @@ impl WordPlaces {
         is_words
     }
 
-    /// Who says a text. The environment answers a command that waits, as a program does.
+    /// Who says a text. What the environment says in the user's place answers a command that waits,
+    /// as a program does, and is nothing else: [`Ledger`](super::Ledger) has the same rule.
     fn hears(&mut self, source: &Source, role: Role, text: &str) -> Speaker {
-        if *source == Source::Environment && role == Role::User && self.log.waits() {
+        if *source == Source::Environment && role == Role::User {
             self.log.is_answered();
             return Speaker::Program;
         }
@@ -108,4 +110,61 @@ pub(crate) fn command_of(snapshot: &FrameSnapshot) -> Option<&str> {
             && chunk.role() == Some(Role::Assistant)
     };
     snapshot.chunks().filter(is_said).filter_map(|chunk| command_in(chunk.content())).next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        id::Millis,
+        snapshot::{ChunkOptions, FrameSnapshotBuilder},
+        tokens::Chars4,
+    };
+
+    const COMMAND: &str = "I look.\n```bash\ncat a.rs\n```";
+    const OUTPUT: &str = "<output>\ncalm water\n</output>";
+
+    /// The places in frames that hold a text each.
+    fn places(frames: &[(Source, &str)]) -> WordPlaces {
+        let mut places = WordPlaces::default();
+        for (index, (source, text)) in frames.iter().enumerate() {
+            let role = match source {
+                Source::Agent => Role::Assistant,
+                Source::System => Role::System,
+                _ => Role::User,
+            };
+            let mut builder = FrameSnapshotBuilder::new(&Chars4);
+            builder.add_content(text, ChunkOptions::new().role(role));
+            places.read(index, source, &builder.build(Millis::new(0)));
+        }
+        places
+    }
+
+    #[test]
+    fn an_output_answers_the_command_also_after_words_of_the_operator() {
+        let places = places(&[
+            (Source::User, "Fix it."),
+            (Source::Agent, COMMAND),
+            (Source::System, "Half of the budget is left."),
+            (Source::User, OUTPUT),
+        ]);
+        assert_eq!(places.answers(3), Some(1));
+    }
+
+    #[test]
+    fn what_the_environment_says_unasked_does_not_tell_where_commands_stand() {
+        let words = "Wrong file, try the other one";
+        let of_world = "[File: a.rs (3 lines total)]\n1:calm water";
+        let ask = (Source::User, "Fix it.");
+        let (command, words) = ((Source::Agent, COMMAND), (Source::User, words));
+        let said = places(&[ask.clone(), (Source::Environment, of_world), command, words]);
+        assert_eq!((said.answers(1), said.answers(3)), (None, None));
+        assert!(said.holds(3));
+        // It answers a command that waits.
+        let command = (Source::Agent, COMMAND);
+        let answered = places(&[ask, command, (Source::Environment, "calm water")]);
+        assert_eq!(answered.answers(2), Some(1));
+        // Neither takes the place of the user.
+        assert_eq!((said.first(), answered.last()), (Some(0), Some(0)));
+    }
 }
