@@ -20,6 +20,8 @@ pub(crate) struct FileRead {
     /// arguments but the lines; of a command the file.
     of: String,
     lines: Lines,
+    /// Whether the first line of a file is known to be 1, and not 0.
+    counts_from_one: bool,
 }
 
 /// The lines that are asked for.
@@ -35,19 +37,24 @@ struct Lines {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShownLines {
     first: u64,
-    /// The last one, at least and at most.
+    /// The last one: as tools count that begin at 0, and at 1.
     last: (u64, u64),
+    counts_from_one: bool,
 }
 
 impl ShownLines {
-    /// Whether all lines of another result stand in this one, if both are of the same file.
+    /// Whether all lines of another result stand in this one, if both are of the same tool and
+    /// file. Where nothing tells how the tool counts, it must be so for both ways.
     pub(crate) fn cover(&self, other: &Self) -> bool {
-        self.first <= other.first && other.last.1 <= self.last.0
+        let counts_from_one = self.counts_from_one || other.counts_from_one;
+        self.first <= other.first
+            && other.last.1 <= self.last.1
+            && (counts_from_one || other.last.0 <= self.last.0)
     }
 }
 
 /// Arguments that say for whom or how long, and change nothing of what is shown.
-const ASIDE: [&str; 6] = ["time", "descri", "explan", "justif", "reason", "yield"];
+const ASIDE: [&str; 6] = ["timeout", "yield_time", "descri", "explan", "justif", "reason"];
 
 /// Arguments that hold the folder in which a command runs.
 const FOLDERS: [&str; 5] = ["workdir", "cwd", "directory", "dir", "working_directory"];
@@ -57,17 +64,6 @@ const FIRST: [&str; 4] = ["offset", "start_line", "line_start", "startLine"];
 const LAST: [&str; 3] = ["end_line", "line_end", "endLine"];
 const COUNT: &str = "limit";
 const RANGE: &str = "view_range";
-const LINES: [&str; 9] = [
-    "offset",
-    "start_line",
-    "line_start",
-    "startLine",
-    "end_line",
-    "line_end",
-    "endLine",
-    COUNT,
-    RANGE,
-];
 
 /// A longer line is no mark of what was cut.
 const LONGEST_MARK: usize = 160;
@@ -91,10 +87,16 @@ impl FileRead {
             if let Some(read) = Self::of_shell(&command, folder) {
                 return Some(read);
             }
+            // The verb of an editor (`view`) names no file; a command does that prints no file.
+            if !action::of_command(&command).touches.is_empty() {
+                return None;
+            }
         }
         let mut of = format!("{} {path}", call.name);
         for (key, value) in value.as_object()? {
-            let is_of_lines = LINES.contains(&&**key);
+            let is_of_lines = FIRST.contains(&&**key)
+                || LAST.contains(&&**key)
+                || [COUNT, RANGE].contains(&&**key);
             let is_path = value.as_str().is_some_and(|text| plain(text) == path);
             let lower = key.to_ascii_lowercase();
             let is_aside = ASIDE.iter().any(|part| lower.contains(part));
@@ -102,7 +104,9 @@ impl FileRead {
                 let _ = write!(of, " {key}={value}");
             }
         }
-        Some(Self { of, lines: Lines::asked(value)? })
+        // Editors whose lines are one argument count from 1.
+        let counts_from_one = value.get(RANGE).is_some_and(is_present);
+        Some(Self { of, lines: Lines::asked(value)?, counts_from_one })
     }
 
     /// The read that a command is, if it is one.
@@ -120,7 +124,10 @@ impl FileRead {
         if let Some([cd, to]) = commands.first().map(Vec::as_slice)
             && cd == "cd"
         {
-            folder = Some(to.clone());
+            folder = Some(match folder {
+                Some(from) if !to.starts_with(['/', '~']) => format!("{from}/{to}"),
+                _ => to.clone(),
+            });
             commands.remove(0);
         }
         let lines = match commands.as_slice() {
@@ -129,7 +136,8 @@ impl FileRead {
             _ => return None,
         };
         let folder = folder.filter(|_| !path.starts_with(['/', '~']));
-        Some(Self { of: format!("$ {} {path}", folder.unwrap_or_default()), lines })
+        let of = format!("$ {} {path}", folder.unwrap_or_default());
+        Some(Self { of, lines, counts_from_one: true })
     }
 
     /// What reads have in common that show the same file in the same way.
@@ -150,9 +158,12 @@ impl FileRead {
             return None;
         }
         let count = text.lines().count() as u64;
-        let end = self.lines.first.max(1).saturating_add(count).saturating_sub(1);
-        let (least, most) = self.lines.last.unwrap_or((end, end));
-        Some(ShownLines { first: self.lines.first, last: (least.min(end), most.min(end)) })
+        let first = self.lines.first;
+        let end = |first: u64| first.saturating_add(count).saturating_sub(1);
+        let ends = (end(first), end(first.max(1)));
+        let asked = self.lines.last.unwrap_or(ends);
+        let last = (asked.0.min(ends.0), asked.1.min(ends.1));
+        Some(ShownLines { first, last, counts_from_one: self.counts_from_one })
     }
 }
 
@@ -165,8 +176,8 @@ impl Lines {
             let value = keys.iter().find_map(|key| arguments.get(key))?;
             value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
         };
-        let has = |keys: &[&str]| keys.iter().any(|key| arguments.get(key).is_some_and(is_said));
-        if let Some(range) = arguments.get(RANGE).filter(|range| is_said(range)) {
+        let has = |keys: &[&str]| keys.iter().any(|key| arguments.get(key).is_some_and(is_present));
+        if let Some(range) = arguments.get(RANGE).filter(|range| is_present(range)) {
             let [first, last] = range.as_array()? else { return None };
             let last = if last.to_string() == "-1" { None } else { Some(last.as_u64()?) };
             return Self::between(first.as_u64()?, last);
@@ -207,7 +218,7 @@ fn plain(path: &str) -> &str {
     path.trim_start_matches("./")
 }
 
-fn is_said(value: &Value) -> bool {
+fn is_present(value: &Value) -> bool {
     !matches!(value, Value::Null)
 }
 
@@ -289,8 +300,15 @@ mod tests {
         check(r#"{"path":"a.rs","start_line":1,"end_line":29}"#, some, false);
         // Tools count from 0 or from 1: what is so for both counts.
         check(r#"{"path":"a.rs","limit":50}"#, r#"{"path":"a.rs","offset":50,"limit":1}"#, false);
+        let limited = r#"{"path":"a.rs","limit":50}"#;
+        check(limited, limited, true);
+        check(limited, r#"{"path":"a.rs","offset":49,"limit":1}"#, true);
         check(r#"{"path":"b.rs"}"#, some, false);
         check(r#"{"path":"a.rs","host":"north"}"#, some, false);
+        check(r#"{"path":"a.rs","timeout_ms":9,"yield_time_ms":5}"#, some, true);
+        for of_time in ["start_time", "time_range", "timezone"] {
+            check(&format!(r#"{{"path":"a.rs","{of_time}":"6"}}"#), some, false);
+        }
         check(r#"{"path":"a.rs","description":"again"}"#, some, true);
         check(r#"{"path":"a.rs","offset":"top"}"#, some, false);
         check(r#"{"path":"a.rs","line_number":9}"#, some, false);
@@ -305,6 +323,14 @@ mod tests {
         let late = || call("read", r#"{"path":"a.rs","offset":2500,"limit":20}"#);
         assert!(!covers((whole(), &lines(2_000)), (late(), &lines(20))));
         assert!(covers((whole(), &lines(2_600)), (late(), &lines(20))));
+        // To a tool that counts from 0 this is line 2,001.
+        let next = || call("read", r#"{"path":"a.rs","offset":2000,"limit":1}"#);
+        assert!(!covers((whole(), &lines(2_000)), (next(), &lines(1))));
+        assert!(covers((whole(), &lines(2_001)), (next(), &lines(1))));
+        assert!(covers((whole(), &lines(2_000)), (whole(), &lines(2_000))));
+        let (all, last) = ("cat a.rs", "sed -n '2000,2000p' a.rs");
+        let (all, last) = (FileRead::of_command(all), FileRead::of_command(last));
+        assert!(covers((all, &lines(2_000)), (last, &lines(1))));
         let cut = format!("{}[… 400 lines truncated …]\n{}", lines(2_000), lines(2_000));
         assert!(!covers((whole(), &cut), (late(), &lines(20))));
         assert!(!covers((whole(), &lines(9)), (whole(), &lines(12))));
@@ -349,5 +375,16 @@ mod tests {
         assert!(covers((late, &all), (FileRead::of_command(some), &all)));
         let there = shell(r#"{"cmd":"cat src/a.rs","workdir":"/quay"}"#);
         assert!(!covers((there, &all), (FileRead::of_command(some), &all)));
+        let inside = |workdir: &str, cd: &str| {
+            shell(&format!(r#"{{"cmd":"cd {cd} && cat a.rs","workdir":"{workdir}"}}"#))
+        };
+        assert!(covers((inside("/quay", "src"), &all), (inside("/quay", "src"), &all)));
+        assert!(!covers((inside("/quay", "src"), &all), (inside("/dock", "src"), &all)));
+        assert!(covers((inside("/quay", "/src"), &all), (inside("/dock", "/src"), &all)));
+        for other in ["cat src/a.rs | grep tide", "cat src/a.rs && make"] {
+            assert_eq!(shell(&format!(r#"{{"cmd":"{other}"}}"#)), None, "{other}");
+        }
+        let view = r#"{"command":"view","path":"src/a.rs","view_range":[20,40]}"#;
+        assert!(call("editor", view).is_some());
     }
 }
