@@ -1,7 +1,7 @@
 //! Reads of a file that a later read of the same file shows whole: they go before any other result.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::compressing::{self, captured, native};
+use crate::support::compressing::{self, captured, expands, masked, native};
 use afterimage_testkit::data;
 
 use std::{collections::HashMap, fmt::Write as _};
@@ -59,20 +59,6 @@ fn render(frames: &[Frame], budget: Budget) -> (ContextWindow, History, FittedCo
 fn fitted(frames: &[Frame]) -> (ContextWindow, History, FittedContext) {
     let whole = render(frames, Budget::once(10_000_000)).2.context.tokens().total;
     render(frames, Budget::once(whole - 100))
-}
-
-fn masked(fitted: &FittedContext) -> Vec<u64> {
-    let masked = fitted.shortened.iter().filter(|what| what.is_masked());
-    masked.map(|what| what.frame.get()).collect()
-}
-
-#[track_caller]
-fn expands(window: &ContextWindow, history: &History, fitted: &FittedContext) {
-    for what in fitted.shortened.iter() {
-        let original = window.expand(history, &what.id).unwrap();
-        let snapshot = history.snapshot(what.frame).unwrap();
-        assert_eq!(original[0].snapshot.to_json(), snapshot.to_json(), "{}", what.id);
-    }
 }
 
 /// The numbers of the calls whose results are one line each.

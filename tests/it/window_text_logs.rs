@@ -1,8 +1,8 @@
 //! Logs without calls in a window: what a program answers to a command in the agent's text, in the
-//! user's place, goes as the result of a call does; words never do.
+//! user's place, goes as the result of a call does; words that answer no command never do.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::compressing::{self, captured, hud, native};
+use crate::support::compressing::{self, captured, expands, hud, masked, native};
 use afterimage_testkit::data;
 
 use std::fmt::Write as _;
@@ -79,21 +79,6 @@ fn whole(hud: &Hud, frames: &[Frame]) -> u64 {
 fn text_of(fitted: &FittedContext) -> String {
     let texts = fitted.context.messages().iter().map(|message| message.content().into_owned());
     texts.collect::<Vec<_>>().join("\n")
-}
-
-fn masked(fitted: &FittedContext) -> Vec<u64> {
-    let masked = fitted.shortened.iter().filter(|what| what.is_masked());
-    masked.map(|what| what.frame.get()).collect()
-}
-
-#[track_caller]
-fn expands(window: &ContextWindow, history: &History, fitted: &FittedContext) {
-    for what in fitted.shortened.iter() {
-        let original = window.expand(history, &what.id).unwrap();
-        let snapshot = history.snapshot(what.frame).unwrap();
-        assert_eq!(original.len(), 1, "{}", what.id);
-        assert_eq!(original[0].snapshot.to_json(), snapshot.to_json(), "{}", what.id);
-    }
 }
 
 #[test]
@@ -186,6 +171,26 @@ fn words_in_the_users_place_are_no_output() {
     let hud = native();
     let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
     assert_eq!(masked(&fitted), [8]);
+}
+
+#[test]
+fn words_right_after_a_command_go_as_its_output_once_a_program_has_answered_one() {
+    let words = "The tide comes in, and the gate does not shut. ".repeat(40);
+    let printed = |name: &str| output(&table(name, 60));
+    let session = |before: &[(&str, String)]| {
+        let after = [("cat east.txt", printed("east")), ("cat west.txt", printed("west"))];
+        log(&[before, &[("make", words.clone())], &after].concat())
+    };
+    let check = |frames: &[Frame], excess: u64, expected: &[u64]| {
+        let hud = native();
+        let (window, history, fitted) = fitted(&hud, frames, whole(&hud, frames) - excess);
+        assert_eq!(masked(&fitted), expected);
+        expands(&window, &history, &fitted);
+    };
+    // A program has answered the first command: what follows one is what it prints.
+    check(&session(&[("cat north.txt", printed("north"))]), 500, &[2, 4]);
+    // None has: words are told by how they read.
+    check(&session(&[]), 300, &[4]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use afterimage::{
     tokens::{Chars4, TokenCounter},
     transcript::Transcript,
     veil::{Facet, FacetOp, Frame, History, Source, Veil},
+    window::{ContextWindow, FittedContext},
 };
 
 pub(crate) const NOW: Millis = Millis::new(0);
@@ -157,6 +158,23 @@ pub(crate) fn originals(history: &History, block: &CompressionBlock) -> (Snapsho
     let held = frames.filter(|(_, snapshot)| !snapshot.is_empty()).collect();
     let expanded = block.expand().unwrap().into_iter().map(|of| (of.from, of.snapshot)).collect();
     (held, expanded)
+}
+
+/// The frames that a context shows as one line for each result.
+pub(crate) fn masked(fitted: &FittedContext) -> Vec<u64> {
+    let masked = fitted.shortened.iter().filter(|what| what.is_masked());
+    masked.map(|what| what.frame.get()).collect()
+}
+
+/// Checks that all that a context shortens expands to what the history holds.
+#[track_caller]
+pub(crate) fn expands(window: &ContextWindow, history: &History, fitted: &FittedContext) {
+    for what in fitted.shortened.iter() {
+        let original = window.expand(history, &what.id).unwrap();
+        let snapshot = history.snapshot(what.frame).unwrap();
+        assert_eq!(original.len(), 1, "{}", what.id);
+        assert_eq!(original[0].snapshot.to_json(), snapshot.to_json(), "{}", what.id);
+    }
 }
 
 /// A session of turns: a request, two calls, their results.
