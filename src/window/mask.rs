@@ -26,15 +26,16 @@ impl ContextWindow {
     pub(super) fn mask_repeated(&mut self, history: &History, live: &[LiveResults]) -> bool {
         let end = self.transform.steps().len().saturating_sub(NEWEST);
         let mut later = LaterResults::default();
-        let mut repeated = Vec::new();
+        let mut masks = Vec::new();
         for results in live.iter().rev() {
-            if results.may_go && results.at < end && later.repeat(results) {
-                repeated.push(results);
+            let is_repeated = results.may_go && results.at < end && later.repeat(results);
+            match is_repeated.then(|| self.masked(history, results)).flatten() {
+                Some(mask) => masks.push(mask),
+                // What is masked shows nothing any more, and so supersedes nothing.
+                None => later.take(results),
             }
-            later.take(results);
         }
-        let masks: Vec<Change> =
-            repeated.into_iter().rev().filter_map(|of| self.masked(history, of)).collect();
+        masks.reverse();
         self.enter_all(masks)
     }
 
@@ -100,45 +101,48 @@ struct LaterResults<'l> {
     texts: HashMap<&'l str, Shown>,
     /// The same of the results of calls that succeeded, by what they asked.
     asked: HashMap<&'l str, Shown>,
-    /// The lines of files.
-    reads: HashMap<&'l str, Vec<(Shown, ShownLines)>>,
+    /// The lines of files in results that stand whole: a shortened one shows only its ends.
+    reads: HashMap<&'l str, Vec<ShownLines>>,
 }
 
 impl<'l> LaterResults<'l> {
     fn take(&mut self, results: &'l LiveResults) {
-        if results.shown == Shown::Line {
+        let visibility = results.shown;
+        if visibility == Shown::Line {
             return;
         }
-        let note = |shown: &mut Shown| *shown = results.shown.max(*shown);
-        note(self.texts.entry(&results.text).or_insert(results.shown));
+        let note = |most: &mut Shown| *most = visibility.max(*most);
+        note(self.texts.entry(&results.text).or_insert(visibility));
         let is_done = |answer: &&AnsweredCall| !answer.is_failed && !answer.is_unchanged;
         for answer in results.answers.iter().filter(is_done) {
             if let Some(asks) = &answer.asks {
-                note(self.asked.entry(asks).or_insert(results.shown));
+                note(self.asked.entry(asks).or_insert(visibility));
             }
-            if let Some((read, lines)) = answer.read.as_ref().zip(answer.lines) {
-                self.reads.entry(read.of()).or_default().push((results.shown, lines));
+            if visibility == Shown::Whole
+                && let Some((read, lines)) = answer.read.as_ref().zip(answer.lines)
+            {
+                self.reads.entry(read.of()).or_default().push(lines);
             }
         }
     }
 
     /// Whether they show what a frame shows, or what its calls asked for.
     fn repeat(&self, results: &LiveResults) -> bool {
-        let is_same_text =
-            self.texts.get(&*results.text).is_some_and(|shown| *shown >= results.shown);
+        let visibility = results.shown;
+        let is_same_text = self.texts.get(&*results.text).is_some_and(|most| *most >= visibility);
         let is_repeated = |answer: &AnsweredCall| {
             let asked = answer.asks.as_ref().and_then(|asks| self.asked.get(asks.as_str()));
             // What a command did before is out of date, even where not all of the new is shown.
-            asked.is_some_and(|shown| answer.read.is_none() || *shown >= results.shown)
-                || self.cover(answer, results.shown)
+            asked.is_some_and(|most| answer.read.is_none() || *most >= visibility)
+                || self.cover(answer)
         };
         is_same_text || !results.answers.is_empty() && results.answers.iter().all(is_repeated)
     }
 
     /// Whether a later result shows all lines of the file that an answer shows.
-    fn cover(&self, answer: &AnsweredCall, shown: Shown) -> bool {
+    fn cover(&self, answer: &AnsweredCall) -> bool {
         let Some((read, lines)) = answer.read.as_ref().zip(answer.lines) else { return false };
         let reads = self.reads.get(read.of()).map(Vec::as_slice).unwrap_or_default();
-        reads.iter().any(|(how, later)| *how >= shown && later.cover(&lines))
+        reads.iter().any(|later| later.cover(&lines))
     }
 }

@@ -143,6 +143,39 @@ fn a_read_that_is_shortened_supersedes_none_that_stands_whole() {
     panic!("nothing was masked");
 }
 
+#[test]
+fn what_is_masked_itself_supersedes_nothing() {
+    // Only the first read of the whole file shows the lines: the second one shows that few are left.
+    let some = || ("read", SOME, lines("a", 11, 50));
+    let whole = |last| ("read", WHOLE, lines("a", 1, last));
+    check(&[oldest(), some(), whole(90), whole(9)], &[2]);
+    // Both that are older are superseded by the newest.
+    check(&[oldest(), whole(40), whole(40), whole(40)], &[1, 2]);
+    check(&[oldest(), some(), whole(90), whole(91)], &[1, 2]);
+}
+
+#[test]
+fn a_read_that_is_shortened_supersedes_no_other_one_by_its_lines() {
+    let budget = Budget { high: 9_000, low: 8_900, ..Budget::new(14_000) };
+    let filler = ("note", r#"{"say":"x"}"#, lines("filler", 1, 190));
+    let part = r#"{"path":"a.rs","offset":1,"limit":390}"#;
+    let large = ("read", WHOLE, lines("a", 1, 400));
+    let mut calls = vec![oldest(), filler, ("read", part, lines("a", 1, 390)), large];
+    let paths: Vec<String> = (0..40).map(|at| format!(r#"{{"path":"{at}.rs"}}"#)).collect();
+    for (at, path) in paths.iter().enumerate() {
+        calls.push(("read", path, lines(&format!("file {at}"), 1, 40)));
+        let (_, _, fitted) = render(&session(&calls), budget);
+        for id in ["shortened-6", "shortened-8"] {
+            assert!(fitted.shortened.iter().any(|what| &*what.id == id), "{id}");
+        }
+        if !masked(&fitted).is_empty() {
+            assert_eq!(masked(&fitted), [2]);
+            return;
+        }
+    }
+    panic!("nothing was masked");
+}
+
 /// A read of a recorded session: the file, and its first and last line.
 #[derive(Debug, PartialEq)]
 struct Asked {
