@@ -51,7 +51,7 @@ pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub(crate) use ledger::{
-    Elsewhere, FileRead, ShownLines, brief, command_subject, is_failure, rules, worth_keeping,
+    Elsewhere, FileRead, LineRange, brief, command_subject, is_failure, rules, worth_keeping,
 };
 pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;
@@ -66,4 +66,4 @@ pub use transform::{
 };
 pub(crate) use unit::Unit;
 pub(crate) use walk::Step;
-pub(crate) use words::{command_of, said_by_user};
+pub(crate) use words::{last_command, said_by_user};

@@ -1,4 +1,4 @@
-use super::ledger::{Speaker, TextLog, command_in, is_of_program, may_be_words};
+use super::ledger::{Speaker, TextLog, fenced_command, is_of_program, may_be_words};
 use crate::{
     id::{ChunkType, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
@@ -103,13 +103,17 @@ pub(crate) fn said_by_user(snapshot: &FrameSnapshot) -> impl Iterator<Item = &st
 }
 
 /// The last command in what the agent says in a frame.
-pub(crate) fn command_of(snapshot: &FrameSnapshot) -> Option<&str> {
+pub(crate) fn last_command(snapshot: &FrameSnapshot) -> Option<&str> {
     let is_said = |chunk: &ChunkRef<'_>| {
         matches!(chunk.part(), PartRef::Text)
             && may_be_words(chunk.chunk_type())
             && chunk.role() == Some(Role::Assistant)
     };
-    snapshot.chunks().filter(is_said).filter_map(|chunk| command_in(chunk.content())).next_back()
+    snapshot
+        .chunks()
+        .filter(is_said)
+        .filter_map(|chunk| fenced_command(chunk.content()))
+        .next_back()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{ContextWindow, change::Change, shrink::tokens_of};
 use crate::{
-    compress::{FileRead, ShownLines, command_of, command_subject, is_failure},
+    compress::{FileRead, LineRange, command_subject, is_failure, last_command},
     hud::RenderedContext,
     id::{FacetId, FrameSeq},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
@@ -22,7 +22,7 @@ const SHELL: &str = "shell";
 
 /// How much of a frame the context shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Shown {
+pub(super) enum Visibility {
     /// A line for each result.
     Line,
     /// All but the middle.
@@ -37,7 +37,7 @@ pub(super) struct LiveResults {
     pub(super) at: usize,
     /// The tokens that it takes now.
     pub(super) tokens: u64,
-    pub(super) shown: Shown,
+    pub(super) visibility: Visibility,
     pub(super) may_go: bool,
     pub(super) answers: Vec<AnsweredCall>,
     pub(super) text: Arc<str>,
@@ -54,7 +54,7 @@ pub(super) struct AnsweredCall {
     /// The file that it reads.
     pub(super) read: Option<FileRead>,
     /// The lines of it that the result shows, where these can be told.
-    pub(super) lines: Option<ShownLines>,
+    pub(super) lines: Option<LineRange>,
     /// Whether the result says that what an earlier one showed is still so, and does not show it.
     pub(super) is_unchanged: bool,
 }
@@ -82,14 +82,14 @@ impl ContextWindow {
         held.dedup();
         let mut frames = FramesLookedAt { history, frames: HashMap::new() };
         let results = held.into_iter().filter_map(|frame| {
-            let (shown, shortened) = match self.change_of(frame) {
+            let (visibility, shortened) = match self.change_of(frame) {
                 // Dropped with others.
                 Some(Change::Dropped(_)) => return None,
                 Some(Change::Shortened { what, .. }) if what.is_masked() => {
-                    (Shown::Line, Some(what.tokens))
+                    (Visibility::Line, Some(what.tokens))
                 }
-                Some(Change::Shortened { what, .. }) => (Shown::Ends, Some(what.tokens)),
-                None => (Shown::Whole, None),
+                Some(Change::Shortened { what, .. }) => (Visibility::Ends, Some(what.tokens)),
+                None => (Visibility::Whole, None),
             };
             let snapshot = history.snapshot(frame)?;
             let steps = self.transform.steps();
@@ -98,13 +98,14 @@ impl ContextWindow {
                 return None;
             }
             let tokens = shortened.unwrap_or_else(|| tokens_of(&snapshot));
-            let may_go = shown > Shown::Line && tokens >= LEAST_TOKENS && !steps.get(at)?.stays;
+            let may_go =
+                visibility > Visibility::Line && tokens >= LEAST_TOKENS && !steps.get(at)?.stays;
             let answers = match self.transform.command_answered(at) {
                 Some(command) => vec![AnsweredCall::in_text(history, command, snapshot.text())],
                 None => frames.answers_in(frame),
             };
             let text = Arc::from(snapshot.text());
-            Some(LiveResults { frame, at, tokens, shown, may_go, answers, text })
+            Some(LiveResults { frame, at, tokens, visibility, may_go, answers, text })
         });
         results.collect()
     }
@@ -174,7 +175,7 @@ impl AnsweredCall {
     /// holds.
     fn in_text(history: &History, command: usize, text: &str) -> Self {
         let asked = history.frames().snapshot(command);
-        let command = asked.as_deref().and_then(command_of);
+        let command = asked.as_deref().and_then(last_command);
         let call = command.map(|command| ToolCall {
             tool: SHELL.into(),
             path: None,

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::{
     ContextWindow,
     change::Change,
-    live_results::{AnsweredCall, LiveResults, Shown},
+    live_results::{AnsweredCall, LiveResults, Visibility},
 };
 use crate::{
-    compress::{ShownLines, brief, is_failure},
+    compress::{LineRange, brief, is_failure},
     snapshot::ToolOutput,
     veil::History,
 };
@@ -98,27 +98,27 @@ impl ContextWindow {
 #[derive(Default)]
 struct LaterResults<'l> {
     /// How much is shown of each text, at most.
-    texts: HashMap<&'l str, Shown>,
+    texts: HashMap<&'l str, Visibility>,
     /// The same of the results of calls that succeeded, by what they asked.
-    asked: HashMap<&'l str, Shown>,
+    asked: HashMap<&'l str, Visibility>,
     /// The lines of files in results that stand whole: a shortened one shows only its ends.
-    reads: HashMap<&'l str, Vec<ShownLines>>,
+    reads: HashMap<&'l str, Vec<LineRange>>,
 }
 
 impl<'l> LaterResults<'l> {
     fn take(&mut self, results: &'l LiveResults) {
-        let visibility = results.shown;
-        if visibility == Shown::Line {
+        let visibility = results.visibility;
+        if visibility == Visibility::Line {
             return;
         }
-        let note = |most: &mut Shown| *most = visibility.max(*most);
+        let note = |most: &mut Visibility| *most = visibility.max(*most);
         note(self.texts.entry(&results.text).or_insert(visibility));
         let is_done = |answer: &&AnsweredCall| !answer.is_failed && !answer.is_unchanged;
         for answer in results.answers.iter().filter(is_done) {
             if let Some(asks) = &answer.asks {
                 note(self.asked.entry(asks).or_insert(visibility));
             }
-            if visibility == Shown::Whole
+            if visibility == Visibility::Whole
                 && let Some((read, lines)) = answer.read.as_ref().zip(answer.lines)
             {
                 self.reads.entry(read.of()).or_default().push(lines);
@@ -128,7 +128,7 @@ impl<'l> LaterResults<'l> {
 
     /// Whether they show what a frame shows, or what its calls asked for.
     fn repeat(&self, results: &LiveResults) -> bool {
-        let visibility = results.shown;
+        let visibility = results.visibility;
         let is_same_text = self.texts.get(&*results.text).is_some_and(|most| *most >= visibility);
         let is_repeated = |answer: &AnsweredCall| {
             let asked = answer.asks.as_ref().and_then(|asks| self.asked.get(asks.as_str()));

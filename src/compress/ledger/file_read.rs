@@ -35,14 +35,14 @@ struct Lines {
 
 /// The lines that a result of a [`FileRead`] shows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ShownLines {
+pub(crate) struct LineRange {
     first: u64,
     /// The last one: as tools count that begin at 0, and at 1.
     last: (u64, u64),
     counts_from_one: bool,
 }
 
-impl ShownLines {
+impl LineRange {
     /// Whether all lines of another result stand in this one, if both are of the same tool and
     /// file. Where nothing tells how the tool counts, it must be so for both ways.
     pub(crate) fn cover(&self, other: &Self) -> bool {
@@ -146,7 +146,7 @@ impl FileRead {
     }
 
     /// The lines that a result of it shows. `None` where they cannot be told: some were cut.
-    pub(crate) fn shown(&self, result: &str) -> Option<ShownLines> {
+    pub(crate) fn shown(&self, result: &str) -> Option<LineRange> {
         let text = unwrapped(result);
         let is_cut = |line: &str| {
             let line = line.trim();
@@ -163,7 +163,7 @@ impl FileRead {
         let ends = (end(first), end(first.max(1)));
         let asked = self.lines.last.unwrap_or(ends);
         let last = (asked.0.min(ends.0), asked.1.min(ends.1));
-        Some(ShownLines { first, last, counts_from_one: self.counts_from_one })
+        Some(LineRange { first, last, counts_from_one: self.counts_from_one })
     }
 }
 

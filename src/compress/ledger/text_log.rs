@@ -54,7 +54,7 @@ impl TextLog {
 
     /// The command in a text of the agent, where it may be one.
     pub(super) fn command<'t>(&self, text: &'t str) -> Option<&'t str> {
-        self.may_hold_commands().then(|| command_in(text)).flatten()
+        self.may_hold_commands().then(|| fenced_command(text)).flatten()
     }
 
     /// Who says the next text, which is no call, result or thought.
@@ -133,7 +133,7 @@ fn is_prose(line: &str) -> bool {
 
 /// The command in the agent's text, in a log without calls: the last fenced block that is meant for
 /// a shell or names no language.
-pub(in crate::compress) fn command_in(text: &str) -> Option<&str> {
+pub(in crate::compress) fn fenced_command(text: &str) -> Option<&str> {
     let mut rest = text;
     let mut found = None;
     while let Some((_, after)) = rest.split_once("```") {
@@ -174,22 +174,22 @@ mod tests {
 
     #[test]
     fn the_last_command_of_a_text_is_found() {
-        assert_eq!(command_in("I look.\n```bash\nls -la\n```"), Some("ls -la"));
-        assert_eq!(command_in("```\nopen a.py 3\n```\nThen more."), Some("open a.py 3"));
+        assert_eq!(fenced_command("I look.\n```bash\nls -la\n```"), Some("ls -la"));
+        assert_eq!(fenced_command("```\nopen a.py 3\n```\nThen more."), Some("open a.py 3"));
         assert_eq!(
-            command_in("```\n# look\nPORT=1 ./run.sh\n```"),
+            fenced_command("```\n# look\nPORT=1 ./run.sh\n```"),
             Some("# look\nPORT=1 ./run.sh")
         );
-        assert_eq!(command_in("```python\nx = 1\n```"), None);
-        assert_eq!(command_in("no block"), None);
-        assert_eq!(command_in("```bash\nnever closed"), None);
+        assert_eq!(fenced_command("```python\nx = 1\n```"), None);
+        assert_eq!(fenced_command("no block"), None);
+        assert_eq!(fenced_command("```bash\nnever closed"), None);
         for prose in [
             "```\nRefund: 5\n```",
             "```\nThe ship sails at noon\n```",
             "```\nwe would leave at six, then wait for the tide.\n```",
             "```\n{\"a\": 1}\n```",
         ] {
-            assert_eq!(command_in(prose), None, "{prose}");
+            assert_eq!(fenced_command(prose), None, "{prose}");
         }
     }
 
