@@ -2,9 +2,10 @@
 //! all frames.
 //!
 //! One facet is of the recordings, with all its chunks close together; the others come every
-//! 10,000, 1,000 and 100 frames, so their hits show how the time grows. The first question to the
-//! archive of a history lists the facets of all segments: `archive_facet_first` asks a new history
-//! each time, and a later one beside it, and a plain loop over the ids of all facets. `AFTERIMAGE_BENCH_FRAMES` limits the sizes: see `support/frames.rs`.
+//! 10,000, 1,000 and 100 frames, so their hits show how the time grows. The first questions to the
+//! archive of a history index its segments: `archive_facet_first` asks a new history each time, and
+//! a later one beside it, and a plain loop over the ids of all facets. `AFTERIMAGE_BENCH_FRAMES`
+//! limits the sizes: see `support/frames.rs`.
 
 mod support;
 

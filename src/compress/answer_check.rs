@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{CompressionJob, Elsewhere, Ledger, identifiers, ledger::Section};
+use super::{CompressionJob, ContextTexts, Ledger, identifiers, ledger::Section};
 use crate::{
     text::{flat, has_word},
     tokens::TokenCounter,
@@ -234,7 +234,7 @@ fn essentials(ledger: &Ledger, counter: &dyn TokenCounter) -> Vec<Essential> {
         rules.iter().rev().map(|rule| Essential::new(EssentialKind::Rule, *rule)).collect();
     all.extend(ledger.files().map(|(_, path)| Essential::new(EssentialKind::Path, path)));
     let mut section = None;
-    for line in ledger.lines(READ, &Elsewhere::default(), counter) {
+    for line in ledger.lines(READ, &ContextTexts::default(), counter) {
         if let Some(of) = line.frame.is_none().then(|| Section::of_title(&line.text)) {
             section = of;
             continue;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Elsewhere, Essential, Ledger, NetOps, Revision, SentRequest};
+use super::{ContextTexts, Essential, Ledger, NetOps, Revision, SentRequest};
 use crate::{
     id::{FacetId, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot},
@@ -160,7 +160,7 @@ impl CompressionJob {
     pub(super) fn said_ledger(&self, counter: &dyn TokenCounter) -> String {
         let limit = self.ledger_tokens / 2;
         let Some(ledger) = self.ledger.as_ref().filter(|_| limit > 0) else { return String::new() };
-        let elsewhere = Elsewhere::new(&self.words, Vec::new());
+        let elsewhere = ContextTexts::new(&self.words, Vec::new());
         let lines = ledger.lines(limit, &elsewhere, counter);
         let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         texts.join("\n")

@@ -51,7 +51,7 @@ pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub(crate) use ledger::{
-    Elsewhere, FileRead, LineRange, brief, command_subject, is_failure, rules, worth_keeping,
+    ContextTexts, FileRead, LineRange, brief, command_subject, is_failure, rules, worth_keeping,
 };
 pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;

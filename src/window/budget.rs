@@ -115,7 +115,7 @@ impl Budget {
             reserve_for_output: 0,
             tools: 0,
             high: max_tokens,
-            low: max_tokens / 100 * 98,
+            low: max_tokens - max_tokens / 50,
             recent: max_tokens / 2,
             largest_result: max_tokens,
             first_words: max_tokens / 4,

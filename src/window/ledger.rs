@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{ContextWindow, change::Change};
 use crate::{
     Result,
-    compress::{CompressionBlock, CompressionJob, Elsewhere, Ledger, LedgerLine, Passage, Step},
+    compress::{CompressionBlock, CompressionJob, ContextTexts, Ledger, LedgerLine, Passage, Step},
     id::{FacetId, FacetType, FrameSeq, Millis, Role},
     snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
     veil::{Facet, History, Saliency},
@@ -184,9 +184,9 @@ impl ContextWindow {
         &self,
         history: &History,
         blocks: &'b [Arc<CompressionBlock>],
-    ) -> Elsewhere<'b> {
+    ) -> ContextTexts<'b> {
         let texts = blocks.iter().map(|block| block.snapshot.text()).collect();
-        Elsewhere::new(&self.standing_words(history), texts)
+        ContextTexts::new(&self.standing_words(history), texts)
     }
 
     /// The blocks that the context shows.

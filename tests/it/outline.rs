@@ -54,6 +54,60 @@ fn what_is_named_again_after_a_compression_survives_it() {
     }
 }
 
+/// What a text keeps of rules, open steps and changed files, where these fit their shares, and of a
+/// first message that fits a quarter.
+#[derive(Default)]
+struct KeptState {
+    kept: [usize; 4],
+    of: [usize; 4],
+}
+
+impl KeptState {
+    fn add(&mut self, moment: &survival::Moment<'_>, text: &str, limit: usize) {
+        let count = |said: &str| default_counter().count(said);
+        let said = moment.words();
+        let files: Vec<String> =
+            survival::work::files_changed(moment.compressed).into_iter().collect();
+        let first = said.first().cloned().into_iter().collect();
+        let rows = [
+            (survival::words::rules(&said), limit / 4),
+            (survival::work::open_items(moment.compressed), limit),
+            (files, limit / 8),
+            (first, limit / 4),
+        ];
+        for (at, (items, share)) in rows.into_iter().enumerate() {
+            if count(&items.join("\n")) > share {
+                continue;
+            }
+            let is_kept = |item: &&String| survival::words::stands_in(item, text);
+            self.kept[at] += items.iter().filter(is_kept).count();
+            self.of[at] += items.len();
+        }
+    }
+}
+
+#[test]
+fn what_must_stand_stands_in_summaries_and_in_windows() {
+    let counter = exact();
+    let sessions = sessions(&counter);
+    let (mut summaries, mut windows) = (KeptState::default(), KeptState::default());
+    for moment in sessions.iter().flat_map(survival::moments) {
+        let job = moment.job(10);
+        let limit = job.token_limit as usize;
+        summaries.add(&moment, &OutlineEngine.summarize(&job, &counter).unwrap(), limit);
+        if let Some(window) = moment.window(10, &counter) {
+            windows.add(&moment, &window, limit);
+        }
+    }
+    for (name, found) in [("summaries", summaries), ("windows", windows)] {
+        let KeptState { kept, of } = found;
+        println!("{name}: {kept:?} of {of:?}: rules, open steps, files, first messages");
+        assert_eq!(kept[1..], of[1..], "{name}");
+        assert!(kept[0] * 100 >= of[0] * 98, "{name}");
+        assert!(sessions.is_empty() || of[0] > 10 && of[3] > 20, "{name}");
+    }
+}
+
 #[test]
 fn the_future_of_a_session_changes_nothing() {
     let counter = exact();

@@ -192,7 +192,7 @@ fn a_receipt_equals_an_independent_comparison_over_recordings() {
         "{seen:?} receipts by group, {lost_names} names, {lost_rules} rules, {reached} reached"
     );
     assert!(seen.len() == 4 && seen.values().all(|seen| *seen > 3), "{seen:?}");
-    assert!(lost_names > 10_000 && lost_rules > 10 && reached > 150);
+    assert!(lost_names > 10_000 && lost_rules > 5 && reached > 150);
 }
 
 /// Every so many sessions of each group are looked at, and so many frames of each session.

@@ -11,9 +11,9 @@ const LONGEST: usize = 240;
 #[serde(deny_unknown_fields)]
 pub(super) struct Decisions {
     made: Vec<Decision>,
-    /// So many were made before the user spoke last.
+    /// The number made before the user last spoke.
     answered: usize,
-    /// So many were made before the last result.
+    /// The number made before the last result.
     settled: usize,
 }
 
@@ -61,7 +61,7 @@ impl Decisions {
         self.settled = self.made.len();
     }
 
-    /// Forgets the oldest of more than `most`.
+    /// Keeps the newest `most` decisions.
     pub(super) fn keep_newest(&mut self, most: usize) {
         let over = self.made.len().saturating_sub(most);
         self.made.drain(..over);

@@ -11,8 +11,9 @@ impl Chronicle {
         &self.words
     }
 
-    /// What happened, section by section, newest first. Where the agent's last words are told beside
-    /// it, `between` says which of the user's words are not. `room` are the tokens of the whole.
+    /// What happened, section by section, newest first. `between` are the user's words to list:
+    /// `None` for all, in a block. With `Some`, the agent's last words stand in the ledger and are
+    /// left out here. `room` is the size of the whole in tokens.
     pub(in crate::compress) fn candidates(
         &self,
         between: Option<Range<usize>>,

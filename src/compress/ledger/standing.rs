@@ -1,7 +1,7 @@
 //! What a ledger says, by its worth.
 
 use super::{
-    Elsewhere, Ledger, LedgerLine, LeftOut, Section, SectionLine,
+    ContextTexts, Ledger, LedgerLine, LeftOut, Section, SectionLine,
     envelope::unwrapped,
     excerpt::{LEFT_OUT, ends, excerpt},
     filling::{Filling, take, written},
@@ -45,7 +45,7 @@ impl Ledger {
     /// where nothing is known or nothing fits. O(n log n) in what is known; lines are counted as
     /// far as they may fit.
     pub fn text(&self, limit: u64, counter: &dyn TokenCounter) -> Option<String> {
-        let lines = self.lines(limit, &Elsewhere::default(), counter);
+        let lines = self.lines(limit, &ContextTexts::default(), counter);
         let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
@@ -54,7 +54,7 @@ impl Ledger {
     pub(crate) fn lines(
         &self,
         limit: u64,
-        elsewhere: &Elsewhere<'_>,
+        elsewhere: &ContextTexts<'_>,
         counter: &dyn TokenCounter,
     ) -> Vec<LedgerLine> {
         let whole = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -76,9 +76,10 @@ impl Ledger {
             };
             others.extend(filling.fill(take(&mut lines, section), share));
         }
-        // What was only read is the least of it. Of decisions the newest are enough.
+        // What was only read is the least of it.
         let read = take(&mut others, Section::Read);
-        take(&mut others, Section::Decisions);
+        // Older decisions are left out, and not counted as more.
+        others.retain(|line| line.section != Section::Decisions);
         let mut others = filling.fill(others, limit);
         others.extend(read.into_iter().chain(before));
         others.extend(filling.settle());

@@ -165,8 +165,8 @@ impl Room<'_> {
         let limit = self.limit;
         // Names alone say nothing: what is told around them comes first.
         let left = self.filling.left().saturating_sub(self.told_later());
-        // A block is read for what was done: it is told at more length in half of what is left.
-        let share = if self.of_block { left / 2 } else { left };
+        // A block is read for what was done: that is told at length before names.
+        let share = if self.of_block { left / 16 } else { left };
         let names = self.filling.fill(names, share);
         self.others.extend(self.filling.settle());
         let order = [

@@ -116,10 +116,10 @@ impl ArchiveReader {
     /// not known. Their text may have been dropped.
     ///
     /// Runs in time proportional to the chunks found, and O(log n) for each segment that holds
-    /// some. Each of the first 16 calls on an archive of a history lists the facets of a sixteenth
-    /// of the segments, in time proportional to their chunks and sorted facets, and searches the
-    /// names of the others. The first call on an archive that was opened reads all its tables and
-    /// lists all facets. A push lists those of a segment that it seals.
+    /// some. On an archive of a history, each of the first 16 calls indexes a sixteenth of its
+    /// segments, and searches the facet names of the others. Indexing a segment is linear in its
+    /// chunks, but for the sort of its facets. The first call on an archive that was opened reads
+    /// all its tables and indexes them. A push indexes a segment that it seals.
     ///
     /// # Errors
     /// Those of reading a store.

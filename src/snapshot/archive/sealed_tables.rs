@@ -9,7 +9,7 @@ use super::{names, tables::Tables};
 #[derive(Clone, Debug)]
 pub(super) struct SealedTables {
     tables: Tables,
-    /// Made when the first question about a facet comes: of most segments nobody asks one.
+    /// Made when questions about facets come: of most segments nobody asks one.
     by_facet: OnceLock<ByFacet>,
 }
 

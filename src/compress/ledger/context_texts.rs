@@ -3,14 +3,14 @@ use crate::{compress::Passage, id::FrameSeq, text::flat};
 
 /// What a context says besides the ledger, which need not say it again.
 #[derive(Debug, Default)]
-pub(crate) struct Elsewhere<'c> {
+pub(crate) struct ContextTexts<'c> {
     /// The user's words that stand in the context themselves, as they stand there.
     words: Vec<(FrameSeq, String)>,
     /// What the blocks say.
     blocks: Vec<&'c str>,
 }
 
-impl<'c> Elsewhere<'c> {
+impl<'c> ContextTexts<'c> {
     /// These words of the user stand in the context besides these blocks. O(n) in their texts.
     pub(crate) fn new(words: &[Passage], blocks: Vec<&'c str>) -> Self {
         let word = |of: &Passage| (of.from, flat(of.snapshot.text()));
