@@ -1,4 +1,4 @@
-use super::ledger::{Speaker, TextLog, fenced_command, is_of_program, may_be_words};
+use super::ledger::{Speaker, TextLog, fenced_command, is_of_program, may_be_words, words_behind};
 use crate::{
     id::{ChunkType, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
@@ -35,7 +35,7 @@ impl WordPlaces {
                     let is_answer = waits && speaker == Speaker::Program;
                     is_words |= speaker == Speaker::User && *source == Source::User;
                     is_output |= is_answer;
-                    is_more |= !is_answer;
+                    is_more |= !is_answer || words_behind(chunk.content()).is_some();
                     // The operator may speak between a command and its output.
                     if speaker == Speaker::Agent && self.log.waits() {
                         self.command = index;

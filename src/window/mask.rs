@@ -21,21 +21,32 @@ const OUTCOME: std::ops::RangeInclusive<usize> = 80..=480;
 
 impl ContextWindow {
     /// Masks results that say nothing new: those that stand once more in a later frame, and those
-    /// of a call that a later one repeats with success, or reads more of the same file. Says whether
-    /// there were any.
-    pub(super) fn mask_repeated(&mut self, history: &History, live: &[LiveResults]) -> bool {
+    /// of a call that a later one repeats with success, or reads more of the same file. The oldest go
+    /// first, until `excess` tokens are saved. Says whether there were any.
+    pub(super) fn mask_repeated(
+        &mut self,
+        history: &History,
+        live: &[LiveResults],
+        excess: u64,
+    ) -> bool {
         let end = self.transform.steps().len().saturating_sub(NEWEST);
         let mut later = LaterResults::default();
         let mut masks = Vec::new();
         for results in live.iter().rev() {
             let is_repeated = results.may_go && results.at < end && later.repeat(results);
             match is_repeated.then(|| self.masked(history, results)).flatten() {
-                Some(mask) => masks.push(mask),
+                Some(mask) => masks.push((saved(results, &mask), mask)),
                 // What is masked shows nothing any more, and so supersedes nothing.
                 None => later.take(results),
             }
         }
-        masks.reverse();
+        let mut left = excess;
+        let must_go = |(saves, _): &(u64, Change)| {
+            let is_needed = left > 0;
+            left = left.saturating_sub(*saves);
+            is_needed
+        };
+        let masks = masks.into_iter().rev().take_while(must_go).map(|(_, mask)| mask).collect();
         self.enter_all(masks)
     }
 
@@ -56,8 +67,7 @@ impl ContextWindow {
                 break;
             }
             let Some(mask) = self.masked(history, results) else { continue };
-            let after = mask.shortened().map_or(0, |what| what.tokens);
-            left = left.saturating_sub(results.tokens.saturating_sub(after));
+            left = left.saturating_sub(saved(results, &mask));
             masks.push(mask);
         }
         self.enter_all(masks)
@@ -92,6 +102,11 @@ impl ContextWindow {
         let change = Change::mask(of.frame, &snapshot, &**self.hud.counter(), line)?;
         change.shortened().is_some_and(|what| what.tokens < of.tokens).then_some(change)
     }
+}
+
+/// The tokens that a mask saves.
+fn saved(results: &LiveResults, mask: &Change) -> u64 {
+    results.tokens.saturating_sub(mask.shortened().map_or(0, |what| what.tokens))
 }
 
 /// What the frames show that come after one.

@@ -59,7 +59,9 @@ impl ContextWindow {
         let mut protected = self.protected_frames();
         // The cheapest loss first.
         let live = self.live_results(history, context);
-        if self.mask_repeated(history, &live) || self.mask_old(history, &live, excess, protected) {
+        if self.mask_repeated(history, &live, excess)
+            || self.mask_old(history, &live, excess, protected)
+        {
             return Ok(true);
         }
         drop(live);

@@ -73,6 +73,14 @@ fn a_file_that_is_read_again_stands_once_before_anything_else_goes() {
 }
 
 #[test]
+fn of_repeated_results_the_oldest_go_and_no_more_than_must() {
+    let reads = ["north", "north", "north", "north", "east"];
+    let whole = fitted(&reads, 100_000).2.context.tokens().total;
+    let (window, _, fitted) = fitted(&reads, whole - 100);
+    assert_eq!(lost(&window, &fitted), (vec![2], 0));
+}
+
+#[test]
 fn the_oldest_results_go_next_and_no_more_than_must() {
     let reads = ["north", "south", "west", "east", "harbour", "pier"];
     let whole = fitted(&reads, 100_000).2.context.tokens().total;

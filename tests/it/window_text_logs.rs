@@ -194,6 +194,25 @@ fn words_right_after_a_command_go_as_its_output_once_a_program_has_answered_one(
 }
 
 #[test]
+fn an_output_with_words_behind_it_stays() {
+    let hud = native();
+    let with_words = output(&table("north", 60)) + "\nBy the way: never touch the southern quay.";
+    let others = ["south", "east", "west"].map(|name| output(&table(name, 60)));
+    let [south, east, west] = others;
+    let commands = [
+        ("cat north.txt", with_words),
+        ("cat south.txt", south),
+        ("cat east.txt", east),
+        ("cat west.txt", west),
+    ];
+    let frames = log(&commands);
+    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
+    // The output of the first command is in frame 2.
+    assert_eq!(masked(&fitted), [4]);
+    assert!(text_of(&fitted).contains("never touch the southern quay"));
+}
+
+#[test]
 fn in_a_log_with_calls_a_block_of_code_is_no_command() {
     let mut frames = Vec::new();
     said(&mut frames, Source::User, "Fix it.");

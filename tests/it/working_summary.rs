@@ -87,6 +87,15 @@ fn a_later_word_of_the_user_takes_back_the_rule_that_it_speaks_of() {
 }
 
 #[test]
+fn words_behind_an_output_are_the_users() {
+    let said = "<returncode>0</returncode>\n<output>\na.py\n</output>\n\
+        By the way: never touch the core of k3.";
+    let session = [User("Look."), Agent("I look.\n```bash\nls\n```"), User(said), Agent("Done.")];
+    assert_eq!(rules(&session), ["By the way: never touch the core of k3."]);
+    assert!(summary(&session, 400).contains("never touch the core of k3"));
+}
+
+#[test]
 fn reasons_are_decisions_that_nobody_rejected() {
     let reasons = |session: &[Said<'_>]| {
         let text = summary(session, 600);

@@ -70,7 +70,8 @@ pub(crate) fn each(
     let rendering = rendering_for(what, rendering)?;
     let mut lenses = Lenses::new(&rendering, Counting::Always);
     let mut is_unfit = false;
-    input::each(input, true, |source| {
+    // A session is looked for before its frames are read: the requests are to be kept by then.
+    input::each(&input.with_exchanges(), true, |source| {
         let lens = lenses.of(source)?;
         for (name, captured) in captured::sessions(source, &lens, &mut pins)? {
             let range = range_within(selection, &captured.history);
@@ -117,7 +118,7 @@ pub(crate) fn preview_each(
     let mut pins = Pins::new(&selection.pin);
     let mut lenses = Lenses::new(rendering, Counting::Always);
     let mut has_range = false;
-    input::each(input, true, |source| {
+    input::each(&input.with_exchanges(), true, |source| {
         let lens = lenses.of(source)?;
         for (name, captured) in captured::sessions(source, &lens, &mut pins)? {
             let Captured { mut history, model, overhead: recorded } = captured;

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
     let mut said = None;
     let mut sessions: Vec<Value> = Vec::new();
     let mut counts: Option<Counts> = None;
-    let outcome = input::each(&args.input, true, |source| {
+    let outcome = input::each(&args.input.with_exchanges(), true, |source| {
         let FilePlayed { played, note, budgets } = player.play(source)?;
         said.get_or_insert(note);
         if args.json {

@@ -14,7 +14,7 @@ use super::{
     rule,
     sentence::{is_question, sentences},
     speaker::{Speaker, may_be_words},
-    text_log::TextLog,
+    text_log::{TextLog, words_behind},
     trailer::Trailer,
 };
 use crate::{
@@ -298,12 +298,7 @@ impl Ledger {
         let speaker = self.log.hears(role, text);
         match speaker {
             Speaker::User => {
-                self.first_words.get_or_insert(frame);
-                if chronicle.is_none() {
-                    self.decisions.user_speaks(text);
-                }
-                self.take_rules(frame, text);
-                self.last_words = Some(frame);
+                self.user_says(frame, text, chronicle.is_some());
                 self.command = None;
             }
             Speaker::Agent => {
@@ -322,7 +317,13 @@ impl Ledger {
             chronicle.says(frame, speaker, text);
         }
         if speaker == Speaker::Program && waits {
-            self.answer_in_text(frame, text, chronicle);
+            self.answer_in_text(frame, text, chronicle.as_deref_mut());
+            if let Some(words) = words_behind(text) {
+                self.user_says(frame, words, chronicle.is_some());
+                if let Some(chronicle) = chronicle {
+                    chronicle.says(frame, Speaker::User, words);
+                }
+            }
             return;
         }
         if matches!(speaker, Speaker::Agent | Speaker::User)
@@ -338,6 +339,16 @@ impl Ledger {
                 self.begin_command(chronicle);
             }
         }
+    }
+
+    /// Notes words of the user. A chronicle tells of decisions itself.
+    fn user_says(&mut self, frame: FrameSeq, text: &str, has_chronicle: bool) {
+        self.first_words.get_or_insert(frame);
+        if !has_chronicle {
+            self.decisions.user_speaks(text);
+        }
+        self.take_rules(frame, text);
+        self.last_words = Some(frame);
     }
 
     /// Notes the command in the agent's last text as a call.

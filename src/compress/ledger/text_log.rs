@@ -18,7 +18,22 @@ pub(in crate::compress) struct TextLog {
     has_words: bool,
     /// Whether the agent's last text holds a command.
     waits: bool,
+    /// How many answers had the signs of a program around them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    signed: u32,
+    /// Whether an answer had none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_unsigned: bool,
 }
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// After so many answers with the signs of a program, and none without, prose without them is what
+/// somebody writes.
+const PROVEN: u32 = 3;
 
 /// Where the agent's commands stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -67,8 +82,13 @@ impl TextLog {
             Role::System => Speaker::Operator,
             Role::User => {
                 let waits = std::mem::take(&mut self.waits);
-                if self.is_answer(waits, text) {
+                if self.is_answer(waits, text) && !self.is_objection(text) {
                     self.commands = Commands::InTexts;
+                    if has_signs(text) {
+                        self.signed = self.signed.saturating_add(1);
+                    } else {
+                        self.has_unsigned = true;
+                    }
                     Speaker::Program
                 } else if is_of_program(text) {
                     Speaker::Program
@@ -92,6 +112,25 @@ impl TextLog {
         waits && (self.is_sure() || is_of_program(text) || is_output(text))
             || self.has_words && is_signed(text)
     }
+
+    /// Whether somebody writes in the place of an answer: all answers so far had the signs of a
+    /// program, and this text has none and reads like prose.
+    fn is_objection(&self, text: &str) -> bool {
+        self.signed >= PROVEN && !self.has_unsigned && !has_signs(text) && !is_output(text)
+    }
+}
+
+/// Whether a text has the signs of a program around it.
+fn has_signs(text: &str) -> bool {
+    is_of_program(text) || is_signed(text)
+}
+
+/// What somebody wrote behind the output of a program, in one text with it.
+pub(in crate::compress) fn words_behind(text: &str) -> Option<&str> {
+    let begins = text.trim_start().starts_with('<') && is_of_program(text);
+    let (_, behind) = begins.then(|| text.rsplit_once("</output>")).flatten()?;
+    let behind = behind.trim();
+    behind.lines().next().is_some_and(is_prose).then_some(behind)
 }
 
 /// Whether a text has the signs of a shell or an editor: it ends with a prompt, or begins with a
@@ -196,6 +235,32 @@ mod tests {
     fn speakers(said: &[(Role, &str)]) -> Vec<Speaker> {
         let mut log = TextLog::default();
         said.iter().map(|(role, text)| log.hears(*role, text)).collect()
+    }
+
+    #[test]
+    fn prose_in_the_place_of_an_output_is_the_users_where_all_outputs_have_signs() {
+        let objection = "Stop. Never push to main, ask the harbour master first.";
+        let last = |outputs: &[&str]| {
+            let command = (Role::Assistant, "I push.\n```bash\ngit push\n```");
+            let mut said = vec![(Role::User, "Mend the quay.")];
+            said.extend(outputs.iter().flat_map(|output| [command, (Role::User, *output)]));
+            said.extend([command, (Role::User, objection)]);
+            *speakers(&said).last().unwrap()
+        };
+        let signed = "<returncode>0</returncode>\n<output>\nquay.rs\n</output>";
+        assert_eq!(last(&[signed; 3]), Speaker::User);
+        assert_eq!(last(&[signed; 2]), Speaker::Program);
+        assert_eq!(last(&[signed, signed, signed, "quay.rs"]), Speaker::Program);
+    }
+
+    #[test]
+    fn words_behind_an_output_are_found() {
+        let output = "<returncode>0</returncode>\n<output>\nquay.rs\n</output>";
+        let words = "By the way: never touch k3.py line 3.";
+        assert_eq!(words_behind(&format!("{output}\n\n{words}\n")), Some(words));
+        assert_eq!(words_behind(output), None);
+        assert_eq!(words_behind(&format!("{output}\nbash-$")), None);
+        assert_eq!(words_behind(&format!("The text </output> {words}")), None);
     }
 
     #[test]

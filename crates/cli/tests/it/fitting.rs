@@ -386,6 +386,10 @@ fn tools_of_a_recorded_request_take_room_of_the_budget() {
     assert_eq!(with["budget"], 2000);
     assert!(with["tokensAfter"].as_u64().unwrap() + tools <= 2000, "{with}");
     assert!(with["tokensAfter"].as_u64() < without["tokensAfter"].as_u64());
+    // The same where its session is asked for by name.
+    let chosen = ["--json", "--as", "openai", "--session", with["session"].as_str().unwrap()];
+    let chosen = compress(request(&[tool("berth"), tool("tide")]), "2000", &chosen);
+    assert_eq!(serde_json::from_str::<Value>(&chosen.out).unwrap(), with);
 
     let unfit = compress(request(&[tool("berth"), tool("tide")]), "400", &["--json"]);
     assert_eq!(unfit.code, Some(3));
