@@ -11,9 +11,9 @@ use crate::{json::Value, veil::Call};
 
 /// A call that reads one file and does nothing else.
 ///
-/// The shape of its arguments tells: a path, at most beside the lines that are asked for; or a
-/// command that prints a file (`cat`, `nl`, `head`, `tail -n +N`, `sed -n 'A,Bp'`, or one of the first
-/// two before one of the others).
+/// The arguments tell: a path and no change, or a command that prints one file (`cat`, `nl`, `head`,
+/// `tail -n +N`, `sed -n 'A,Bp'`, or one of the first two before one of the others). Other arguments
+/// must be the same in two reads that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileRead {
     /// What reads have in common that show the same file in the same way: the tool and all of its
