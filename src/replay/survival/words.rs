@@ -74,12 +74,6 @@ pub fn is_of_program(text: &str) -> bool {
     OF_PROGRAMS.iter().any(|start| text.trim_start().starts_with(start))
 }
 
-/// Whether nobody in these messages calls a tool. O(chunks).
-pub fn has_no_calls(messages: &[Passage]) -> bool {
-    let mut chunks = messages.iter().flat_map(|message| message.snapshot.chunks());
-    !chunks.any(|chunk| matches!(chunk.part(), PartRef::Call { .. }))
-}
-
 /// How many of the runs of five words of `said` stand in `text`, and how many there are. Of fewer
 /// words there is one run.
 pub fn five_grams(said: &str, text: &str) -> (usize, usize) {

@@ -191,7 +191,7 @@ impl Moment<'_> {
 
     /// Whether commands stand in what the agent says, and their output in the user's messages.
     pub(crate) fn is_text_only(&self) -> bool {
-        self.session.group.starts_with('D') && words::has_no_calls(&self.session.messages)
+        work::has_commands_in_text(&self.session.messages)
     }
 
     /// What the user said in the compressed messages, in order.
