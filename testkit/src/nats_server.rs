@@ -4,9 +4,13 @@ use std::{
     env, fs,
     io::{BufRead, BufReader},
     net::{TcpListener, TcpStream},
+    ops::Range,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::OnceLock,
+    process::{self, Child, Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -34,10 +38,22 @@ pub fn program() -> Option<&'static Path> {
     found.as_deref()
 }
 
-/// A port that nobody has.
+/// A port that nobody has, below those that a system gives to whoever asks for any: nobody takes it
+/// before its server has it, nor while that server is restarted. Each test is a process of its own, and
+/// begins elsewhere.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let first = process::id().wrapping_mul(16);
+    (0..PORTS.len())
+        .find_map(|_| {
+            let place = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+            let port = PORTS.start + u16::try_from(place % PORTS.len() as u32).ok()?;
+            TcpListener::bind(("127.0.0.1", port)).ok().map(|_| port)
+        })
+        .expect("a free port")
 }
+
+const PORTS: Range<u16> = 12_000..32_000;
 
 pub struct Server {
     child: Option<Child>,
@@ -99,9 +115,9 @@ impl Server {
     }
 
     /// Waits until the server speaks.
-    fn wait(&self) {
+    fn wait(&mut self) {
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(20) {
+        while begun.elapsed() < Duration::from_secs(20) && self.is_running() {
             if let Ok(stream) = TcpStream::connect(("127.0.0.1", self.port)) {
                 let mut line = String::new();
                 stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
@@ -113,6 +129,10 @@ impl Server {
         }
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         panic!("the server did not start: {log}");
+    }
+
+    fn is_running(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_none())
     }
 }
 
