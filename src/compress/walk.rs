@@ -38,6 +38,8 @@ pub(crate) struct Step {
     pub(crate) is_closed: bool,
     /// The first frame with a call that a result in this one answers.
     answers: Option<usize>,
+    /// The frame of the command in the agent's text that this one answers, if it holds nothing else.
+    pub(super) command: Option<usize>,
     /// Whether it is the user's first message, which is shortened and never replaced.
     pub(crate) is_task: bool,
     standing: Standing,
@@ -62,8 +64,9 @@ impl Step {
     /// A frame that was forgotten: nobody asks for more of it than where it is.
     fn forgotten(sequence: FrameSeq) -> Self {
         let (standing, is_task) = (Standing::Itself, false);
-        let (role, stays, is_closed, answers) = (Role::User, false, true, None);
-        Self { sequence, tokens: 0, role, stays, is_closed, answers, is_task, standing }
+        let (role, stays, is_closed) = (Role::User, false, true);
+        let (answers, command) = (None, None);
+        Self { sequence, tokens: 0, role, stays, is_closed, answers, command, is_task, standing }
     }
 
     /// Whether it is on a branch that the session left.
@@ -73,9 +76,10 @@ impl Step {
 
     #[cfg(test)]
     pub(super) fn sample(sequence: u64, stays: bool, is_closed: bool) -> Self {
-        let (tokens, role, answers) = (1, Role::User, None);
+        let (tokens, role, is_task) = (1, Role::User, false);
         let (sequence, standing) = (sequence.into(), Standing::Itself);
-        Self { sequence, tokens, role, stays, is_closed, answers, is_task: false, standing }
+        let (answers, command) = (None, None);
+        Self { sequence, tokens, role, stays, is_closed, answers, command, is_task, standing }
     }
 }
 
@@ -127,6 +131,7 @@ impl Walk {
             let mut step = self.step(index, &frame, snapshot, history);
             let is_words = self.words.read(index, &frame.source, snapshot);
             step.is_task = self.keeps_words && is_words && self.words.first() == Some(index);
+            step.command = self.words.answers(index);
             self.steps.push(step);
             if history.pairs().went_on_at(index) {
                 self.give_up_calls(index, history);
@@ -188,6 +193,7 @@ impl Walk {
             stays,
             is_closed: history.pairs().waiting_after(index) == 0,
             answers,
+            command: None,
             is_task: false,
             standing: Standing::Itself,
         }
@@ -259,7 +265,7 @@ impl Walk {
 
     /// The frame of the command in the agent's text that a frame answers, if it holds nothing else.
     pub(super) fn command_answered(&self, index: usize) -> Option<usize> {
-        self.words.answers(index)
+        self.steps.get(index)?.command
     }
 
     /// Whether a block of blocks may take a frame in as it is.

@@ -156,6 +156,17 @@ mod tests {
     }
 
     #[test]
+    fn an_output_answers_the_command_also_after_words_of_the_user() {
+        let (command, output) = ((Source::Agent, COMMAND), (Source::User, OUTPUT));
+        let mut frames = vec![(Source::User, "Fix it.")];
+        (0..3).for_each(|_| frames.extend([command.clone(), output.clone()]));
+        frames.extend([command, (Source::User, "Stop. Never push to main."), output]);
+        let places = places(&frames);
+        assert_eq!((places.answers(8), places.holds(8)), (None, true));
+        assert_eq!(places.answers(9), Some(7));
+    }
+
+    #[test]
     fn what_the_environment_says_unasked_does_not_tell_where_commands_stand() {
         let words = "Wrong file, try the other one";
         let of_world = "[File: a.rs (3 lines total)]\n1:calm water";

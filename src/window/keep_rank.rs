@@ -67,6 +67,12 @@ impl KeepRank {
         Self { is_words, ..self }
     }
 
+    /// The rank of frames that hold a command in the agent's text and its output, or not: these were
+    /// done, whatever their types.
+    pub(super) fn was_done(self, is_command: bool) -> Self {
+        Self { kind: if is_command { self.kind.min(DONE) } else { self.kind }, ..self }
+    }
+
     /// Whether more of the kind may go than must, so that it happens less often.
     pub(super) fn is_cheap(&self) -> bool {
         !self.is_words && !self.is_recent && !self.is_reference
@@ -86,12 +92,14 @@ fn transience(facet: &Facet) -> f64 {
     transient.map(Number::as_f64).filter(|rate| rate.is_finite()).unwrap_or(0.0)
 }
 
+const DONE: u8 = 2;
+
 /// What was said outlives what was done, and that what was thought.
 fn kind(facet_type: &FacetType) -> u8 {
     match facet_type.as_str() {
         "event" => 4,
         "speech" => 3,
-        "action" | "result" | "state" => 2,
+        "action" | "result" | "state" => DONE,
         _ => 1,
     }
 }

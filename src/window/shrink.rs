@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 use super::{Breakdown, ContextWindow, DroppedFrames, change::Change, keep_rank::KeepRank};
 use crate::{
     Result,
-    compress::CompressionBlock,
+    compress::{CompressionBlock, Unit},
     hud::{Message, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     snapshot::FrameSnapshot,
@@ -289,16 +289,24 @@ impl ContextWindow {
             let units = self.transform.units();
             let at = units.partition_point(|unit| unit.to < frame);
             let Some(unit) = units.get(at).filter(|unit| unit.from <= frame) else { continue };
-            let (from, to, range) = (unit.from, unit.to, unit.range());
+            // A command in the agent's text goes with its output.
+            let is_output = |next: &&Unit| {
+                let command = self.transform.command_answered(next.range().start);
+                command == Some(unit.range().end - 1) && live.contains_key(&next.from)
+            };
+            let last = units.get(at + 1).filter(is_output).unwrap_or(unit);
+            let (from, to, range) = (unit.from, last.to, unit.range().start..last.range().end);
             while frames.next_if(|frame| *frame <= to).is_some() {}
             let (messages, tokens) = live
                 .range(from..=to)
                 .fold((0, 0), |(count, sum), (_, tokens)| (count + 1, sum + tokens));
             let is_recent = range.end > recent;
-            let frames = history.frames().slice(range);
             let is_words = [self.transform.task(), self.transform.instruction()];
-            let is_words = is_words.into_iter().flatten().any(|at| unit.range().contains(&at));
-            let worth = KeepRank::of_frames(frames, from, is_recent).keep(is_words);
+            let is_words = is_words.into_iter().flatten().any(|at| range.contains(&at));
+            let is_command = range.clone().any(|at| self.transform.command_answered(at).is_some());
+            let frames = history.frames().slice(range);
+            let worth = KeepRank::of_frames(frames, from, is_recent);
+            let worth = worth.keep(is_words).was_done(is_command);
             let tokens = tokens + messages * per_message;
             candidates.push((worth, DroppedFrames { from, to, tokens, block: None }));
         }

@@ -2,16 +2,18 @@
 //! user's place, goes as the result of a call does; words that answer no command never do.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::compressing::{self, captured, expands, hud, masked, native};
+use crate::support::compressing::{self, captured, expands, hud, masked, native, shortened};
 use afterimage_testkit::data;
 
 use std::fmt::Write as _;
 
 use afterimage::{
-    compress::{CompressionOptions, OutlineEngine},
+    Error, ErrorKind,
+    compress::{CompressionJob, CompressionOptions, Engine, FnEngine, OutlineEngine},
     hud::{Hud, RenderRequest},
     id::{FrameSeq, Millis},
     json,
+    tokens::TokenCounter,
     veil::{Facet, FacetOp, Frame, History, Source},
     window::{Budget, ContextWindow, FittedContext},
 };
@@ -85,7 +87,7 @@ fn text_of(fitted: &FittedContext) -> String {
 fn the_output_of_a_command_in_the_agents_text_becomes_a_line_with_the_command() {
     let frames = reads(&["north", "south", "east"]);
     for hud in [native(), hud()] {
-        let (window, history, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
+        let (window, history, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
         assert_eq!(masked(&fitted), [2]);
         assert_eq!(window.transform().blocks().count(), 0);
         let text = text_of(&fitted);
@@ -111,7 +113,7 @@ fn what_failed_is_told_by_its_line() {
     );
     let commands = [("python check.py", failed), ("cat east.txt", output(&table("east", 60)))];
     let frames = log(&commands);
-    let (_, _, fitted) = fitted(&native(), &frames, whole(&native(), &frames) - 100);
+    let (_, _, fitted) = fitted(&native(), &frames, whole(&native(), &frames) - 200);
     assert_eq!(masked(&fitted), [2]);
     let text = text_of(&fitted);
     assert!(text.contains("[… shell python check.py → failed: "), "{text}");
@@ -122,7 +124,7 @@ fn what_failed_is_told_by_its_line() {
 fn the_same_output_stands_once_and_a_command_that_ran_again_by_its_last_output() {
     let frames = reads(&["east", "north", "south", "north", "west"]);
     let hud = native();
-    let (_, _, same) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
+    let (_, _, same) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
     assert_eq!(masked(&same), [4]);
     let of = |name: &str| output(&table(name, 60));
     let again = [
@@ -132,7 +134,7 @@ fn the_same_output_stands_once_and_a_command_that_ran_again_by_its_last_output()
         ("cat lock.txt", of("lock")),
     ];
     let (frames, hud) = (log(&again), native());
-    let (_, _, again) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
+    let (_, _, again) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
     assert_eq!(masked(&again), [4]);
     // Which lines these show depends on what was shown before: the oldest goes, and not the first.
     let scrolled = [
@@ -143,7 +145,7 @@ fn the_same_output_stands_once_and_a_command_that_ran_again_by_its_last_output()
         ("goto 7", format!("[File: b.py (90 lines total)]\n{}", table("e", 60))),
     ];
     let frames = log(&scrolled);
-    let (_, _, scrolled) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
+    let (_, _, scrolled) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
     assert_eq!(masked(&scrolled), [2]);
 }
 
@@ -169,7 +171,7 @@ fn words_in_the_users_place_are_no_output() {
     }
     said(&mut frames, Source::User, LAST);
     let hud = native();
-    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
+    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
     assert_eq!(masked(&fitted), [8]);
 }
 
@@ -184,7 +186,7 @@ fn words_right_after_a_command_go_as_its_output_once_a_program_has_answered_one(
     let check = |frames: &[Frame], excess: u64, expected: &[u64]| {
         let hud = native();
         let (window, history, fitted) = fitted(&hud, frames, whole(&hud, frames) - excess);
-        assert_eq!(masked(&fitted), expected);
+        assert_eq!(shortened(&fitted), expected);
         expands(&window, &history, &fitted);
     };
     // A program has answered the first command: what follows one is what it prints.
@@ -206,7 +208,7 @@ fn an_output_with_words_behind_it_stays() {
         ("cat west.txt", west),
     ];
     let frames = log(&commands);
-    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
+    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
     // The output of the first command is in frame 2.
     assert_eq!(masked(&fitted), [4]);
     assert!(text_of(&fitted).contains("never touch the southern quay"));
@@ -228,7 +230,7 @@ fn in_a_log_with_calls_a_block_of_code_is_no_command() {
     said(&mut frames, Source::Agent, "Good.");
     said(&mut frames, Source::User, LAST);
     let hud = native();
-    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 100);
+    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
     assert_eq!(masked(&fitted), [] as [u64; 0]);
 }
 
@@ -313,6 +315,49 @@ fn what_was_masked_stands_again_as_it_was_once_a_block_is_undone() {
         assert_eq!(after.shortened, before.shortened);
         expands(window, history, &after);
     }
+}
+
+#[test]
+fn neither_a_block_nor_a_drop_parts_a_command_from_its_output() {
+    let names: Vec<String> = (0..24).map(|number| format!("table{number}")).collect();
+    let frames = reads(&names.iter().map(|name| &**name).collect::<Vec<_>>());
+    // Commands stand in the frames with odd numbers, each before its output.
+    let is_whole = |from: FrameSeq, to: FrameSeq| {
+        let last = frames.len() as u64 - 3;
+        from.get() % 2 == 1 && (to.get() % 2 == 0 || to.get() > last)
+    };
+    let none = FnEngine::new("none", |_: &CompressionJob, _: &dyn TokenCounter| {
+        Err(Error::new(ErrorKind::Engine, "no model"))
+    });
+    let engines: [&dyn Engine; 2] = [&OutlineEngine, &none];
+    let (mut blocks, mut dropped) = (0, 0);
+    for tokens in [1_000, 1_500, 2_000, 3_000, 5_000] {
+        for (budget, engine) in [Budget::new(tokens), Budget::once(tokens)]
+            .into_iter()
+            .flat_map(|budget| engines.map(|engine| (budget, engine)))
+        {
+            let mut window = ContextWindow::new(native(), budget, budget.compression());
+            let mut history = History::new();
+            for (at, frame) in frames.iter().enumerate() {
+                native().capture(&mut history, frame.clone(), NOW).unwrap();
+                // A context is asked for before the agent speaks, and sometimes in between.
+                if at % 2 == 1 && at % 5 != 0 {
+                    continue;
+                }
+                let request = RenderRequest::default();
+                let fitted = window.render(&mut history, &request, engine, NOW).unwrap();
+                for block in window.transform().blocks() {
+                    assert!(is_whole(block.from, block.to), "{tokens} at {at}: {}", block.id);
+                    blocks += 1;
+                }
+                for what in fitted.dropped.iter().filter(|what| what.block.is_none()) {
+                    assert!(is_whole(what.from, what.to), "{tokens} at {at}: {what:?}");
+                    dropped += 1;
+                }
+            }
+        }
+    }
+    assert!(blocks > 0 && dropped > 0, "{blocks} blocks, {dropped} dropped");
 }
 
 #[test]

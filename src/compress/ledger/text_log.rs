@@ -82,7 +82,13 @@ impl TextLog {
             Role::System => Speaker::Operator,
             Role::User => {
                 let waits = std::mem::take(&mut self.waits);
-                if self.is_answer(waits, text) && !self.is_objection(text) {
+                let may_answer = self.is_answer(waits, text);
+                if may_answer && self.is_objection(text) {
+                    // The output may come behind what the user says in between.
+                    self.waits = waits;
+                    self.has_words = true;
+                    Speaker::User
+                } else if may_answer {
                     self.commands = Commands::InTexts;
                     if has_signs(text) {
                         self.signed = self.signed.saturating_add(1);

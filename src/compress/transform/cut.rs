@@ -37,6 +37,11 @@ impl CompressionTransform {
             if free.len() < cut.min_frames.max(1) {
                 return None;
             }
+            // The output of a command stays with it.
+            let is_whole = |at: usize| {
+                let next = steps.get(at + 1).filter(|step| !is_fixed(at + 1, step));
+                next.is_none_or(|next| next.command != Some(at))
+            };
             let (mut tokens, mut closed) = (0_u64, None);
             let mut is_stopped = false;
             let front = self.front;
@@ -49,7 +54,7 @@ impl CompressionTransform {
                     break;
                 }
                 tokens = with;
-                if step.is_closed {
+                if step.is_closed && is_whole(front + at) {
                     closed = Some((at + 1, tokens));
                     if tokens >= cut.enough {
                         is_stopped = true;

@@ -166,6 +166,11 @@ pub(crate) fn masked(fitted: &FittedContext) -> Vec<u64> {
     masked.map(|what| what.frame.get()).collect()
 }
 
+/// The frames that a context shows as one line for each result, or without the middle of results.
+pub(crate) fn shortened(fitted: &FittedContext) -> Vec<u64> {
+    fitted.shortened.iter().map(|what| what.frame.get()).collect()
+}
+
 /// Checks that all that a context shortens expands to what the history holds.
 #[track_caller]
 pub(crate) fn expands(window: &ContextWindow, history: &History, fitted: &FittedContext) {
