@@ -57,7 +57,7 @@ pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;
 pub use options::CompressionOptions;
 pub use outline::OutlineEngine;
-pub(crate) use outline::identifiers;
+pub(crate) use outline::{identifiers, ranked_names};
 pub use prompt::{PROMPT_TEMPLATE, PromptParts, REVISION_TEMPLATE, prompt};
 use prompt::{again, keep, mark, stands, transcript_of};
 pub use state::CompressionState;

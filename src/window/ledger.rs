@@ -1,5 +1,6 @@
 //! Where things stand, as a message behind the last block.
 
+mod names;
 mod save;
 
 use std::{collections::BTreeSet, sync::Arc};

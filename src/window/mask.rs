@@ -16,6 +16,12 @@ use crate::{
 /// The newest frames stay as they are: the agent has not answered them yet.
 const NEWEST: usize = 2;
 
+/// The ends of a result in fewer tokens would hardly say more than a line does.
+const LEAST_TOKENS: u64 = 200;
+
+/// So often the ends of a result are tried at another length.
+const MOST_TRIES: usize = 3;
+
 /// What the line says of an output, in bytes: about a quarter of a short one.
 const OUTCOME: std::ops::RangeInclusive<usize> = 80..=480;
 
@@ -62,15 +68,61 @@ impl ContextWindow {
         let end = self.transform.steps().len().saturating_sub(protected.max(NEWEST));
         let mut left = excess;
         let mut masks = Vec::new();
+        let mut spare = 0;
         for results in live.iter().filter(|of| of.may_go && of.at < end) {
             if left == 0 {
                 break;
             }
             let Some(mask) = self.masked(history, results) else { continue };
-            left = left.saturating_sub(saved(results, &mask));
-            masks.push(mask);
+            let saves = saved(results, &mask);
+            (left, spare) = (left.saturating_sub(saves), saves.saturating_sub(left));
+            masks.push((results, saves, mask));
         }
+        // What need not go for the sake of those behind it stays.
+        let mut needed = Vec::new();
+        for (results, saves, mask) in masks.into_iter().rev() {
+            if saves <= spare {
+                spare -= saves;
+            } else {
+                needed.push((results, mask));
+            }
+        }
+        let partly = needed.first().and_then(|(results, mask)| {
+            let limit = mask.shortened()?.tokens + spare;
+            self.masked_partly(history, results, limit)
+        });
+        let masks = needed.into_iter().map(|(_, mask)| mask);
+        let masks = match partly {
+            Some(partly) => [partly].into_iter().chain(masks.skip(1)).collect(),
+            None => masks.collect(),
+        };
         self.enter_all(masks)
+    }
+
+    /// The ends of results, where a mask would leave more free than must be: in at most `limit`
+    /// tokens. `None` where they would say little more than the mask.
+    fn masked_partly(
+        &self,
+        history: &History,
+        results: &LiveResults,
+        limit: u64,
+    ) -> Option<Change> {
+        let snapshot = history.snapshot(results.frame).filter(|_| limit >= LEAST_TOKENS)?;
+        let shortened = |limit: u64| {
+            Change::shorten_results(results.frame, &snapshot, limit, &**self.hud.counter())
+        };
+        let tokens = |change: &Change| change.shortened().map_or(u64::MAX, |what| what.tokens);
+        let fits = |change: &Change| tokens(change) <= limit;
+        let mut change = shortened(limit).filter(fits)?;
+        // What is kept of the middle may take less than its share: then the ends are longer.
+        let mut asked = limit;
+        for _ in 0..MOST_TRIES {
+            asked += limit - tokens(&change);
+            let is_longer = |longer: &Change| fits(longer) && tokens(longer) > tokens(&change);
+            let Some(longer) = shortened(asked).filter(is_longer) else { break };
+            change = longer;
+        }
+        Some(change)
     }
 
     fn enter_all(&mut self, changes: Vec<Change>) -> bool {

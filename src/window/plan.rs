@@ -64,7 +64,6 @@ impl ContextWindow {
         {
             return Ok(true);
         }
-        drop(live);
         if self.transform.plan_frames_saving(history, excess, protected)? > 0 {
             return Ok(true);
         }
@@ -85,6 +84,9 @@ impl ContextWindow {
         }
         while protected > 0 {
             protected /= 2;
+            if self.mask_old(history, &live, excess, protected) {
+                return Ok(true);
+            }
             if self.transform.plan_saving(history, excess, protected)? > 0 {
                 return Ok(true);
             }

@@ -85,6 +85,8 @@ fn the_oldest_results_go_next_and_no_more_than_must() {
     let reads = ["north", "south", "west", "east", "harbour", "pier"];
     let whole = fitted(&reads, 100_000).2.context.tokens().total;
     let (window, _, one) = fitted(&reads, whole - 100);
+    assert_eq!((compressing::shortened(&one), lost(&window, &one)), (vec![2], (vec![], 0)));
+    let (window, _, one) = fitted(&reads, whole - 350);
     let (masked, blocks) = lost(&window, &one);
     assert_eq!((masked.first(), blocks), (Some(&2), 0));
     let (window, _, other) = fitted(&reads, whole * 2 / 3);

@@ -91,5 +91,6 @@ mod unforgeable;
 mod untyped;
 mod window;
 mod window_reads;
+mod window_room;
 mod window_text_logs;
 mod working_summary;

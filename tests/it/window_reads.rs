@@ -1,7 +1,7 @@
 //! Reads of a file that a later read of the same file shows whole: they go before any other result.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::compressing::{self, captured, expands, masked, native};
+use crate::support::compressing::{self, captured, expands, masked, native, shortened};
 use afterimage_testkit::data;
 
 use std::{collections::HashMap, fmt::Write as _};
@@ -61,7 +61,7 @@ fn fitted(frames: &[Frame], less: u64) -> (ContextWindow, History, FittedContext
     render(frames, Budget::once(whole - less))
 }
 
-/// The numbers of the calls whose results are one line each.
+/// The numbers of the calls whose results go: as a line each, or their middle alone.
 #[track_caller]
 fn check(calls: &[(&str, &str, String)], expected: &[u64]) {
     let frames = session(calls);
@@ -70,7 +70,7 @@ fn check(calls: &[(&str, &str, String)], expected: &[u64]) {
     let tokens = |call: &u64| history.snapshot((call * 2 + 2).into()).unwrap().total_tokens();
     let but_last = expected.iter().rev().skip(1).map(tokens).sum::<u64>();
     let (window, history, fitted) = fitted(&frames, but_last + 100);
-    let found: Vec<u64> = masked(&fitted).iter().map(|frame| frame / 2 - 1).collect();
+    let found: Vec<u64> = shortened(&fitted).iter().map(|frame| frame / 2 - 1).collect();
     assert_eq!(found, expected);
     assert_eq!(window.transform().blocks().count(), 0);
     expands(&window, &history, &fitted);

@@ -77,7 +77,19 @@ pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 /// The identifiers of a job that are likely to be needed again, the one that is most worth its
 /// tokens first.
 pub(super) fn likely_names(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<String> {
+    let (mut names, likely) = names_by_rank(job, counter);
+    names.truncate(likely);
+    names
+}
+
+/// The identifiers of a job that may be needed again, the one that is most worth its tokens first.
+pub(crate) fn ranked_names(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<String> {
+    names_by_rank(job, counter).0
+}
+
+/// These names, and how many of them are likely.
+fn names_by_rank(job: &CompressionJob, counter: &dyn TokenCounter) -> (Vec<String>, usize) {
     let entries = entries(job);
     let names = Names::of(&entries, entries::texts(&job.tail), job.ledger.is_some(), counter);
-    names.ranked(&entries).into_iter().take(names.likely).map(|(name, _)| name).collect()
+    (names.ranked(&entries).into_iter().map(|(name, _)| name).collect(), names.likely)
 }
