@@ -324,7 +324,7 @@ fn neither_a_block_nor_a_drop_parts_a_command_from_its_output() {
     // Commands stand in the frames with odd numbers, each before its output.
     let is_whole = |from: FrameSeq, to: FrameSeq| {
         let last = frames.len() as u64 - 3;
-        from.get() % 2 == 1 && (to.get() % 2 == 0 || to.get() > last)
+        from.get() % 2 == 1 && (to.get().is_multiple_of(2) || to.get() > last)
     };
     let none = FnEngine::new("none", |_: &CompressionJob, _: &dyn TokenCounter| {
         Err(Error::new(ErrorKind::Engine, "no model"))
