@@ -129,9 +129,9 @@ impl Walk {
                 break;
             };
             let mut step = self.step(index, &frame, snapshot, history);
-            let is_words = self.words.read(index, &frame.source, snapshot);
-            step.is_task = self.keeps_words && is_words && self.words.first() == Some(index);
-            step.command = self.words.answers(index);
+            let words = self.words.read(index, &frame.source, snapshot);
+            let is_first = words.of_user && self.words.first() == Some(index);
+            (step.is_task, step.command) = (self.keeps_words && is_first, words.command);
             self.steps.push(step);
             if history.pairs().went_on_at(index) {
                 self.give_up_calls(index, history);

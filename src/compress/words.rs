@@ -5,24 +5,36 @@ use crate::{
     veil::Source,
 };
 
-/// Where the user's words stand in a history, and where the output of commands stands in the user's
-/// place: told by the frame's source and by its parts, not by the role alone. Each frame is looked at
+/// Where the user's words stand in a history, and which frames hold the output of commands in the
+/// user's place: told by the frame's source and by its parts, not by the role alone. Each frame is looked at
 /// once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WordPlaces {
     /// The indices of the frames with words of the user, in order.
     all: Vec<usize>,
-    /// The indices of the frames that hold nothing but a program's answer to a command in the
-    /// agent's text, in order, each with the index of the frame of that command.
-    outputs: Vec<(usize, usize)>,
     /// The frame of the agent's last command.
     command: usize,
     log: TextLog,
 }
 
+/// Whose words a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameWords {
+    /// Whether they are the user's, or some of them.
+    pub(super) of_user: bool,
+    /// Of a frame that holds nothing but a program's answer to a command in the agent's text, the
+    /// frame of that command.
+    pub(super) command: Option<usize>,
+}
+
 impl WordPlaces {
-    /// Looks at the next frame; says whether it holds words of the user.
-    pub(super) fn read(&mut self, index: usize, source: &Source, snapshot: &FrameSnapshot) -> bool {
+    /// Looks at the next frame.
+    pub(super) fn read(
+        &mut self,
+        index: usize,
+        source: &Source,
+        snapshot: &FrameSnapshot,
+    ) -> FrameWords {
         let (mut is_words, mut is_output, mut is_more) = (false, false, false);
         let formatting = Some(ChunkType::FORMATTING.as_str());
         for chunk in snapshot.chunks().filter(|chunk| chunk.chunk_type() != formatting) {
@@ -51,10 +63,8 @@ impl WordPlaces {
         if is_words {
             self.all.push(index);
         }
-        if is_output && !is_more {
-            self.outputs.push((index, self.command));
-        }
-        is_words
+        let command = (is_output && !is_more).then_some(self.command);
+        FrameWords { of_user: is_words, command }
     }
 
     /// Who says a text. What the environment says in the user's place answers a command that waits,
@@ -65,12 +75,6 @@ impl WordPlaces {
             return Speaker::Program;
         }
         self.log.hears(role, text)
-    }
-
-    /// The frame of the command in the agent's text that a frame answers, if it holds nothing else.
-    pub(super) fn answers(&self, index: usize) -> Option<usize> {
-        let at = self.outputs.binary_search_by_key(&index, |(output, _)| *output).ok()?;
-        self.outputs.get(at).map(|(_, command)| *command)
     }
 
     /// Whether a frame holds words of the user.
@@ -128,9 +132,9 @@ mod tests {
     const COMMAND: &str = "I look.\n```bash\ncat a.rs\n```";
     const OUTPUT: &str = "<output>\ncalm water\n</output>";
 
-    /// The places in frames that hold a text each.
-    fn places(frames: &[(Source, &str)]) -> WordPlaces {
-        let mut places = WordPlaces::default();
+    /// The places in frames that hold a text each, and the command that each answers.
+    fn places(frames: &[(Source, &str)]) -> (WordPlaces, Vec<Option<usize>>) {
+        let (mut places, mut commands) = (WordPlaces::default(), Vec::new());
         for (index, (source, text)) in frames.iter().enumerate() {
             let role = match source {
                 Source::Agent => Role::Assistant,
@@ -139,20 +143,21 @@ mod tests {
             };
             let mut builder = FrameSnapshotBuilder::new(&Chars4);
             builder.add_content(text, ChunkOptions::new().role(role));
-            places.read(index, source, &builder.build(Millis::new(0)));
+            let words = places.read(index, source, &builder.build(Millis::new(0)));
+            commands.push(words.command);
         }
-        places
+        (places, commands)
     }
 
     #[test]
     fn an_output_answers_the_command_also_after_words_of_the_operator() {
-        let places = places(&[
+        let (_, commands) = places(&[
             (Source::User, "Fix it."),
             (Source::Agent, COMMAND),
             (Source::System, "Half of the budget is left."),
             (Source::User, OUTPUT),
         ]);
-        assert_eq!(places.answers(3), Some(1));
+        assert_eq!(commands[3], Some(1));
     }
 
     #[test]
@@ -161,9 +166,9 @@ mod tests {
         let mut frames = vec![(Source::User, "Fix it.")];
         (0..3).for_each(|_| frames.extend([command.clone(), output.clone()]));
         frames.extend([command, (Source::User, "Stop. Never push to main."), output]);
-        let places = places(&frames);
-        assert_eq!((places.answers(8), places.holds(8)), (None, true));
-        assert_eq!(places.answers(9), Some(7));
+        let (places, commands) = places(&frames);
+        assert_eq!((commands[8], places.holds(8)), (None, true));
+        assert_eq!(commands[9], Some(7));
     }
 
     #[test]
@@ -172,13 +177,14 @@ mod tests {
         let of_world = "[File: a.rs (3 lines total)]\n1:calm water";
         let ask = (Source::User, "Fix it.");
         let (command, words) = ((Source::Agent, COMMAND), (Source::User, words));
-        let said = places(&[ask.clone(), (Source::Environment, of_world), command, words]);
-        assert_eq!((said.answers(1), said.answers(3)), (None, None));
+        let (said, commands) =
+            places(&[ask.clone(), (Source::Environment, of_world), command, words]);
+        assert_eq!((commands[1], commands[3]), (None, None));
         assert!(said.holds(3));
         // It answers a command that waits.
         let command = (Source::Agent, COMMAND);
-        let answered = places(&[ask, command, (Source::Environment, "calm water")]);
-        assert_eq!(answered.answers(2), Some(1));
+        let (answered, commands) = places(&[ask, command, (Source::Environment, "calm water")]);
+        assert_eq!(commands[2], Some(1));
         // Neither takes the place of the user.
         assert_eq!((said.first(), answered.last()), (Some(0), Some(0)));
     }

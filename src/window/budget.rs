@@ -40,8 +40,9 @@ pub struct Budget {
     pub first_words: u64,
     /// The same for the user's last instruction.
     pub last_words: u64,
-    /// The most tokens of the ledger behind the last block: where things stand. Without any there
-    /// is none, and each block says how things stood.
+    /// The most tokens of the ledger behind the last block: where things stand. Names of what the
+    /// first context leaves out come besides, where there is room. Without any tokens there is no
+    /// ledger, and each block says how things stood.
     pub ledger: u64,
 }
 

@@ -67,10 +67,10 @@ impl KeepRank {
         Self { is_words, ..self }
     }
 
-    /// The rank of frames that hold a command in the agent's text and its output, or not: these were
-    /// done, whatever their types.
-    pub(super) fn was_done(self, is_command: bool) -> Self {
-        Self { kind: if is_command { self.kind.min(DONE) } else { self.kind }, ..self }
+    /// The rank of frames in which something was done, whatever their types: a command in the
+    /// agent's text, and its output.
+    pub(super) fn as_done(self) -> Self {
+        Self { kind: self.kind.min(DONE), ..self }
     }
 
     /// Whether more of the kind may go than must, so that it happens less often.

@@ -32,6 +32,8 @@ pub(super) struct WindowLedger {
     /// How many branches the session had left.
     outside: usize,
     written: Option<WrittenLedger>,
+    /// What was written with a line of names. It stands again where the same lines do.
+    named: Option<WrittenLedger>,
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +68,15 @@ impl WindowLedger {
             to: written.behind,
             snapshot: Arc::clone(&written.snapshot),
         })
+    }
+
+    /// The ledger with these lines and a line of names, if it was one.
+    fn with_names(&self, behind: FrameSeq, lines: &[LedgerLine]) -> Option<&WrittenLedger> {
+        let is_same = |named: &&WrittenLedger| {
+            let before = named.lines.split_last().map(|(_, before)| before);
+            named.behind == behind && before == Some(lines) && self.limit.is_none()
+        };
+        self.named.as_ref().filter(is_same)
     }
 
     /// It is written again for the next context, as large as the budget allows.
@@ -120,7 +131,10 @@ impl ContextWindow {
             let blocks = self.standing_blocks();
             let elsewhere = self.elsewhere(history, &blocks);
             let lines = self.ledger.read.lines(limit, &elsewhere, &**self.hud.counter());
-            self.ledger.written = self.write_ledger(history, behind, lines, now)?;
+            self.ledger.written = match self.ledger.with_names(behind, &lines) {
+                Some(named) => Some(named.clone()),
+                None => self.write_ledger(history, behind, lines, now)?,
+            };
         }
         let written = self.ledger.written.as_ref();
         let text = |of: &WrittenLedger| of.snapshot.text().to_owned();

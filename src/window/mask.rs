@@ -1,4 +1,5 @@
-//! Results of tools as one line each: what a context loses at the least cost, and so loses first.
+//! Results of tools as one line each, or without their middle: what a context loses at the least
+//! cost, and so loses first.
 
 use std::collections::HashMap;
 
@@ -9,15 +10,16 @@ use super::{
 };
 use crate::{
     compress::{LineRange, brief, is_failure},
-    snapshot::ToolOutput,
+    id::ChunkType,
+    snapshot::{ChunkRef, PartRef, ToolOutput},
     veil::History,
 };
 
 /// The newest frames stay as they are: the agent has not answered them yet.
 const NEWEST: usize = 2;
 
-/// The ends of a result in fewer tokens would hardly say more than a line does.
-const LEAST_TOKENS: u64 = 200;
+/// In fewer tokens than these besides, the ends of a result would hardly say more than a line does.
+const LEAST_SPARE: u64 = 128;
 
 /// So often the ends of a result are tried at another length.
 const MOST_TRIES: usize = 3;
@@ -56,8 +58,9 @@ impl ContextWindow {
         self.enter_all(masks)
     }
 
-    /// Masks results before the newest `protected` frames, the oldest first, until `excess` tokens
-    /// are saved. Says whether there were any.
+    /// Masks results before the newest `protected` frames until `excess` tokens are saved: the oldest,
+    /// but for those that need not go for the sake of a larger one behind them. The newest of these
+    /// keeps its ends where a line saves too much. Says whether there were any.
     pub(super) fn mask_old(
         &mut self,
         history: &History,
@@ -87,10 +90,10 @@ impl ContextWindow {
                 needed.push((results, mask));
             }
         }
-        let partly = needed.first().and_then(|(results, mask)| {
-            let limit = mask.shortened()?.tokens + spare;
-            self.masked_partly(history, results, limit)
-        });
+        let partly = needed
+            .first()
+            .filter(|_| spare >= LEAST_SPARE)
+            .and_then(|(of, mask)| self.ends(history, of, mask.shortened()?.tokens + spare));
         let masks = needed.into_iter().map(|(_, mask)| mask);
         let masks = match partly {
             Some(partly) => [partly].into_iter().chain(masks.skip(1)).collect(),
@@ -99,18 +102,20 @@ impl ContextWindow {
         self.enter_all(masks)
     }
 
-    /// The ends of results, where a mask would leave more free than must be: in at most `limit`
-    /// tokens. `None` where they would say little more than the mask.
-    fn masked_partly(
-        &self,
-        history: &History,
-        results: &LiveResults,
-        limit: u64,
-    ) -> Option<Change> {
-        let snapshot = history.snapshot(results.frame).filter(|_| limit >= LEAST_TOKENS)?;
-        let shortened = |limit: u64| {
-            Change::shorten_results(results.frame, &snapshot, limit, &**self.hud.counter())
+    /// The beginning and the end of a result in at most `limit` tokens. `None` of a frame that holds
+    /// anything else: that would be cut too.
+    fn ends(&self, history: &History, of: &LiveResults, limit: u64) -> Option<Change> {
+        let snapshot = history.snapshot(of.frame)?;
+        let is_result = |chunk: ChunkRef<'_>| {
+            chunk.chunk_type() == Some(ChunkType::FORMATTING.as_str())
+                || matches!(chunk.part(), PartRef::Result { .. })
         };
+        let is_output = self.transform.command_answered(of.at).is_some();
+        if of.answers.len() != 1 || !is_output && !snapshot.chunks().all(is_result) {
+            return None;
+        }
+        let shortened =
+            |limit: u64| Change::shorten_results(of.frame, &snapshot, limit, &**self.hud.counter());
         let tokens = |change: &Change| change.shortened().map_or(u64::MAX, |what| what.tokens);
         let fits = |change: &Change| tokens(change) <= limit;
         let mut change = shortened(limit).filter(fits)?;

@@ -289,10 +289,12 @@ impl ContextWindow {
             let units = self.transform.units();
             let at = units.partition_point(|unit| unit.to < frame);
             let Some(unit) = units.get(at).filter(|unit| unit.from <= frame) else { continue };
-            // A command in the agent's text goes with its output.
+            // A command in the agent's text goes with the output right behind it.
             let is_output = |next: &&Unit| {
-                let command = self.transform.command_answered(next.range().start);
-                command == Some(unit.range().end - 1) && live.contains_key(&next.from)
+                let (start, before) = (next.range().start, unit.range().end);
+                let answers = |command: usize| command + 1 == before && start == before;
+                self.transform.command_answered(start).is_some_and(answers)
+                    && live.contains_key(&next.from)
             };
             let last = units.get(at + 1).filter(is_output).unwrap_or(unit);
             let (from, to, range) = (unit.from, last.to, unit.range().start..last.range().end);
@@ -305,8 +307,8 @@ impl ContextWindow {
             let is_words = is_words.into_iter().flatten().any(|at| range.contains(&at));
             let is_command = range.clone().any(|at| self.transform.command_answered(at).is_some());
             let frames = history.frames().slice(range);
-            let worth = KeepRank::of_frames(frames, from, is_recent);
-            let worth = worth.keep(is_words).was_done(is_command);
+            let worth = KeepRank::of_frames(frames, from, is_recent).keep(is_words);
+            let worth = if is_command { worth.as_done() } else { worth };
             let tokens = tokens + messages * per_message;
             candidates.push((worth, DroppedFrames { from, to, tokens, block: None }));
         }

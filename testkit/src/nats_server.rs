@@ -38,9 +38,9 @@ pub fn program() -> Option<&'static Path> {
     found.as_deref()
 }
 
-/// A port that nobody has, below those that a system gives to whoever asks for any: nobody takes it
-/// before its server has it, nor while that server is restarted. Each test is a process of its own, and
-/// begins elsewhere.
+/// A port that nobody has, below those that Linux gives to whoever asks for any. So nobody else is
+/// likely to take it before its server does, or while that server is restarted. Processes begin to
+/// look at different places.
 pub fn free_port() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     let first = process::id().wrapping_mul(16);

@@ -171,7 +171,7 @@ fn a_read_that_is_shortened_supersedes_no_other_one_by_its_lines() {
         calls.push(("read", path, lines(&format!("file {at}"), 1, 40)));
         let (_, _, fitted) = render(&session(&calls), budget);
         let masked = masked(&fitted);
-        assert!(matches!(*masked, [] | [2]), "{masked:?}");
+        assert!(matches!(*masked, [] | [2 | 4]), "{masked:?}");
         for id in ["shortened-6", "shortened-8"] {
             assert!(fitted.shortened.iter().any(|what| &*what.id == id), "{id}");
         }

@@ -2,7 +2,7 @@
 //! of what is left out take what nothing else does.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::compressing::{captured, expands, masked, native};
+use crate::support::compressing::{captured, expands, masked, native, text_of};
 
 use std::fmt::Write as _;
 
@@ -60,14 +60,10 @@ fn whole(frames: &[Frame]) -> u64 {
     once(frames, Budget::once(10_000_000)).2.context.tokens().total
 }
 
-fn shortened(fitted: &FittedContext) -> Vec<u64> {
+/// The frames of which the middle is left out.
+fn without_middle(fitted: &FittedContext) -> Vec<u64> {
     let shortened = fitted.shortened.iter().filter(|what| !what.is_masked());
     shortened.map(|what| what.frame.get()).collect()
-}
-
-fn text_of(fitted: &FittedContext) -> String {
-    let texts = fitted.context.messages().iter().map(|message| message.content().into_owned());
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -78,7 +74,7 @@ fn a_result_stays_where_a_larger_one_has_to_go_anyway_which_keeps_its_ends() {
         let budget = Budget::once(whole - less);
         let (window, history, fitted) = once(&frames, budget);
         let total = fitted.context.tokens().total;
-        assert_eq!((masked(&fitted), shortened(&fitted)), (vec![], vec![4]), "{less}");
+        assert_eq!((masked(&fitted), without_middle(&fitted)), (vec![], vec![4]), "{less}");
         assert!(total <= budget.low && total * 100 > budget.low * 97, "{total} of {}", budget.low);
         let text = text_of(&fitted);
         for stands in [lines("Q0", 20).trim_end(), "Q1-0000", "Q1-0399", lines("Q4", 20).trim_end()]
@@ -96,7 +92,7 @@ fn results_go_as_lines_the_oldest_first_and_the_newest_of_them_keeps_its_ends() 
     let tokens = history.snapshot(2.into()).unwrap().total_tokens();
     let budget = Budget::once(whole(&frames) - tokens * 2);
     let (_, _, fitted) = once(&frames, budget);
-    assert_eq!((masked(&fitted), shortened(&fitted)), (vec![2, 4], vec![6]));
+    assert_eq!((masked(&fitted), without_middle(&fitted)), (vec![2, 4], vec![6]));
 }
 
 #[test]
@@ -132,17 +128,75 @@ fn names_of_what_is_left_out_take_the_room_that_is_free() {
 #[test]
 fn a_session_that_goes_on_has_names_until_the_next_epoch_alone() {
     let frames = session(&[30; 40]);
-    let budget = Budget::new(3_000);
+    let budget = Budget::new(775);
     let mut window = ContextWindow::new(native(), budget, budget.compression());
     let mut history = captured(&native(), &frames[..60]);
-    render(&mut window, &mut history);
+    let has_names =
+        |fitted: &FittedContext| fitted.ledger.iter().any(|line| line.text.starts_with("Names:"));
+    assert!(has_names(&render(&mut window, &mut history)));
     let mut epochs = 0;
     for frame in &frames[60..] {
         native().capture(&mut history, frame.clone(), NOW).unwrap();
         let fitted = render(&mut window, &mut history);
         epochs += usize::from(fitted.epoch.is_some());
-        let has_names = fitted.ledger.iter().any(|line| line.text.starts_with("Names:"));
-        assert!(epochs == 0 || !has_names);
+        assert_eq!(has_names(&fitted), epochs == 0);
     }
     assert!(epochs > 0);
+}
+
+#[test]
+fn names_stand_again_once_a_block_is_undone_also_in_a_window_that_was_saved() {
+    let frames = session(&[30; 40]);
+    let (mut window, mut history, before) = once(&frames, Budget::once(1_000));
+    assert!(before.ledger.last().unwrap().text.starts_with("Names:"));
+    window.compress_range(&mut history, 75.into()..=80.into(), NOW).unwrap();
+    let during = render(&mut window, &mut history);
+    assert_ne!(text_of(&during), text_of(&before));
+    let saved = window.to_json();
+    let mut loaded = ContextWindow::from_json(saved, native(), &mut history, NOW).unwrap();
+    for window in [&mut window, &mut loaded] {
+        window.undo(&history, "block-75-80").unwrap();
+        assert_eq!(text_of(&render(window, &mut history)), text_of(&before));
+    }
+}
+
+/// A session whose first results stand in one frame, with these words of the user behind them.
+fn together(results: usize, words: &str) -> Vec<Frame> {
+    let mut frames = vec![
+        Frame::new(0, Source::User).with(FacetOp::add(Facet::new("asked", "message", "Look."))),
+    ];
+    let id = |number: usize| format!("t{number}");
+    let (mut calls, mut answers) = (Frame::new(1, Source::Agent), Frame::new(2, Source::User));
+    for number in 0..results {
+        let arguments = json::read(br#"{"harbour":"north"}"#).unwrap();
+        let call = Facet::tool_call(format!("tc-{number}"), Some(&id(number)), "berths", arguments);
+        let text = lines(&format!("T{number}"), 60);
+        let answer = Facet::tool_result(format!("tr-{number}"), Some(&id(number)), None, text);
+        calls.ops.push(FacetOp::add(call));
+        answers.ops.push(FacetOp::add(answer));
+    }
+    if !words.is_empty() {
+        answers.ops.push(FacetOp::add(Facet::new("words", "message", words)));
+    }
+    frames.extend([calls, answers]);
+    frames.extend(
+        session(&[20; 6])
+            .into_iter()
+            .skip(1)
+            .map(|frame| Frame { sequence: (frame.sequence.get() + 2).into(), ..frame }),
+    );
+    frames
+}
+
+#[test]
+fn a_frame_with_several_results_or_with_words_becomes_lines_and_keeps_the_words() {
+    let words = "The gate is shut at night, and nobody opens it. ".repeat(60);
+    for frames in [together(1, &words), together(5, "")] {
+        let (_, _, fitted) = once(&frames, Budget::once(whole(&frames) - 200));
+        assert_eq!((masked(&fitted), without_middle(&fitted)), (vec![2], vec![]));
+        let text = text_of(&fitted);
+        let asked = frames[2].ops.len();
+        assert!(text.contains("[… berths north → 60 lines; "), "{asked}: {text}");
+        assert!(asked > 2 || text.contains(words.trim_end()), "{text}");
+    }
 }

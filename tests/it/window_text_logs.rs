@@ -2,7 +2,9 @@
 //! user's place, goes as the result of a call does; words that answer no command never do.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::compressing::{self, captured, expands, hud, masked, native, shortened};
+use crate::support::compressing::{
+    self, captured, expands, hud, masked, native, shortened, text_of,
+};
 use afterimage_testkit::data;
 
 use std::fmt::Write as _;
@@ -78,16 +80,11 @@ fn whole(hud: &Hud, frames: &[Frame]) -> u64 {
     fitted(hud, frames, 1_000_000).2.context.tokens().total
 }
 
-fn text_of(fitted: &FittedContext) -> String {
-    let texts = fitted.context.messages().iter().map(|message| message.content().into_owned());
-    texts.collect::<Vec<_>>().join("\n")
-}
-
 #[test]
 fn the_output_of_a_command_in_the_agents_text_becomes_a_line_with_the_command() {
     let frames = reads(&["north", "south", "east"]);
     for hud in [native(), hud()] {
-        let (window, history, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
+        let (window, history, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 250);
         assert_eq!(masked(&fitted), [2]);
         assert_eq!(window.transform().blocks().count(), 0);
         let text = text_of(&fitted);
@@ -113,7 +110,7 @@ fn what_failed_is_told_by_its_line() {
     );
     let commands = [("python check.py", failed), ("cat east.txt", output(&table("east", 60)))];
     let frames = log(&commands);
-    let (_, _, fitted) = fitted(&native(), &frames, whole(&native(), &frames) - 200);
+    let (_, _, fitted) = fitted(&native(), &frames, whole(&native(), &frames) - 250);
     assert_eq!(masked(&fitted), [2]);
     let text = text_of(&fitted);
     assert!(text.contains("[… shell python check.py → failed: "), "{text}");
@@ -124,7 +121,7 @@ fn what_failed_is_told_by_its_line() {
 fn the_same_output_stands_once_and_a_command_that_ran_again_by_its_last_output() {
     let frames = reads(&["east", "north", "south", "north", "west"]);
     let hud = native();
-    let (_, _, same) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
+    let (_, _, same) = fitted(&hud, &frames, whole(&hud, &frames) - 250);
     assert_eq!(masked(&same), [4]);
     let of = |name: &str| output(&table(name, 60));
     let again = [
@@ -134,7 +131,7 @@ fn the_same_output_stands_once_and_a_command_that_ran_again_by_its_last_output()
         ("cat lock.txt", of("lock")),
     ];
     let (frames, hud) = (log(&again), native());
-    let (_, _, again) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
+    let (_, _, again) = fitted(&hud, &frames, whole(&hud, &frames) - 250);
     assert_eq!(masked(&again), [4]);
     // Which lines these show depends on what was shown before: the oldest goes, and not the first.
     let scrolled = [
@@ -145,7 +142,7 @@ fn the_same_output_stands_once_and_a_command_that_ran_again_by_its_last_output()
         ("goto 7", format!("[File: b.py (90 lines total)]\n{}", table("e", 60))),
     ];
     let frames = log(&scrolled);
-    let (_, _, scrolled) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
+    let (_, _, scrolled) = fitted(&hud, &frames, whole(&hud, &frames) - 250);
     assert_eq!(masked(&scrolled), [2]);
 }
 
@@ -171,7 +168,7 @@ fn words_in_the_users_place_are_no_output() {
     }
     said(&mut frames, Source::User, LAST);
     let hud = native();
-    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
+    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 250);
     assert_eq!(masked(&fitted), [8]);
 }
 
@@ -208,7 +205,7 @@ fn an_output_with_words_behind_it_stays() {
         ("cat west.txt", west),
     ];
     let frames = log(&commands);
-    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
+    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 250);
     // The output of the first command is in frame 2.
     assert_eq!(masked(&fitted), [4]);
     assert!(text_of(&fitted).contains("never touch the southern quay"));
@@ -230,7 +227,7 @@ fn in_a_log_with_calls_a_block_of_code_is_no_command() {
     said(&mut frames, Source::Agent, "Good.");
     said(&mut frames, Source::User, LAST);
     let hud = native();
-    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 200);
+    let (_, _, fitted) = fitted(&hud, &frames, whole(&hud, &frames) - 250);
     assert_eq!(masked(&fitted), [] as [u64; 0]);
 }
 
@@ -358,6 +355,35 @@ fn neither_a_block_nor_a_drop_parts_a_command_from_its_output() {
         }
     }
     assert!(blocks > 0 && dropped > 0, "{blocks} blocks, {dropped} dropped");
+}
+
+#[test]
+fn the_operators_words_between_a_command_and_its_output_stay() {
+    let sluice = "Never touch the sluice.";
+    let mut frames = Vec::new();
+    said(&mut frames, Source::User, "Compare the tide tables.");
+    for number in 0..24 {
+        said(&mut frames, Source::Agent, &format!("I look.\n\n```bash\ncat t{number}.txt\n```"));
+        if number == 0 {
+            said(&mut frames, Source::System, sluice);
+        }
+        said(&mut frames, Source::User, &output(&table("tide", 3)));
+    }
+    said(&mut frames, Source::User, LAST);
+    let none = FnEngine::new("none", |_: &CompressionJob, _: &dyn TokenCounter| {
+        Err(Error::new(ErrorKind::Engine, "no model"))
+    });
+    let mut dropped = 0;
+    for tokens in [300, 500, 800] {
+        let budget = Budget::once(tokens);
+        let mut window = ContextWindow::new(native(), budget, budget.compression());
+        let mut history = captured(&native(), &frames);
+        let request = RenderRequest::default();
+        let fitted = window.render(&mut history, &request, &none, NOW).unwrap();
+        dropped += fitted.dropped.len();
+        assert!(text_of(&fitted).contains(sluice), "{tokens}");
+    }
+    assert!(dropped > 0);
 }
 
 #[test]

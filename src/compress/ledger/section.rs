@@ -5,7 +5,7 @@ use crate::id::FrameSeq;
 /// A line of a ledger, with the frame that it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerLine {
-    /// The frame; `None` for headings.
+    /// The frame; `None` for headings and for a line of names.
     pub frame: Option<FrameSeq>,
     /// The line, as it stands in the text.
     pub text: String,

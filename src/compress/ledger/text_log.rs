@@ -18,6 +18,9 @@ pub(in crate::compress) struct TextLog {
     has_words: bool,
     /// Whether the agent's last text holds a command.
     waits: bool,
+    /// How often the user spoke in the place of its output.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    objections: u32,
     /// How many answers had the signs of a program around them.
     #[serde(default, skip_serializing_if = "is_zero")]
     signed: u32,
@@ -76,16 +79,18 @@ impl TextLog {
     pub(in crate::compress) fn hears(&mut self, role: Role, text: &str) -> Speaker {
         match role {
             Role::Assistant => {
-                self.waits = self.command(text).is_some();
+                (self.waits, self.objections) = (self.command(text).is_some(), 0);
                 Speaker::Agent
             }
             Role::System => Speaker::Operator,
             Role::User => {
                 let waits = std::mem::take(&mut self.waits);
-                let may_answer = self.is_answer(waits, text);
+                let objections = std::mem::take(&mut self.objections);
+                // Behind what the user says in between comes a text with signs of a program, or none.
+                let may_answer =
+                    self.is_answer(waits, text) && (objections == 0 || has_signs(text));
                 if may_answer && self.is_objection(text) {
-                    // The output may come behind what the user says in between.
-                    self.waits = waits;
+                    (self.waits, self.objections) = (waits, objections.saturating_add(1));
                     self.has_words = true;
                     Speaker::User
                 } else if may_answer {
@@ -257,6 +262,21 @@ mod tests {
         assert_eq!(last(&[signed; 3]), Speaker::User);
         assert_eq!(last(&[signed; 2]), Speaker::Program);
         assert_eq!(last(&[signed, signed, signed, "quay.rs"]), Speaker::Program);
+    }
+
+    #[test]
+    fn what_the_user_says_behind_an_objection_is_no_output_and_an_output_is() {
+        let command = (Role::Assistant, "I push.\n```bash\ngit push\n```");
+        let signed = (Role::User, "<returncode>0</returncode>\n<output>\nquay.rs\n</output>");
+        let objection = (Role::User, "Stop. I will paste the settings.");
+        let settings = (Role::User, "port=7\nquay=9\nberth=4\nNever use port 80.");
+        let mut said = vec![(Role::User, "Mend the quay.")];
+        (0..3).for_each(|_| said.extend([command, signed]));
+        said.extend([command, objection, settings, command, objection, signed]);
+        said.extend([command, objection]);
+        let (user, agent, program) = (Speaker::User, Speaker::Agent, Speaker::Program);
+        let expected = [agent, user, user, agent, user, program, agent, user];
+        assert_eq!(speakers(&said).split_off(7), expected);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The tokens of a request that is quoted whole in a small room too.
-const SHORT: usize = 24;
+const SHORT: usize = 96;
 
 /// What a job has to say.
 pub(super) struct Material {

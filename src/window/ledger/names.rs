@@ -1,20 +1,21 @@
 //! The names of what a context leaves out, in room that nothing else takes.
 
-use std::{collections::HashSet, ops::RangeInclusive};
+use std::{collections::HashSet, sync::Arc};
 
-use super::super::ContextWindow;
+use super::WrittenLedger;
 use crate::{
     Result,
-    compress::{CompressionJob, LedgerLine, Passage, identifiers, ranked_names},
+    compress::{CompressionJob, LedgerLine, Passage, Step, ranked_names},
     hud::{RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     veil::History,
+    window::{ContextWindow, receipt::ReadableText},
 };
 
 /// Room for fewer tokens is left free.
 const LEAST_TOKENS: u64 = 32;
 
-/// What a line of names has to begin with.
+/// What a line of names begins with.
 const TITLE: &str = "Names:";
 
 /// What a line of names adds is known once it stands in the context: so often it is written.
@@ -22,10 +23,10 @@ const MOST_TRIES: usize = 4;
 
 impl ContextWindow {
     /// Names in the ledger what the first context leaves out, the likeliest to be needed first, in
-    /// the room that is free below the low mark: `context` is what it is otherwise. Later epochs
-    /// write the ledger anew, and leave no such room.
+    /// the room that is free below the low mark: `context` is what it is otherwise. A ledger that had
+    /// to be cut is whole again before.
     ///
-    /// Runs in time linear in what is left out.
+    /// Runs in time linear in what is left out and in the context, but for sorts of their words.
     pub(in crate::window) fn name_left_out(
         &mut self,
         history: &History,
@@ -33,19 +34,82 @@ impl ContextWindow {
         context: RenderedContext,
         now: Millis,
     ) -> Result<RenderedContext> {
+        let is_asked = self.seen.is_none() && self.budget.ledger > 0;
+        let behind = self.transform.last_own_block().map(|block| block.to);
+        let Some(behind) = behind.filter(|_| is_asked && self.has_room(&context)) else {
+            return Ok(context);
+        };
+        let context = match self.with_whole_ledger(history, request, &context, now)? {
+            Some(whole) if self.has_room(&whole) => whole,
+            Some(whole) => return Ok(whole),
+            None => return Ok(context),
+        };
+        let before = self.ledger.written.clone();
+        let named = self.with_names(history, request, &context, behind, now);
+        // What was tried last stands there.
+        self.unsettle();
+        match named {
+            Ok(Some((written, context))) => {
+                self.ledger.named = Some(written.clone());
+                self.ledger.written = Some(written);
+                Ok(context)
+            }
+            Ok(None) => {
+                self.ledger.written = before;
+                Ok(context)
+            }
+            Err(error) => {
+                self.ledger.written = before;
+                Err(error)
+            }
+        }
+    }
+
+    fn has_room(&self, context: &RenderedContext) -> bool {
+        self.budget.target().saturating_sub(context.tokens().total) >= LEAST_TOKENS
+    }
+
+    /// The context with as much of the ledger as the budget allows. `None` where that takes more than
+    /// is free.
+    fn with_whole_ledger(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        context: &RenderedContext,
+        now: Millis,
+    ) -> Result<Option<RenderedContext>> {
+        if self.ledger.limit.is_none() {
+            return Ok(Some(context.clone()));
+        }
+        let cut = self.ledger.clone();
+        self.ledger.outdate();
+        let whole = self.context(history, request, now);
         let most = self.budget.target();
+        if whole.as_ref().is_ok_and(|whole| whole.tokens().total <= most) {
+            return whole.map(Some);
+        }
+        self.ledger = cut;
+        self.unsettle();
+        whole.map(|_| None)
+    }
+
+    /// The ledger with most of the names, and the context with it. `None` where none fit.
+    fn with_names(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        context: &RenderedContext,
+        behind: FrameSeq,
+        now: Millis,
+    ) -> Result<Option<(WrittenLedger, RenderedContext)>> {
+        let most = self.budget.target();
+        let names = self.names_left_out(history, context);
+        let before = self.ledger.written.as_ref().map(|of| of.lines.to_vec()).unwrap_or_default();
         let mut free = most.saturating_sub(context.tokens().total);
-        let written = self.ledger.written.clone();
-        let block = || self.transform.last_own_block().map(|block| block.to);
-        let behind = written.as_ref().map(|written| written.behind).or_else(block);
-        let is_asked = self.seen.is_none() && self.budget.ledger > 0 && free >= LEAST_TOKENS;
-        let Some(behind) = behind.filter(|_| is_asked) else { return Ok(context) };
-        let before = written.as_ref().map(|written| written.lines.to_vec()).unwrap_or_default();
-        let names = self.names_left_out(history, &context);
-        let (mut best, mut count) = ((written, context), 0);
+        let (mut best, mut least) = (None, 0);
         for _ in 0..MOST_TRIES {
             let fitting = self.fitting(&names, free);
-            if fitting == count {
+            if fitting <= least {
                 break;
             }
             let text = format!("{TITLE} {}", names.get(..fitting).unwrap_or_default().join(" "));
@@ -57,14 +121,12 @@ impl ContextWindow {
             if total > most {
                 free = free.saturating_sub(total - most);
             } else {
-                (best, count) = ((self.ledger.written.clone(), fuller), fitting);
                 free += most - total;
+                least = fitting;
+                best = self.ledger.written.clone().map(|written| (written, fuller));
             }
         }
-        let (written, context) = best;
-        self.ledger.written = written;
-        self.unsettle();
-        Ok(context)
+        Ok(best)
     }
 
     /// How many of the names fit into so many tokens, about.
@@ -81,33 +143,27 @@ impl ContextWindow {
     }
 
     /// The names of what the context leaves out that it does not show, the likeliest to be needed
-    /// first.
+    /// first: those that say something beside a ledger, and then keys, tags and numbers. What the
+    /// session left with a branch is none of it.
     fn names_left_out(&self, history: &History, context: &RenderedContext) -> Vec<String> {
-        let blocks = self.transform.blocks().map(|block| block.from..=block.to);
-        let changes = self.changes.values().map(|change| change.from()..=change.to());
-        let mut ranges: Vec<RangeInclusive<FrameSeq>> = blocks.chain(changes).collect();
-        ranges.sort_by_key(|range| *range.start());
-        let left_out: Vec<Passage> =
-            ranges.into_iter().flat_map(|range| self.passages_in(history, range)).collect();
-        let recent = self.transform.options().protected_frames;
-        let newest = self.transform.steps().iter().rev().take(recent).map(|step| step.sequence);
-        let is_shown = |frame: &FrameSeq| {
-            self.change_of(*frame).is_none() && self.transform.compression_state(*frame).is_none()
+        let steps = self.transform.steps();
+        let stands = |step: &&Step| {
+            self.change_of(step.sequence).is_none()
+                && self.transform.compression_state(step.sequence).is_none()
         };
-        let tail =
-            newest.filter(is_shown).flat_map(|frame| self.passages_in(history, frame..=frame));
-        let mut job = CompressionJob::new(left_out, 0).with_tail(tail.collect());
-        job.tail.reverse();
-        let texts: Vec<_> = context.messages().iter().map(|message| message.content()).collect();
-        let shown: HashSet<&str> =
-            texts.iter().flat_map(|text| identifiers(text).chain(words(text))).collect();
-        let mut names = ranked_names(&job, &**self.hud.counter());
-        names.retain(|name| !shown.contains(name.as_str()));
+        let passage = |step: &Step| self.passages_in(history, step.sequence..=step.sequence);
+        let left_out = steps.iter().filter(|step| !stands(step) && !step.is_outside());
+        let left_out: Vec<Passage> = left_out.flat_map(passage).collect();
+        let newest = steps.len().saturating_sub(self.transform.options().protected_frames);
+        let tail = steps.get(newest..).unwrap_or_default().iter().filter(stands);
+        let all = CompressionJob::new(left_out, 0).with_tail(tail.flat_map(passage).collect());
+        let beside = all.clone().with_ledger(Arc::clone(&self.ledger.read));
+        let counter = &**self.hud.counter();
+        let mut names = ranked_names(&beside, counter);
+        let known: HashSet<String> = names.iter().cloned().collect();
+        names.extend(ranked_names(&all, counter).into_iter().filter(|name| !known.contains(name)));
+        let shown = ReadableText::of(context);
+        names.retain(|name| !shown.says(name));
         names
     }
-}
-
-/// The words of a text: what a tool was given may be a name and not look like one.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_'))
 }

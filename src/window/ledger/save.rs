@@ -24,6 +24,7 @@ impl WindowLedger {
         object.put_some("limit", self.limit);
         object.put("isStale", self.is_stale);
         object.put_some("written", self.written.as_ref().map(WrittenLedger::to_json));
+        object.put_some("named", self.named.as_ref().map(WrittenLedger::to_json));
         object.into()
     }
 }
@@ -68,6 +69,7 @@ impl ContextWindow {
         self.ledger.limit = fields.u64("limit")?;
         self.ledger.is_stale = flag(&mut fields, "isStale")?;
         self.ledger.written = fields.nested("written", WrittenLedger::from_json)?;
+        self.ledger.named = fields.nested("named", WrittenLedger::from_json)?;
         finish(fields)
     }
 }

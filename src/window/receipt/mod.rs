@@ -21,3 +21,4 @@ pub use loss_receipt::{
 };
 pub use originals::{FoundText, WindowOriginals};
 pub use page::FramePage;
+pub(super) use readable::ReadableText;

@@ -7,13 +7,13 @@ const LONGEST: usize = 512;
 
 /// The text of a context as it is sent, with the places where words may begin in the order of what
 /// follows.
-pub(super) struct ReadableText {
+pub(in crate::window) struct ReadableText {
     text: String,
     starts: Vec<usize>,
 }
 
 impl ReadableText {
-    pub(super) fn of(context: &RenderedContext) -> Self {
+    pub(in crate::window) fn of(context: &RenderedContext) -> Self {
         let mut text = String::new();
         for message in context.messages() {
             push_flat(&mut text, &message.content());
@@ -36,7 +36,7 @@ impl ReadableText {
 
     /// Whether these words stand in the text, with no letter, digit or `_` beside them. Runs in time
     /// logarithmic in the text, but for the places where longer words begin in the same way.
-    pub(super) fn says(&self, words: &str) -> bool {
+    pub(in crate::window) fn says(&self, words: &str) -> bool {
         if words.contains(char::is_whitespace) {
             let mut flat = String::with_capacity(words.len());
             push_flat(&mut flat, words);

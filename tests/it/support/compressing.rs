@@ -171,6 +171,12 @@ pub(crate) fn shortened(fitted: &FittedContext) -> Vec<u64> {
     fitted.shortened.iter().map(|what| what.frame.get()).collect()
 }
 
+/// What a context says.
+pub(crate) fn text_of(fitted: &FittedContext) -> String {
+    let texts = fitted.context.messages().iter().map(|message| message.content().into_owned());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
 /// Checks that all that a context shortens expands to what the history holds.
 #[track_caller]
 pub(crate) fn expands(window: &ContextWindow, history: &History, fitted: &FittedContext) {
