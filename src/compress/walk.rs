@@ -38,8 +38,10 @@ pub(crate) struct Step {
     pub(crate) is_closed: bool,
     /// The first frame with a call that a result in this one answers.
     answers: Option<usize>,
-    /// The frame of the command in the agent's text that this one answers, if it holds nothing else.
+    /// The frame of the command in the agent's text that this one answers.
     pub(super) command: Option<usize>,
+    /// The same, if it holds nothing else.
+    output_of: Option<usize>,
     /// Whether it is the user's first message, which is shortened and never replaced.
     pub(crate) is_task: bool,
     standing: Standing,
@@ -65,8 +67,19 @@ impl Step {
     fn forgotten(sequence: FrameSeq) -> Self {
         let (standing, is_task) = (Standing::Itself, false);
         let (role, stays, is_closed) = (Role::User, false, true);
-        let (answers, command) = (None, None);
-        Self { sequence, tokens: 0, role, stays, is_closed, answers, command, is_task, standing }
+        let (answers, command, output_of) = (None, None, None);
+        Self {
+            sequence,
+            tokens: 0,
+            role,
+            stays,
+            is_closed,
+            answers,
+            command,
+            output_of,
+            is_task,
+            standing,
+        }
     }
 
     /// Whether it is on a branch that the session left.
@@ -78,8 +91,7 @@ impl Step {
     pub(super) fn sample(sequence: u64, stays: bool, is_closed: bool) -> Self {
         let (tokens, role, is_task) = (1, Role::User, false);
         let (sequence, standing) = (sequence.into(), Standing::Itself);
-        let (answers, command) = (None, None);
-        Self { sequence, tokens, role, stays, is_closed, answers, command, is_task, standing }
+        Self { tokens, role, stays, is_closed, is_task, standing, ..Self::forgotten(sequence) }
     }
 }
 
@@ -131,7 +143,9 @@ impl Walk {
             let mut step = self.step(index, &frame, snapshot, history);
             let words = self.words.read(index, &frame.source, snapshot);
             let is_first = words.of_user && self.words.first() == Some(index);
-            (step.is_task, step.command) = (self.keeps_words && is_first, words.command);
+            step.is_task = self.keeps_words && is_first;
+            step.command = words.command;
+            step.output_of = words.command.filter(|_| words.is_output);
             self.steps.push(step);
             if history.pairs().went_on_at(index) {
                 self.give_up_calls(index, history);
@@ -194,6 +208,7 @@ impl Walk {
             is_closed: history.pairs().waiting_after(index) == 0,
             answers,
             command: None,
+            output_of: None,
             is_task: false,
             standing: Standing::Itself,
         }
@@ -265,7 +280,7 @@ impl Walk {
 
     /// The frame of the command in the agent's text that a frame answers, if it holds nothing else.
     pub(super) fn command_answered(&self, index: usize) -> Option<usize> {
-        self.steps.get(index)?.command
+        self.steps.get(index)?.output_of
     }
 
     /// Whether a block of blocks may take a frame in as it is.

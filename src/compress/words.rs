@@ -22,9 +22,10 @@ pub(super) struct WordPlaces {
 pub(super) struct FrameWords {
     /// Whether they are the user's, or some of them.
     pub(super) of_user: bool,
-    /// Of a frame that holds nothing but a program's answer to a command in the agent's text, the
-    /// frame of that command.
+    /// Of a frame with a program's answer to a command in the agent's text, the frame of that command.
     pub(super) command: Option<usize>,
+    /// Whether the frame holds nothing but such an answer.
+    pub(super) is_output: bool,
 }
 
 impl WordPlaces {
@@ -63,8 +64,8 @@ impl WordPlaces {
         if is_words {
             self.all.push(index);
         }
-        let command = (is_output && !is_more).then_some(self.command);
-        FrameWords { of_user: is_words, command }
+        let command = is_output.then_some(self.command);
+        FrameWords { of_user: is_words, command, is_output: is_output && !is_more }
     }
 
     /// Who says a text. What the environment says in the user's place answers a command that waits,

@@ -61,6 +61,9 @@ pub(super) fn masked_id(frame: FrameSeq) -> Arc<str> {
     format!("masked-{frame}").into()
 }
 
+/// The lengths that are tried for a frame, in forty-eighths of what it may have.
+const ASKED: [u64; 11] = [48, 47, 46, 45, 44, 52, 56, 60, 64, 68, 72];
+
 /// What replaces a range of frames.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
@@ -174,6 +177,24 @@ impl Change {
         let change = Self::shorten_keeping(frame, original, (limit, share), counter, kept);
         let fits = |change: &Self| change.shortened().is_some_and(|of| of.tokens <= limit);
         change.filter(fits).or_else(|| Self::shorten(frame, original, limit, counter))
+    }
+
+    /// The longest of what `shorten` makes of a frame in at most `limit` tokens. It may make more or
+    /// less than it is asked for: what is kept of the middle has a share that it seldom fills.
+    pub(super) fn longest(limit: u64, shorten: impl Fn(u64) -> Option<Self>) -> Option<Self> {
+        let part = (limit / 48).max(1);
+        let (mut longest, mut most) = (None, 0);
+        for share in ASKED {
+            let Some(change) = shorten(share * part) else { continue };
+            let tokens = change.shortened().map_or(u64::MAX, |what| what.tokens);
+            if tokens <= limit && tokens > most {
+                (longest, most) = (Some(change), tokens);
+            }
+            if most + part * 2 > limit {
+                break;
+            }
+        }
+        longest
     }
 
     /// Shortens to `limit` tokens, of which what `kept` keeps of the text that is left out takes at

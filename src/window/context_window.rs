@@ -306,6 +306,7 @@ impl ContextWindow {
             self.shrink(history, request, context, now)?
         };
         let context = self.lengthen_instruction(history, request, context, now)?;
+        let context = self.lengthen_first(history, request, context, now)?;
         let context = self.name_left_out(history, request, context, now)?;
         self.refused = None;
         self.last.note(&context);

@@ -21,9 +21,6 @@ const NEWEST: usize = 2;
 /// In fewer tokens than these besides, the ends of a result would hardly say more than a line does.
 const LEAST_SPARE: u64 = 128;
 
-/// So often the ends of a result are tried at another length.
-const MOST_TRIES: usize = 3;
-
 /// What the line says of an output, in bytes: about a quarter of a short one.
 const OUTCOME: std::ops::RangeInclusive<usize> = 80..=480;
 
@@ -114,20 +111,8 @@ impl ContextWindow {
         if of.answers.len() != 1 || !is_output && !snapshot.chunks().all(is_result) {
             return None;
         }
-        let shortened =
-            |limit: u64| Change::shorten_results(of.frame, &snapshot, limit, &**self.hud.counter());
-        let tokens = |change: &Change| change.shortened().map_or(u64::MAX, |what| what.tokens);
-        let fits = |change: &Change| tokens(change) <= limit;
-        let mut change = shortened(limit).filter(fits)?;
-        // What is kept of the middle may take less than its share: then the ends are longer.
-        let mut asked = limit;
-        for _ in 0..MOST_TRIES {
-            asked += limit - tokens(&change);
-            let is_longer = |longer: &Change| fits(longer) && tokens(longer) > tokens(&change);
-            let Some(longer) = shortened(asked).filter(is_longer) else { break };
-            change = longer;
-        }
-        Some(change)
+        let counter = &**self.hud.counter();
+        Change::longest(limit, |limit| Change::shorten_results(of.frame, &snapshot, limit, counter))
     }
 
     fn enter_all(&mut self, changes: Vec<Change>) -> bool {

@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
-use super::{Breakdown, ContextWindow, DroppedFrames, change::Change, keep_rank::KeepRank};
+use super::{
+    Breakdown, ContextWindow, DroppedFrames, ShortenedFrame, change::Change, keep_rank::KeepRank,
+};
 use crate::{
     Result,
     compress::{CompressionBlock, Unit},
@@ -95,8 +97,56 @@ impl ContextWindow {
         };
         let is_new = self.seen.is_none_or(|seen| frame > seen)
             || self.pending.as_ref().is_some_and(|epoch| epoch.from <= frame);
-        let of = self.change_of(frame).filter(|_| is_new).cloned();
-        let Some((change, snapshot)) = of.zip(history.snapshot(frame)) else { return Ok(context) };
+        if !is_new {
+            return Ok(context);
+        }
+        self.lengthen(history, request, context, (frame, true), now)
+    }
+
+    /// Gives what is shortened in the first context of a window back what room there is below the low
+    /// mark: the user's first message, and then the others from the newest on. There is no cache yet
+    /// that it could cost. A result that is shortened whenever it comes stays so.
+    pub(super) fn lengthen_first(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        mut context: RenderedContext,
+        now: Millis,
+    ) -> Result<RenderedContext> {
+        if self.seen.is_some() {
+            return Ok(context);
+        }
+        let steps = self.transform.steps();
+        let task = self.transform.task().and_then(|at| steps.get(at)).map(|step| step.sequence);
+        let shortened = self.changes.values().rev().filter_map(Change::shortened);
+        let most = self.budget.largest_result;
+        let is_large = |what: &ShortenedFrame| {
+            most < self.budget.room() && what.original_tokens > most.saturating_add(most / 2)
+        };
+        let is_asked = |what: &&ShortenedFrame| Some(what.frame) != task && !is_large(what);
+        let others = shortened.filter(is_asked).map(|what| what.frame);
+        let others: Vec<FrameSeq> = others.collect();
+        let all = task.map(|frame| (frame, true)).into_iter();
+        for frame in all.chain(others.into_iter().map(|frame| (frame, false))) {
+            context = self.lengthen(history, request, context, frame, now)?;
+        }
+        Ok(context)
+    }
+
+    /// The context with as much more of a shortened frame as there is room for below the low mark;
+    /// `context` where that is nothing. Of the user's words, if `is_words`.
+    fn lengthen(
+        &mut self,
+        history: &History,
+        request: &RenderRequest,
+        context: RenderedContext,
+        (frame, is_words): (FrameSeq, bool),
+        now: Millis,
+    ) -> Result<RenderedContext> {
+        let change = self.change_of(frame).cloned();
+        let Some((change, snapshot)) = change.zip(history.snapshot(frame)) else {
+            return Ok(context);
+        };
         let Some(what) = change.shortened().filter(|what| !what.is_masked()) else {
             return Ok(context);
         };
@@ -109,10 +159,15 @@ impl ContextWindow {
         self.take_back(frame..=frame);
         if share < what.original_tokens {
             let counter = &**self.hud.counter();
-            let longer = Change::shorten_words(frame, &snapshot, share, counter);
-            let is_longer = |longer: &Change| {
-                longer.shortened().is_some_and(|of| of.tokens > what.tokens && of.tokens <= share)
-            };
+            let longer = Change::longest(share, |limit| {
+                if is_words {
+                    Change::shorten_words(frame, &snapshot, limit, counter)
+                } else {
+                    Change::shorten_results(frame, &snapshot, limit, counter)
+                }
+            });
+            let is_longer =
+                |longer: &Change| longer.shortened().is_some_and(|of| of.tokens > what.tokens);
             self.enter(longer.filter(is_longer).unwrap_or_else(|| change.clone()));
         } else {
             self.note(frame, Vec::new());

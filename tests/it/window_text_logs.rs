@@ -315,6 +315,24 @@ fn what_was_masked_stands_again_as_it_was_once_a_block_is_undone() {
 }
 
 #[test]
+fn a_block_ends_behind_an_output_also_where_the_user_says_more_in_it() {
+    let printed = |name: &str| output(&table(name, 20)) + "\nBy the way, look at the quay too.";
+    let names: Vec<String> = (0..40).map(|number| format!("cat t{number}.txt")).collect();
+    let commands = names.iter().map(|name| (&**name, printed(name)));
+    let frames = log(&commands.collect::<Vec<_>>());
+    let mut blocks = 0;
+    for tokens in [1_000, 2_000, 3_000, 4_000] {
+        let (window, _, _) = fitted(&native(), &frames, tokens);
+        for block in window.transform().blocks() {
+            blocks += 1;
+            let to = block.to.get();
+            assert!(to.is_multiple_of(2) || to >= 81, "{tokens}: {}", block.id);
+        }
+    }
+    assert!(blocks > 4);
+}
+
+#[test]
 fn neither_a_block_nor_a_drop_parts_a_command_from_its_output() {
     let names: Vec<String> = (0..24).map(|number| format!("table{number}")).collect();
     let frames = reads(&names.iter().map(|name| &**name).collect::<Vec<_>>());
