@@ -48,7 +48,8 @@ fuzz_target!(|input: Input| {
             let said = string(&format!("{before} {came}"));
             let text = format!("{{\"content\":{}", said.trim_end_matches('"'));
             let redacted = redactor.cut_body(&text, "body");
-            assert!(!redacted.contains(came), "{redacted}");
+            // So little of a secret is one only where the body breaks off.
+            assert!(before.contains(came) || !redacted.contains(came), "{redacted}");
             let _ = redactor.cut_body(&before, "body");
         }
         Input::Split(before, behind, length) => {
