@@ -130,7 +130,8 @@ impl ContextWindow {
     /// Seals the frames of the history that have no snapshot, whatever the policy;
     /// [`FittedContext::sealed`] says which. Renders each context that it weighs from the frames'
     /// snapshots: no frame is rendered or counted again. Costs time in the frames of the context and in those that are new, however
-    /// long the history is; an epoch costs what stands for frames besides.
+    /// long the history is. An epoch costs what stands for frames besides, and the first context the
+    /// frames that it leaves out.
     ///
     /// # Errors
     /// [`ErrorKind::OverBudget`] where what must stay does not fit; see

@@ -104,7 +104,7 @@ impl ContextWindow {
     }
 
     /// Gives what is shortened in the first context of a window back what room there is below the low
-    /// mark: the user's first message, and then the others from the newest on. There is no cache yet
+    /// mark: the user's first message and last instruction, and then the others from the newest on. There is no cache yet
     /// that it could cost. A result that is shortened whenever it comes stays so.
     pub(super) fn lengthen_first(
         &mut self,
@@ -117,17 +117,18 @@ impl ContextWindow {
             return Ok(context);
         }
         let steps = self.transform.steps();
-        let task = self.transform.task().and_then(|at| steps.get(at)).map(|step| step.sequence);
+        let words = self.transform.task().into_iter().chain(self.transform.instruction());
+        let words = words.filter_map(|at| steps.get(at)).map(|step| step.sequence);
+        let words: Vec<FrameSeq> = words.collect();
         let shortened = self.changes.values().rev().filter_map(Change::shortened);
         let most = self.budget.largest_result;
         let is_large = |what: &ShortenedFrame| {
             most < self.budget.room() && what.original_tokens > most.saturating_add(most / 2)
         };
-        let is_asked = |what: &&ShortenedFrame| Some(what.frame) != task && !is_large(what);
-        let others = shortened.filter(is_asked).map(|what| what.frame);
-        let others: Vec<FrameSeq> = others.collect();
-        let all = task.map(|frame| (frame, true)).into_iter();
-        for frame in all.chain(others.into_iter().map(|frame| (frame, false))) {
+        let is_asked = |what: &&ShortenedFrame| !words.contains(&what.frame) && !is_large(what);
+        let others: Vec<FrameSeq> = shortened.filter(is_asked).map(|what| what.frame).collect();
+        let words = words.into_iter().map(|frame| (frame, true));
+        for frame in words.chain(others.into_iter().map(|frame| (frame, false))) {
             context = self.lengthen(history, request, context, frame, now)?;
         }
         Ok(context)

@@ -183,6 +183,22 @@ fn what_is_shortened_alone_takes_the_room_that_is_free() {
     }
 }
 
+#[test]
+fn a_last_instruction_that_grows_back_keeps_the_rules_of_its_middle() {
+    let words = |number: u64| format!("Sail to berth {number} and tell the pilot of it.\n");
+    let (head, end): (String, String) =
+        ((0..600).map(words).collect(), (600..1_200).map(words).collect());
+    let rule = "Never touch the sluice.";
+    let mut frames = session(&[30; 4]);
+    let last = Facet::new("order", "message", format!("{head}{rule}\n{end}"));
+    frames.push(Frame::new(frames.len() as u64, Source::User).with(FacetOp::add(last)));
+    for tokens in [2_000, 4_000, 8_000, 12_000] {
+        let (_, _, fitted) = once(&frames, Budget::once(tokens));
+        let order = fitted.context.messages().last().unwrap().content();
+        assert!(order.contains(rule), "{tokens}: {order}");
+    }
+}
+
 /// A session whose first results stand in one frame, with these words of the user behind them.
 fn together(results: usize, words: &str) -> Vec<Frame> {
     let mut frames = vec![
