@@ -35,6 +35,21 @@ pub fn recording(path: &str) -> Option<PathBuf> {
     Some(file)
 }
 
+/// A small input from the field, by its path below `cases`. `None` where there are no cases at all,
+/// which is a failure where `AFTERIMAGE_REQUIRE_DATA` is set.
+pub fn case(path: &str) -> Option<PathBuf> {
+    let cases = beside("cases");
+    if cases.is_dir() {
+        let file = cases.join(path);
+        assert!(file.exists(), "no case at {}", file.display());
+        return Some(file);
+    }
+    let reason = format!("no cases at {}", cases.display());
+    assert!(std::env::var_os("AFTERIMAGE_REQUIRE_DATA").is_none(), "{reason}");
+    eprintln!("skipped: {reason}");
+    None
+}
+
 /// The files under `folder`, however deep, in the order of their paths.
 pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

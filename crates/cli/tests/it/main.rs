@@ -10,6 +10,7 @@ mod bad_fitting;
 mod bad_input;
 mod branches;
 mod calibrated;
+mod cases;
 mod checkpoint;
 mod every_command;
 mod export_otlp;

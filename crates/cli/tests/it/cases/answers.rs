@@ -1,0 +1,1 @@
+//! Documents and states: checkpoints, frames, observations.

@@ -1,0 +1,1 @@
+//! What sessions cost: forks, copies, usage in odd places, prices.

@@ -1,0 +1,1 @@
+//! What a compressed context says.

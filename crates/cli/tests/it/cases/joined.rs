@@ -1,0 +1,1 @@
+//! Requests that belong together, and where caches broke.

@@ -1,0 +1,1 @@
+//! Secrets in whatever stands around them.

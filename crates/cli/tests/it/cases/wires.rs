@@ -1,0 +1,1 @@
+//! Recorded traffic and logs of gateways.
