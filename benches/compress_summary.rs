@@ -36,7 +36,7 @@ fn passages(counter: &Arc<dyn TokenCounter>) -> Vec<Passage> {
             }
             tokens += snapshot.total_tokens();
             let seq = FrameSeq::new(passages.len() as u64);
-            passages.push(Passage { from: seq, to: seq, role, source, snapshot });
+            passages.push(Passage { source, ..Passage::new(seq, seq, role, snapshot) });
             if tokens >= TOKENS {
                 return passages;
             }

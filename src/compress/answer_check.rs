@@ -70,7 +70,7 @@ pub struct Revision {
 /// let mut builder = FrameSnapshotBuilder::new(&Chars4);
 /// builder.add_content("Move berth 7. Never call the harbour at night.", ChunkOptions::new());
 /// let (seq, snapshot) = (FrameSeq::new(3), Arc::new(builder.build(Millis::new(0))));
-/// let passage = Passage { from: seq, to: seq, role: Role::User, source: None, snapshot };
+/// let passage = Passage::new(seq, seq, Role::User, snapshot);
 /// let job = CompressionJob::new(vec![passage], 100);
 ///
 /// let check = AnswerCheck::of(&job, &Chars4);

@@ -109,8 +109,7 @@ impl CompressionBlock {
                 let passage = |(sequence, snapshot): (FrameSeq, FrameSnapshot)| {
                     let role =
                         snapshot.chunks().find_map(|chunk| chunk.role()).unwrap_or(Role::User);
-                    let snapshot = Arc::new(snapshot);
-                    Passage { from: sequence, to: sequence, role, source: None, snapshot }
+                    Passage::new(sequence, sequence, role, Arc::new(snapshot))
                 };
                 let shown = range.snapshots().filter(|(_, snapshot)| !snapshot.is_empty());
                 let passages: Vec<Passage> = shown.map(passage).collect();

@@ -94,8 +94,7 @@ pub struct SentMessage {
 /// let sent = hud.render(&history, &RenderRequest::default(), Millis::new(0))?;
 ///
 /// let snapshot = frame.rendered_snapshot.clone().unwrap();
-/// let (from, to, source) = (frame.sequence, frame.sequence, None);
-/// let passage = Passage { from, to, role: Role::User, source, snapshot };
+/// let passage = Passage::new(frame.sequence, frame.sequence, Role::User, snapshot);
 /// let job = CompressionJob::new(vec![passage], 50);
 /// let job = job.with_sent(Arc::new(SentRequest::from(&sent)));
 /// let request = ContinuedRequest::of(&job, &Chars4);

@@ -5,7 +5,7 @@ use crate::{
     id::{FacetId, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot},
     tokens::TokenCounter,
-    veil::Source,
+    veil::{History, Source},
 };
 
 /// A range of frames that is to be summarised: everything that an engine may look at, as plain
@@ -75,6 +75,25 @@ pub struct Passage {
     pub source: Option<Source>,
     /// What the model saw of it.
     pub snapshot: Arc<FrameSnapshot>,
+    /// The facets that are results of which the source says that their calls failed.
+    pub failed: Vec<FacetId>,
+}
+
+impl Passage {
+    /// What somebody said, without more that is known of it than who speaks.
+    pub fn new(from: FrameSeq, to: FrameSeq, role: Role, snapshot: Arc<FrameSnapshot>) -> Self {
+        Self { from, to, role, source: None, snapshot, failed: Vec::new() }
+    }
+
+    /// The frame of a history at an index, spoken by `role`; `None` where it was not captured.
+    /// Copies no text. O(log n).
+    pub(crate) fn of_frame(history: &History, index: usize, role: Role) -> Option<Self> {
+        let frames = history.frames();
+        let (sequence, snapshot) = (frames.sequence(index)?, frames.snapshot(index)?);
+        let failed = history.pairs().failed_in(sequence).cloned().collect();
+        let source = frames.source(index);
+        Some(Self { source, failed, ..Self::new(sequence, sequence, role, snapshot) })
+    }
 }
 
 impl CompressionJob {

@@ -380,11 +380,9 @@ impl Walk {
     /// The frames with these indices as passages.
     pub(super) fn passages(&self, history: &History, frames: Range<usize>) -> Result<Vec<Passage>> {
         let steps = self.steps.get(frames.clone()).unwrap_or_default();
-        let all = history.frames();
         let passage = |(step, index): (&Step, usize)| {
-            let snapshot = all.snapshot(index).ok_or_else(|| not_captured(step.sequence))?;
-            let (from, to, role) = (step.sequence, step.sequence, step.role);
-            Ok(Passage { from, to, role, source: all.source(index), snapshot })
+            let passage = Passage::of_frame(history, index, step.role);
+            passage.ok_or_else(|| not_captured(step.sequence))
         };
         let shown = |passage: &Result<Passage>| {
             passage.as_ref().map_or(true, |passage| !passage.snapshot.is_empty())

@@ -91,10 +91,8 @@ impl KeepUser {
         self.end = old.last().map_or(from, |last| last.range().end);
         let new = old.iter().flat_map(Unit::range).filter(|index| *index >= from);
         let new = new.filter_map(|index| {
-            let (sequence, snapshot) = (frames.sequence(index)?, frames.snapshot(index)?);
-            let role = snapshot.chunks().find_map(|chunk| chunk.role()).unwrap_or(Role::User);
-            let source = frames.source(index);
-            Some(Passage { from: sequence, to: sequence, role, source, snapshot })
+            let role = frames.snapshot(index)?.chunks().find_map(|chunk| chunk.role());
+            Passage::of_frame(history, index, role.unwrap_or(Role::User))
         });
         let passages: Vec<Passage> = self.summary.take().into_iter().chain(new).collect();
         let limit = (room / SUMMARY).max(LEAST_SUMMARY);
@@ -104,8 +102,7 @@ impl KeepUser {
                 let facet = Facet::new(&*job.id, FacetType::SUMMARY, text.trim());
                 let tags = history.veil().tags();
                 let snapshot = Arc::new(hud.render_facet(&facet, Role::User, tags, now)?);
-                let (from, to, role) = (job.from, job.to, Role::User);
-                self.summary = Some(Passage { from, to, role, source: None, snapshot });
+                self.summary = Some(Passage::new(job.from, job.to, Role::User, snapshot));
             }
             Err(error) => self.failed.push((job.id, error.to_string())),
         }

@@ -26,9 +26,9 @@ impl Measuring {
         if role == Role::System {
             return;
         }
-        let (from, to) = (frame.sequence, frame.sequence);
+        let at = frame.sequence;
         let source = Some(frame.source.clone());
-        let passage = Passage { from, to, role, source, snapshot: Arc::clone(said) };
+        let passage = Passage { source, ..Passage::new(at, at, role, Arc::clone(said)) };
         if frame.source == Source::User {
             self.spoken.push(passage.clone());
         }

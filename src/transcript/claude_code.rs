@@ -138,6 +138,10 @@ impl ClaudeCodeReader {
             _ if flag("isMeta") => Role::Other,
             _ => Role::Prompt,
         };
+        // What the harness says in the user's place is none of the user's words.
+        if matches!(role, Role::Other) {
+            draft.source = Source::Environment;
+        }
         let part = match (id, &role) {
             (Some(id), Role::Answer(_)) => Part::Of(id),
             // What the harness says between the parts of a message follows it, like its results.

@@ -4,7 +4,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::{Facet, Frame, OpenCalls, Source, VisibleFacets, open_calls::Answered};
 use crate::{
-    id::FrameSeq,
+    id::{FacetId, FrameSeq},
     snapshot::{FrameSnapshot, PartRef},
 };
 
@@ -27,6 +27,8 @@ pub struct Pair {
     /// Whether the result came before the agent went on. The request after it holds both as a
     /// pair; a later result is text at its own place, since the requests before it held none.
     pub in_time: bool,
+    /// Whether the source says that the call failed: a mark of its own, and not the result's words.
+    pub failed: bool,
 }
 
 /// The calls and results of a history, paired once: when the frame of the result enters it.
@@ -46,13 +48,15 @@ pub struct Pair {
 /// assert_eq!(history.pairs().open(), 1);
 /// history.push(Frame::new(1, Source::Environment).with(FacetOp::add(result)))?;
 /// let [pair] = history.pairs().in_frame(1.into()) else { panic!() };
-/// assert_eq!((pair.call.frame.get(), pair.in_time), (0, true));
+/// assert_eq!((pair.call.frame.get(), pair.in_time, pair.failed), (0, true, false));
 /// # Ok::<(), afterimage::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
     /// In the order of the results.
     all: Vec<Pair>,
+    /// The results of which the source says that their calls failed, in order.
+    failed: Vec<(FrameSeq, FacetId)>,
     open: OpenCalls<PartPlace>,
     /// The calls that wait after each frame.
     waiting: Vec<u32>,
@@ -80,6 +84,14 @@ impl Pairs {
         self.all.get(at)
     }
 
+    /// The facets of a frame that are results of which the source says that their calls failed, those
+    /// that answer no call too. O(log n).
+    pub fn failed_in(&self, frame: FrameSeq) -> impl Iterator<Item = &FacetId> {
+        let start = self.failed.partition_point(|(of, _)| *of < frame);
+        let rest = self.failed.get(start..).unwrap_or_default();
+        rest.iter().take_while(move |(of, _)| *of == frame).map(|(_, facet)| facet)
+    }
+
     /// How many calls of the agent's last turn wait for their results.
     pub fn open(&self) -> usize {
         self.open.waiting()
@@ -99,6 +111,7 @@ impl Pairs {
     /// Gives back what is reserved.
     pub(super) fn shrink_to_fit(&mut self) {
         self.all.shrink_to_fit();
+        self.failed.shrink_to_fit();
         self.went_on.shrink_to_fit();
         self.waiting.shrink_to_fit();
     }
@@ -110,6 +123,9 @@ impl Pairs {
         shown: &VisibleFacets,
         snapshot: Option<&FrameSnapshot>,
     ) {
+        let facets = calls_and_results(shown.facets.iter().map(|facet| &**facet));
+        let failed = facets.into_iter().filter(|facet| facet.is_failed());
+        self.failed.extend(failed.map(|facet| (frame.sequence, facet.id.clone())));
         let says_something = match snapshot {
             Some(snapshot) => !snapshot.is_empty(),
             None => shown.facets.iter().any(|facet| facet.says_something()),
@@ -134,9 +150,9 @@ impl Pairs {
     fn take(&mut self, half: Half<'_>, place: PartPlace) {
         match half {
             Half::Call { id, name } => self.open.call(id, name, place),
-            Half::Result { id, name } => {
+            Half::Result { id, name, failed } => {
                 if let Some(Answered { call, in_time, .. }) = self.open.answer(id, name) {
-                    self.all.push(Pair { call, result: place, in_time });
+                    self.all.push(Pair { call, result: place, in_time, failed });
                 }
             }
         }
@@ -147,14 +163,18 @@ impl Pairs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half<'a> {
     Call { id: Option<&'a str>, name: &'a str },
-    Result { id: Option<&'a str>, name: Option<&'a str> },
+    Result { id: Option<&'a str>, name: Option<&'a str>, failed: bool },
 }
 
 impl<'a> Half<'a> {
     fn of(facet: &'a Facet) -> Self {
         match facet.call() {
             Some(call) => Self::Call { id: call.id, name: call.name },
-            None => Self::Result { id: facet.call_id(), name: facet.tool_name() },
+            None => Self::Result {
+                id: facet.call_id(),
+                name: facet.tool_name(),
+                failed: facet.is_failed(),
+            },
         }
     }
 }
@@ -166,12 +186,12 @@ fn halves_of_snapshot<'a>(snapshot: &'a FrameSnapshot, shown: &'a VisibleFacets)
     if !snapshot.chunks().any(|chunk| is_half(chunk.part())) {
         return Vec::new();
     }
-    let mut names: HashMap<&str, &str> = HashMap::default();
+    let mut of_id: HashMap<&str, &Facet> = HashMap::default();
     // The results, and the facets inside of them.
     let mut results: HashSet<&str> = HashSet::default();
     // A facet without text of its own has no chunk, so that chunks do not say where all facets are.
     let mut inside: HashSet<&str> = HashSet::default();
-    shown.facets.iter().for_each(|facet| note_results(facet, &mut names, &mut inside));
+    shown.facets.iter().for_each(|facet| note_results(facet, &mut of_id, &mut inside));
     let mut taken: HashSet<&str> = HashSet::default();
     let half = |chunk: crate::snapshot::ChunkRef<'a>| {
         let facet = chunk.facet_ids().next();
@@ -182,8 +202,13 @@ fn halves_of_snapshot<'a>(snapshot: &'a FrameSnapshot, shown: &'a VisibleFacets)
         let half = match chunk.part() {
             PartRef::Call { id, name } => Some(Half::Call { id, name }),
             PartRef::Result { id } => {
-                let name = facet.and_then(|facet| names.get(facet).copied());
-                Some(Half::Result { id, name })
+                let facet = facet.and_then(|facet| of_id.get(facet));
+                let name = facet.and_then(|facet| facet.tool_name());
+                Some(Half::Result {
+                    id,
+                    name,
+                    failed: facet.is_some_and(|facet| facet.is_failed()),
+                })
             }
             _ => None,
         };
@@ -196,17 +221,17 @@ fn halves_of_snapshot<'a>(snapshot: &'a FrameSnapshot, shown: &'a VisibleFacets)
     snapshot.chunks().filter_map(half).collect()
 }
 
-/// The names of the tools of results, and what is inside of them.
+/// The results by their ids, and what is inside of them.
 fn note_results<'f>(
     facet: &'f Facet,
-    names: &mut HashMap<&'f str, &'f str>,
+    of_id: &mut HashMap<&'f str, &'f Facet>,
     inside: &mut HashSet<&'f str>,
 ) {
     if facet.is_result() {
-        names.extend(facet.tool_name().map(|name| (facet.id.as_str(), name)));
+        of_id.insert(facet.id.as_str(), facet);
         facet.children.iter().for_each(|child| note_inside(child, inside));
     } else {
-        facet.children.iter().for_each(|child| note_results(child, names, inside));
+        facet.children.iter().for_each(|child| note_results(child, of_id, inside));
     }
 }
 

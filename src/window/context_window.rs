@@ -427,12 +427,10 @@ impl ContextWindow {
         let frames = history.frames();
         let inside = frames.first_from(*range.start())..frames.first_after(*range.end());
         let passage = |index: usize| {
-            let (snapshot, sequence) = (frames.snapshot(index)?, frames.sequence(index)?);
-            let role = snapshot.chunks().find_map(|chunk| chunk.role());
-            let source = frames.source(index);
-            let role =
-                role.unwrap_or_else(|| self.hud.role_of(&source.clone().unwrap_or_default()));
-            Some(Passage { from: sequence, to: sequence, role, source, snapshot })
+            let role = frames.snapshot(index)?.chunks().find_map(|chunk| chunk.role());
+            let source = || frames.source(index).unwrap_or_default();
+            let role = role.unwrap_or_else(|| self.hud.role_of(&source()));
+            Passage::of_frame(history, index, role)
         };
         inside.filter_map(passage).filter(|passage| !passage.snapshot.is_empty()).collect()
     }

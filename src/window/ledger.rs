@@ -223,9 +223,7 @@ impl ContextWindow {
                 Some(Change::Dropped(_)) => return None,
                 None => history.snapshot(step.sequence)?,
             };
-            let (from, to, role) = (step.sequence, step.sequence, step.role);
-            let source = history.frames().source(at);
-            Some(Passage { from, to, role, source, snapshot })
+            Some(Passage { snapshot, ..Passage::of_frame(history, at, step.role)? })
         };
         kept.filter_map(passage).collect()
     }
@@ -238,8 +236,7 @@ impl ContextWindow {
         let passage = |sequence: FrameSeq| {
             let at = steps.partition_point(|step| step.sequence < sequence);
             let role = steps.get(at).filter(|step| step.sequence == sequence)?.role;
-            let snapshot = history.snapshot(sequence)?;
-            Some(Passage { from: sequence, to: sequence, role, source: None, snapshot })
+            Passage::of_frame(history, at, role)
         };
         named.into_iter().filter_map(passage).collect()
     }
@@ -270,13 +267,9 @@ fn read_steps(ledger: &mut Arc<Ledger>, history: &History, steps: &[Step]) {
     if start >= steps.len() {
         return;
     }
-    let (frames, ledger) = (history.frames(), Arc::make_mut(ledger));
-    for (at, step) in steps.iter().enumerate().skip(start) {
-        let Some(snapshot) = frames.snapshot(at).filter(|_| !step.is_outside()) else {
-            continue;
-        };
-        let (from, to, role) = (step.sequence, step.sequence, step.role);
-        let source = frames.source(at);
-        ledger.read(&Passage { from, to, role, source, snapshot });
+    let ledger = Arc::make_mut(ledger);
+    for (at, step) in steps.iter().enumerate().skip(start).filter(|(_, step)| !step.is_outside()) {
+        let passage = Passage::of_frame(history, at, step.role);
+        passage.iter().for_each(|passage| ledger.read(passage));
     }
 }

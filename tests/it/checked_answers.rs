@@ -68,13 +68,8 @@ fn passages(frames: Vec<Frame>) -> Vec<Passage> {
         let role = hud.role_of(&frame.source);
         let frame = hud.capture(&mut history, frame, NOW).unwrap();
         let snapshot = frame.rendered_snapshot.clone().unwrap();
-        Passage {
-            from: frame.sequence,
-            to: frame.sequence,
-            role,
-            source: Some(frame.source.clone()),
-            snapshot,
-        }
+        let source = Some(frame.source.clone());
+        Passage { source, ..Passage::new(frame.sequence, frame.sequence, role, snapshot) }
     };
     frames.into_iter().map(passage).collect()
 }

@@ -26,7 +26,7 @@ fn job(text: &str, token_limit: u64) -> CompressionJob {
         .add_content(r#"{"order_id":"W1234567"}"#, ChunkOptions::new().facet("call-1").part(call));
     let snapshot = Arc::new(builder.build(Millis::new(0)));
     let seq = FrameSeq::new(7);
-    let passage = Passage { from: seq, to: seq, role: Role::Assistant, source: None, snapshot };
+    let passage = Passage::new(seq, seq, Role::Assistant, snapshot);
     CompressionJob::new(vec![passage], token_limit)
 }
 

@@ -45,7 +45,7 @@ fn passages(history: &History, range: std::ops::Range<usize>) -> Vec<Passage> {
         let frame = frames.get(at).unwrap();
         let snapshot = frame.rendered_snapshot.clone().unwrap();
         let (from, role) = (frame.sequence, hud().role_of(&frame.source));
-        Passage { from, to: from, role, source: None, snapshot }
+        Passage::new(from, from, role, snapshot)
     };
     range.map(passage).collect()
 }

@@ -137,7 +137,7 @@ fn passage(sequence: u64, role: Role, parts: &[(&str, Part)]) -> Passage {
     }
     let snapshot = Arc::new(builder.build(Millis::new(0)));
     let seq = FrameSeq::new(sequence);
-    Passage { from: seq, to: seq, role, source: None, snapshot }
+    Passage::new(seq, seq, role, snapshot)
 }
 
 fn user(text: &str) -> Passage {

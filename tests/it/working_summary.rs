@@ -36,7 +36,7 @@ fn passages(session: &[Said<'_>]) -> Vec<Passage> {
         builder.add_content(text, ChunkOptions::new().part(part));
         let snapshot = Arc::new(builder.build(Millis::new(0)));
         let seq = FrameSeq::new(at as u64);
-        Passage { from: seq, to: seq, role, source: None, snapshot }
+        Passage::new(seq, seq, role, snapshot)
     };
     session.iter().enumerate().map(passage).collect()
 }

@@ -87,6 +87,8 @@ pub(super) struct Action {
     pub(super) step: Option<Step>,
     /// Whether it changes a file that it does not name: the one that is open in an editor.
     pub(super) edits_open_file: bool,
+    /// Whether nothing of it goes on once it is answered: it reads, changes or searches a file.
+    pub(super) is_at_once: bool,
     /// The ids of work that it may ask for.
     pub(super) handles: Vec<String>,
     /// Whether it says something besides such an id.
@@ -202,6 +204,7 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
             action.touches.push((touch, path.to_owned()));
             action.subject = shortened(path, SUBJECT);
             path.clone_into(&mut action.key);
+            action.is_at_once = !verb.contains(char::is_whitespace);
             // A verb of an editor, or what was searched for.
             let is_verb = !verb.is_empty() && !verb.contains(char::is_whitespace);
             if is_verb {

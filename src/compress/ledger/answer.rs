@@ -183,15 +183,14 @@ fn is_total_word(word: &str) -> bool {
     TOTALS.iter().any(|total| word == *total || total.len() > 5 && word.starts_with(total))
 }
 
-/// A line without a path that the call says already.
+/// A line without a path that the call says already. What stands for it must be no name.
 fn without_said(line: &str, said: &str) -> String {
     let is_said = |word: &&str| {
         let word = word.trim_end_matches(['.', ':', ',']);
         word.len() > 8 && word.contains('/') && said.contains(word)
     };
     let words: Vec<&str> = line.split_whitespace().collect();
-    let kept: Vec<&str> =
-        words.iter().map(|word| if is_said(word) { "it" } else { word }).collect();
+    let kept: Vec<&str> = words.iter().map(|word| if is_said(word) { "…" } else { word }).collect();
     kept.join(" ")
 }
 
@@ -253,7 +252,7 @@ mod tests {
     #[test]
     fn a_path_that_the_call_says_is_not_said_again() {
         let said = "edit(/quay/north/tide.rs)";
-        check("Changed /quay/north/tide.rs.", said, 60, "Changed it");
+        check("Changed /quay/north/tide.rs.", said, 60, "Changed …");
     }
 
     #[test]

@@ -115,6 +115,7 @@ impl Ledger {
             self.waiting.remove(0);
         }
         let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
+        let is_at_once = action.is_at_once;
         let asks = running.as_ref().and_then(|running| running.ids.first().cloned());
         self.waiting.push(if let Some(Running { tool, subject, key, .. }) = running {
             Waiting {
@@ -127,6 +128,7 @@ impl Ledger {
                 asks,
                 plan_before,
                 adds_step,
+                is_at_once,
                 places,
             }
         } else {
@@ -142,16 +144,19 @@ impl Ledger {
                 asks,
                 plan_before,
                 adds_step,
+                is_at_once,
                 places,
             }
         });
     }
 
+    /// Notes what came of a call: its text, and whether the source says that it failed. That mark
+    /// stands before what the text says.
     pub(super) fn result(
         &mut self,
         frame: FrameSeq,
         id: Option<&str>,
-        text: &str,
+        (text, is_marked): (&str, bool),
         chronicle: Option<&mut Chronicle>,
     ) {
         let id = id.filter(|id| !id.is_empty());
@@ -165,11 +170,12 @@ impl Ledger {
         self.see_open_file(text);
         let text = self.trailers.entry(call.tool.clone()).or_default().take_off(text);
         // What the call named itself was not begun by it.
-        let mut ids = running::ids(text);
+        let mut ids = if call.is_at_once { Vec::new() } else { running::ids(text) };
         ids.retain(|id| call.asks.is_some() || !call.subject.contains(id.as_str()));
-        let is_failed =
-            outcome::is_failure(text) || runs_program(&call) && outcome::tells_failure(text);
-        let class = match (ids.is_empty(), is_failed) {
+        let is_failed = is_marked
+            || outcome::is_failure(text)
+            || runs_program(&call) && outcome::tells_failure(text);
+        let class = match (ids.is_empty() || is_marked, is_failed) {
             (false, _) => Class::Running,
             (true, true) => Class::Failed,
             (true, false) => Class::Done,
@@ -327,7 +333,7 @@ mod tests {
             let frame = FrameSeq::new(at);
             let action = action::read(tool, arguments);
             ledger.call(frame, None, tool, action, Some(&mut chronicle));
-            ledger.result(frame, None, result, Some(&mut chronicle));
+            ledger.result(frame, None, (result, false), Some(&mut chronicle));
         }
         let acts = chronicle.acts().into_iter().map(|line| line.text).collect();
         (ledger.text(2_000, &Chars4).unwrap_or_default(), acts)

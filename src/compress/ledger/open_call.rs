@@ -22,6 +22,9 @@ pub(super) struct Waiting {
     /// The number of the step that it adds to the plan; its result may tell another id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) adds_step: Option<String>,
+    /// Whether nothing of it goes on once it is answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_at_once: bool,
     /// Its places in the chronicle that was written when it was read.
     #[serde(skip)]
     pub(super) places: Vec<usize>,

@@ -1,6 +1,9 @@
 use std::borrow::Cow;
 
-use crate::snapshot::{ChunkRef, PartRef};
+use crate::{
+    id::FacetId,
+    snapshot::{ChunkRef, PartRef},
+};
 
 /// A result, as far as its chunks were read: a long one is several, and what is inside of it has
 /// chunks of its own.
@@ -16,6 +19,11 @@ impl<'a> OpenResult<'a> {
     pub(super) fn new(id: Option<&'a str>, chunk: ChunkRef<'a>) -> Self {
         let (facet, start) = (chunk.facet_ids().next(), chunk.index());
         Self { id, facet, start, text: Cow::Borrowed(chunk.content()) }
+    }
+
+    /// Whether it is one of these facets.
+    pub(super) fn is_among(&self, facets: &[FacetId]) -> bool {
+        facets.iter().any(|facet| self.facet == Some(facet.as_str()))
     }
 
     /// Whether a chunk after those that were taken belongs to it too.

@@ -57,14 +57,17 @@ pub(super) fn ids(text: &str) -> Vec<String> {
     let printed = unwrapped(start);
     let head = start.strip_suffix(printed).filter(|head| !head.trim().is_empty()).unwrap_or(start);
     let end = (0..=HEAD.min(head.len())).rev().find_map(|at| head.get(..at)).unwrap_or_default();
-    let lower = end.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if !says(&GOES_ON) || says(&ENDED) {
-        return Vec::new();
-    }
+    let says = |line: &str, words: &[&str]| {
+        let lower = line.to_lowercase();
+        words.iter().any(|word| lower.contains(word))
+    };
+    // The line that says so names the id too.
+    let line = end.lines().find(|line| says(line, &GOES_ON));
+    let Some(line) = line.filter(|_| !says(end, &ENDED)) else { return Vec::new() };
     let mut found = Vec::new();
     let mut is_led = false;
-    for word in end.split(|c: char| c.is_whitespace() || matches!(c, ':' | '#' | '=' | '(' | ')')) {
+    for word in line.split(|c: char| c.is_whitespace() || matches!(c, ':' | '#' | '=' | '(' | ')'))
+    {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         if word.is_empty() {
             continue;
@@ -149,6 +152,7 @@ mod tests {
         check("Process exited with code 0\nOutput:\nrunning session 12", &[]);
         check("Task 7 finished; it was running since noon", &[]);
         check("The tide is running.", &[]);
+        check("The result of running it:\n316 the task 321 is open", &[]);
     }
 
     #[test]

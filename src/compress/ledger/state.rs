@@ -65,7 +65,7 @@ const SHELL: &str = "shell";
 /// builder.add_content("Move berth 7. Never call the harbour at night.", ChunkOptions::new());
 /// let (seq, snapshot) = (FrameSeq::new(3), Arc::new(builder.build(Millis::new(0))));
 /// let mut ledger = Ledger::new();
-/// ledger.read(&Passage { from: seq, to: seq, role: Role::User, source: None, snapshot });
+/// ledger.read(&Passage::new(seq, seq, Role::User, snapshot));
 /// assert_eq!(
 ///     ledger.text(100, &Chars4).as_deref(),
 ///     Some("Rules:\n- \"Never call the harbour at night.\" [3]")
@@ -240,7 +240,9 @@ impl Ledger {
                 continue;
             }
             if let Some(result) = open.take() {
-                self.result(passage.from, result.id, &result.text, chronicle.as_deref_mut());
+                let failed = result.is_among(&passage.failed);
+                let said = (&*result.text, failed);
+                self.result(passage.from, result.id, said, chronicle.as_deref_mut());
             }
             let text = chunk.content();
             let role = chunk.role().unwrap_or(passage.role);
@@ -263,7 +265,8 @@ impl Ledger {
             }
         }
         if let Some(result) = open {
-            self.result(passage.from, result.id, &result.text, chronicle);
+            let failed = result.is_among(&passage.failed);
+            self.result(passage.from, result.id, (&*result.text, failed), chronicle);
         }
     }
 
@@ -366,7 +369,7 @@ impl Ledger {
         mut chronicle: Option<&mut Chronicle>,
     ) {
         self.begin_command(chronicle.as_deref_mut());
-        self.result(frame, None, text, chronicle);
+        self.result(frame, None, (text, false), chronicle);
     }
 
     /// Notes the rules of a text. A rule about the same replaces an earlier one, and so does a

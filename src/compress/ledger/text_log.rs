@@ -16,6 +16,9 @@ pub(in crate::compress) struct TextLog {
     commands: Commands,
     /// Whether the user spoke.
     has_words: bool,
+    /// How often the agent spoke, or made a call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    turns: u32,
     /// Whether the agent's last text holds a command.
     waits: bool,
     /// How often the user spoke in the place of its output.
@@ -53,6 +56,7 @@ enum Commands {
 impl TextLog {
     pub(in crate::compress) fn sees_call(&mut self) {
         (self.commands, self.waits) = (Commands::InCalls, false);
+        self.turns = self.turns.saturating_add(1);
     }
 
     /// Whether commands may stand in texts.
@@ -80,6 +84,7 @@ impl TextLog {
         match role {
             Role::Assistant => {
                 (self.waits, self.objections) = (self.command(text).is_some(), 0);
+                self.turns = self.turns.saturating_add(1);
                 Speaker::Agent
             }
             Role::System => Speaker::Operator,
@@ -121,7 +126,7 @@ impl TextLog {
             return false;
         }
         waits && (self.is_sure() || is_of_program(text) || is_output(text))
-            || self.has_words && is_signed(text)
+            || self.has_words && self.turns > 0 && is_signed(text)
     }
 
     /// Whether somebody writes in the place of an answer: all answers so far had the signs of a

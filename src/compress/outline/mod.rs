@@ -47,7 +47,7 @@ use crate::{Result, tokens::TokenCounter};
 /// builder.add_content("Please cancel order W1234567.", ChunkOptions::new());
 /// let snapshot = Arc::new(builder.build(Millis::new(0)));
 /// let seq = FrameSeq::new(1);
-/// let passage = Passage { from: seq, to: seq, role: Role::User, source: None, snapshot };
+/// let passage = Passage::new(seq, seq, Role::User, snapshot);
 /// let outline = OutlineEngine.summarize(&CompressionJob::new(vec![passage], 40), &Chars4)?;
 /// assert_eq!(outline, "Asked first:\nPlease cancel order W1234567.");
 /// # Ok::<(), afterimage::Error>(())

@@ -26,13 +26,10 @@ pub(super) fn is_verbatim(block: &CompressionBlock) -> bool {
 pub(super) fn passages_of(block: &CompressionBlock) -> Vec<Passage> {
     match &block.originals {
         Originals::Held(frames) if is_verbatim(block) => frames.clone(),
-        _ => vec![Passage {
-            from: block.from,
-            to: block.to,
-            role: Role::User,
-            source: None,
-            snapshot: Arc::clone(&block.snapshot),
-        }],
+        _ => {
+            let snapshot = Arc::clone(&block.snapshot);
+            vec![Passage::new(block.from, block.to, Role::User, snapshot)]
+        }
     }
 }
 

@@ -195,7 +195,7 @@ mod tests {
         let mut builder = FrameSnapshotBuilder::new(&Chars4);
         builder.add_content(text, ChunkOptions::new().role(role).part(part));
         let (from, snapshot) = (FrameSeq::new(at as u64), builder.build(Millis::new(0)));
-        Passage { from, to: from, role, source: None, snapshot: Arc::new(snapshot) }
+        Passage::new(from, from, role, Arc::new(snapshot))
     }
 
     fn log(said: &[&str]) -> Vec<Passage> {

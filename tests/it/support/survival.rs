@@ -109,7 +109,7 @@ fn capture(hud: &Hud, frames: impl IntoIterator<Item = Frame>) -> Vec<Passage> {
         let snapshot = frame.rendered_snapshot.clone().unwrap();
         if role != Role::System && snapshot.has_content() {
             let (from, to) = (frame.sequence, frame.sequence);
-            messages.push(Passage { from, to, role, source, snapshot });
+            messages.push(Passage { source, ..Passage::new(from, to, role, snapshot) });
         }
     }
     messages

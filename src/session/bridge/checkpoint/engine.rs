@@ -62,7 +62,7 @@ const OPEN: [SectionKind; 5] = [
 /// let mut builder = FrameSnapshotBuilder::new(&Chars4);
 /// builder.add_content("Use SQLite.", ChunkOptions::new());
 /// let (seq, snapshot) = (FrameSeq::new(1), Arc::new(builder.build(Millis::new(0))));
-/// let passage = Passage { from: seq, to: seq, role: Role::User, source: None, snapshot };
+/// let passage = Passage::new(seq, seq, Role::User, snapshot);
 /// let summary = engine.summarize(&CompressionJob::new(vec![passage], 200), &Chars4)?;
 /// assert!(summary.contains("- Tests pass"));
 /// assert_eq!(engine.checkpoint().unwrap().body(SectionKind::Decisions).unwrap(), "- SQLite");
@@ -208,7 +208,7 @@ fn open_sections(
     builder.add_content(&text, ChunkOptions::new());
     let first = job.passages.first()?;
     let snapshot = Arc::new(builder.build(first.snapshot.captured_at()));
-    Some(Passage { from: job.from, to: job.from, role: Role::System, source: None, snapshot })
+    Some(Passage::new(job.from, job.from, Role::System, snapshot))
 }
 
 /// The text of a section that says something.
